@@ -1,9 +1,8 @@
 /** The policies that apply to a call, prepared for draws: named counters, globs and windows. */
-import { withoutDate, type ModelNames } from '../core/model-names.ts';
+import { Glob, type ModelNames, withoutDate } from '../core/model-names.ts';
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type { ConcurrencyDraw, RequestsDraw } from '../store/counters/counters.ts';
-import { Glob } from './glob.ts';
 import type { HeldPolicy, Holder } from './policies.ts';
 import { windowAt } from './windows.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Price, PriceOrigin, PriceSettings } from '../core/money.ts';
 import type { Log } from '../core/runtime.ts';
-import { Glob } from './glob.ts';
+import { Glob } from '../core/model-names.ts';
 import type { PriceList, PriceSchedule } from './price-list.ts';
 import { familyNames } from './price-names.ts';
 

@@ -2,7 +2,7 @@
 import { AddressRange } from '../core/addresses.ts';
 import type { Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
-import { Glob } from './glob.ts';
+import { Glob } from '../core/model-names.ts';
 import { noPolicies, type HeldPolicy, type Holder, type PolicySource } from './policies.ts';
 
 /** The properties of a key that a call needs, so that it needs one lookup. */

@@ -3,13 +3,12 @@
  * and budgets held, and records the row. Two shapes only: `Usage` (what the path counted) and `CallRow` (what
  * is stored).
  */
-import type { Call } from '../core/call.ts';
+import type { Call, CallTrace } from '../core/call.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
 import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../core/receipt.ts';
-import type { CallTrace } from '../core/trace.ts';
 import {
   tokenClasses,
   type AttemptRow,

@@ -13,7 +13,7 @@ import { checkBodyHeaders, readBody, type BodyWatch } from '../http/body.ts';
 import { checkRequestHead } from '../http/request-headers.ts';
 import { createListener, dataTimes } from '../http/listen.ts';
 import { type DashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
-import { BadKeys } from '../http/overload/bad-keys.ts';
+import { BadKeys } from '../http/authenticate-request.ts';
 import {
   capConnections,
   HeldAnswers,

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createSealer } from '../core/sealer.ts';
 import type { ThreadData, ThreadMessage } from '../gateway/long-bodies/body-thread.ts';
-import { JobDesk } from '../gateway/long-bodies/job-desk.ts';
+import { JobDesk } from '../gateway/long-bodies/jobs.ts';
 import { collectGarbage } from '../http/overload/load.ts';
 import { newId } from '../observe/runtime.ts';
 

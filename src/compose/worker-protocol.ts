@@ -2,7 +2,7 @@
 import type { BudgetNote } from '../access/budget-watch.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { DeadCredential, TargetChange } from '../gateway/health.ts';
-import type { SharedTurn } from '../gateway/reasoning-store.ts';
+import type { SharedTurn } from '../gateway/reasoning-memory.ts';
 import type { LocalModelFile } from '../local-models/model-file.ts';
 import type { Family } from '../observe/metrics/family.ts';
 import type { Tallies } from './data-plane-host.ts';

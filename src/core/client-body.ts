@@ -7,8 +7,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { spliceMembers } from '../json/edit.ts';
-import { locateJsonError, parseExactly, parseNatively } from '../json/exact.ts';
-import { parseOwn } from '../json/parse.ts';
+import { locateJsonError, parseExactly, parseNatively, parseOwn } from '../json/parse.ts';
 import { Pieces } from '../json/pieces.ts';
 import {
   maxBytesAtOnce,
@@ -354,7 +353,7 @@ class ParsedSource implements JsonSource {
   }
 
   #readValue(): JsonObject {
-    // Where keys have no escapes, V8 cannot misread them (`json/exact.ts`).
+    // Where keys have no escapes, V8 cannot misread them (`json/parse.ts`).
     const value = this.#plainKeys
       ? parseNatively(this.bytes.toString('utf8'), false)
       : parseText(this.bytes, this.#longNumbers);

@@ -1,15 +1,15 @@
 /** One wire format, two halves. No I/O, no clock, no await: bytes and values in, values and text out. */
-import type { Conversation, DialectId, Origin } from './conversation.ts';
+import type { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
+import type { JsonSource, WholeDocument } from './client-body.ts';
+import type { Conversation, DialectId, Origin } from './conversation.ts';
 import type { Countable, DescribedSource, Prompt, RequestDescription } from './description.ts';
 import type { ErrorCode, FieldPath, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
-import type { Standings } from './policy.ts';
-import type { JsonSource, WholeDocument } from './client-body.ts';
-import type { Recall } from './kept-turn.ts';
 import type { KeptResponses } from './kept-response.ts';
+import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
-import type { Pieces } from '../json/pieces.ts';
+import type { Standings } from './policy.ts';
 import type { NewId } from './runtime.ts';
 import type { Sealer } from './sealer.ts';
 import type { TwinNames } from './shape.ts';
@@ -276,4 +276,28 @@ export interface UpstreamDialect {
   streamReader(traits: UpstreamTraits): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape. */
   readError(status: number, body: string): GatewayError;
+}
+
+// Which stop sequences an upstream looks for, and which the gateway must.
+
+interface StopPlan {
+  /** Sent upstream. */
+  readonly native: readonly string[];
+  /** Found by the gateway in the text of the answer, which it then cuts. */
+  readonly scanned: readonly string[];
+}
+
+/**
+ * The request writer sends `native`, the path scans for `scanned`; both use this plan, so that every sequence
+ * is handled exactly once. If there are more than the upstream takes, the gateway scans for all of them, since
+ * the choice of which to leave out would be arbitrary.
+ */
+export function plannedStops(
+  stop: readonly string[] | undefined,
+  { stopMax, refusesBlankStops }: Pick<UpstreamTraits, 'stopMax' | 'refusesBlankStops'>,
+): StopPlan {
+  const wanted = stop ?? [];
+  const usable = refusesBlankStops === true ? wanted.filter((text) => text.trim() !== '') : wanted;
+  if (stopMax !== undefined && usable.length > stopMax) return { native: [], scanned: wanted };
+  return { native: usable, scanned: wanted.filter((text) => !usable.includes(text)) };
 }

@@ -9,7 +9,7 @@ import { Collector, replay, type Generation } from '../core/generation.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
-import { LongBody } from './long-bodies/long-body.ts';
+import { LongBody } from './long-bodies/body-thread.ts';
 import { samplePrompt } from '../tokens/prompt.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
@@ -21,9 +21,8 @@ import { Meter } from './meter.ts';
 import { OutputGuard } from './output-guard.ts';
 import type { AttemptReceipt, ChargedTry, ClientEnd, CutReason } from '../core/receipt.ts';
 import { Retries, mayFallBack, type FailedTry } from './retries.ts';
-import { maxAttempts, plan } from './routing/routing.ts';
-import { TranslatedTurn } from './translated-turn.ts';
-import { payRound, TurnRounds, type NextRound } from './turn-rounds.ts';
+import { maxAttempts, plan } from './routing.ts';
+import { type NextRound, TranslatedTurn, TurnRounds, payRound } from './translated-turn.ts';
 import {
   eventsFrame,
   StreamCollector,

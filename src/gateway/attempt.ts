@@ -25,7 +25,7 @@ import type { LongBodies } from './long-bodies/body-thread.ts';
 import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/receipt.ts';
-import type { TurnRounds } from './turn-rounds.ts';
+import type { TurnRounds } from './translated-turn.ts';
 import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 import type { PreparedRequest } from './upstream-request.ts';
 

@@ -9,7 +9,7 @@ import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import type { RaisedCost } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
-import { LongBody } from './long-bodies/long-body.ts';
+import { LongBody } from './long-bodies/body-thread.ts';
 import { countPrompt } from '../tokens/prompt.ts';
 import type { Gateway } from './gateway.ts';
 import { tokenizedPrompt } from './count-tokens.ts';

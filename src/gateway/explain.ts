@@ -9,7 +9,7 @@ import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
 import { type TokenCount, countTokens } from './count-tokens.ts';
 import { nameOf } from './health.ts';
-import { maxAttempts, plan } from './routing/routing.ts';
+import { maxAttempts, plan } from './routing.ts';
 import { type PreparedRequest, requestOf } from './upstream-request.ts';
 
 export interface ExplainedTarget {

@@ -11,7 +11,7 @@ import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './call-size.ts';
 import type { Receipt, RunningCall } from '../core/receipt.ts';
 import type { RetryBudget } from './retries.ts';
-import type { Routing } from './routing/routing.ts';
+import type { Routing } from './routing.ts';
 
 /** Ms; Infinity = never. */
 export interface ClientTimes {

@@ -2,31 +2,33 @@
  * The path of one admitted call: plan → attempt → respond → settle (docs/maintainer/path.md draws it with every
  * error exit). The call settles exactly once, in `#settle`, whichever way it ends.
  */
-import type { Conversation } from '../core/conversation.ts';
-import type { JsonObject } from '../json/value.ts';
+import type { Call } from '../core/call.ts';
+import type { Conversation, DialectId, Part } from '../core/conversation.ts';
 import type { AnswerContext, RequestState, Sealing, StreamOpening } from '../core/dialect.ts';
 import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
+import type { Notes } from '../core/notes.ts';
+import type { ClientEnd, Receipt } from '../core/receipt.ts';
+import type { NewId } from '../core/runtime.ts';
+import { Pieces } from '../json/pieces.ts';
+import type { JsonObject } from '../json/value.ts';
+import { AttemptLoop } from './attempt-loop.ts';
+import type { Attempt } from './attempt.ts';
 import {
   ClientAnswer,
   type ClientObserver,
   type ClientSink,
-  answerHeaders,
   type StreamOwner,
   StreamResponder,
+  answerHeaders,
 } from './client-answer.ts';
-import type { Call } from '../core/call.ts';
-import type { ClientTimes, Gateway } from './gateway.ts';
 import { type Swept, maxDetachedMs } from './deadlines.ts';
-import type { ClientEnd, Receipt } from '../core/receipt.ts';
-import type { MadeAnswer } from './long-bodies/jobs.ts';
-import { writeLongAnswer } from './long-bodies/long-answer.ts';
-import type { Attempt } from './attempt.ts';
-import { AttemptLoop } from './attempt-loop.ts';
-import type { Answer, StreamAnswer } from './upstream-answer.ts';
-import type { Notes } from '../core/notes.ts';
-import type { NewId } from '../core/runtime.ts';
+import type { ClientTimes, Gateway } from './gateway.ts';
+import type { BodyOfJob, LongBodies } from './long-bodies/body-thread.ts';
+import type { MadeAnswer, PlainContext } from './long-bodies/jobs.ts';
+import { addNotes, bufferOver } from './long-bodies/transfer.ts';
 import type { Meter } from './meter.ts';
+import type { Answer, StreamAnswer } from './upstream-answer.ts';
 
 /**
  * A stream gets a keep-alive after this silence, from the start of the call on; it carries the status line where no
@@ -507,4 +509,56 @@ export class CallContext implements AnswerContext {
   get promptTokensEstimate(): number {
     return this.#meter.promptEstimate;
   }
+}
+
+// Writes or relays a long answer in the worker thread.
+
+interface LongAnswer {
+  /** Dialect of the client. */
+  readonly client: DialectId;
+  readonly context: AnswerContext;
+  readonly make: MadeAnswer;
+  /** The upstream's document, where the answer is made of it; it cannot be read afterwards. */
+  readonly document?: Buffer;
+  /** Whether the client still waits. */
+  readonly wanted?: () => boolean;
+}
+
+/** Characters of the texts and arguments of an answer. */
+function textLength(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.type === 'tool-call') return sum + part.argumentsJson.length;
+    return sum + ('text' in part ? part.text.length : 0);
+  }, 0);
+}
+
+const nothing = Pieces.of(Buffer.alloc(0));
+
+/** @returns the document for the client. @throws GatewayError */
+export async function writeLongAnswer(
+  bodies: LongBodies,
+  { client, context, make, document, wanted }: LongAnswer,
+): Promise<Buffer> {
+  const { sealing, notes } = context;
+  const plain: PlainContext = {
+    model: context.model,
+    requestId: context.requestId,
+    createdSeconds: context.createdSeconds,
+    wantsUsageFrame: context.wantsUsageFrame,
+    promptTokensEstimate: context.promptTokensEstimate,
+    ...(context.state === undefined ? {} : { state: context.state }),
+    ...(context.conversation === undefined ? {} : { conversation: context.conversation }),
+    ...(sealing === undefined ? {} : { upstream: sealing.upstream }),
+  };
+  const body: BodyOfJob = {
+    id: bodies.nextId(),
+    pieces: document === undefined ? nothing : Pieces.of(document),
+    textLength: make.from === 'generation' ? textLength(make.generation.parts) : 0,
+    give: document !== undefined,
+    ...(wanted === undefined ? {} : { wanted }),
+  };
+  const written = await bodies.run('answer', { client, context: plain, make }, body);
+  addNotes(notes, written.notes);
+  for (const [id, shown] of written.shown) sealing?.callShown?.(id, shown);
+  return bufferOver(written.bytes);
 }

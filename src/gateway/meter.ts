@@ -14,7 +14,7 @@ import type { Part } from '../core/conversation.ts';
 import { isObject, type JsonObject } from '../json/value.ts';
 import type { TokenEstimator } from './call-size.ts';
 import type { UpstreamWords, UsageSource } from '../core/receipt.ts';
-import { withFurther } from './turn-rounds.ts';
+import { withFurther } from './translated-turn.ts';
 
 /** A call that counts more is not a call: ten times the longest context. */
 const mostTokens = 100_000_000;

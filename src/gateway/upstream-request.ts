@@ -1,17 +1,21 @@
 /** Step 5, first half: the bytes and headers that go to one target. */
-import type { Ask, ClientDialect, UpstreamDialect } from '../core/dialect.ts';
+import {
+  type Ask,
+  type ClientDialect,
+  type UpstreamDialect,
+  plannedStops,
+} from '../core/dialect.ts';
 import type { Conversation, Part } from '../core/conversation.ts';
-import { type NoteList, type Notes, StrictNotes } from '../core/notes.ts';
+import { type NoteList, type Notes, StrictNotes, withPathOf } from '../core/notes.ts';
 import type { KeptTurn } from '../core/kept-turn.ts';
 import type { Endpoint, Provider, Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
 import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
-import type { BodyOfJob, LongBodies } from './long-bodies/body-thread.ts';
-import { LongBody } from './long-bodies/long-body.ts';
+import { type BodyOfJob, type LongBodies, LongBody } from './long-bodies/body-thread.ts';
 import { addNotes, receivedError, receivedPieces } from './long-bodies/transfer.ts';
-import type { NextRound } from './turn-rounds.ts';
+import type { NextRound } from './translated-turn.ts';
 import {
   type ReasoningMemory,
   type TurnWatch,
@@ -24,8 +28,6 @@ import { withAutoMarks } from '../dialects/shared/auto-marks.ts';
 import { withDemandAsFormat } from '../dialects/shared/demanded-call.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import { Pieces } from '../json/pieces.ts';
-import { withPathOf } from '../core/paths.ts';
-import { plannedStops } from '../core/stops.ts';
 
 const none: readonly string[] = [];
 

@@ -9,26 +9,30 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
-import type { CallTrace, Tracer } from '../core/trace.ts';
+import type { Call, CallTrace, Tracer } from '../core/call.ts';
 import { leastOutputTokens, type AskedCall } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
-import type { Call } from '../core/call.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/client-answer.ts';
 import { CallSize, otherModels } from '../gateway/call-size.ts';
-import { LongBody } from '../gateway/long-bodies/long-body.ts';
-import { firstAble } from '../gateway/routing/routing.ts';
+import { LongBody } from '../gateway/long-bodies/body-thread.ts';
+import { firstAble } from '../gateway/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import { keyRefusal } from '../access/keys.ts';
 import { presentedKey } from '../access/key-format.ts';
 import type { Principal } from '../access/principal.ts';
-import { clientLeft } from './body.ts';
-import { callLabels, clientTags } from './call-labels.ts';
+import { type TakenBody, clientLeft, parseRequestBody, readRequestBody } from './body.ts';
+import {
+  callLabels,
+  checkClientHeaders,
+  checkRequestHead,
+  clientTags,
+  headerValue,
+} from './request-headers.ts';
 import { refusedRow } from '../access/settle.ts';
 import { refusedSpan } from '../observe/traces/call-spans.ts';
-import { checkClientHeaders, checkRequestHead, headerValue } from './request-headers.ts';
 import {
   allowedMethods,
   type ClientDialects,
@@ -52,7 +56,6 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import { expandRequest, keepingSink, ownerOf, refersTo, answerKept } from './kept-state.ts';
 import { answerOnce } from '../features/idempotency/idempotent-call.ts';
 import { modelsAnswer } from './models.ts';
-import { parseRequestBody, readRequestBody, type TakenBody } from './overload/request-body.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
 import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';

@@ -13,7 +13,7 @@ import type {
 } from '../features/stored-responses/stored-responses.ts';
 import { type ClientSink, streamHeaders } from '../gateway/client-answer.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { LongBody } from '../gateway/long-bodies/long-body.ts';
+import { LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { bufferOver, receivedPieces } from '../gateway/long-bodies/transfer.ts';
 import type { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';

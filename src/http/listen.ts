@@ -20,7 +20,7 @@ import {
   type StuckTimes,
   watchConnections,
 } from './connections.ts';
-import { DeferredWork } from './overload/deferred-work.ts';
+import { DeferredWork } from './overload/load.ts';
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -1,7 +1,6 @@
 /** JSON text to values: the only callers of `JSON.parse` are here, in `scan.ts` and in `exact.ts`. */
-import { parseExactly } from './exact.ts';
-import { maxDepth, scan } from './scan.ts';
-import { isObject, type Json, type JsonObject } from './value.ts';
+import { digitsAtRisk, maxDepth, scan } from './scan.ts';
+import { type Json, type JsonObject, isObject, setMember } from './value.ts';
 
 /** The value with exact integers and keys; undefined when the text is not JSON. */
 export function tryParse(text: string): Json | undefined {
@@ -100,4 +99,198 @@ export function tryParseExactEvent(data: string): JsonObject | undefined {
 
 function isBoundedEvent(data: string): boolean {
   return data.length <= harmlessLength || innerTokens(data) <= maxInnerTokens;
+}
+
+// JSON that `JSON.parse` alone does not read exactly: integers beyond 2^53, keys that V8 takes for others, and the
+// position of an error.
+//
+// V8 (13.6, Node 24) takes keys for others: after it parsed an object `{"a":…, "\\":…}`, whose key is a backslash, it
+// reads `{"a":…, "\n":…}` with that key, too, in every later text. Only keys that are written with an escape are misread,
+// and only as keys with a backslash in them. Where such a key comes out, the text is read again by the slow reader here,
+// which parses each string by itself.
+
+/** What stands before a number in JSON. Digits behind a quote or a letter are part of a text: most ids are. */
+const longNumber = new RegExp(`(?:^|[\\s:,[])-?\\d{${digitsAtRisk}}`);
+const integer = /^-?\d+$/;
+
+/** Whether the text, which is JSON, may hold an integer that a plain `JSON.parse` would change. */
+export function mayLoseDigits(text: string): boolean {
+  return longNumber.test(text);
+}
+
+/** A reviver for `JSON.parse`: integers beyond 2^53 become raw JSON, which `JSON.stringify` writes as it was. */
+function keepDigits(_key: string, value: Json, { source }: { readonly source?: string }): Json {
+  // An infinite number is infinite to others too: it stays a number and is refused as one (B41).
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isFinite(value)) {
+    return value;
+  }
+  return source !== undefined && integer.test(source) ? JSON.rawJSON(source) : value;
+}
+
+/**
+ * `JSON.parse` with the digits of long integers, and with keys as they are written.
+ * @param longNumbers whether there may be long numbers: looking for them is spared where it is known.
+ * @throws SyntaxError
+ */
+export function parseExactly(text: string, longNumbers = mayLoseDigits(text)): Json {
+  const value = parseNatively(text, longNumbers);
+  if (!text.includes('\\') || !hasDoubtfulKey(value)) return value;
+  return parseSlowly(text, longNumbers);
+}
+
+/** The same, read token by token. @throws SyntaxError */
+export function parseSlowly(text: string, longNumbers: boolean): Json {
+  return new SlowReader(text, (token) => parseNatively(token, longNumbers)).document();
+}
+
+/** The same for text that has no escapes in keys. @throws SyntaxError */
+export function parseNatively(text: string, longNumbers: boolean): Json {
+  if (longNumbers) return JSON.parse(text, keepDigits);
+  const value: Json = JSON.parse(text);
+  return value;
+}
+
+/** Whether a key in the value has a backslash, so that it may be another. */
+export function hasDoubtfulKey(value: Json): boolean {
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return false;
+  if (Array.isArray(value)) return value.some((item: Json) => hasDoubtfulKey(item));
+  for (const [key, item] of Object.entries(value)) {
+    if (key.includes('\\') || (item !== undefined && hasDoubtfulKey(item))) return true;
+  }
+  return false;
+}
+
+interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * Line and column (from 1) of the first token that cannot stand where it stands. V8 tells the position only sometimes,
+ * and its message quotes the content, which may be a secret.
+ */
+export function locateJsonError(text: string): TextPosition {
+  let offset = text.length;
+  try {
+    new SlowReader(text, () => null).document();
+  } catch (error) {
+    if (error instanceof WrongToken) offset = error.offset;
+  }
+  let line = 1;
+  let lineStart = 0;
+  for (let i = text.indexOf('\n'); i !== -1 && i < offset; i = text.indexOf('\n', i + 1)) {
+    line += 1;
+    lineStart = i + 1;
+  }
+  return { line, column: offset - lineStart + 1 };
+}
+
+class WrongToken extends SyntaxError {
+  readonly offset: number;
+
+  constructor(offset: number) {
+    super('not JSON');
+    this.offset = offset;
+  }
+}
+
+const space = /[ \t\n\r]*/y;
+const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+/** A piece of a string's inside. One expression for all of it would need a stack as deep as the string is long. */
+const inside =
+  // A JSON string may not hold raw control characters, so the expression must name them.
+  // oxlint-disable-next-line no-control-regex
+  /(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,2000}/y;
+
+/** Reads JSON token by token. Throws `WrongToken` at the first one that cannot stand where it stands. */
+class SlowReader {
+  readonly #text: string;
+  readonly #parseScalar: (text: string) => Json;
+  #at = 0;
+
+  /** @param parseScalar parses one string, number or word. */
+  constructor(text: string, parseScalar: (text: string) => Json) {
+    this.#text = text;
+    this.#parseScalar = parseScalar;
+  }
+
+  document(): Json {
+    this.#match(space);
+    const value = this.#value();
+    if (this.#at < this.#text.length) throw new WrongToken(this.#at);
+    return value;
+  }
+
+  /** The value that begins here, and the white space behind it. */
+  #value(): Json {
+    const first = this.#text[this.#at];
+    if (first === '{') return this.#object();
+    if (first === '[') return this.#array();
+    const value = this.#parseScalar(first === '"' ? this.#string() : this.#word());
+    this.#match(space);
+    return value;
+  }
+
+  #object(): Json {
+    const members: { [key: string]: Json } = {};
+    if (this.#isEmpty('}')) return members;
+    do {
+      const start = this.#at;
+      if (this.#text[start] !== '"') throw new WrongToken(start);
+      const key = String(this.#parseScalar(this.#string()));
+      this.#match(space);
+      if (!this.#pass(':')) throw new WrongToken(start);
+      setMember(members, key, this.#value());
+    } while (this.#pass(','));
+    if (!this.#pass('}')) throw new WrongToken(this.#at);
+    return members;
+  }
+
+  #array(): Json {
+    const items: Json[] = [];
+    if (this.#isEmpty(']')) return items;
+    do items.push(this.#value());
+    while (this.#pass(','));
+    if (!this.#pass(']')) throw new WrongToken(this.#at);
+    return items;
+  }
+
+  /** Passes an opening bracket, and the closing one where it follows. */
+  #isEmpty(closing: string): boolean {
+    this.#at += 1;
+    this.#match(space);
+    return this.#pass(closing);
+  }
+
+  /** Passes a character and the white space behind it; false where another one stands here. */
+  #pass(character: string): boolean {
+    if (this.#text[this.#at] !== character) return false;
+    this.#at += 1;
+    this.#match(space);
+    return true;
+  }
+
+  /** The string that begins here, with its quotes. */
+  #string(): string {
+    const start = this.#at;
+    this.#at += 1;
+    while (this.#match(inside));
+    if (this.#text[this.#at] !== '"') throw new WrongToken(start);
+    this.#at += 1;
+    return this.#text.slice(start, this.#at);
+  }
+
+  #word(): string {
+    const start = this.#at;
+    if (!this.#match(scalar)) throw new WrongToken(start);
+    return this.#text.slice(start, this.#at);
+  }
+
+  /** Passes what a sticky expression matches here; false when that is nothing. */
+  #match(expression: RegExp): boolean {
+    expression.lastIndex = this.#at;
+    if (!expression.test(this.#text) || expression.lastIndex === this.#at) return false;
+    this.#at = expression.lastIndex;
+    return true;
+  }
 }

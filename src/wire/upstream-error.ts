@@ -1,7 +1,7 @@
 /** The error of a failed exchange with an upstream, and how long the upstream asks to wait. */
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint } from '../core/provider.ts';
-import { ProtocolError, UnsendableRequest } from './http1/response-head.ts';
+import { ProtocolError, UnsendableRequest } from './http1/response-reader.ts';
 import type { ResponseHeaders } from './exchange.ts';
 
 export function errorCode(error: unknown): string {

@@ -14,11 +14,10 @@ import type { ClientObserver, ClientSink } from '../../src/gateway/client-answer
 import { handleCall } from '../../src/gateway/handle.ts';
 import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
-import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
-import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
+import { ReasoningMemory, ReasoningStore } from '../../src/gateway/reasoning-memory.ts';
 import type { Receipt } from '../../src/core/receipt.ts';
 import { RetryBudget } from '../../src/gateway/retries.ts';
-import { Routing } from '../../src/gateway/routing/routing.ts';
+import { Routing } from '../../src/gateway/routing.ts';
 import { Sweeper } from '../../src/gateway/deadlines.ts';
 import { TokenEstimator } from '../../src/gateway/call-size.ts';
 import { later, newId, systemClock } from '../../src/observe/runtime.ts';

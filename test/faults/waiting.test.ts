@@ -10,11 +10,10 @@ import type { ClientObserver, ClientSink } from '../../src/gateway/client-answer
 import { handleCall } from '../../src/gateway/handle.ts';
 import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
-import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
-import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
+import { ReasoningMemory, ReasoningStore } from '../../src/gateway/reasoning-memory.ts';
 import type { Receipt } from '../../src/core/receipt.ts';
 import { RetryBudget } from '../../src/gateway/retries.ts';
-import { Routing } from '../../src/gateway/routing/routing.ts';
+import { Routing } from '../../src/gateway/routing.ts';
 import { Sweeper } from '../../src/gateway/deadlines.ts';
 import { TokenEstimator } from '../../src/gateway/call-size.ts';
 import { newId, systemClock as clock } from '../../src/observe/runtime.ts';
@@ -24,9 +23,8 @@ import { chatDocument } from '../upstream/chat.ts';
 import { errorIn } from '../upstream/reply.ts';
 import { ScriptedUpstream, type Answer } from '../upstream/scripted.ts';
 import { InlineBodies } from '../support/inline-bodies.ts';
-import type { BodyOfJob } from '../../src/gateway/long-bodies/body-thread.ts';
+import { type BodyOfJob, openLongBody } from '../../src/gateway/long-bodies/body-thread.ts';
 import type { JobName, Jobs } from '../../src/gateway/long-bodies/jobs.ts';
-import { openLongBody } from '../../src/gateway/long-bodies/long-body.ts';
 import { Pieces } from '../../src/json/pieces.ts';
 
 const quiet = (): void => undefined;

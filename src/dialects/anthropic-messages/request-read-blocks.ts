@@ -10,12 +10,11 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPath } from '../../core/paths.ts';
+import { type Notes, withPath } from '../../core/notes.ts';
 import { isSealed, type Sealer } from '../../core/sealer.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { unseal } from '../shared/seals.ts';
-import { readCitations } from './answer-blocks.ts';
+import { readCitations } from './response.ts';
 import { isArray, textOf } from './fields.ts';
 
 /** Where content stands. */

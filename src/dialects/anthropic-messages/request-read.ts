@@ -11,12 +11,12 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPathOf, withPath } from '../../core/paths.ts';
+import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { isArray, isPresent, knownFields, textOf } from './fields.ts';
+import { requestShape } from './shape.ts';
 import { checkRequest, isClientTool, readModel } from './head.ts';
 import {
   BlockReader,
@@ -28,7 +28,6 @@ import {
   requestReading as readingOf,
   without,
 } from './request-read-blocks.ts';
-import { requestShape } from './shape.ts';
 
 /** Claude Code puts a line that changes with each request first; it would defeat prompt caches. */
 const billingLine = 'x-anthropic-billing-header:';

@@ -21,14 +21,12 @@ import {
   unsupported,
 } from '../../core/errors.ts';
 import { imageTypeOf } from '../../core/image-bytes.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { toolInput } from '../shared/tools.ts';
-import { sentToolName, ToolIdMap } from '../shared/tool-ids.ts';
+import { ToolIdMap, sentToolName, toolInput } from '../shared/tools.ts';
 import type { CacheMarks } from './request-write.ts';
-import { isNative, isProof, writeCitation } from './answer-blocks.ts';
+import { isNative, isProof, writeCitation } from './response.ts';
 import type { JsonMembers } from './fields.ts';
 
 /** A message under construction. */

@@ -14,11 +14,9 @@ import type {
   Sampling,
   Turn,
 } from '../../core/conversation.ts';
-import type { Ask } from '../../core/dialect.ts';
+import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
-import { plannedStops } from '../../core/stops.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { responsesOptions } from '../shared/responses-fields.ts';
@@ -26,7 +24,7 @@ import { canDemandCalls, demandsCall, jsonTool } from '../shared/demanded-call.t
 import { isPresent, type JsonMembers, messagesFields } from './fields.ts';
 import { endsPaused, isBlank, writeTurns, type Writing } from './request-write-messages.ts';
 import { strictSchema, writeJsonTool, writeTools } from './request-write-tools.ts';
-import { isNative } from './answer-blocks.ts';
+import { isNative } from './response.ts';
 
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {

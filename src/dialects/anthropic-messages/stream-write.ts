@@ -15,9 +15,15 @@ import type { Notes } from '../../core/notes.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { beginsObject, brokenArguments, toolInput } from '../shared/tools.ts';
-import { AnswerBlocks, isEmptyReasoning, isRedacted, writeCitation } from './answer-blocks.ts';
+import {
+  AnswerBlocks,
+  isEmptyReasoning,
+  isRedacted,
+  usedUp,
+  withEstimate,
+  writeCitation,
+} from './response.ts';
 import { writeStreamError } from './errors.ts';
-import { usedUp, withEstimate } from './response.ts';
 import { writeStop, writeTotals, writeUsage } from './usage.ts';
 
 type PartEvent = Extract<GenerationEvent, { readonly index: number }>;

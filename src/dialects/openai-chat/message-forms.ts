@@ -3,12 +3,11 @@ import { createHash } from 'node:crypto';
 import type { CacheMark, Citation, Part, Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPath } from '../../core/paths.ts';
+import { type Notes, withPath } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { AnswerCallIds, originalToolName } from '../shared/tool-ids.ts';
+import { AnswerCallIds, originalToolName } from '../shared/tools.ts';
 import { answerObject, answerObjects } from '../shared/answers.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 

@@ -13,7 +13,7 @@ import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonSource } from '../../core/client-body.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { userTextsOf } from '../shared/describe.ts';
-import { type ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
+import { type ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray } from './fields.ts';
 import {
   adaptedContent,

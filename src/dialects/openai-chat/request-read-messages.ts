@@ -8,13 +8,12 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
 import { withReasoning } from '../../core/kept-turn.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPathOf, withPath } from '../../core/paths.ts';
+import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
 import { maxDepth } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { fileOf, foreignFile, imageAt } from '../shared/media-forms.ts';
+import { fileOf, foreignFile, imageAt } from '../shared/body-media.ts';
 import { readCacheMark, readCall } from './message-forms.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
 import { checkReasoning, readReasoning, reasoningParts, thinkingText } from './reasoning.ts';

@@ -15,8 +15,7 @@ import type {
   ToolChoice,
 } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPathOf, withPath } from '../../core/paths.ts';
+import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';

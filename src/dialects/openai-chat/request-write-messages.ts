@@ -10,11 +10,10 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import {
   bridge,

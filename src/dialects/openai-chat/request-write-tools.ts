@@ -1,14 +1,12 @@
 /** Tools and the choice among them. */
 import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { publishedTool, searchRefusal, toolsOf } from '../shared/tools.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
 import { asksToThink, type JsonTool, jsonTool } from '../shared/demanded-call.ts';
 import { describedTool, grammarOf } from '../shared/responses-fields.ts';
-import { sentToolName } from '../shared/tool-ids.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import { writeCacheMark } from './message-forms.ts';

@@ -19,7 +19,7 @@ import {
   isPresent,
   wrongType,
 } from '../shared/answers.ts';
-import { looksLikeError, readErrorValue } from '../shared/read-errors.ts';
+import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import { wrappedArguments } from '../shared/tools.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import {

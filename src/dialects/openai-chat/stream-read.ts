@@ -10,11 +10,11 @@ import type { GenerationEvent } from '../../core/generation.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import {
   harmlessLength,
+  parseExactly,
   tryParseAnswerEvent,
   tryParseEvent,
   tryParseObject,
 } from '../../json/parse.ts';
-import { parseExactly } from '../../json/exact.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import {
   answerObject,
@@ -23,7 +23,7 @@ import {
   isPresent,
   wrongType,
 } from '../shared/answers.ts';
-import { looksLikeError, readErrorValue } from '../shared/read-errors.ts';
+import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import { isArray } from './fields.ts';
 import { type AnswerIdentity, readCitations } from './message-forms.ts';
 import {

@@ -1,11 +1,10 @@
 /** The half of chat completions that faces a provider. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
-import { readError } from '../shared/read-errors.ts';
-import { chatCountable } from './countable.ts';
+import { readError } from '../shared/vendor-errors.ts';
+import { chatCountable, writeRequest } from './request-write.ts';
 import { relayRequest } from './relay-request.ts';
 import { stopsOf } from './request-read.ts';
-import { writeRequest } from './request-write.ts';
 import { readResponse } from './response.ts';
 import { ChatStreamReader } from './stream-read.ts';
 

@@ -9,7 +9,7 @@ import type {
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { originalToolName, AnswerCallIds, allowedToolId } from '../shared/tool-ids.ts';
+import { originalToolName, AnswerCallIds, allowedToolId } from '../shared/tools.ts';
 import { sealCall, sealReasoning } from '../shared/seals.ts';
 import {
   type CallKind,

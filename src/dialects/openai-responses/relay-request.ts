@@ -9,7 +9,7 @@ import { isSealed } from '../../core/sealer.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
+import { ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray } from './fields.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from './items.ts';
 import { encryptedReasoning } from './request-write.ts';

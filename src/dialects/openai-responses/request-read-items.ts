@@ -8,13 +8,12 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPath, withPathOf } from '../../core/paths.ts';
+import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
 import { isSealed, type Sealer } from '../../core/sealer.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
 import { maxDepth } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { fileOf, foreignFile, imageAt } from '../shared/media-forms.ts';
+import { fileOf, foreignFile, imageAt } from '../shared/body-media.ts';
 import { unseal } from '../shared/seals.ts';
 import { isArray, isPresent, textOf } from './fields.ts';
 import { pairIdOf } from './head.ts';

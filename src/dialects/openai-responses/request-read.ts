@@ -7,8 +7,7 @@ import type {
   Sampling,
 } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { withPath } from '../../core/paths.ts';
+import { type Notes, withPath } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

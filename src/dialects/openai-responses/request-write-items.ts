@@ -9,14 +9,13 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { responsesFormat } from '../openai-chat/reasoning.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import type { JsonMembers } from './fields.ts';
 import {
   callItems,

@@ -13,8 +13,7 @@ import {
   writeParallel,
 } from '../openai-chat/request-write-tools.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
-import { publishedTool, searchRefusal, toolsOf } from '../shared/tools.ts';
-import { sentToolName } from '../shared/tool-ids.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import { dialectId, itemExtras } from './items.ts';
 

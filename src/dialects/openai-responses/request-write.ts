@@ -5,8 +5,7 @@
  */
 import type { Conversation, Reasoning, Sampling } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import {
@@ -62,7 +61,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 /** What lets reasoning be sent back to a provider that keeps nothing. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
 
-/** Stop sequences are looked for by the path (core/stops.ts). */
+/** Stop sequences are looked for by the path (core/dialect.ts). */
 function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembers {
   const { maxOutputTokens: cap, topK, seed } = sampling;
   const members: JsonMembers = {};

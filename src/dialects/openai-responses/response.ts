@@ -11,7 +11,7 @@ import type { FinishReason, Generation } from '../../core/generation.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { answerObjects, answerText, isPresent } from '../shared/answers.ts';
-import { looksLikeError, readErrorValue } from '../shared/read-errors.ts';
+import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import {
   argumentsOf,
   type CallKind,

@@ -14,7 +14,7 @@ import {
   isPresent,
   wrongType,
 } from '../shared/answers.ts';
-import { readErrorValue } from '../shared/read-errors.ts';
+import { readErrorValue } from '../shared/vendor-errors.ts';
 import { StreamItems } from './stream-items.ts';
 import { declaredNames, failureOf, noAnswer, readFinish, textOf } from './response.ts';
 import { readUsage } from './usage.ts';

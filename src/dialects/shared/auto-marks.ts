@@ -5,7 +5,7 @@
  */
 import type { Conversation, Part, PartBase, Turn } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
-import { withPathOf } from '../../core/paths.ts';
+import { withPathOf } from '../../core/notes.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonSource } from '../../core/client-body.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

@@ -1,7 +1,6 @@
 /** What of a Responses request the writers of other dialects look for: members without a canonical slot, and grammars. */
 import type { Extras, Tool } from '../../core/conversation.ts';
-import type { Notes } from '../../core/notes.ts';
-import { pathOf } from '../../core/paths.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import { isObject } from '../../json/value.ts';
 
 /** The members that another API may have as well; absent where they say what it does anyway. */

@@ -4,10 +4,17 @@
  * at a time, so that the values of one body are in memory at most; what waits costs its bytes only.
  */
 import { Worker } from 'node:worker_threads';
+import type { JsonSource } from '../../core/client-body.ts';
+import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { PromptExcerpt } from '../../core/prompt-excerpt.ts';
+import { tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
-import type { JobName, Jobs } from './jobs.ts';
-import { packed, receivedError, unpacked, type SentError } from './transfer.ts';
+import type { Span } from '../../json/scan.ts';
+import { type Feature, featureBits } from '../../json/skeleton.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { JobName, Jobs, OpenInput, OpenedBody } from './jobs.ts';
+import { type SentError, packed, receivedError, unpacked } from './transfer.ts';
 
 /** What the thread is started with. */
 export interface ThreadData {
@@ -316,4 +323,76 @@ function stuck(): GatewayError {
 function internal(detail: string): GatewayError {
   const why = 'Internal server error: the gateway failed to handle this call, which was aborted.';
   return new GatewayError('internal', why, { detail, cause: new Error(detail) });
+}
+
+// A client's body that is too long to be read on the event loop: its bytes, and what the worker thread found in it.
+
+const noSpans: ReadonlyMap<string, Span> = new Map();
+
+export class LongBody implements JsonSource, BodyOfJob {
+  readonly id: number;
+  readonly pieces: Pieces;
+  /** Bounded: prompts are left out (`thin-skeleton.ts`). */
+  readonly skeleton: JsonObject;
+  readonly tokens: number;
+  readonly unambiguous: boolean;
+  readonly spans = noSpans;
+  readonly bodyStart = 0;
+  /** Absent in a request to count tokens. */
+  readonly head: RequestHead | undefined;
+  readonly model: string;
+  readonly opening: string;
+  readonly prompt: OpenedBody['prompt'];
+  readonly excerpt: PromptExcerpt | undefined;
+  readonly #features: number;
+
+  constructor(id: number, pieces: Pieces, opened: OpenedBody) {
+    this.id = id;
+    this.pieces = pieces;
+    this.skeleton = tryParseObject(opened.skeleton) ?? {};
+    this.tokens = opened.tokens;
+    this.unambiguous = opened.unambiguous;
+    this.head = opened.head;
+    this.model = opened.model;
+    this.opening = opened.opening;
+    this.prompt = opened.prompt;
+    this.excerpt = opened.excerpt;
+    this.#features = opened.features;
+  }
+
+  get bytes(): Buffer {
+    return this.pieces.whole();
+  }
+
+  /** @throws TypeError always: the value is in the worker thread only. */
+  get value(): JsonObject {
+    throw new TypeError('The value of a long body is not read on the event loop.');
+  }
+
+  has(feature: Feature): boolean {
+    return (this.#features & featureBits[feature]) !== 0;
+  }
+
+  lacks(): boolean {
+    return false;
+  }
+
+  forget(): void {
+    // There is no value here.
+  }
+}
+
+/**
+ * Has a body read in the worker thread.
+ * @param wanted whether its client is still there
+ * @throws GatewayError as the dialect refuses it, `overloaded`, `canceled`
+ */
+export async function openLongBody(
+  bodies: LongBodies,
+  pieces: Pieces,
+  { wanted, ...input }: OpenInput & { readonly wanted: () => boolean },
+): Promise<LongBody> {
+  const id = bodies.nextId();
+  const opened = await bodies.run('open', input, { id, pieces, wanted });
+  return new LongBody(id, pieces, opened);
 }

@@ -2,44 +2,46 @@
  * What is done with long bodies off the event loop: plain synchronous functions of plain data. Values never cross
  * between threads, only bytes, heads, notes, counts and the texts of an answer.
  */
-import type { JsonObject } from '../../json/value.ts';
+import { type JsonSource, parseBody } from '../../core/client-body.ts';
+import type { Conversation, DialectId, Origin, Part } from '../../core/conversation.ts';
 import type { Countable } from '../../core/description.ts';
-import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
-import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
-import type { Conversation, DialectId, Part, Origin } from '../../core/conversation.ts';
 import type { AnswerContext, Ask, ClientDialect, RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation, Usage } from '../../core/generation.ts';
-import { featureBits, type Feature } from '../../json/skeleton.ts';
-import { tryParseObject } from '../../json/parse.ts';
-import { parseBody, type JsonSource } from '../../core/client-body.ts';
-import type { ModelTokenizer } from '../../core/tokenizer.ts';
 import { type KeptTurn, PromptTrail } from '../../core/kept-turn.ts';
 import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
-import { excerptOf, type PromptExcerpt } from '../../core/prompt-excerpt.ts';
+import { type PromptExcerpt, excerptOf } from '../../core/prompt-excerpt.ts';
 import type { NewId } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/sealer.ts';
+import type { ModelTokenizer } from '../../core/tokenizer.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
+import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
+import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
+import { tryParseObject } from '../../json/parse.ts';
+import { type Feature, featureBits } from '../../json/skeleton.ts';
+import type { JsonObject } from '../../json/value.ts';
 import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
-import { imagesIn } from '../call-size.ts';
 import { parseAnswer, readAnswerDocument } from '../answer-body.ts';
+import { imagesIn } from '../call-size.ts';
 import { type CountedBody, CountingBody } from '../count-tokens.ts';
-import { correctionFor, type LearnedCorrection } from '../learned-parameters.ts';
-import { addAsked } from '../reasoning-memory.ts';
-import { originKey, recallKey } from '../reasoning-store.ts';
+import { type LearnedCorrection, correctionFor } from '../learned-parameters.ts';
+import { addAsked, originKey, recallKey } from '../reasoning-memory.ts';
 import { conversationForAnswer, upstreamBody } from '../upstream-request.ts';
+import type { JobMessage, JobReply } from './body-thread.ts';
 import {
+  type SentError,
+  type SentPiece,
   bufferOver,
+  packed,
   receivedError,
   sentError,
   sentPieces,
-  type SentError,
-  type SentPiece,
+  unpacked,
 } from './transfer.ts';
 
 /** What the thread has besides a job's input. */
-export interface JobTools {
+interface JobTools {
   readonly newId: NewId;
   readonly sealer: Sealer;
   /** From 0 up to 1. */
@@ -451,4 +453,70 @@ function generationOf(make: Exclude<MadeAnswer, { from: 'relay' }>, bytes: Buffe
   if (make.from === 'generation') return make.generation;
   const { upstream, traits, usage } = make;
   return { ...readAnswerDocument(bytes, upstreamDialect(upstream), traits).generation, usage };
+}
+
+// The thread's side of a job: finds its body, does it, and makes an answer that can be sent.
+
+interface AnsweredJob {
+  readonly reply: JobReply<unknown>;
+  /** Memory that goes with the reply. */
+  readonly moved: readonly ArrayBuffer[];
+}
+
+export class JobDesk {
+  readonly #tools: JobTools;
+  /** The body of the last job that said that it is needed again. */
+  #kept: { readonly id: number; readonly body: JobBody } | undefined;
+  /** Bytes that nothing refers to once the reply is sent. */
+  #used: Uint8Array | undefined;
+
+  constructor(tools: JobTools) {
+    this.#tools = tools;
+  }
+
+  /** Never throws. */
+  answer({ name, input, id, bytes, keep }: JobMessage): AnsweredJob {
+    const kept = this.#kept?.id === id ? this.#kept.body : undefined;
+    if (kept === undefined && this.#kept !== undefined) this.forget(this.#kept.id);
+    this.#kept = undefined;
+    const body = bytes === undefined ? kept : new JobBody(bufferOver(bytes));
+    this.#used = keep ? undefined : body?.bytes;
+    try {
+      if (body === undefined) throw new Error(`The body of the job "${name}" is not here.`);
+      const output = packed(doJob(name, { input: unpacked(input), body, tools: this.#tools }));
+      if (keep) this.#kept = { id, body };
+      return { reply: { output }, moved: memoryOf(output) };
+    } catch (error) {
+      this.#used = body?.bytes;
+      return { reply: { error: sentError(error) }, moved: [] };
+    }
+  }
+
+  forget(id: number): void {
+    if (this.#kept?.id !== id) return;
+    this.#used = this.#kept.body.bytes;
+    this.#kept = undefined;
+    this.free();
+  }
+
+  /** Lets go of the last job's bytes at once: waiting for the collector would hold many bodies of megabytes (G5). */
+  free(): void {
+    const memory = this.#used?.buffer;
+    this.#used = undefined;
+    if (memory instanceof ArrayBuffer && !memory.detached) memory.transfer(0);
+  }
+}
+
+/** The memory of all bytes that stand in an output, or in a list or a map of it. */
+function memoryOf(output: unknown): readonly ArrayBuffer[] {
+  if (typeof output !== 'object' || output === null) return [];
+  const found = new Set<ArrayBuffer>();
+  for (const value of Object.values(output)) {
+    for (const each of Array.isArray(value) || value instanceof Map ? value.values() : [value]) {
+      if (!(each instanceof Uint8Array) || !(each.buffer instanceof ArrayBuffer)) continue;
+      // What shares its memory with others is copied.
+      if (each.byteLength === each.buffer.byteLength) found.add(each.buffer);
+    }
+  }
+  return [...found];
 }

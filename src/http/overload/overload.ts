@@ -5,10 +5,15 @@
 import type { ServerResponse } from 'node:http';
 import { expectedError, GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
-import { BadKeys } from './bad-keys.ts';
+import { BadKeys } from '../authenticate-request.ts';
 import { type AskedRoom, BodyBudget, SlowBodies } from './body-budget.ts';
-import { type LoadSample, type LoadSource, PressureLevel, type Step } from './load.ts';
-import { DeferredWork } from './deferred-work.ts';
+import {
+  DeferredWork,
+  type LoadSample,
+  type LoadSource,
+  PressureLevel,
+  type Step,
+} from './load.ts';
 import { CounterMap } from '../../core/counter-map.ts';
 
 // Limits concurrent calls (G2, G6, G8): at most `limits.streams`, and fewer while the event loop is delayed.

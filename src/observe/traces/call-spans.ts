@@ -8,8 +8,7 @@ import { dollarsNumber } from '../../core/money.ts';
 import { totalInputTokens, type Usage, type FinishReason } from '../../core/generation.ts';
 import type { RequestParameters } from '../../core/description.ts';
 import type { Target } from '../../core/provider.ts';
-import type { CallTrace, SpanAttributes, SpanData, SpanEvent } from '../../core/trace.ts';
-import type { Call } from '../../core/call.ts';
+import type { Call, CallTrace, SpanAttributes, SpanData, SpanEvent } from '../../core/call.ts';
 import { nameOf } from '../../gateway/health.ts';
 import type { AttemptReceipt, Receipt } from '../../core/receipt.ts';
 import type { CallRow } from '../../store/calls.ts';
@@ -24,7 +23,7 @@ import {
   maxPartLength,
   type PromptExcerpt,
 } from '../../core/prompt-excerpt.ts';
-import { LongBody } from '../../gateway/long-bodies/long-body.ts';
+import { LongBody } from '../../gateway/long-bodies/body-thread.ts';
 import { maskValues } from '../../gateway/mask-credentials.ts';
 
 // Prompt and answer as attributes of a call's span, where the operator switched that on: JSON of the forms that

@@ -6,7 +6,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import type { SpanData } from '../../core/trace.ts';
+import type { SpanData } from '../../core/call.ts';
 import type { SpanSender } from './tracer.ts';
 
 type OtlpSpan = Parameters<OTLPTraceExporter['export']>[0][number];

@@ -1,7 +1,7 @@
 /** What calls tell their spans to, where traces are configured. */
 import { randomFillSync } from 'node:crypto';
 import type { Log } from '../../core/runtime.ts';
-import type { CallTrace, SpanData, Tracer } from '../../core/trace.ts';
+import type { CallTrace, SpanData, Tracer } from '../../core/call.ts';
 
 const pool = Buffer.allocUnsafe(4096);
 let used = pool.length;

@@ -3,8 +3,7 @@ import type { Socket } from 'node:net';
 import type { Connector, Peer } from '../connect.ts';
 import { idleConnectionMs, maxIdleMs } from '../exchange.ts';
 import type { Pieces } from '../../json/pieces.ts';
-import { ResponseReader } from './response-reader.ts';
-import type { ResponseHead } from './response-head.ts';
+import { type ResponseHead, ResponseReader } from './response-reader.ts';
 
 /** Subtracted from `keep-alive: timeout=N`: the server's close may be on the way. */
 const promiseMarginMs = 2000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import * as fc from 'fast-check';
-import { Glob } from '../../../src/access/glob.ts';
+import { Glob } from '../../../src/core/model-names.ts';
 
 const rows: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ['*', ['', 'a', 'openai/gpt-5', '***'], []],

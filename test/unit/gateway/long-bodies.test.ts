@@ -4,9 +4,12 @@ import { after, test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { NoteList, StrictRefusal } from '../../../src/core/notes.ts';
-import { type BodyOfJob, BodyThread } from '../../../src/gateway/long-bodies/body-thread.ts';
+import {
+  type BodyOfJob,
+  BodyThread,
+  openLongBody,
+} from '../../../src/gateway/long-bodies/body-thread.ts';
 import type { RequestInput } from '../../../src/gateway/long-bodies/jobs.ts';
-import { openLongBody } from '../../../src/gateway/long-bodies/long-body.ts';
 import {
   packed,
   receivedError,

@@ -8,7 +8,7 @@ import { AnswerBody } from '../../../src/gateway/answer-body.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { answerContext, halves } from '../../property/dialect-halves.ts';
 import { chatDocument } from '../../upstream/chat.ts';
-import { writeLongAnswer } from '../../../src/gateway/long-bodies/long-answer.ts';
+import { writeLongAnswer } from '../../../src/gateway/handle.ts';
 import { InlineBodies } from '../../support/inline-bodies.ts';
 
 const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });

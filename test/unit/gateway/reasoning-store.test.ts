@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PromptTrail, type KnownCall } from '../../../src/core/kept-turn.ts';
-import { ReasoningStore, type StoredTurn } from '../../../src/gateway/reasoning-store.ts';
+import { ReasoningStore, type StoredTurn } from '../../../src/gateway/reasoning-memory.ts';
 
 const origin = { provider: 'deepseek', dialect: 'openai-chat' } as const;
 const random: KnownCall = { id: 'call_a1B2c3D4e5F6', name: 'f', argumentsJson: '{"x":1}' };

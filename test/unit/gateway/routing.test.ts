@@ -5,7 +5,7 @@ import { assert as assertProperty, property, string } from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { Route, Target } from '../../../src/core/provider.ts';
 import { TargetHealth } from '../../../src/gateway/health.ts';
-import { Routing, Sticky, conversationKey, plan } from '../../../src/gateway/routing/routing.ts';
+import { Routing, Sticky, conversationKey, plan } from '../../../src/gateway/routing.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { type CallFacts, callOf, quietLog, stillClock } from './planning.ts';
 

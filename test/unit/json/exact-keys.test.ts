@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { assert as check, json, nat, property } from 'fast-check';
-import { tryParse } from '../../../src/json/parse.ts';
+import { hasDoubtfulKey, parseSlowly, tryParse } from '../../../src/json/parse.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { isObject } from '../../../src/json/value.ts';
-import { hasDoubtfulKey, parseSlowly } from '../../../src/json/exact.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mayLoseDigits } from '../../../src/json/exact.ts';
-import { tryParse } from '../../../src/json/parse.ts';
+import { mayLoseDigits, tryParse } from '../../../src/json/parse.ts';
 
 const long = '12345678901234567890';
 

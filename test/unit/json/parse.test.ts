@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { locateJsonError } from '../../../src/json/exact.ts';
+import { locateJsonError } from '../../../src/json/parse.ts';
 import { maxDepth } from '../../../src/json/scan.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { spliceMembers } from '../../../src/json/edit.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assert as check, oneof, property, string, stringMatching } from 'fast-check';
-import type { SpanData } from '../../../src/core/trace.ts';
+import type { SpanData } from '../../../src/core/call.ts';
 import {
   beginTrace,
   newHex,

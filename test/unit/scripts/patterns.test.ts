@@ -25,7 +25,7 @@ const composed: { readonly [file: string]: string } = {
   'dialects/shared/refusals.ts': 'constant phrases, and efforts of the list of all efforts',
   'engine/prompt.ts': "a model's control markers, escaped",
   'engine/thinking.ts': 'a name of word characters only',
-  'json/exact.ts': 'a constant number of digits',
+  'json/parse.ts': 'a constant number of digits',
   'tokens/pieces.ts': 'a constant length',
 };
 

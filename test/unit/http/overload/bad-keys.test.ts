@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BadKeys, maxAddresses } from '../../../../src/http/overload/bad-keys.ts';
+import { BadKeys, maxAddresses } from '../../../../src/http/authenticate-request.ts';
 import { HeldClock } from '../../access/parts.ts';
 
 function scene(perMinute = 20) {

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { test } from 'node:test';
-import { ProtocolError, readHead } from '../../../../src/wire/http1/response-head.ts';
-import { ResponseReader } from '../../../../src/wire/http1/response-reader.ts';
+import {
+  ProtocolError,
+  ResponseReader,
+  readHead,
+} from '../../../../src/wire/http1/response-reader.ts';
 
 interface Seen {
   readonly status: number | undefined;
