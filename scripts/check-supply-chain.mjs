@@ -13,7 +13,7 @@ import {
   unnamedLicences,
 } from './lock-file.mjs';
 
-/** Direct ones, optional ones included: each is somebody who can break in. */
+/** Direct ones, optional ones included: each is a way to break in. */
 const mostRuntimePackages = 15;
 const leastAgeDays = 7;
 

@@ -150,7 +150,7 @@ export class KeyEntry {
 }
 
 /** Does the work of a comparison for an unknown id, so that timing does not show which ids exist. */
-export function matchNobody(digests: Digests): void {
+export function matchDummy(digests: Digests): void {
   sameDigest(digests.plain, nobodysDigest);
 }
 

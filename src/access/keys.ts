@@ -23,7 +23,7 @@ import { requireNotGuessable } from './guessable.ts';
 import {
   KeyIndex,
   KeyEntry,
-  matchNobody,
+  matchDummy,
   type Digests,
   type KeySource,
   type KeyState,
@@ -173,7 +173,7 @@ export class KeyRing {
     const id = readKey(text)?.id;
     const now = this.#clock.wall();
     const entry = id === undefined ? undefined : this.#index.find(id);
-    if (entry === undefined) matchNobody(digests);
+    if (entry === undefined) matchDummy(digests);
     const found = entry?.match(digests, now) === undefined ? this.#literal(text, digests) : entry;
     const match = found?.match(digests, now);
     if (found !== undefined && match !== undefined && found.state(now) === 'active') {

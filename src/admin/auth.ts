@@ -41,8 +41,8 @@ export interface Admitted {
   readonly visit: Visit;
 }
 
-/** 'nobody' presented no token, 'guess' an invalid one. */
-type Entry = Admitted | 'nobody' | 'guess' | AdminAnswer;
+/** 'anonymous' presented no token, 'guess' an invalid one. */
+type Entry = Admitted | 'anonymous' | 'guess' | AdminAnswer;
 
 const foreign: AdminAnswer = errorAnswer(
   403,
@@ -63,7 +63,7 @@ export function enter(parts: DoorParts, request: IncomingMessage): Entry {
   const isSession = url.split('?', 1)[0] === sessionPath;
   if (isSession && method === 'POST') return signingIn(request, visit);
   if (session === undefined || sessionId === undefined) {
-    return isSession && method === 'GET' ? { name: undefined, visit } : 'nobody';
+    return isSession && method === 'GET' ? { name: undefined, visit } : 'anonymous';
   }
   if (!isOwnPage(request) || !comesFrom(session, request)) return foreign;
   return { name: 'admin', visit: { ...visit, signedIn: true, session, sessionId } };
@@ -82,7 +82,7 @@ function comesFrom(session: Session, request: IncomingMessage): boolean {
 
 function withToken(parts: DoorParts, authorization: string, visit: Visit): Entry {
   const token = presentedKey(authorization, undefined);
-  if (token === '') return 'nobody';
+  if (token === '') return 'anonymous';
   const name = parts.actorOf(token);
   return name === undefined ? 'guess' : { name, visit: { ...visit, signedIn: true } };
 }

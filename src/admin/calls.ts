@@ -41,7 +41,11 @@ const query = z.strictObject({
   ...inPeriod,
   ...groupFilter,
   outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
-  endpoint: z.string().max(100).optional().describe('openai-chat or anthropic-messages.'),
+  endpoint: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('openai-chat, anthropic-messages or openai-responses.'),
   user: z.string().max(800).optional().describe('Only of this user, as the client named it.'),
   status: z.coerce
     .number('must be a number')

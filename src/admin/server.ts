@@ -149,7 +149,7 @@ async function answer(
   if (url === '/healthz') return alive(method);
   // Before anything else is looked at: a stranger learns not even which addresses there are.
   const entry = scraper(parts, request) ?? enter(parts, request);
-  if (entry === 'nobody') return refused;
+  if (entry === 'anonymous') return refused;
   if (entry === 'guess') return wrongToken(parts, request.socket.remoteAddress);
   if (!('visit' in entry)) return entry;
   if (entry.name !== undefined) parts.strangers.known(request.socket);

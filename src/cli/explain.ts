@@ -15,7 +15,7 @@ standard input), without sending it: the targets in order and why, the upstream 
 for each, what would be dropped or changed, prompt tokens, maximum and expected cost,
 and the limits and budgets that would be charged. Header values are masked.
 
-  --endpoint NAME  chat/completions (default) or messages
+  --endpoint NAME  chat/completions (default), messages or responses
   --key ID         the key to call with; default: none, without limits
   --body           also print the upstream bodies
   --json           print the complete answer

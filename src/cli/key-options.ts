@@ -66,7 +66,8 @@ export const scopeSwitches = [
   'no-log-content',
 ] as const;
 
-export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, models; default: all
+export const scopeHelp = `  --endpoints LIST    chat, messages, responses, count_tokens, models;
+                      default: all
   --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
   --team NAME         team that the key belongs to
   --owner NAME        owner of the key

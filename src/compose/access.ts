@@ -309,7 +309,7 @@ class OpenAccess implements Access {
   trouble(): string | undefined {
     const { boot, shared, counting } = this.#parts;
     if (!boot.done) return 'the store was not read yet';
-    if (!counting.counters.healthy()) return 'nobody counts limits and budgets';
+    if (!counting.counters.healthy()) return 'limits and budgets cannot be counted';
     if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
     return undefined;
   }

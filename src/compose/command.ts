@@ -10,7 +10,7 @@ import { knownProviders, type RunningGateway, start } from './start.ts';
 
 const help = `Usage: model-gateway start [options]
 
-Starts the gateway: the data plane (both endpoints) and the admin plane.
+Starts the gateway: the data plane (all endpoints) and the admin plane.
 
 ${flagsHelp()}
 Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for

@@ -99,7 +99,7 @@ const price = z.strictObject({
     .record(z.string().regex(/^[\w.-]{1,64}$/, 'is the name of a tier, such as priority'), service)
     .optional()
     .describe(
-      'Rates of service tiers by their names (priority, flex, batch, fast …), instead of those above. Tiers that are not named cost what stands above; on keys that have a budget, asking for a dearer one is refused unless it is named.',
+      'Rates of service tiers by name (priority, flex, batch, fast …). Other tiers cost the standard rates; keys with a budget cannot ask for a more expensive tier without rates.',
     ),
   tiers: tiers(),
   call: dollars(12, 'Dollars per call, regardless of its size.').optional(),
@@ -115,7 +115,7 @@ const pricesForm = z
   .record(pattern, price)
   .nullish()
   .describe(
-    'What models cost, before the price package: by provider/model or a glob of them (a full name first, then the first glob that fits). default: models without a price, on keys that have a budget; without it they are refused there.',
+    'Prices that override the price package, by provider/model (first) or by a glob of it. default: the price of models without one, for keys with a budget, which cannot call them otherwise.',
   );
 
 const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is not a header name');

@@ -418,7 +418,7 @@ export const routeOptions = {
     kind: choice(['chat', 'responses']),
     otherwise: "the provider's dialect",
     about:
-      "Which of OpenAI's two APIs its targets are asked by, where they have both. Models of OpenAI that refuse tools beside reasoning in chat take both by responses.",
+      "The API that its targets are asked by, where a provider has both of OpenAI's. OpenAI models that refuse tools together with reasoning in chat accept both in responses.",
   }),
 } as const;
 

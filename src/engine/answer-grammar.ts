@@ -25,9 +25,9 @@ export function grammarsBesideXml(
   tools: ToolUse,
   format: OutputFormat | undefined,
 ): AnswerGrammars {
-  const why = 'this model writes its calls in a form of its own, which cannot be held';
+  const why = 'this model writes its calls in its own form, which a grammar cannot enforce';
   if (tools.required) {
-    throw unsupported(`A call cannot be asked for: ${why}. Use "auto".`, 'tool_choice');
+    throw unsupported(`A call cannot be forced: ${why}. Use "auto".`, 'tool_choice');
   }
   const strict = tools.origins.find((origin) => origin.strict);
   if (strict !== undefined) {
@@ -35,10 +35,10 @@ export function grammarsBesideXml(
   }
   if (tools.offered.length === 0) return grammarsOf(tools, format);
   if (format === undefined) return {};
-  throw unsupported(`A format beside tools cannot be held: ${why}.`, format.path);
+  throw unsupported(`A format together with tools cannot be enforced: ${why}.`, format.path);
 }
 
-/** @throws EngineError 400 that names the part of a schema that cannot be held. */
+/** @throws EngineError 400 that names the part of a schema that cannot be enforced. */
 export function grammarsOf(tools: ToolUse, format: OutputFormat | undefined): AnswerGrammars {
   if (tools.required) {
     const rules = new GrammarRules();

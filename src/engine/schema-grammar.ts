@@ -163,7 +163,7 @@ export interface SchemaGrammarOptions {
   readonly rules: GrammarRules;
   /** Where the schema stands in the request, for refusals. */
   readonly path: string;
-  /** Refuse what cannot be held; else such parts are left to the model. */
+  /** Refuse what cannot be enforced; else such parts are left to the model. */
   readonly strict: boolean;
 }
 
@@ -291,7 +291,7 @@ class SchemaReader {
   #merged(first: JsonObject, second: JsonObject, path: string): JsonObject {
     const merged = mergeSchemas(first, second);
     if (typeof merged !== 'string') return merged;
-    this.#give(`${path}.${merged}`, 'it cannot be put together with what stands beside it');
+    this.#give(`${path}.${merged}`, 'it cannot be merged with the keywords next to it');
     return first;
   }
 
@@ -463,15 +463,17 @@ class SchemaReader {
   #allow(schema: JsonObject, known: readonly string[], { path }: Place): void {
     for (const key of Object.keys(schema)) {
       if (annotations.has(key) || known.includes(key) || schema[key] === undefined) continue;
-      const why = combining.some((name) => name === key) ? 'it stands beside another' : undefined;
-      this.#give(`${path}.${key}`, why ?? 'the engine cannot hold an answer to it');
+      const why = combining.some((name) => name === key)
+        ? 'it cannot be combined with another of its kind'
+        : undefined;
+      this.#give(`${path}.${key}`, why ?? 'the engine cannot enforce it');
     }
   }
 
   #refuse(schema: JsonObject, keys: readonly string[], { path }: Place): void {
     for (const key of keys) {
       if (schema[key] !== undefined) {
-        this.#give(`${path}.${key}`, 'the engine cannot hold an answer to it');
+        this.#give(`${path}.${key}`, 'the engine cannot enforce it');
       }
     }
   }

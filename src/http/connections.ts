@@ -204,7 +204,7 @@ export class StuckConnections {
 
 // Refusals of what Node could not parse, or does not hand to the handler: a JSON body instead of Node's
 // empty one, and never two answers to one request. Behind a proxy that shares a connection among
-// clients a second answer would go to somebody else (S18).
+// clients a second answer would go to another client (S18).
 
 export interface RawRefusalParts {
   readonly newId: NewId;
@@ -297,7 +297,7 @@ export class RawRefusals {
 
   /** `CONNECT` (B23). */
   tunnel(socket: Duplex): void {
-    // Node has let go of it: nobody else would see its error, or that the client leaves.
+    // Node has let go of it: no other listener would see its error, or that the client leaves.
     socket.on('error', () => socket.destroy());
     socket.resume();
     this.#refuse(socket, noTunnel, 'CONNECT');

@@ -50,7 +50,7 @@ export const dataTimes: ServerTimes = {
 
 /**
  * Node looks at all heads that are not whole in one go, and makes an error with a stack for each late one: of 2,500 that
- * came within a second those of a tenth of it took 9 ms, in which nobody else had a turn.
+ * came within a second those of a tenth of it took 9 ms, in which no other work had a turn.
  */
 const lookEveryMs = 25;
 /** Those that came together end together. */
@@ -97,7 +97,7 @@ export function createListener(
     if (error.code !== lateCode) refusals.broken(error, socket);
     else late.add(() => refusals.broken(error, socket));
   });
-  // A client that half-closes has left; answers to nobody are not paid for (F75).
+  // A client that half-closes has left; an answer without a reader is not paid for (F75).
   server.on('connection', (socket: Socket) => {
     socket.on('end', () => socket.destroy());
   });

@@ -35,7 +35,7 @@ export class WorkerSockets {
     const sockets = new WorkerSockets(reserved);
     try {
       for (let number = 1; number <= workers; number += 1) sockets.of(number);
-      // Bound sockets refuse nobody before they listen: another gateway could bind and listen beside them.
+      // Bound sockets exclude no other before they listen: another gateway could bind and listen on the port.
       sockets.#guard = await reservePort({ host: reserved.host, port: reserved.port });
       return sockets;
     } catch (error) {
@@ -100,7 +100,7 @@ export async function canShareSockets(host: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const listening = createServer();
   try {
-    // A socket that does not share the port could not be bound beside one that listens.
+    // A socket that does not share the port could not be bound while another listens.
     await listenOnce(listening, { host: reserved.host, port: reserved.port, reusePort: true });
     bindSocket(reserved).close();
     return true;

@@ -141,7 +141,7 @@ class Download {
     if (this.#restarts > maxRestarts) {
       throw new PullError(`${why} The download began anew too often; try later.`);
     }
-    if (part.length > 0) note(`${why} The download begins anew.`);
+    if (part.length > 0) note(`${why} The download starts again.`);
     await part.restart({ identity: part.state?.identity ?? '' });
   }
 

@@ -52,7 +52,7 @@ export class PartFile {
     return this.#state;
   }
 
-  /** Opens what an earlier download of the same file left; begins anew where it left none. */
+  /** Opens what an earlier download of the same file left; starts an empty one where it left none. */
   async open(identity: string, onRead: (bytes: number) => void): Promise<void> {
     const state = await this.#readState();
     const found = await lstat(this.path).catch(() => undefined);

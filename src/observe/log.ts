@@ -265,7 +265,8 @@ function linesIn(block: Buffer, from: number): number {
   return lines;
 }
 
-const nobody = new Int32Array(new SharedArrayBuffer(4));
+/** Never written: a wait on it is a sleep. */
+const neverWoken = new Int32Array(new SharedArrayBuffer(4));
 
 /** Writes all of it before that moment, monotonic ms; false when it could not. */
 function writtenBy(until: number, fd: number, block: Buffer): boolean {
@@ -275,7 +276,7 @@ function writtenBy(until: number, fd: number, block: Buffer): boolean {
       from += writeSync(fd, block, from);
     } catch (error) {
       if (!isFull(error) || performance.now() > until) return false;
-      Atomics.wait(nobody, 0, 0, againMs / 5);
+      Atomics.wait(neverWoken, 0, 0, againMs / 5);
     }
   }
   return true;

@@ -81,7 +81,7 @@ export interface RegistryOptions {
 }
 
 export interface ModelListing {
-  /** The identifier that both endpoints take. */
+  /** The identifier that all endpoints take. */
   readonly id: string;
   readonly ownedBy: string;
   readonly targets: readonly string[];

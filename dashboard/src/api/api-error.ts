@@ -1,6 +1,6 @@
 /** What went wrong between the page and the gateway, in words for the person who looks at it. */
 
-/** `unreachable`: nobody answers. `late`: somebody might have. `signed-out`: the session is over or was never there. */
+/** `unreachable`: no answer. `late`: an answer may still come. `signed-out`: the session is over or was never there. */
 export type ApiErrorKind = 'unreachable' | 'late' | 'signed-out' | 'refused' | 'failed';
 
 interface ApiErrorParts {

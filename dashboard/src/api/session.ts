@@ -54,7 +54,7 @@ export function useSignOut() {
       return client.cancelQueries();
     },
     onSettled: (_answer, error) => {
-      // Nobody heard it: the session lives on, and who is told otherwise leaves it open behind them.
+      // The gateway did not receive it: the session lives on. A page that says otherwise would leave it open.
       if (error !== null && !isSignedOut(error)) {
         endLeaving();
         void client.refetchQueries({ type: 'active' });

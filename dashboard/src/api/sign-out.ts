@@ -35,12 +35,12 @@ export function questionsAllowed(): Promise<void> {
   return leaving?.over ?? Promise.resolve();
 }
 
-/** Aborted when somebody leaves. */
+/** Aborted at a sign-out. */
 export function stayingSignal(): AbortSignal {
   return staying.signal;
 }
 
-/** Makes a change that is heard before the session ends. @throws ApiError when somebody is leaving already */
+/** Makes a change that is heard before the session ends. @throws ApiError during a sign-out */
 export async function changing<T>(where: string, change: () => Promise<T>): Promise<T> {
   if (leaving !== undefined) {
     throw new ApiError({

@@ -16,7 +16,7 @@ interface LinkParts<Ours> {
   readonly stream: Duplex;
   /** Answers the other side. */
   readonly serve: Ours;
-  /** Told of news that could not be taken; default: nobody. */
+  /** Told of news that could not be taken; default: no listener. */
   readonly failed?: (op: string, error: unknown) => void;
 }
 
@@ -152,7 +152,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
   #run(op: string, args: readonly unknown[]): unknown {
     const { serve } = this.#parts;
     const run: ((...given: readonly never[]) => unknown) | undefined = serve[op];
-    if (run === undefined) throw new Error(`Nobody answers "${op}".`);
+    if (run === undefined) throw new Error(`There is no operation "${op}".`);
     return Reflect.apply(run, serve, args);
   }
 
@@ -214,7 +214,7 @@ function errorOf(failure: Failure): Error {
   });
 }
 
-// Frames on a stream of bytes: four bytes of length, then so many bytes.
+// Frames on a stream of bytes: four bytes of length, then that many bytes.
 
 const headBytes = 4;
 

@@ -14,7 +14,7 @@ import { IdTable } from '../../core/id-table.ts';
 import { aboutHold, lostCall, type LostHold } from '../../store/lost-calls.ts';
 
 // What the calls of one worker hold and have told. A worker that dies leaves its calls to the parent: each is
-// recorded as it was last known, or as spent in full where nobody knows (F81, Q1, Q2).
+// recorded as it was last known, or as spent in full where that is unknown (F81, Q1, Q2).
 
 interface Drawn {
   readonly draw: Draw;
@@ -259,7 +259,7 @@ export class WorkerSession {
 
   #drawn(draw: Draw, result: DrawResult): DrawResult {
     if (!result.granted) return result;
-    // Nobody is there any more who would give it back.
+    // The worker that would return it is gone.
     if (this.#over) this.#parts.counters.settle(draw.callId, { tokens: 0, nanodollars: 0 });
     else this.#calls.drawn(draw, result.lease);
     return result;

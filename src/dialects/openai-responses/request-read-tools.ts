@@ -24,7 +24,7 @@ export class Toolbox {
     this.#notes = notes;
   }
 
-  /** All tools in order. @throws GatewayError for hosted tools that nobody would run. */
+  /** All tools in order. @throws GatewayError for hosted tools that no upstream would run. */
   finish(choice: ToolChoice | undefined): readonly Tool[] {
     const tools = [...this.#tools.values()];
     const others = tools.some(({ native }) => native === undefined);

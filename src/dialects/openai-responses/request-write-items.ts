@@ -245,7 +245,7 @@ export class ItemWriter {
     return conversation.tools.some((tool) => tool.freeText === true && tool.name === name);
   }
 
-  /** Undefined for what nobody but its provider could use; noted once, since a history may hold hundreds. */
+  /** Undefined for what only its provider could use; noted once, since a history may hold hundreds. */
   #reasoning(part: ReasoningPart, path: FieldPath): JsonObject | undefined {
     const { traits, notes } = this.#writing;
     const own = this.#isOwn(part) && traits.historyReasoning !== false;

@@ -170,7 +170,7 @@ export function readAnnotation(value: JsonObject): Citation {
 
 // Reasoning.
 
-/** Undefined for reasoning that says nothing and that nobody could be shown again. */
+/** Undefined for reasoning that says nothing and that cannot be sent back. */
 function reasoningPart(item: JsonObject): ReasoningPart | undefined {
   const summary = textsOf(item['summary'], 'a summary');
   const content = textsOf(item['content'], 'a content');
@@ -261,7 +261,7 @@ export function declaredNames(response: JsonObject): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ''));
 }
 
-/** The calls inside of a call that nobody declared; undefined where they are not all known functions. */
+/** The calls inside of an undeclared call; undefined where they are not all known functions. */
 export function splitCalls(
   call: ToolCallPart,
   declared: ReadonlySet<string>,

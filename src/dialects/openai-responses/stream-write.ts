@@ -263,7 +263,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return text + this.#endUnsure(reason);
   }
 
-  /** A call that was cut has no end: nobody may run it. */
+  /** A call that was cut has no end: it must not be run. */
   #endUnsure({ kind }: FinishReason): string {
     const natural = kind === 'stop' || kind === 'tool-calls';
     const cut = !natural && kind !== 'stop-sequence' && kind !== 'other';

@@ -124,7 +124,7 @@ function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Famil
 
 function keptResponses({ tallies }: GatewayFacts['responses']): Family {
   return counter('model_gateway_kept_responses', {
-    help: 'Responses that clients asked to be kept, by what became of them (docs/user/responses.md).',
+    help: 'Responses that clients asked to be kept, by outcome (docs/user/responses.md).',
     samples: Object.entries(tallies).map(([outcome, value]) => ({
       labels: labelText({ outcome }),
       value,
@@ -139,7 +139,7 @@ function contentFamilies({
 }: GatewayFacts['contents']): readonly Family[] {
   return [
     counter('model_gateway_contents', {
-      help: 'Calls of keys with content logging, by what happened to the content (docs/user/content.md).',
+      help: 'Calls of keys with content logging, by outcome of the content (docs/user/content.md).',
       samples: Object.entries(tallies).map(([outcome, value]) => ({
         labels: labelText({ outcome }),
         value,

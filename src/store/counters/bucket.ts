@@ -7,7 +7,7 @@
 
 export const unitsEach = 60_000;
 
-/** What is missing after so many ms. A clock that goes back gives nothing. */
+/** What is missing after this many ms. A clock that goes back gives nothing. */
 export function missingAfter(missing: number, perMinute: number, elapsedMs: number): number {
   return elapsedMs <= 0 ? missing : Math.max(0, missing - elapsedMs * perMinute);
 }

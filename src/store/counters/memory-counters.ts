@@ -1,6 +1,6 @@
 /**
  * The counters of one process: exact, synchronous, rebuilt from the ledger at start. Reservations need
- * no lease here: whoever would renew it dies together with the counter, and the next start settles what
+ * no lease here: the process that would renew it dies with the counter, and the next start settles what
  * the ledger knows of such calls (F81).
  */
 import { IdTable } from '../../core/id-table.ts';

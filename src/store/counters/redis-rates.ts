@@ -127,7 +127,10 @@ export class RedisRates implements RateCounters {
     const { clock, log, isStoreUp } = this.#options;
     if (this.#isOverdue()) {
       if (!isStoreUp()) {
-        throw new StoreError('unavailable', 'Nobody counts: Redis and PostgreSQL are away.');
+        throw new StoreError(
+          'unavailable',
+          'Rates cannot be counted: Redis and PostgreSQL are unavailable.',
+        );
       }
       const now = clock.now();
       if (now - this.#warnedAt >= quietShareMs) {

@@ -38,7 +38,7 @@ export class Settlements {
   #queue: string[] = [];
   #next = 0;
   #sending = 0;
-  /** Told when one has arrived or failed; there is one while somebody waits. */
+  /** Told when one has arrived or failed; there is one while a caller waits. */
   #progress: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;

@@ -109,7 +109,7 @@ export class SharedCounters implements Counters {
     this.#capped.settle(callId, unused);
   }
 
-  /** @throws StoreError where nobody counts budgets */
+  /** @throws StoreError where budgets cannot be counted */
   async #paid(draw: Draw, money: DrawResult | Promise<DrawResult>): Promise<DrawResult> {
     try {
       return await money;

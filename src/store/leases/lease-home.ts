@@ -2,7 +2,7 @@
 import type { Balance } from '../counters/counters.ts';
 
 /**
- * A slice is one part in so many of what is left. What is free in the lease of a gateway that is killed counts as
+ * A slice is one part in this many of what is left. What is free in the lease of a gateway that is killed counts as
  * spent, so slices are small; they are refilled before they are used up.
  */
 export const sliceShare = 256;

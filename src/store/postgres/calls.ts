@@ -57,7 +57,7 @@ const count: Statement = {
     GROUP BY key_id`,
 };
 
-/** Beyond so many remembered groups or keys, memory is begun afresh (L2). */
+/** Beyond this number of remembered groups or keys, the memory is cleared (L2). */
 const mostRemembered = 10_000;
 
 class PostgresTagGroups {
@@ -363,7 +363,7 @@ const open: Statement = {
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call RETURNING id`,
 };
 
-/** Whoever locks an orphan first settles it; the others pass on (Q2). */
+/** The instance that locks an orphan first settles it; the others pass on (Q2). */
 const findOrphans: Statement = {
   name: 'find_orphans',
   text: `SELECT id, call FROM open_calls WHERE seen_at < $1 ORDER BY id LIMIT $2

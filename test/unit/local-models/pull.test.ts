@@ -68,7 +68,7 @@ describe('§4 pull of an address', () => {
     assert.ok(scene.steps.has('reading'));
   });
 
-  test('a file that changed on the server in between begins anew', async (t) => {
+  test('a file that changed on the server in between is downloaded again', async (t) => {
     const server = await fileServer(t);
     const scene = pullScene(t, server);
     for (const [etagOld, etagNew] of [
@@ -86,7 +86,7 @@ describe('§4 pull of an address', () => {
       server.serve(path, { content: edited, etag: etagNew });
       const { model: got } = await scene.pull(`${server.url}${path}`);
       assert.deepEqual(readFileSync(got.path), edited);
-      assert.match(scene.notes.join(' '), /another now.* The download begins anew/);
+      assert.match(scene.notes.join(' '), /another now.* The download starts again/);
     }
   });
 

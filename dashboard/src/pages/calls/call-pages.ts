@@ -10,7 +10,7 @@ import { fetchCalls, type Call, type CallFilter, type CallPage } from '../../api
 export const pageSize = 100;
 /** Rows beyond those in sight that are fetched before they are needed. */
 const aheadRows = 60;
-/** Pages without a row in a row, before somebody is asked whether to go on. */
+/** Pages without a row in a row, before the page asks whether to go on. */
 const mostEmptyPages = 20;
 const forgottenMs = 60_000;
 

@@ -44,7 +44,7 @@ export function CallsPage(): ReactElement {
   );
 }
 
-/** What stands in an address that somebody mistyped is looked for as it is, and not found. */
+/** A mistyped value in an address is searched as it is, and not found. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -59,7 +59,7 @@ interface NewCallsProps {
   readonly onShow: () => void;
 }
 
-/** The table stands still while somebody reads it; this tells when there are newer calls. */
+/** The table stands still while it is read; this tells when there are newer calls. */
 function NewCalls({ list, filter, onShow }: NewCallsProps): ReactElement {
   const newest = useNewestCall(list, filter, liveMs);
   const [seen, setSeen] = useState<string | null>();

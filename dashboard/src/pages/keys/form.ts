@@ -91,7 +91,7 @@ export function keyChange(fields: KeyFields): Body {
   };
 }
 
-/** Members that nobody touched are left out, so that what somebody else changed meanwhile stays. */
+/** Untouched members are left out, so that concurrent changes stay. */
 export function changedOnly(wanted: Body, before: Body): Body {
   const isChanged = (name: string): boolean =>
     JSON.stringify(wanted[name]) !== JSON.stringify(before[name]);

@@ -1,4 +1,4 @@
-/** One model: who answers for it, how they are, what it costs, and its file where it runs here. */
+/** One model: who answers for it, their health, what it costs, and its file where it runs here. */
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { Dialog } from '../../components/dialog.tsx';
@@ -94,7 +94,7 @@ function priceFacts(price: Rates): readonly Fact[] {
       `Above ${count(tier.above)} tokens`,
       `${money(tier.input)} in, ${money(tier.output)} out`,
     ]),
-    ['Says', price.source],
+    ['Source', price.source],
   ];
 }
 

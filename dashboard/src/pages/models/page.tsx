@@ -1,4 +1,4 @@
-/** Models and providers: what can be called, who answers, and how they are. */
+/** Models and providers: what can be called, which targets answer, and their health. */
 import type { ReactElement } from 'react';
 import layout from '../../components/layout.module.css';
 import { PageHead } from '../../components/panel.tsx';

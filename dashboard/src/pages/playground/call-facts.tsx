@@ -30,7 +30,7 @@ interface CallRow {
   readonly notes: string | null;
 }
 
-/** Rows are written behind the answer; after so many looks it is said that there is none. */
+/** Rows are written behind the answer; after this many polls the page says that there is none. */
 const mostLooks = 8;
 
 class NotYet extends Error {}

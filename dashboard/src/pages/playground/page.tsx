@@ -29,7 +29,7 @@ export function PlaygroundPage(): ReactElement {
   const [wrong, setWrong] = useState<SettingError>();
   const first = useSide();
   const second = useSide();
-  // Until somebody names one. Not in the field: what comes late must not stand before what is typed.
+  // Until the user names one. Not in the field: what comes late must not stand before what is typed.
   const firstModel = useListedModels().data?.[0]?.id ?? '';
   const sides = settings.compare ? [first, second] : [first];
   const settingsOf = (side: Side): PlaygroundSettings => ({

@@ -43,7 +43,7 @@ export interface CallSettings {
   readonly model: string;
   readonly stream: boolean;
   readonly system: string;
-  /** Most tokens of the answer. */
+  /** Maximum tokens of the answer. */
   readonly maxTokens: string;
   readonly temperature: string;
   /** JSON list, in the endpoint's own form. */

@@ -1,4 +1,4 @@
-/** How the gateway is, asked again and again while somebody looks. */
+/** Status of the gateway, polled while the page is visible. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from '../../api/client.ts';
 
