@@ -33,6 +33,7 @@ const rows = [
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
   { path: 'test/property', together: 6, seconds: 2 },
+  { path: 'test/recordings', sampled: true, seconds: 10 },
   { path: 'test/simulation', sampled: true, seconds: 10 },
   { path: 'test/traces', together: 8, seconds: 2 },
   { path: 'test/two-turn', together: 8, seconds: 2 },

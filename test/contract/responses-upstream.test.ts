@@ -1,8 +1,6 @@
-/** Chat and messages clients of a Responses upstream: recordings, tools over turns, endings, repairs. */
+/** Chat and messages clients of a Responses upstream: tools over turns, endings, repairs. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { totalInputTokens, type Usage } from '../../src/core/generation.ts';
-import { readUsage } from '../../src/dialects/openai-responses/usage.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
@@ -10,8 +8,6 @@ import {
   dialects,
   endingOf,
   listAt,
-  numberAt,
-  objectAt,
   readDocument,
   readStream,
   type Dialect,
@@ -19,7 +15,6 @@ import {
 } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { sdks } from '../support/sdks.ts';
 import { chatAnswer } from '../upstream/chat.ts';
 import {
   callItem,
@@ -30,14 +25,6 @@ import {
   textItem,
 } from '../upstream/responses.ts';
 import { ScriptedUpstream, type Scripted, type Script } from '../upstream/scripted.ts';
-import {
-  doneItems,
-  lastResponse,
-  leftOut,
-  recordedDocuments,
-  recordedStreams,
-  wire,
-} from '../unit/openai-responses/recorded.ts';
 
 let rig: Rig;
 let upstream: ScriptedUpstream;
@@ -88,108 +75,7 @@ function seenOf(dialect: Dialect, stream: boolean, reply: Reply): Seen {
   return readStream(dialect, reply.text);
 }
 
-/** The ledger has the upstream's numbers. */
-async function assertBooked(reply: Reply, usage: Usage): Promise<void> {
-  const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-  assert.equal(row['outcome'], 'ok');
-  assert.equal(row['usage_source'], 'reported');
-  const charged = objectAt(row, 'charged');
-  const input =
-    numberAt(charged, 'fresh_input_tokens') +
-    numberAt(charged, 'cache_read_tokens') +
-    numberAt(charged, 'cache_write_tokens');
-  assert.equal(input, totalInputTokens(usage));
-  assert.equal(numberAt(charged, 'cache_read_tokens'), usage.cacheReadTokens ?? 0);
-  assert.equal(numberAt(charged, 'output_tokens'), usage.outputTokens);
-  assert.equal(numberAt(charged, 'reasoning_tokens'), usage.reasoningTokens ?? 0);
-}
-
-/** What the messages and calls of recorded items say. */
-function textOf(items: readonly JsonObject[], separator: string): string {
-  return items
-    .filter((item) => item['type'] === 'message')
-    .map((item) =>
-      listAt(item, 'content')
-        .map((part) => String(part['text'] ?? ''))
-        .join(''),
-    )
-    .join(separator);
-}
-
-function clientCalls(items: readonly JsonObject[]): readonly string[] {
-  const run = /^(function|custom_tool|local_shell|apply_patch)_call$/;
-  return items
-    .filter((item) => run.test(String(item['type'])) || item['execution'] === 'client')
-    .map((item) => String(item['call_id']));
-}
-
 for (const dialect of dialects) {
-  describe(`R-64 ${dialect} client, recorded answers`, { skip: leftOut }, () => {
-    const documents = recordedDocuments().filter(({ body }) => !isObject(body['error']));
-    const streams = recordedStreams().filter(({ name }) => !name.startsWith('openai-error'));
-    const answers = [
-      ...documents.map(({ name, body, text }) => ({
-        name,
-        stream: false,
-        answer: { body: text },
-        items: listAt(body, 'output'),
-        response: body,
-      })),
-      ...streams.map(({ name, events }) => ({
-        name,
-        stream: true,
-        answer: { body: wire(events), framing: 'chunked' } as const,
-        items: doneItems(events),
-        response: lastResponse(events),
-      })),
-    ];
-    for (const { name, stream, answer, items, response } of answers) {
-      test(`F2 F3 C3 R-81 ${name}, ${stream ? 'stream' : 'document'}`, async () => {
-        const { model } = play('engine', answer);
-        const reply = await call(dialect, model, stream);
-        const seen = seenOf(dialect, stream, reply);
-        assert.equal(seen.text, textOf(items, dialect === 'chat' ? '\n\n' : ''));
-        assert.deepEqual(
-          seen.calls.map(({ id }) => id),
-          clientCalls(items),
-        );
-        assert.equal(seen.finish, clientCalls(items).length > 0 ? 'tools' : 'stop');
-        const usage = readUsage(response);
-        assert.ok(usage !== undefined);
-        await assertBooked(reply, usage);
-        for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
-          const client = sdk.connect({ url: rig.gateway.url });
-          const told = stream
-            ? await client.final({ model, text: 'Hi' })
-            : await client.plain({ model, text: 'Hi' });
-          assert.equal(told.text, seen.text, sdk.name);
-          assert.deepEqual(told.calls, seen.calls, sdk.name);
-        }
-      });
-    }
-
-    test('R-73 E4 F40 cut after any event it is an error, never an end', async () => {
-      for (const { events, name } of streams.slice(0, 4)) {
-        const step = Math.max(1, Math.floor(events.length / 8));
-        for (let cut = 0; cut < events.length; cut += step) {
-          const answer = { body: wire(events.slice(0, cut)), framing: 'chunked' } as const;
-          const reply = await call(dialect, play('engine', answer).model, true);
-          if (reply.status === 200) assert.equal(endingOf(dialect, reply.text), 'error', name);
-          else assert.ok(assertErrorBody(dialect, reply.json));
-        }
-      }
-    });
-
-    test('R-68 a failure in the stream before any content is an HTTP error', async () => {
-      const recorded = recordedStreams().find(({ name }) => name.startsWith('openai-error'));
-      assert.ok(recorded !== undefined);
-      const answer = { body: wire(recorded.events), framing: 'chunked' } as const;
-      const reply = await call(dialect, play('engine', answer).model, true);
-      assert.notEqual(reply.status, 200);
-      assertErrorBody(dialect, reply.json);
-    });
-  });
-
   describe(`${dialect} client`, () => {
     for (const stream of [true, false]) {
       test(`R-62 tools and reasoning over three turns, ${stream ? 'stream' : 'document'}`, async () => {

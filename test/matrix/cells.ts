@@ -1,13 +1,15 @@
 /** One recorded answer in every shape that an upstream can give it and a client can ask for. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/json/value.ts';
-import { numberAt, objectAt, type Dialect, type Seen, type SeenUsage } from '../support/reading.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import type { ClientDialect, UpstreamDialect } from '../support/dialects.ts';
+import { listAt, numberAt, objectAt, type Seen, type SeenUsage } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import {
   expectedOfDocument,
   expectedOfStream,
   recordedDocuments,
   recordedStreams,
+  type RecordedStream,
 } from '../recordings/recorded.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
@@ -15,8 +17,8 @@ export interface Sample {
   readonly name: string;
   /** Whose recording it is: the provider of that name answers it. */
   readonly vendor: string;
-  readonly upstream: Dialect;
-  readonly expected: Seen;
+  readonly upstream: UpstreamDialect;
+  expected(client: ClientDialect): Seen;
   readonly stream: Answer | undefined;
   readonly document: Answer | undefined;
 }
@@ -37,51 +39,63 @@ export function startVendorRig(): Promise<Rig> {
   }));
 }
 
-function vendorOf(name: string): string {
+function vendorOf(upstream: UpstreamDialect, name: string): string {
+  if (upstream === 'responses') return 'up-responses';
   const vendor = vendors.find((each) => name.startsWith(each));
-  return vendor ?? (name.startsWith('azure') ? 'openai' : 'anthropic');
+  return vendor ?? (/^(envoy-)?azure/.test(name) ? 'openai' : 'anthropic');
 }
 
 /** What only one dialect can say has no counterpart to be equal to. */
-const oneSided = /^(spliced-message-start|anthropic-compaction|anthropic-web-search)/;
+const oneSided =
+  /^(spliced-message-start|anthropic-compaction|anthropic-web-search|openai-error|reasoning-model-)/;
 
 export function samples(): readonly Sample[] {
   const documents = recordedDocuments()
-    .filter(({ name, body }) => body['error'] === undefined && !oneSided.test(name))
+    .filter(({ name, body }) => !isObject(body['error']) && !oneSided.test(name))
     .map((recorded): Sample => ({
       name: `${recorded.name}.json`,
-      vendor: vendorOf(recorded.name),
+      vendor: vendorOf(recorded.upstream, recorded.name),
       upstream: recorded.upstream,
-      expected: expectedOfDocument(recorded),
+      expected: (client) => expectedOfDocument(recorded, client),
       stream: undefined,
       document: { body: recorded.text },
     }));
   const streams = recordedStreams()
     .filter(({ name }) => !oneSided.test(name))
-    .map((recorded): Sample => {
-      const expected = expectedOfStream(recorded);
-      const usages = recorded.events.map((event) =>
-        objectAt('usage' in event ? event : objectAt(event, 'message'), 'usage'),
-      );
-      // Later reports replace earlier ones, member by member.
-      const usage = Object.assign({}, ...usages) as JsonObject;
-      const whole = documentOf(recorded.upstream, expected, usage);
-      return {
-        name: `${recorded.name}.chunks`,
-        vendor: vendorOf(recorded.name),
-        upstream: recorded.upstream,
-        expected,
-        stream: { body: recorded.frames.join(''), framing: 'chunked' },
-        document: { body: JSON.stringify(whole) },
-      };
-    });
+    .map((recorded): Sample => ({
+      name: `${recorded.name}.chunks`,
+      vendor: vendorOf(recorded.upstream, recorded.name),
+      upstream: recorded.upstream,
+      expected: (client) => expectedOfStream(recorded, client),
+      stream: { body: recorded.frames.join(''), framing: 'chunked' },
+      document: { body: JSON.stringify(documentOf[recorded.upstream](recorded)) },
+    }));
   return [...documents, ...streams];
 }
 
-/** A stream's answer as the same server would give it whole. */
-function documentOf(upstream: Dialect, seen: Seen, usage: JsonObject): JsonObject {
-  return upstream === 'chat' ? chatDocument(seen, usage) : messagesDocument(seen, usage);
+/** Later reports replace earlier ones, member by member. */
+function usageOf({ events }: RecordedStream): JsonObject {
+  const usages = events.map((event) =>
+    objectAt('usage' in event ? event : objectAt(event, 'message'), 'usage'),
+  );
+  return Object.assign({}, ...usages) as JsonObject;
 }
+
+/** A stream's answer as the same server would give it whole. */
+const documentOf: { readonly [D in UpstreamDialect]: (recorded: RecordedStream) => JsonObject } = {
+  chat: (recorded) => chatDocument(expectedOfStream(recorded), usageOf(recorded)),
+  messages: (recorded) => messagesDocument(expectedOfStream(recorded), usageOf(recorded)),
+  responses: ({ events }) => {
+    const response = objectAt(events.at(-1) ?? {}, 'response');
+    const done = events.filter((event) => event['type'] === 'response.output_item.done');
+    // One server leaves them out of its last event.
+    const output = done.map((event) => objectAt(event, 'item'));
+    return {
+      ...response,
+      output: listAt(response, 'output').length > 0 ? response['output'] : output,
+    };
+  },
+};
 
 const chatWords: { readonly [finish: string]: string } = {
   stop: 'stop',

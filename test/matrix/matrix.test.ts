@@ -4,16 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import {
-  dialects,
-  endingOf,
-  readDocument,
-  readStream,
-  type Dialect,
-  type Seen,
-} from '../support/reading.ts';
+import { clientDialects, type ClientDialect } from '../support/dialects.ts';
+import { endingOf, readDocument, readStream, type Seen } from '../support/reading.ts';
 import { ask, type Rig } from '../support/rig.ts';
-import { requestBody } from '../support/requests.ts';
+import { requestBody, shown } from '../support/requests.ts';
 import { whyLeftOut } from '../recordings/recorded.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { bookedCost, bookedUsage, samples, startVendorRig, type Sample } from './cells.ts';
@@ -32,28 +26,33 @@ interface Cell {
 }
 
 async function cell(
-  dialect: Dialect,
+  dialect: ClientDialect,
   { upstream, vendor, expected }: Sample,
   { answer, stream }: { readonly answer: Answer; readonly stream: boolean },
 ): Promise<Cell> {
   const { model: name } = rig.play(upstream, answer);
   const model = name.replace(/^[^/]+/, vendor);
-  const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));
+  const reply = await ask(
+    rig,
+    dialect,
+    requestBody(dialect, { model, stream, more: shown(dialect) }),
+  );
   assert.equal(reply.status, 200, reply.text);
   if (stream) assert.equal(endingOf(dialect, reply.text), 'proper', reply.text.slice(-300));
   const seen = stream ? readStream(dialect, reply.text) : readDocument(dialect, reply.json);
   assert.equal(seen.model, model, 'C4');
   const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
   assert.equal(row['outcome'], 'ok');
-  if (expected.usage === undefined) assert.equal(row['usage_source'], 'estimated');
+  const { usage } = expected(dialect);
+  if (usage === undefined) assert.equal(row['usage_source'], 'estimated');
   else {
     assert.equal(row['usage_source'], 'reported');
-    assert.deepEqual(bookedUsage(row), expected.usage, 'the ledger');
+    assert.deepEqual(bookedUsage(row), usage, 'the ledger');
   }
   return { seen: { ...seen, model: '' }, cost: bookedCost(row) };
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   describe(`${dialect} client`, () => {
     for (const sample of samples()) {
       test(`F1 F2 F3 F4 E11 ${sample.name}`, async () => {
@@ -63,7 +62,7 @@ for (const dialect of dialects) {
           for (const stream of [true, false])
             cells.push(await cell(dialect, sample, { answer, stream }));
         }
-        const { usage, ...expected } = sample.expected;
+        const { usage, ...expected } = sample.expected(dialect);
         for (const { seen, cost } of cells) {
           const { usage: told, ...said } = seen;
           assert.deepEqual(said, {

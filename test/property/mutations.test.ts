@@ -38,10 +38,10 @@ import { odd, spoil, way } from './spoil.ts';
 
 /** Long recordings add time and no cases: their deltas are all alike. */
 const longest = 400;
-const streams = recordedStreams().filter(
+const streams = recordedStreams(dialects).filter(
   ({ name, events }) => events.length < longest && name !== 'spliced-message-start',
 );
-const documents = recordedDocuments().filter(({ body }) => body['error'] === undefined);
+const documents = recordedDocuments(dialects).filter(({ body }) => body['error'] === undefined);
 
 type Mutation =
   | { readonly kind: 'drop' | 'duplicate' | 'truncate'; readonly at: number }
@@ -150,7 +150,7 @@ function content({ text, reasoning, calls, finish }: Seen): unknown {
   return { text, reasoning: reasoning.replaceAll('\n\n', ''), calls, finish };
 }
 
-function pick(at: number): RecordedStream {
+function pick(at: number): RecordedStream<Dialect> {
   const recorded = streams[at % streams.length];
   assert.ok(recorded !== undefined);
   return recorded;

@@ -3,6 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { upstreamDialects, type ClientDialect, type UpstreamDialect } from '../support/dialects.ts';
 import {
   listAt,
   numberAt,
@@ -10,7 +11,6 @@ import {
   readDocument,
   readStream,
   textAt,
-  type Dialect,
   type Seen,
 } from '../support/reading.ts';
 
@@ -21,16 +21,16 @@ export const whyLeftOut = existsSync(folder)
   ? undefined
   : 'left out: there are no recordings at ../shared/recordings';
 
-export interface RecordedDocument {
+export interface RecordedDocument<D extends UpstreamDialect = UpstreamDialect> {
   readonly name: string;
-  readonly upstream: Dialect;
+  readonly upstream: D;
   readonly body: JsonObject;
   readonly text: string;
 }
 
-export interface RecordedStream {
+export interface RecordedStream<D extends UpstreamDialect = UpstreamDialect> {
   readonly name: string;
-  readonly upstream: Dialect;
+  readonly upstream: D;
   readonly events: readonly JsonObject[];
   /** Each event as it stood on the wire, end mark included. */
   readonly frames: readonly string[];
@@ -38,75 +38,151 @@ export interface RecordedStream {
   readonly finishAt: number;
 }
 
-const folders: { readonly [name: string]: Dialect } = {
-  'anthropic-messages': 'messages',
-  'openai-chat': 'chat',
-  'openai-compatible': 'chat',
+/** Where answers of a dialect lie. */
+const patterns: { readonly [D in UpstreamDialect]: readonly string[] } = {
+  chat: [
+    'openai-chat/*',
+    'openai-compatible/*',
+    'azure/azure-deepseek-*',
+    'azure/envoy-azure-chat-basic*',
+  ],
+  messages: ['anthropic-messages/*'],
+  responses: ['openai-responses/*', 'azure/azure-t*'],
 };
 
-function files(
+function files<D extends UpstreamDialect>(
   ending: string,
-): readonly (readonly [upstream: Dialect, name: string, text: string])[] {
+  of: readonly D[],
+): readonly (readonly [upstream: D, name: string, text: string])[] {
   if (whyLeftOut !== undefined) return [];
-  return Object.entries(folders).flatMap(([name, upstream]) =>
-    globSync(`*${ending}`, { cwd: join(folder, name) })
-      .sort()
+  return of.flatMap((upstream) =>
+    patterns[upstream]
+      .flatMap((pattern) => globSync(`${pattern}${ending}`, { cwd: folder }).sort())
+      .filter((file) => !file.endsWith('.headers.json'))
       .map((file) => {
-        const text = readFileSync(join(folder, name, file), 'utf8');
+        const text = readFileSync(join(folder, file), 'utf8');
         return [upstream, basename(file, ending), text] as const;
       }),
   );
 }
 
-export function recordedDocuments(): readonly RecordedDocument[] {
-  return files('.json').map(([upstream, name, text]) => {
+/** The documents of these upstreams; of all by default. */
+export function recordedDocuments(): readonly RecordedDocument[];
+export function recordedDocuments<D extends UpstreamDialect>(
+  of: readonly D[],
+): readonly RecordedDocument<D>[];
+export function recordedDocuments(
+  of: readonly UpstreamDialect[] = upstreamDialects,
+): readonly RecordedDocument[] {
+  return files('.json', of).map(([upstream, name, text]) => {
     const body = tryParseObject(text);
     if (body === undefined) throw new Error(`${name} is not a JSON object`);
     return { name, upstream, body, text };
   });
 }
 
-export function recordedStreams(): readonly RecordedStream[] {
-  return files('.chunks.txt').map(([upstream, name, text]) => {
-    const lines = text.split('\n').filter((line) => line.trim() !== '');
-    const events = lines.map((line) => {
-      const event = tryParseObject(line);
-      if (event === undefined) throw new Error(`${name}: no JSON object: ${line}`);
-      return event;
+/** The streams of these upstreams, each answer of a file by itself. */
+export function recordedStreams(): readonly RecordedStream[];
+export function recordedStreams<D extends UpstreamDialect>(
+  of: readonly D[],
+): readonly RecordedStream<D>[];
+export function recordedStreams(
+  of: readonly UpstreamDialect[] = upstreamDialects,
+): readonly RecordedStream[] {
+  return files('.chunks.txt', of).flatMap(([upstream, name, text]) => {
+    const lines = linesOf(name, text);
+    const answers: readonly (readonly Line[])[] =
+      upstream === 'responses' ? answersOf(lines) : [lines];
+    return answers.map((its, i) => {
+      const frames = its.map(({ line, event }) => frameOf[upstream](line, event));
+      return {
+        name: answers.length === 1 ? name : `${name}#${i + 1}`,
+        upstream,
+        events: its.map(({ event }) => event),
+        frames: upstream === 'chat' ? [...frames, 'data: [DONE]\n\n'] : frames,
+        finishAt: its.findIndex(({ event }) => hasFinish[upstream](event)),
+      };
     });
-    const frames = lines.map((line, index) =>
-      upstream === 'chat'
-        ? `data: ${line}\n\n`
-        : `event: ${textAt(events[index] ?? {}, 'type')}\ndata: ${line}\n\n`,
-    );
-    return {
-      name,
-      upstream,
-      events,
-      frames: upstream === 'chat' ? [...frames, 'data: [DONE]\n\n'] : frames,
-      finishAt: events.findIndex((event) => hasFinish(upstream, event)),
-    };
   });
 }
 
-function hasFinish(upstream: Dialect, event: JsonObject): boolean {
-  return upstream === 'chat'
-    ? listAt(event, 'choices').some((choice) => typeof choice['finish_reason'] === 'string')
-    : typeof objectAt(event, 'delta')['stop_reason'] === 'string';
+interface Line {
+  readonly line: string;
+  readonly event: JsonObject;
 }
 
-/** What a recorded document says, in the numbers that both dialects must show. */
-export function expectedOfDocument(recorded: RecordedDocument): Seen {
-  return withAllOutput(
-    readDocument(recorded.upstream, recorded.body),
-    objectAt(recorded.body, 'usage'),
-  );
+/** Two lines of one recording lack their last brace. */
+function linesOf(name: string, text: string): readonly Line[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((read) => {
+    const line = tryParseObject(read) === undefined ? `${read}}` : read;
+    const event = tryParseObject(line);
+    if (event === undefined) throw new Error(`${name}: no JSON object: ${line}`);
+    return { line, event };
+  });
 }
 
-export function expectedOfStream(recorded: RecordedStream): Seen {
-  const seen = readStream(recorded.upstream, recorded.frames.join(''));
-  const usages = recorded.events.map((event) => objectAt(event, 'usage'));
-  return withAllOutput(seen, usages.findLast((usage) => Object.keys(usage).length > 0) ?? {});
+/** Each `response.created` begins an answer. */
+function answersOf(lines: readonly Line[]): readonly (readonly Line[])[] {
+  const answers: Line[][] = [];
+  for (const line of lines) {
+    if (line.event['type'] === 'response.created') answers.push([]);
+    answers.at(-1)?.push(line);
+  }
+  return answers;
+}
+
+const named = (line: string, event: JsonObject): string =>
+  `event: ${textAt(event, 'type')}\ndata: ${line}\n\n`;
+
+const frameOf: {
+  readonly [D in UpstreamDialect]: (line: string, event: JsonObject) => string;
+} = { chat: (line) => `data: ${line}\n\n`, messages: named, responses: named };
+
+const hasFinish: { readonly [D in UpstreamDialect]: (event: JsonObject) => boolean } = {
+  chat: (event) =>
+    listAt(event, 'choices').some((choice) => typeof choice['finish_reason'] === 'string'),
+  messages: (event) => typeof objectAt(event, 'delta')['stop_reason'] === 'string',
+  responses: (event) => /^response\.(completed|incomplete|failed)$/.test(textAt(event, 'type')),
+};
+
+/** What a recorded answer says to a client of this dialect, in the numbers that all dialects must show. */
+export function expectedOfDocument(recorded: RecordedDocument, client?: ClientDialect): Seen {
+  const { upstream, body } = recorded;
+  const seen = readDocument(upstream, body);
+  return told(seen, { client, items: listAt(body, 'output'), usage: objectAt(body, 'usage') });
+}
+
+export function expectedOfStream(recorded: RecordedStream, client?: ClientDialect): Seen {
+  const { upstream, events, frames } = recorded;
+  const usages = events.map((event) => objectAt(event, 'usage'));
+  return told(readStream(upstream, frames.join('')), {
+    client,
+    items: events
+      .filter((event) => event['type'] === 'response.output_item.done')
+      .map((event) => objectAt(event, 'item')),
+    usage: usages.findLast((usage) => Object.keys(usage).length > 0) ?? {},
+  });
+}
+
+interface Told {
+  readonly client: ClientDialect | undefined;
+  /** Of a response. */
+  readonly items: readonly JsonObject[];
+  readonly usage: JsonObject;
+}
+
+function told(seen: Seen, { client, items, usage }: Told): Seen {
+  const spoken = items
+    .filter((item) => item['type'] === 'message')
+    .map((item) =>
+      listAt(item, 'content')
+        .map((part) => textAt(part, 'text'))
+        .join(''),
+    );
+  // Chat has one text: a blank line tells where a message of a response ends (wire/responses.md §5.3).
+  const text = client === 'chat' && spoken.length > 1 ? spoken.join('\n\n') : seen.text;
+  return withAllOutput({ ...seen, text }, usage);
 }
 
 /** xAI leaves reasoning out of `completion_tokens`; its total tells (translation.md §7.4). */

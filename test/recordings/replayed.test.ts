@@ -1,10 +1,10 @@
-/** Every recorded answer through the gateway to both clients (recordings/README.md, 1–4). */
+/** Every recorded answer through the gateway to each client (recordings/README.md, 1–4). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/json/value.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
+import { clientDialects, type ClientDialect, type UpstreamDialect } from '../support/dialects.ts';
 import {
-  dialects,
   endingOf,
   numberAt,
   objectAt,
@@ -12,13 +12,12 @@ import {
   readStream,
   streamError,
   textAt,
-  type Dialect,
   type Seen,
   type SeenUsage,
 } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { requestBody } from '../support/requests.ts';
-import { sdks } from '../support/sdks.ts';
+import { requestBody, shown } from '../support/requests.ts';
+import { allSdks } from '../support/sdks.ts';
 import {
   expectedOfDocument,
   expectedOfStream,
@@ -38,26 +37,38 @@ if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => und
 
 /** A recording of a stream that was spliced from two: no client can make sense of it. */
 const spliced = 'spliced-message-start';
+/** A stream that tells of a failure before any content. */
+const failed = 'openai-error.1';
+/** An error body that names a parameter. */
+const refusedParameter = 'reasoning-model-legacy-parameter-error';
+/** The helper of the official client throws on the events of the patch itself, as it does at OpenAI. */
+const patch = 'openai-apply-patch-tool.1';
 /** Content parts as lists: legal for Mistral, beyond what the chat SDKs can add up. */
 const listContent = 'mistral-reasoning';
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   describe(`${dialect} client, documents`, () => {
     for (const recorded of recordedDocuments()) {
-      if (recorded.body['error'] !== undefined) continue;
+      if (isObject(recorded.body['error'])) continue;
       test(`F2 F3 ${recorded.name}`, async () => {
         const { model } = rig.play(recorded.upstream, { body: recorded.text });
-        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+        const reply = await ask(
+          rig,
+          dialect,
+          requestBody(dialect, { model, stream: false, more: shown(dialect) }),
+        );
         assert.equal(reply.status, 200, reply.text);
-        const expected = expectedOfDocument(recorded);
+        const expected = expectedOfDocument(recorded, dialect);
         assertSame(dialect, recorded.upstream, readDocument(dialect, reply.json), {
           ...expected,
           model,
         });
         await assertBooked(String(reply.headers['x-request-id']), expected.usage);
-        for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+        for (const sdk of allSdks.filter((each) => each.dialect === dialect)) {
           const answer = await sdk.connect({ url: rig.gateway.url }).plain({ model, text: 'Hi' });
-          assertSame(dialect, recorded.upstream, answer, { ...expected, model });
+          // It asks for no summary of the reasoning.
+          const { reasoning } = dialect === 'responses' ? answer : expected;
+          assertSame(dialect, recorded.upstream, answer, { ...expected, model, reasoning });
         }
       });
     }
@@ -65,16 +76,20 @@ for (const dialect of dialects) {
 
   describe(`${dialect} client, streams`, () => {
     for (const recorded of recordedStreams()) {
-      if (recorded.name === spliced) continue;
+      if (recorded.name === spliced || recorded.name === failed) continue;
       test(`F2 F3 C3 ${recorded.name}`, async () => {
         const { model } = rig.play(recorded.upstream, {
           body: recorded.frames.join(''),
           framing: 'chunked',
         });
-        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+        const reply = await ask(
+          rig,
+          dialect,
+          requestBody(dialect, { model, stream: true, more: shown(dialect) }),
+        );
         assert.equal(reply.status, 200, reply.text);
         assert.equal(endingOf(dialect, reply.text), 'proper', reply.text.slice(-500));
-        const expected = { ...expectedOfStream(recorded), model };
+        const expected = { ...expectedOfStream(recorded, dialect), model };
         assertSame(dialect, recorded.upstream, readStream(dialect, reply.text), expected);
         await assertBooked(String(reply.headers['x-request-id']), expected.usage);
         await assertSdks(dialect, recorded, expected);
@@ -84,7 +99,12 @@ for (const dialect of dialects) {
 }
 
 /** Equal in all that the client's dialect can say. */
-function assertSame(dialect: Dialect, upstream: Dialect, actual: Seen, expected: Seen): void {
+function assertSame(
+  dialect: ClientDialect,
+  upstream: UpstreamDialect,
+  actual: Seen,
+  expected: Seen,
+): void {
   assert.equal(actual.model, expected.model, 'C4');
   assert.equal(actual.text, expected.text);
   assert.equal(actual.finish, expected.calls.length > 0 ? 'tools' : expected.finish);
@@ -118,11 +138,12 @@ async function assertBooked(requestId: string, usage: SeenUsage | undefined): Pr
 }
 
 async function assertSdks(
-  dialect: Dialect,
+  dialect: ClientDialect,
   recorded: RecordedStream,
   expected: Seen,
 ): Promise<void> {
-  for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+  if (recorded.name === patch && dialect === recorded.upstream) return;
+  for (const sdk of allSdks.filter((each) => each.dialect === dialect)) {
     const client = sdk.connect({ url: rig.gateway.url });
     const final = await client.final({ model: expected.model, text: 'Hi' });
     if (recorded.name === listContent && dialect === 'chat') continue;
@@ -134,7 +155,7 @@ async function assertSdks(
 }
 
 describe('single recordings', { skip: whyLeftOut ?? false }, () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`F61 C3 a stream spliced from two has one ending, ${dialect}`, async () => {
       const recorded = recordedStreams().find(({ name }) => name === spliced);
       assert.ok(recorded !== undefined);
@@ -148,13 +169,35 @@ describe('single recordings', { skip: whyLeftOut ?? false }, () => {
         return;
       }
       assert.equal(endingOf(dialect, reply.text), 'proper');
-      for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+      for (const sdk of allSdks.filter((each) => each.dialect === dialect)) {
         await sdk.connect({ url: rig.gateway.url }).final({ model, text: 'Hi' });
       }
     });
 
+    for (const stream of [false, true]) {
+      test(`R-68 F24 a recorded failure without content is an HTTP error, ${dialect}, stream: ${stream}`, async () => {
+        const body = stream
+          ? recordedStreams()
+              .find(({ name }) => name === failed)
+              ?.frames.join('')
+          : recordedDocuments().find(({ name }) => name === failed)?.text;
+        assert.ok(body !== undefined);
+        const { model } = rig.play('responses', {
+          body,
+          ...(stream ? { framing: 'chunked' } : {}),
+        });
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));
+        // The account that has no quota left is the operator's: the client is not told to pay, nor to wait.
+        assert.equal(reply.status, 400, reply.text);
+        assert.match(
+          textAt(assertErrorBody(dialect, reply.json), 'message'),
+          /credentials or account/,
+        );
+      });
+    }
+
     test(`F10 a recorded 400 names its parameter, ${dialect}`, async () => {
-      const recorded = recordedDocuments().find(({ body }) => body['error'] !== undefined);
+      const recorded = recordedDocuments().find(({ name }) => name === refusedParameter);
       assert.ok(recorded !== undefined);
       const { model } = rig.play(recorded.upstream, { status: 400, body: recorded.text });
       const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));

@@ -32,3 +32,8 @@ export function requestBody(
     Object.entries(body).map(([name, value]) => [responsesNames[name] ?? name, value]),
   );
 }
+
+/** Members with which a client is shown the text of reasoning. */
+export function shown(dialect: AnyDialect): JsonObject {
+  return dialect === 'responses' ? { reasoning: { summary: 'auto' } } : {};
+}

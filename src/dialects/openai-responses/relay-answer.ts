@@ -57,7 +57,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     const { data = '' } = frame;
     this.#seeNumber(data);
     this.#items.more(data);
-    return withBlankLine(frame.bytes);
+    return this.#items.changing ? this.#steady(frame) : withBlankLine(frame.bytes);
   }
 
   frame(frame: Frame, _events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
@@ -120,7 +120,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     if (!this.#life.began) return this.#life.keepAlive();
     const event = tryParseObject(this.#items.piece ?? '');
     if (event === undefined) return this.#life.progress(this.#output());
-    const { obfuscation: _padding, ...rest } = event;
+    const { obfuscation: _padding, ...rest } = this.#items.steady(event);
     const sequence_number = Math.max(0, this.#life.sequence - 1);
     return eventFrame(textOf(event['type']), { ...rest, sequence_number, delta: '' });
   }
@@ -146,7 +146,10 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     if (first && this.#announced) return undefined;
     if (first) this.#life.announced(textOf(response['id']));
     if (terminal.has(type)) this.#ended = true;
-    const own = this.#own(response, this.#ended ? gap : undefined);
+    const own = {
+      ...this.#own(response, this.#ended ? gap : undefined),
+      ...this.#mended(response),
+    };
     this.#response = { ...response, ...own };
     const same = Object.entries(own).every(([key, value]) => response[key] === value);
     if (same) return withBlankLine(frame.bytes);
@@ -163,22 +166,44 @@ export class ResponsesAnswerRelay implements AnswerRelay {
       ...(response['previous_response_id'] === undefined
         ? {}
         : { previous_response_id: state?.previousResponseId ?? null }),
-      ...(this.#announced ? { id: this.#life.id } : {}),
       ...(gap === undefined && !unreported
         ? {}
         : { usage: writeUsage(withEstimate(gap, this.#context)) }),
     };
   }
 
+  /**
+   * What the official client would fail on, or take for an empty answer: an id that changes with each event (GitHub
+   * Copilot), and a last event without the items that were told before it.
+   */
+  #mended(response: JsonObject): JsonObject {
+    const { output } = response;
+    const lost = this.#ended && isArray(output) && output.length === 0;
+    const items = lost || (this.#ended && this.#items.changing) ? this.#items.done : [];
+    return {
+      ...(this.#life.began ? { id: this.#life.id } : {}),
+      ...(items.length === 0 ? {} : { output: items }),
+    };
+  }
+
   /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
-  #within(type: string, event: JsonObject, { bytes, data = '' }: Frame): Buffer {
-    const whole = withBlankLine(bytes);
+  #within(type: string, told: JsonObject, { bytes, data = '' }: Frame): Buffer {
+    const event = this.#items.steady(told);
+    const whole = event === told ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
     if (!this.#items.see(type, event, data)) return whole;
     const { output_index, item } = event;
     const added = 'response.output_item.added';
     const sequence_number = Math.max(0, this.#life.sequence - 1);
     const begun = eventFrame(added, { type: added, sequence_number, output_index, item });
     return Buffer.concat([Buffer.from(begun), whole]);
+  }
+
+  #steady({ bytes, data = '' }: Frame): Buffer {
+    const told = tryParseObject(data) ?? {};
+    const event = this.#items.steady(told);
+    return event === told
+      ? withBlankLine(bytes)
+      : Buffer.from(eventFrame(textOf(event['type']), event));
   }
 
   #seeNumber(data: string): void {

@@ -14,8 +14,9 @@ interface OpenItem {
 export class RelayedItems {
   readonly #mayBeCut: boolean;
   readonly #done: (JsonObject | undefined)[] = [];
-  /** Output indexes whose beginning was told. */
-  readonly #added = new Set<number>();
+  /** The ids of the items whose beginning was told, by output index. */
+  readonly #added = new Map<number, string>();
+  #changing = false;
   #open: OpenItem | undefined;
 
   /** @param mayBeCut the gateway may end the stream itself: the texts of an open item are kept. */
@@ -26,6 +27,22 @@ export class RelayedItems {
   /** The items that are done, in order. */
   get done(): readonly JsonObject[] {
     return this.#done.filter((item) => item !== undefined);
+  }
+
+  /** Whether this upstream gives an item another id in each event, as GitHub Copilot does. */
+  get changing(): boolean {
+    return this.#changing;
+  }
+
+  /** The event with the id that its item began with; the same object where it has it. */
+  steady(event: JsonObject): JsonObject {
+    const { output_index: output, item_id: named, item } = event;
+    const id = typeof output === 'number' ? this.#added.get(output) : undefined;
+    if (id === undefined || id === '') return event;
+    const inner = isObject(item) && item['id'] !== id;
+    if (!inner && (named === undefined || named === id)) return event;
+    this.#changing = true;
+    return inner ? { ...event, item: { ...item, id } } : { ...event, item_id: id };
   }
 
   /** An event with a piece of what is open. */
@@ -60,7 +77,7 @@ export class RelayedItems {
   }
 
   #begin(output: number, item: JsonObject): void {
-    this.#added.add(output);
+    this.#added.set(output, typeof item['id'] === 'string' ? item['id'] : '');
     this.#open = { output, item, delta: undefined, kept: this.#mayBeCut ? [] : undefined };
   }
 

@@ -1,64 +1,23 @@
 /** Recorded answers of the Responses API (../shared/recordings), one entry for each answer of a file. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Frame } from '../../../src/core/dialect.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
-import { tryParseObject } from '../../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { SseSplitter } from '../../../src/wire/sse.ts';
-
-const root = new URL('../../../../shared/recordings/', import.meta.url);
+import {
+  recordedDocuments as documentsOf,
+  recordedStreams as streamsOf,
+  whyLeftOut,
+  type RecordedDocument,
+  type RecordedStream,
+} from '../../recordings/recorded.ts';
 
 /** Why the tests on recordings are left out, or false where they can run. */
-export const leftOut = existsSync(root) ? false : 'there are no recordings at ../shared/recordings';
+export const leftOut = whyLeftOut ?? false;
 
-export interface RecordedStream {
-  readonly name: string;
-  readonly events: readonly JsonObject[];
-}
+export const recordedDocuments = (): readonly RecordedDocument[] => documentsOf(['responses']);
 
-export interface RecordedDocument {
-  readonly name: string;
-  readonly text: string;
-  readonly body: JsonObject;
-}
-
-function files(ending: string): readonly (readonly [name: string, text: string])[] {
-  if (leftOut !== false) return [];
-  return [
-    ['openai-responses', ''],
-    ['azure', 'azure-t'],
-  ].flatMap(([folder = '', start = '']) =>
-    readdirSync(new URL(`${folder}/`, root))
-      .filter((file) => file.startsWith(start) && file.endsWith(ending))
-      .map((file) => {
-        const text = readFileSync(new URL(`${folder}/${file}`, root), 'utf8');
-        return [file.slice(0, -ending.length), text] as const;
-      }),
-  );
-}
-
-export function recordedDocuments(): readonly RecordedDocument[] {
-  return files('.json').map(([name, text]) => ({ name, text, body: tryParseObject(text) ?? {} }));
-}
-
-/** Each `response.created` begins an answer. Two lines of one recording lack their last brace. */
-export function recordedStreams(): readonly RecordedStream[] {
-  return files('.chunks.txt').flatMap(([name, text]) => {
-    const answers: JsonObject[][] = [];
-    for (const line of text.split('\n')) {
-      if (line.trim() === '') continue;
-      const event = tryParseObject(line) ?? tryParseObject(`${line}}`);
-      if (event === undefined) throw new Error(`${name}: no JSON object: ${line}`);
-      if (event['type'] === 'response.created') answers.push([]);
-      answers.at(-1)?.push(event);
-    }
-    return answers.map((events, i) => ({
-      name: answers.length === 1 ? name : `${name}#${i + 1}`,
-      events,
-    }));
-  });
-}
+export const recordedStreams = (): readonly RecordedStream[] => streamsOf(['responses']);
 
 export function recordedStream(name: string): RecordedStream {
   const found = recordedStreams().find((recorded) => recorded.name === name);
