@@ -68,7 +68,8 @@ export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken
     return { check: TokenCheck.of(parts.literal) };
   }
   const stored = await parts.store.settings.read(setting);
-  if (stored !== undefined) return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
+  if (stored !== undefined && stored !== '')
+    return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
   await parts.onMake?.();
   const made = makeRunToken(parts.random);
   await parts.store.settings.write(setting, digestOf(made.reveal()).toString('hex'));
@@ -77,7 +78,12 @@ export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken
 
 /** Whether this store has an admin token already. @throws StoreError */
 export async function hasAdminToken(store: Store): Promise<boolean> {
-  return (await store.settings.read(setting)) !== undefined;
+  return ((await store.settings.read(setting)) ?? '') !== '';
+}
+
+/** Makes the stored token one that opens nothing; the next load makes another. @throws StoreError */
+export async function forgetAdminToken(store: Store): Promise<void> {
+  await store.settings.write(setting, '');
 }
 
 /** A fresh admin secret; also for the control token of one run (run.json). */

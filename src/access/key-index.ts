@@ -235,6 +235,11 @@ export class KeyIndex {
     return this.#fixed.some(fits) || this.#stored.some(fits);
   }
 
+  /** The oldest key of the store that passes the test. */
+  firstStored(test: (record: KeyRecord) => boolean): KeyRecord | undefined {
+    return this.#stored.find(({ record }) => test(record))?.record;
+  }
+
   /** Reads what is new in the store; concurrent calls share one read. @throws StoreError */
   load(): Promise<void> {
     this.#loading ??= this.#load().finally(() => {

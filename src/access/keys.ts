@@ -101,6 +101,7 @@ export interface DeclaredKey extends KeyWish {
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
+const firstKeyName = 'first key';
 /**
  * Policy of the key that the first start creates (S23): more than a single client needs, but bounded. It has no
  * budget, since models without a price could then not be called (decision 0018).
@@ -310,11 +311,25 @@ export class KeyRing {
   /**
    * The key of the first start (S10): created when there has never been a key and none comes from the
    * environment or the config. It may call every model.
+   * @param lost id of a revoked first key that nobody has seen: it counts as never made
    */
-  async ensureFirstKey(write: WriteKey = this.#write): Promise<NewKey | undefined> {
+  async ensureFirstKey(write: WriteKey = this.#write, lost?: string): Promise<NewKey | undefined> {
     if (!this.#index.loaded) await this.load();
-    if (this.#index.size > 0) return undefined;
-    return this.create({ name: 'first key', models: ['*'], policy: firstKeyPolicy }, write);
+    if (!this.wantsFirstKey(lost)) return undefined;
+    return this.create({ name: firstKeyName, models: ['*'], policy: firstKeyPolicy }, write);
+  }
+
+  /** Whether `ensureFirstKey` would make one of the loaded keys. */
+  wantsFirstKey(lost?: string): boolean {
+    return this.#index.size === (lost === undefined ? 0 : 1);
+  }
+
+  /** Id of the first key, where no call was made with it. */
+  unusedFirstKey(): string | undefined {
+    return this.#index.firstStored(
+      ({ name, revokedAt, lastUsedAt }) =>
+        name === firstKeyName && revokedAt === undefined && lastUsedAt === undefined,
+    )?.id;
   }
 
   /** Whether this secret belongs to one of the keys, in any state. */

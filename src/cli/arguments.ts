@@ -1,5 +1,6 @@
 /** Reads a command's arguments, and turns what is wrong with them into exit code 2. */
 import { parseArgs } from 'node:util';
+import { nearest } from '../config/errors.ts';
 import type { CommandContext } from './command.ts';
 
 /** A mistake in the arguments; the message names the flag. Exit code 2. */
@@ -95,7 +96,9 @@ function parse(
       if (value === undefined) throw new UsageError(`${rawName} needs a value.`);
       values.set(name, [...(values.get(name) ?? []), value]);
     } else {
-      throw new UsageError(`${rawName} is not a flag of this command.`);
+      const meant = nearest(name, [...names.values, ...names.switches]);
+      const hint = meant === undefined ? '' : ` Did you mean --${meant}?`;
+      throw new UsageError(`${rawName} is not a flag of this command.${hint}`);
     }
   }
   return { values, switches, positionals };

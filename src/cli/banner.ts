@@ -1,4 +1,4 @@
-/** What `start` prints below its two `listening` lines. */
+/** What `start` prints. */
 import {
   anthropicClientCode,
   chatCurl,
@@ -8,8 +8,11 @@ import {
   type Connection,
 } from './connection.ts';
 import { shellWord } from './shell.ts';
-import { noScreen, type Screen } from './screen.ts';
+import { noScreen, paint, type Screen } from './screen.ts';
+import { isLoopback } from '../config/address.ts';
 import { columns } from './table.ts';
+
+const demonstrationModel = 'local/tiny';
 
 export interface BannerFacts {
   /** Of the data plane, without `/v1`. */
@@ -30,35 +33,52 @@ export interface BannerFacts {
   readonly dataDir: string;
   /** Absolute; absent when there is none. */
   readonly configFile?: string;
+  /** How this program is called. */
+  readonly program: string;
 }
 
-const program = './bin/model-gateway';
-
-/** The startup text. It ends with a line end and shows a secret only when it is new. */
+/**
+ * The startup text. It ends with a line end and shows a secret only when it is new. Programs read the lines
+ * `listening URL` and `admin URL`; at a terminal both stand in the table.
+ */
 export function banner(facts: BannerFacts, screen: Screen = noScreen): string {
-  const { key, defaultModel } = facts;
+  const { key, defaultModel, url, adminUrl, program } = facts;
   const paste =
     key === undefined || defaultModel === undefined
       ? ''
-      : pasteLines({ url: pasteUrl(facts.url), key, model: defaultModel }, screen);
-  return `\n${summary(facts, screen)}\n${paste}More clients: ${program} connect CLIENT\n`;
+      : pasteLines({ url: pasteUrl(url), key, model: defaultModel }, facts, screen);
+  const head = screen.columns === undefined ? `listening ${url}\nadmin ${adminUrl}\n` : '';
+  return `${head}\n${summary(facts, screen)}\n${exposure(url, screen)}${paste}More clients: ${program} connect CLIENT\n`;
 }
 
 function summary(facts: BannerFacts, screen: Screen): string {
-  const { adminToken, adminUrl, providers, defaultModel, dataDir, configFile } = facts;
+  const { url, adminToken, adminUrl, providers, defaultModel, dataDir, configFile } = facts;
+  const signIn = `sign in with ${signInText(facts)}`;
   return named(screen, [
+    ...(screen.columns === undefined
+      ? [['dashboard', `at the admin address; ${signIn}`]]
+      : [
+          ['listening', url],
+          ['admin', `${pasteUrl(adminUrl)}   (dashboard; ${signIn})`],
+        ]),
     ['key', keyText(facts)],
     ...(adminToken === undefined ? [] : [['admin token', `${adminToken}   (new, shown only now)`]]),
-    ['dashboard', `${pasteUrl(adminUrl)}   (sign in with ${signInText(facts)})`],
     ['providers', providers.length === 0 ? 'none' : providers.join(', ')],
-    ['model to try', defaultModel ?? `none; list models with: ${program} models`],
+    ['model to try', defaultModel ?? `none; list models with: ${facts.program} models`],
     ['config', configFile ?? 'none (gateway.yaml is read if it exists)'],
     ['data', dataDir],
   ]);
 }
 
+/** Plain HTTP for other machines is allowed, but not in silence. */
+function exposure(url: string, screen: Screen): string {
+  const { protocol, hostname, host } = new URL(url);
+  if (protocol === 'https:' || isLoopback(hostname)) return '';
+  return `${paint(screen, 'yellow', 'Note')}: other machines can reach ${host}, and it speaks plain HTTP: the network can read keys and prompts.\nPut a TLS proxy in front of it, or listen on 127.0.0.1.\n\n`;
+}
+
 /** With what finds this gateway from anywhere: without it, a command may act on another directory. */
-function keyText({ key, keyFromEnvironment, dataDir }: BannerFacts): string {
+function keyText({ key, keyFromEnvironment, dataDir, program }: BannerFacts): string {
   if (key !== undefined) return `${key}   (new, shown only now)`;
   if (keyFromEnvironment === true) return 'the one in MODEL_GATEWAY_KEY';
   return `shown at the first start; create another: ${program} keys create --name NAME --models '*' --data-dir ${shellWord(dataDir)}`;
@@ -78,10 +98,7 @@ function named({ colour }: Screen, rows: readonly (readonly string[])[]): string
   return columns(rows, { screen: { colour }, colourOf });
 }
 
-function pasteLines(connection: Connection, screen: Screen): string {
-  const claude = claudeCodeVariables(connection, true)
-    .map(([name, value]) => `${name}=${shellWord(value)}`)
-    .join(' ');
+function pasteLines(connection: Connection, { program }: BannerFacts, screen: Screen): string {
   return `${chatCurl(connection)}
 
 ${messagesCurl(connection)}
@@ -89,9 +106,18 @@ ${messagesCurl(connection)}
 ${named(screen, [
   ['OpenAI SDK', openaiClientCode(connection)],
   ['Anthropic SDK', anthropicClientCode(connection)],
-  ['Claude Code', `${claude} claude`],
+  ['Claude Code', claudeCodeText(connection, program)],
 ])}
 `;
+}
+
+/** Prompts of coding agents are longer than the context of the demonstration model. */
+function claudeCodeText(connection: Connection, program: string): string {
+  if (connection.model === demonstrationModel) {
+    return `needs a larger model than ${demonstrationModel}: set a provider's key, e.g. ANTHROPIC_API_KEY, or see ${program} pull --list`;
+  }
+  const variables = claudeCodeVariables(connection, true);
+  return `${variables.map(([name, value]) => `${name}=${shellWord(value)}`).join(' ')} claude`;
 }
 
 /** A listener on all addresses is reached through loopback. */

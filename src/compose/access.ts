@@ -43,6 +43,8 @@ export interface AccessOptions {
   readonly log: Log;
   /** Components that must learn of changes of keys and policies. */
   readonly followers?: Followers;
+  /** Runs once the directory is this process's, before anything is made in its store. */
+  readonly whenLocked?: () => Promise<void>;
 }
 
 /** Other processes that serve calls by the keys of this one. */
@@ -104,6 +106,8 @@ export interface Access {
   /** Present where others settle the calls of a gateway that stood still for so long. */
   readonly stillMs?: number;
   readonly store: Store;
+  /** Notes that new secrets were shown: until then the next start makes them again. @throws StoreError */
+  secretsShown(): Promise<void>;
   /** Whether keys and secrets were read. */
   readonly loaded: boolean;
   /** Whether new calls may begin; false is E18. */
@@ -135,6 +139,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   const lock = lockDataDir(settings.dataDir);
   let opened: OpenedStorage | undefined;
   try {
+    await options.whenLocked?.();
     opened = followed(await openStorage(settings, log), followers);
     const { store } = opened;
     const plain = makeAuthenticator({
@@ -296,6 +301,10 @@ class OpenAccess implements Access {
     parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
     if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
+  }
+
+  secretsShown(): Promise<void> {
+    return this.#parts.boot.secretsShown();
   }
 
   get loaded(): boolean {

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import {
+  forgetAdminToken,
   hasAdminToken,
   loadAdminToken,
   type AdminToken,
@@ -14,7 +15,8 @@ import { loadSealKey } from '../access/seal-key.ts';
 import type { Log } from '../core/runtime.ts';
 import { createSealer, type Sealer } from '../core/sealer.ts';
 import { Secret } from '../core/secret.ts';
-import { makeFirstKey, noteAdminToken, type Authenticator } from './keys.ts';
+import { systemClock } from '../observe/runtime.ts';
+import { makeFirstKey, noteAdminToken, revokeUnshownKey, type Authenticator } from './keys.ts';
 import type { OpenedStorage } from './storage.ts';
 import { mayPass, StoreError } from '../store/store-error.ts';
 
@@ -32,12 +34,17 @@ export interface Made {
 
 const random = (count: number): Uint8Array => randomBytes(count);
 const againMs = 5000;
+/** A setting of the store: since when secrets wait to be shown, wall ms; empty = they were. */
+const unshownSetting = 'secrets_unshown_since';
+/** Another gateway on a shared store may be about to show what it made. */
+const showMs = 60_000;
 
 export class Boot {
   readonly #options: BootOptions;
   #admin: AdminToken | undefined;
   #sealer: Sealer | undefined;
   #made: Made = {};
+  #unshown = false;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #closed = false;
@@ -90,6 +97,13 @@ export class Boot {
     return made;
   }
 
+  /** @throws StoreError */
+  async secretsShown(): Promise<void> {
+    if (!this.#unshown) return;
+    await this.#options.store.settings.write(unshownSetting, '');
+    this.#unshown = false;
+  }
+
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -130,7 +144,13 @@ export class Boot {
     // Another one may have made it while this one waited for its turn.
     if (shared !== undefined) await authenticator.load();
     await authenticator.audit.checkEnd();
-    const first = mayMake ? await makeFirstKey(authenticator) : undefined;
+    const lostKey = mayMake ? await this.#discardUnshown() : undefined;
+    if (mayMake && (await this.#willMake(lostKey))) {
+      // Before they are made: a gateway that dies before it shows them leaves this behind.
+      await store.settings.write(unshownSetting, String(systemClock.wall()));
+      this.#unshown = true;
+    }
+    const first = mayMake ? await makeFirstKey(authenticator, lostKey) : undefined;
     if (first !== undefined) this.#made = { key: first.key.reveal() };
     this.#admin = await this.#loadAdmin(mayMake);
     const adminToken = this.#admin?.made;
@@ -138,6 +158,27 @@ export class Boot {
       this.#made = { ...this.#made, adminToken: adminToken.reveal() };
     }
     this.#sealer = createSealer(await loadSealKey(store, random));
+  }
+
+  /**
+   * A key and a token that an earlier start made and did not live to show count as never made.
+   * @returns the id of the key that was revoked for it
+   */
+  async #discardUnshown(): Promise<string | undefined> {
+    const { authenticator, store, shared } = this.#options;
+    const since = await store.settings.read(unshownSetting);
+    if (since === undefined || since === '') return undefined;
+    if (shared !== undefined && systemClock.wall() - Number(since) < showMs) return undefined;
+    await forgetAdminToken(store);
+    return revokeUnshownKey(authenticator);
+  }
+
+  async #willMake(lostKey: string | undefined): Promise<boolean> {
+    const { authenticator, store, env } = this.#options;
+    const tokenIsSet = (env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '') !== '';
+    return (
+      authenticator.keys.wantsFirstKey(lostKey) || (!tokenIsSet && !(await hasAdminToken(store)))
+    );
   }
 
   async #loadAdmin(mayMake: boolean): Promise<AdminToken | undefined> {

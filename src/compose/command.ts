@@ -2,7 +2,9 @@
 import { banner } from '../cli/banner.ts';
 import { checkCommand as makeCheckCommand } from '../cli/check.ts';
 import type { Command, CommandContext } from '../cli/command.ts';
+import { programName } from '../cli/program.ts';
 import { flagsHelp, parseFlags } from '../config/base.ts';
+import { durationText } from '../config/quantity.ts';
 import type { Settings } from '../config/settings.ts';
 import { readModelFolder } from '../local-models/model-folder.ts';
 import { describeProviders } from './providers.ts';
@@ -34,10 +36,12 @@ export const startCommand: Command = {
       context.stdout(help);
       return 0;
     }
-    const gateway = await start({ flags: parsed.flags, env: context.env });
-    context.stdout(`listening ${gateway.url}\nadmin ${gateway.adminUrl}\n`);
-    context.stdout(bannerOf(gateway, context));
-    return untilStopped(gateway);
+    const gateway = await start({
+      flags: parsed.flags,
+      env: context.env,
+      announce: (started) => context.stdout(bannerOf(started, context)),
+    });
+    return untilStopped(gateway, context);
   },
 };
 
@@ -67,6 +71,7 @@ function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): str
     providers,
     defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
     dataDir: settings.dataDir,
+    program: programName(env, process.cwd()),
     ...(settings.configFile === undefined ? {} : { configFile: settings.configFile }),
   };
   return banner(facts, screen);
@@ -81,16 +86,18 @@ function leave(code: number, resolve: (code: number) => void): void {
 }
 
 /** Resolves with the exit code once a signal has ended the gateway. */
-function untilStopped(gateway: RunningGateway): Promise<number> {
+function untilStopped(gateway: RunningGateway, context: CommandContext): Promise<number> {
   return new Promise((resolve) => {
     let stopping = false;
-    const stop = (code: number, announced: boolean): void => {
+    const stop = (code: number, reason: string): void => {
       if (stopping) {
         gateway.cut();
         return;
       }
       stopping = true;
-      gateway.stop({ announced }).then(
+      tellOfWait(gateway, context);
+      // Ctrl-C: a person at a terminal, without a load balancer to wait for.
+      gateway.stop({ announced: reason === 'SIGTERM', reason }).then(
         () => leave(code, resolve),
         (error: unknown) => {
           const why = error instanceof Error ? error.message : String(error);
@@ -102,17 +109,32 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
     const toDo: { readonly [name in Signal]: () => void } = {
       SIGHUP: () => void gateway.reload(),
       SIGUSR2: () => void gateway.renew(),
-      SIGTERM: () => stop(0, true),
-      // Ctrl-C: a person at a terminal, without a load balancer to wait for.
-      SIGINT: () => stop(0, false),
+      SIGTERM: () => stop(0, 'SIGTERM'),
+      SIGINT: () => stop(0, 'SIGINT'),
     };
     processSignals.handle((signal) => toDo[signal]());
     // After an unknown error the state is unknown: running calls may finish, then the process ends (F94).
     process.on('uncaughtException', (error) => {
       process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
-      stop(1, false);
+      stop(1, 'error');
     });
   });
+}
+
+/** A stop that ends sooner than this needs no word. */
+const silentStopMs = 300;
+
+/** Tells a person at a terminal what the stop waits for. */
+function tellOfWait(gateway: RunningGateway, { errorScreen, stderr }: CommandContext): void {
+  if (errorScreen?.columns === undefined) return;
+  const tell = async (): Promise<void> => {
+    const calls = await gateway.runningCalls();
+    if (calls === 0) return;
+    const still = calls === 1 ? '1 call still runs' : `${calls} calls still run`;
+    const most = durationText(gateway.settings.drain.limitMs);
+    stderr(`\nStopping: ${still} (at most ${most}). Press Ctrl-C again to end now.\n`);
+  };
+  setTimeout(() => void tell(), silentStopMs).unref();
 }
 
 /**

@@ -133,10 +133,28 @@ function inBackground(load: () => Promise<void>, log: Log): () => void {
 const actor = { name: 'start' } as const;
 
 /** The key of the first start, and its entry in the audit log in one transaction. @throws StoreError */
-export function makeFirstKey({ keys, audit }: Authenticator): Promise<NewKey | undefined> {
-  return keys.ensureFirstKey((change, { after }) =>
-    audit.change(change, { actor, action: 'key.create', subject: `key:${after.record.id}` }),
+export function makeFirstKey(
+  { keys, audit }: Authenticator,
+  lost: string | undefined,
+): Promise<NewKey | undefined> {
+  return keys.ensureFirstKey(
+    (change, { after }) =>
+      audit.change(change, { actor, action: 'key.create', subject: `key:${after.record.id}` }),
+    lost,
   );
+}
+
+/** The first key of a start that did not show it, unless it was used. @returns its id. @throws StoreError */
+export async function revokeUnshownKey({
+  keys,
+  audit,
+}: Authenticator): Promise<string | undefined> {
+  const id = keys.unusedFirstKey();
+  if (id === undefined) return undefined;
+  await keys.revoke(id, (change) =>
+    audit.change(change, { actor, action: 'key.revoke', subject: `key:${id}` }),
+  );
+  return id;
 }
 
 /** Before it is made: a token that no entry tells of never exists. @throws StoreError */

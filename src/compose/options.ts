@@ -13,9 +13,20 @@ export interface StartOptions {
   readonly random?: () => number;
   /** Replaces what the process says of its memory and its event loop. */
   readonly load?: LoadSource;
+  /**
+   * Shows a person what has started, new secrets included. Log lines of the start come behind it. Default: the caller
+   * reads them from the gateway.
+   */
+  readonly announce?: (gateway: RunningGateway) => void;
 }
 
 export type Environment = { readonly [name: string]: string | undefined };
+
+export interface StopWay {
+  readonly announced: boolean;
+  /** Why, for the log: `SIGTERM`. */
+  readonly reason?: string;
+}
 
 export interface RunningGateway {
   /** Of the data plane, without `/v1`. */
@@ -33,7 +44,9 @@ export interface RunningGateway {
    * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that
    * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
    */
-  stop(how?: { readonly announced: boolean }): Promise<void>;
+  stop(how?: StopWay): Promise<void>;
+  /** Calls that run now. */
+  runningCalls(): Promise<number>;
   /** Replaces the workers one after another while calls go on; resolves when those that ran are gone. Never rejects. */
   renew(): Promise<void>;
   /** Ends running calls at once; `stop` then has nothing to wait for. */

@@ -33,7 +33,9 @@ import { createExplainer } from '../admin/explain.ts';
 import { createCaller } from '../admin/playground.ts';
 import { version } from './version.ts';
 import { HttpClient } from '../wire/http-client.ts';
-import type { Environment, RunningGateway, StartOptions } from './options.ts';
+import { programName } from '../cli/program.ts';
+import type { Environment, RunningGateway, StartOptions, StopWay } from './options.ts';
+import { PlanePorts } from './ports.ts';
 
 export type { Environment, RunningGateway, StartOptions } from './options.ts';
 
@@ -57,8 +59,37 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
-  const pool = await openPool(settings, log);
-  const access = await openAccess({ settings, env, log, ...(pool && { followers: pool.pool }) });
+  const ports = new PlanePorts(settings, programName(env, options.cwd ?? process.cwd()));
+  if (options.announce !== undefined) log.hold();
+  try {
+    return await startPlanes(options, { env, load, settings, pretty, log, ports });
+  } catch (error) {
+    log.flush();
+    throw error;
+  } finally {
+    await ports.release();
+  }
+}
+
+interface StartParts {
+  readonly env: Environment;
+  readonly load: () => Promise<Settings>;
+  readonly settings: Settings;
+  readonly pretty: ReturnType<typeof prettyFor>;
+  readonly log: LineLog;
+  readonly ports: PlanePorts;
+}
+
+async function startPlanes(options: StartOptions, parts: StartParts): Promise<RunningGateway> {
+  const { env, load, settings, pretty, log, ports } = parts;
+  const pool = await openPool(settings, log, ports);
+  const access = await openAccess({
+    settings,
+    env,
+    log,
+    ...(pool && { followers: pool.pool }),
+    whenLocked: () => ports.reserve(),
+  });
   const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
   const turns = new EventLoopBudget();
   const client = new HttpClient({ turns });
@@ -85,13 +116,17 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const watchesLoad = options.load === undefined;
   const own = { settings, env, log, access, plane, localModels, pretty, watchesLoad };
   const host = pool?.host(own) ?? localHost(plane, () => access.ledger.flush());
-  const running = new Runtime({ load, env, log, access, plane, host, events, localModels });
+  const running = new Runtime({ load, env, log, ports, access, plane, host, events, localModels });
   try {
     await running.listen();
   } catch (error) {
-    await running.stop();
+    await running.abandon();
     throw error;
   }
+  options.announce?.(running);
+  await access.secretsShown();
+  log.release();
+  running.logStart();
   return running;
 }
 
@@ -99,10 +134,11 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 async function openPool(
   { workers, listen: { host } }: Settings,
   log: LineLog,
+  ports: PlanePorts,
 ): Promise<OpenedPool | undefined> {
   if (workers === 1) return undefined;
   const { canShareSockets } = await import('../http/worker-sockets.ts');
-  if (!(await canShareSockets(host))) {
+  if (!(await ports.explained('listen', () => canShareSockets(host)))) {
     log.warn('workers_unsupported', {
       workers,
       reason:
@@ -118,6 +154,7 @@ interface RuntimeParts {
   readonly load: () => Promise<Settings>;
   readonly env: Environment;
   readonly log: LineLog;
+  readonly ports: PlanePorts;
   readonly access: Access;
   /** Of this process. */
   readonly plane: Plane;
@@ -133,6 +170,7 @@ class Runtime implements RunningGateway {
   readonly newAdminToken?: string;
   readonly #parts: RuntimeParts;
   readonly #admin: Server;
+  #startedAt = 0;
   #watch: { close(): void } | undefined;
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #stopped: Promise<void> | undefined;
@@ -157,12 +195,12 @@ class Runtime implements RunningGateway {
   }
 
   async listen(): Promise<void> {
-    const { access, events, host, localModels, plane } = this.#parts;
+    const { access, events, host, localModels, plane, ports } = this.#parts;
     const { adminListen, configFile, local } = this.settings;
     await localModels.refresh(local);
     events.start();
-    this.url = await host.listen();
-    this.adminUrl = await listen(this.#admin, adminListen);
+    this.url = await ports.handOver('listen', () => host.listen());
+    this.adminUrl = await ports.handOver('adminListen', () => listen(this.#admin, adminListen));
     access.announce(this.adminUrl);
     if (configFile !== undefined) this.#watch = watchConfig(configFile, () => void this.reload());
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
@@ -187,9 +225,54 @@ class Runtime implements RunningGateway {
     log.info('config_applied', { providers: this.providers.join(',') });
   }
 
-  stop(how = { announced: false }): Promise<void> {
-    this.#stopped ??= this.#stop(how);
+  logStart(): void {
+    const { configFile, dataDir, storage, workers } = this.settings;
+    this.#startedAt = systemClock.now();
+    this.#parts.log.info('gateway_started', {
+      version,
+      node: process.version,
+      pid: process.pid,
+      url: this.url,
+      admin_url: this.adminUrl,
+      config: configFile ?? null,
+      data_dir: dataDir,
+      storage: storage.database,
+      workers,
+      providers: this.providers.join(','),
+    });
+  }
+
+  stop({ announced, reason = 'request' }: StopWay = { announced: false }): Promise<void> {
+    this.#stopped ??= this.#stopAndTell(announced, reason);
     return this.#stopped;
+  }
+
+  /** Closes what a start that failed has opened. */
+  abandon(): Promise<void> {
+    this.#stopped ??= this.#stop({ announced: false });
+    return this.#stopped;
+  }
+
+  async runningCalls(): Promise<number> {
+    return (await this.#parts.host.tallies())['live_calls'] ?? 0;
+  }
+
+  async #stopAndTell(announced: boolean, reason: string): Promise<void> {
+    const { host, log } = this.#parts;
+    const begun = systemClock.now();
+    // Asking workers must not delay the stop.
+    const told = host
+      .tallies()
+      .then(({ live_calls: calls = 0 }) => log.info('gateway_stopping', { reason, calls }));
+    await this.#stop({ announced });
+    await told;
+    const now = systemClock.now();
+    log.info('gateway_stopped', {
+      reason,
+      took_ms: Math.round(now - begun),
+      up_s: Math.round((now - this.#startedAt) / 1000),
+    });
+    log.flush();
   }
 
   async renew(): Promise<void> {

@@ -15,17 +15,16 @@ const loopbackRanges = [new AddressRange('127.0.0.0/8'), new AddressRange('::1')
 const hostForm = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 
 /**
- * Reads `HOST:PORT`, `:PORT` (loopback: opening a port to others must be said) or `[::1]:PORT`.
+ * Reads `HOST:PORT`, `:PORT` or `PORT` (loopback: opening a port to others must be said) or `[::1]:PORT`.
  * Undefined when it is none of them.
  */
 export function readAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(':');
-  if (colon === -1) return undefined;
   const portText = text.slice(colon + 1);
   if (!/^\d{1,5}$/.test(portText)) return undefined;
   const port = Number(portText);
   if (port > 65_535) return undefined;
-  const host = readHost(text.slice(0, colon));
+  const host = readHost(text.slice(0, Math.max(0, colon)));
   return host === undefined ? undefined : { host, port };
 }
 

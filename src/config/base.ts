@@ -16,7 +16,7 @@ export const baseOptions = {
     key: 'listen',
     kind: text,
     default: '127.0.0.1:8686',
-    about: 'Address of the data plane: HOST:PORT, :PORT (loopback) or [::1]:PORT.',
+    about: 'Address of the data plane: HOST:PORT, PORT or :PORT (loopback) or [::1]:PORT.',
   },
   adminListen: {
     key: 'admin_listen',
@@ -136,20 +136,38 @@ export function parseFlags(
   const values = new Map<string, string>();
   const switches = new Set<string>();
   const switchNames = allow.json ? ['help', 'json'] : ['help'];
+  let unknownFlag = false;
   for (const token of tokens) {
     if (token.kind === 'positional') {
-      issues.push({ path: token.value, message: 'unexpected argument' });
+      // Behind a flag that does not exist it is the value of that flag.
+      if (!unknownFlag) issues.push({ path: token.value, message: 'unexpected argument' });
+      unknownFlag = false;
     } else if (token.kind === 'option') {
       const problem = switchNames.includes(token.name)
         ? readSwitch(token, switches)
         : readValue(token, values);
       if (problem !== undefined) issues.push({ path: token.rawName, message: problem });
+      unknownFlag = problem?.startsWith(notAFlag) === true;
     }
   }
   if (issues.length > 0) throw new ConfigError(issues);
   const flags: Flags = Object.fromEntries(values);
   return { flags, help: switches.has('help'), json: switches.has('json') };
 }
+
+const notAFlag = 'is not a flag of this command';
+
+/** What other programs call these flags. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['port', '--listen'],
+  ['p', '--listen'],
+  ['host', '--listen'],
+  ['bind', '--listen'],
+  ['address', '--listen'],
+  ['admin-port', '--admin-listen'],
+  ['dir', '--data-dir'],
+  ['verbose', '--log-level'],
+]);
 
 interface OptionToken {
   readonly name: string;
@@ -166,7 +184,8 @@ function readValue(token: OptionToken, values: Map<string, string>): string | un
   const form = flagForms.find(({ name }) => name === token.name);
   if (form === undefined) {
     const known = [...flagForms.map(({ name }) => `--${name}`), '--help'];
-    return `unknown flag${suggestion(`--${token.name}`, known) || ' (see --help)'}`;
+    const meant = otherNames.get(token.name) ?? `--${token.name}`;
+    return `${notAFlag}${suggestion(meant, known) || ' (see --help)'}`;
   }
   const { value } = token;
   if (value === undefined || value === '' || value.startsWith('--')) {
@@ -288,7 +307,7 @@ function toAddress({ value, complain }: Choice<string>): Address {
   const address = readAddress(value);
   if (address !== undefined) return address;
   const hint = value.includes('://') ? ', without http://' : '';
-  complain(`is not an address. Use HOST:PORT, :PORT or [::1]:PORT${hint}`);
+  complain(`is not an address. Use HOST:PORT, PORT (loopback) or [::1]:PORT${hint}`);
   return unreadAddress;
 }
 

@@ -95,6 +95,8 @@ export class LineLog implements Log {
   #droppedEver = 0;
   #time = '';
   #timeOf = 0;
+  /** Lines of debug and info that wait for `release`; absent = none does. */
+  #held: string[] | undefined;
   /** Of `#time`, up to its point. */
   #second = '';
   #secondOf = -1;
@@ -131,11 +133,24 @@ export class LineLog implements Log {
     if (this.#level <= 3) this.#line('error', event, fields);
   }
 
+  /** Keeps lines of debug and info back, so that they do not stand in a text for people. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Writes what was held back, and holds nothing from now on. */
+  release(): void {
+    const lines = this.#held ?? [];
+    this.#held = undefined;
+    for (const line of lines) this.#put(line);
+  }
+
   /**
    * Writes what is queued before the process ends. A block that the system is writing at that moment
    * may come in behind it: nothing can be waited for any more.
    */
   flush(): void {
+    this.release();
     this.#queueBlock();
     // Behind a write that does not come back nothing can be written: it must not keep the process from ending.
     if (this.#writing && performance.now() - this.#writingSince > lastWordsMs) return;
@@ -156,6 +171,12 @@ export class LineLog implements Log {
       this.#pretty === undefined
         ? this.#json(level, event, fields)
         : this.#text(level, event, fields);
+    const mayWait = level === 'info' || level === 'debug';
+    if (mayWait && this.#held !== undefined) this.#held.push(line);
+    else this.#put(line);
+  }
+
+  #put(line: string): void {
     this.#append(line);
     this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
   }

@@ -361,6 +361,8 @@ class EngineSupervisor implements LocalEngine {
   prewarm(): void {
     if (this.#status.phase === 'ready') return;
     this.#untilReady().catch((error: unknown) => {
+      // A stop while it loads is no failure.
+      if (this.#stopped) return;
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.log.warn('engine_not_ready', { model: this.name, reason });
     });

@@ -49,17 +49,14 @@ export function prepareDataDir(dir: string): void {
   if (!found.isDirectory()) throw new StoreError('failed', `${dir} is not a directory.`);
   if (process.platform === 'win32' || (found.mode & othersMayDoAnything) === 0) return;
   if ((found.mode & sticky) !== 0) {
-    throw new StoreError(
-      'failed',
-      `${dir} is shared by all users of this machine; choose a directory inside it.`,
-    );
+    throw new StoreError('failed', `${dir} is shared by all users of this machine.`);
   }
   try {
     chmodSync(dir, 0o700);
   } catch (cause) {
     throw new StoreError(
       'failed',
-      `${dir} is open to other users and cannot be closed; choose a directory inside it.`,
+      `${dir} is open to other users and cannot be closed${ownerText(dir)}.`,
       cause,
     );
   }
@@ -131,11 +128,14 @@ export interface DataDirLock {
  * @throws StoreError `in_use` when another process (or this one) holds it.
  */
 export function lockDataDir(dir: string): DataDirLock {
-  prepareDataDir(dir);
   const pidFile = join(dir, 'gateway.pid');
-  const lock = takeLock(dir, pidFile);
-  rmSync(pidFile, { force: true });
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  const lock = withAdvice(dir, () => {
+    prepareDataDir(dir);
+    const taken = takeLock(dir, pidFile);
+    rmSync(pidFile, { force: true });
+    writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+    return taken;
+  });
   return {
     release(): void {
       // The file goes first: once the lock is free the next gateway writes its own.
@@ -144,6 +144,29 @@ export function lockDataDir(dir: string): DataDirLock {
       lock.release();
     },
   };
+}
+
+/** Says of a directory that cannot be used whose it is and what to do. */
+function withAdvice(dir: string, take: () => FileLock): FileLock {
+  try {
+    return take();
+  } catch (error) {
+    if (error instanceof StoreError && error.kind === 'in_use') throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const what =
+      error instanceof StoreError
+        ? error.message
+        : `The data directory ${dir} cannot be used (${code})${ownerText(dir)}.`;
+    const advice = 'Choose a directory of your own with --data-dir DIR.';
+    throw new StoreError('failed', `${what} ${advice}`, error);
+  }
+}
+
+function ownerText(dir: string): string {
+  const owner = statSync(dir, { throwIfNoEntry: false })?.uid;
+  const own = process.getuid?.();
+  if (owner === undefined || own === undefined || owner === own) return '';
+  return `: it belongs to user ${owner}, and this program runs as user ${own}`;
 }
 
 function takeLock(dir: string, pidFile: string): FileLock {

@@ -1,6 +1,5 @@
 /** A gateway that is started with nothing: what listens, who gets in, what lies on the disk (S9, S10, S25, G16). */
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
@@ -13,47 +12,21 @@ import { baseOptions } from '../../src/config/base.ts';
 import { readAddress } from '../../src/config/address.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
-import { until } from '../support/postgres-store.ts';
-import { programArguments } from '../support/program.ts';
+import { ProgramRun } from '../support/program-run.ts';
 import { requestBody } from '../support/requests.ts';
 
-class Start {
-  readonly child: ChildProcess;
-  out = '';
-
+class Start extends ProgramRun {
   constructor(folder: string) {
     // A port of its own, and everything else as it is without flags, variables and a file.
-    const args = programArguments(['start', '--listen', ':0', '--admin-listen', ':0']);
-    this.child = spawn(process.execPath, args, {
+    super(['start', '--listen', ':0', '--admin-listen', ':0'], {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '' },
-      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => (this.out += text));
-    }
   }
 
-  get url(): string {
-    return /^listening (\S+)$/m.exec(this.out)?.[1] ?? '';
-  }
-
-  get adminUrl(): string {
-    return /^admin (\S+)$/m.exec(this.out)?.[1] ?? '';
-  }
-
-  async listening(): Promise<void> {
-    // The banner, with what is shown once, is written behind the addresses.
-    const said = (): boolean => this.adminUrl !== '' && /^More clients: .*\n/m.test(this.out);
-    await until(() => said() || this.child.exitCode !== null, 'it listens', 180_000);
-    assert.equal(this.child.exitCode, null, this.out);
-  }
-
-  async kill(): Promise<void> {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    const closed = once(this.child, 'close');
-    this.child.kill('SIGKILL');
-    await closed;
+  /** The banner, with what is shown once, is written behind the addresses. */
+  listening(): Promise<void> {
+    return this.said(/^More clients: .*\n/m);
   }
 }
 

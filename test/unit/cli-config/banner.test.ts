@@ -8,7 +8,9 @@ const facts: BannerFacts = {
   providers: ['openai', 'local'],
   defaultModel: 'local/tiny',
   dataDir: '/data',
+  program: 'model-gateway',
 };
+const terminal = { columns: 100, colour: false };
 
 test('a new key is shown with lines to paste for curl, both SDKs and Claude Code', () => {
   const text = banner({ ...facts, key: 'gw_new', adminToken: 'adm_new' });
@@ -26,14 +28,42 @@ test('a new key is shown with lines to paste for curl, both SDKs and Claude Code
     text,
     /new Anthropic\({ baseURL: 'http:\/\/127\.0\.0\.1:8686', apiKey: 'gw_new' }\)/,
   );
+  const real = banner({ ...facts, key: 'gw_new', defaultModel: 'sonnet' });
   assert.match(
-    text,
-    /ANTHROPIC_BASE_URL=http:\/\/127\.0\.0\.1:8686 ANTHROPIC_AUTH_TOKEN=gw_new .*claude$/m,
+    real,
+    /^Claude Code +ANTHROPIC_BASE_URL=http:\/\/127\.0\.0\.1:8686 ANTHROPIC_AUTH_TOKEN=gw_new .*claude$/m,
   );
 });
 
-test('the listening lines are the server’s: the banner has none that looks like one', () => {
-  assert.ok(!/^(listening|admin) http/m.test(banner({ ...facts, key: 'gw_new' })));
+test('Claude Code is not offered the demonstration model, whose context is too small for it', () => {
+  const text = banner({ ...facts, key: 'gw_new' });
+  assert.match(text, /^Claude Code +needs a larger model than local\/tiny: .*ANTHROPIC_API_KEY/m);
+  assert.ok(!text.includes('ANTHROPIC_MODEL'));
+});
+
+test('programs find both addresses in lines of their own, people in the aligned table', () => {
+  const piped = banner({ ...facts, key: 'gw_new' });
+  assert.match(
+    piped,
+    /^listening http:\/\/127\.0\.0\.1:8686\nadmin http:\/\/127\.0\.0\.1:8687\n\n/,
+  );
+  const shown = banner({ ...facts, key: 'gw_new' }, terminal);
+  const table = (shown.split('\n\n')[0] ?? '').trim().split('\n');
+  const starts = table.map((line) => /^.+? {2,}(?=\S)/.exec(line)?.[0].length);
+  assert.equal(new Set(starts).size, 1, table.join('\n'));
+  assert.match(shown, /^listening +http:\/\/127\.0\.0\.1:8686$/m);
+  assert.match(shown, /^admin +http:\/\/127\.0\.0\.1:8687 +\(dashboard; sign in with /m);
+  for (const text of [piped, shown]) assert.equal(text.split('127.0.0.1:8687').length, 2);
+});
+
+test('a data plane that other machines can reach gets a remark', () => {
+  assert.match(
+    banner({ ...facts, url: 'http://0.0.0.0:9101' }),
+    /Note: other machines can reach 0\.0\.0\.0:9101, and it speaks plain HTTP/,
+  );
+  for (const url of ['http://127.0.0.1:1', 'http://[::1]:1', 'https://0.0.0.0:1']) {
+    assert.ok(!banner({ ...facts, url }).includes('Note:'), url);
+  }
 });
 
 test('an old key is not there to show: the banner says where it was and how to make another', () => {
@@ -50,12 +80,9 @@ test('lines to paste for a listener on all addresses lead to loopback', () => {
 
 test('issue 8.1 every start says where the dashboard is and what opens it', () => {
   const first = banner({ ...facts, key: 'gw_new', adminToken: 'adm_new' });
-  assert.match(first, /^dashboard +http:\/\/127\.0\.0\.1:8687 .*the admin token\)$/m);
-  const later = banner({ ...facts, adminUrl: 'http://0.0.0.0:8687' });
-  assert.match(
-    later,
-    /^dashboard +http:\/\/127\.0\.0\.1:8687 .*if lost, .*MODEL_GATEWAY_ADMIN_TOKEN/m,
-  );
+  assert.match(first, /^dashboard +at the admin address; sign in with the admin token$/m);
+  const later = banner({ ...facts, adminUrl: 'http://0.0.0.0:8687' }, terminal);
+  assert.match(later, /^admin +http:\/\/127\.0\.0\.1:8687 .*if lost, .*MODEL_GATEWAY_ADMIN_TOKEN/m);
   const set = banner({ ...facts, adminTokenFromEnvironment: true });
-  assert.match(set, /^dashboard .*the token in MODEL_GATEWAY_ADMIN_TOKEN\)$/m);
+  assert.match(set, /^dashboard .*the token in MODEL_GATEWAY_ADMIN_TOKEN$/m);
 });

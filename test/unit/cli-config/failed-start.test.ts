@@ -56,7 +56,26 @@ test('start on a port that is taken', async (t) => {
   assert.ok(address !== null && typeof address === 'object');
   const { status, stderr } = run(t, ['start', '--listen', `127.0.0.1:${address.port}`], {});
   assert.equal(status, 1, stderr);
-  assert.match(stderr, /EADDRINUSE|in use/);
+  const port = address.port;
+  assert.match(
+    stderr,
+    new RegExp(
+      `127\\.0\\.0\\.1:${port} \\(data plane\\) is in use by \\S+ \\(pid ${process.pid}\\)\\. Stop that program, or choose .* start --listen 127\\.0\\.0\\.1:\\d+\\n$`,
+    ),
+  );
+});
+
+test('start at an address that this machine does not have, in a directory that is a file', (t) => {
+  // TEST-NET-1: no machine has it.
+  const elsewhere = run(t, ['start', '--listen', '192.0.2.1:18080'], {});
+  assert.equal(elsewhere.status, 1);
+  assert.match(
+    elsewhere.stderr,
+    /192\.0\.2\.1:18080 \(data plane\): this machine has no such address/,
+  );
+  const file = run(t, ['start', '--listen', '127.0.0.1:0', '--data-dir', main], {});
+  assert.equal(file.status, 1);
+  assert.match(file.stderr, /main\.ts is not a directory\. Choose .* --data-dir DIR\.\n$/);
 });
 
 for (const args of [

@@ -25,17 +25,17 @@ test('every wrong flag is named, all together', () => {
     '--json',
   ];
   assert.throws(
-    () => parseFlags([...args, 'extra', '--help=1']),
+    () => parseFlags(['extra', ...args, '--help=1', '--port', '9101']),
     (error) => {
       assert.ok(error instanceof ConfigError);
       assert.deepEqual(error.message.split('\n'), [
-        '--lisen: unknown flag (did you mean "--listen"?)',
-        ':0: unexpected argument',
+        'extra: unexpected argument',
+        '--lisen: is not a flag of this command (did you mean "--listen"?)',
         '--config: needs a value: --config FILE',
         '--data-dir: given twice',
-        '--json: unknown flag (see --help)',
-        'extra: unexpected argument',
+        '--json: is not a flag of this command (see --help)',
         '--help: takes no value',
+        '--port: is not a flag of this command (did you mean "--listen"?)',
       ]);
       return true;
     },

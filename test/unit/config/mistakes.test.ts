@@ -267,7 +267,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a listen address that is none',
     'listen: http://127.0.0.1:80\n',
-    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, :PORT or [::1]:PORT, without http://',
+    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, PORT (loopback) or [::1]:PORT, without http://',
   ],
   [
     'one address for both planes',
@@ -339,7 +339,7 @@ limits: { streams: many }
     'NODE_TLS_REJECT_UNAUTHORIZED: disables all certificate verification; unset it and name your authority in NODE_EXTRA_CA_CERTS',
     '--log-level: expected one of debug, info, warn, error, silent',
     'MODEL_GATEWAY_WORKERS: expected a whole number from 1 to 64',
-    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, :PORT or [::1]:PORT',
+    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, PORT (loopback) or [::1]:PORT',
     'gateway.yaml:4: providers.team.dialekt: unknown key (did you mean "dialect"?)',
     'gateway.yaml:7: providers.other.base_url: is not an http:// or https:// address',
     'gateway.yaml:11: models.a: occurs twice (first on line 9)',

@@ -4,14 +4,15 @@ import { addressText, leadsTo, readAddress } from '../../../src/config/address.t
 import { nearest } from '../../../src/config/errors.ts';
 import { durationText, readDuration, readSize, sizeText } from '../../../src/config/quantity.ts';
 
-test('addresses: HOST:PORT, :PORT and [IPv6]:PORT, nothing else', () => {
+test('addresses: HOST:PORT, :PORT, PORT and [IPv6]:PORT, nothing else', () => {
   assert.deepEqual(readAddress('127.0.0.1:0'), { host: '127.0.0.1', port: 0 });
   assert.deepEqual(readAddress(':8686'), { host: '127.0.0.1', port: 8686 });
+  assert.deepEqual(readAddress('8686'), { host: '127.0.0.1', port: 8686 });
   assert.deepEqual(readAddress('[::1]:65535'), { host: '::1', port: 65_535 });
   assert.deepEqual(readAddress('my-host.local:1'), { host: 'my-host.local', port: 1 });
   const wrong = [
     '',
-    '8686',
+    '65536',
     'a:',
     'a:65536',
     '::1:80',

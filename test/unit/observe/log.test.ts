@@ -156,3 +156,21 @@ test('issue 8 names of events have no hyphens: who looks for one in a log need n
     [],
   );
 });
+
+test('lines that are held back come behind those that are not, with their own times, and at the end at the latest', () => {
+  const events = (lines: ReturnType<typeof written>): unknown[] =>
+    lines.map((line) => line?.['event']);
+  const released = written('info', (log) => {
+    log.hold();
+    log.info('started');
+    log.warn('broken');
+    log.release();
+    log.info('later');
+  });
+  assert.deepEqual(events(released), ['broken', 'started', 'later']);
+  const failed = written('info', (log) => {
+    log.hold();
+    log.info('started');
+  });
+  assert.deepEqual(events(failed), ['started']);
+});

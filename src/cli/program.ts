@@ -1,0 +1,30 @@
+/** How this program is called here, for lines that a person pastes. */
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { delimiter, join, relative } from 'node:path';
+
+const launcher = join(import.meta.dirname, '../../bin/model-gateway');
+const isCheckout = import.meta.filename.endsWith('.ts');
+const name = 'model-gateway';
+
+/** `model-gateway` where the PATH has this program, else a path to it, or npx where a project has installed it. */
+export function programName(
+  env: { readonly [name: string]: string | undefined },
+  cwd: string,
+): string {
+  if (isOnPath(env['PATH'] ?? '')) return name;
+  if (!isCheckout) return `npx ${name}`;
+  const near = relative(cwd, launcher);
+  return near.startsWith('..') ? launcher : `./${near}`;
+}
+
+function isOnPath(path: string): boolean {
+  return path.split(delimiter).some((folder) => {
+    try {
+      const file = join(folder, name);
+      accessSync(file, constants.X_OK);
+      return realpathSync(file) === realpathSync(launcher);
+    } catch {
+      return false;
+    }
+  });
+}
