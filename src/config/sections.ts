@@ -416,9 +416,8 @@ export const routeOptions = {
   api: option({
     key: 'api',
     kind: choice(['chat', 'responses']),
-    otherwise: "the provider's dialect",
-    about:
-      "The API that its targets are asked by, where a provider has both of OpenAI's. OpenAI models that refuse tools together with reasoning in chat accept both in responses.",
+    otherwise: "the provider's dialect; with OpenAI, responses where the call needs it",
+    about: "The API that its targets are asked by, where a provider has both of OpenAI's.",
   }),
 } as const;
 

@@ -82,6 +82,11 @@ export interface RequestDescription {
   opening(): string;
   /** The texts of the user, in order. */
   userTexts(): Iterable<string>;
+  /**
+   * Tools are offered to a model that is not kept from reasoning, and nothing is asked for that only chat completions
+   * have: the model may be asked by the API in which it reasons beside tools.
+   */
+  reasonsWithTools(): boolean;
   /** The name that the client gives its prompt cache, which one session keeps. */
   cacheKey(): string | undefined;
   /** Models that a vendor may answer with instead. @throws GatewayError `invalid_request` for more than 20. */

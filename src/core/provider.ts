@@ -1,5 +1,6 @@
 /** Providers, their models, and the routes that lead to them. */
 import type { Json, JsonObject } from '../json/value.ts';
+import type { DialectId } from './conversation.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
@@ -133,6 +134,8 @@ export interface Target {
   readonly timeouts: Timeouts;
   /** Name of the credential; absent where the provider has no more than one. */
   readonly credential?: string;
+  /** Why the provider is asked by another API than its own, as the notes of a call tell it; absent = it is not. */
+  readonly otherApi?: string;
 }
 
 /** Which target is asked first; the others follow when it fails (docs/user/routing.md). */
@@ -154,6 +157,16 @@ export interface Route {
   readonly retry?: RetryRules;
   /** When to send a second request in parallel to a slow first one; absent = never. */
   readonly hedge?: HedgeRule;
+  /** The same route with targets by other APIs of their providers, for the calls that need those. */
+  readonly byApi?: OtherApis;
+}
+
+/** Absent members: no target differs. */
+export interface OtherApis {
+  /** For calls that reason beside tools, of any client. */
+  readonly reasoningWithTools?: Route;
+  /** For all calls of clients of a dialect: it is that of the other API. */
+  readonly ofClient?: { readonly [D in DialectId]?: Route };
 }
 
 /** It pays for two requests to have the sooner answer (docs/user/routing.md). */

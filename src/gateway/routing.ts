@@ -229,6 +229,22 @@ export class Sticky {
   }
 }
 
+/** The route with the targets that this call goes to, where a provider has two APIs (docs/user/routing.md). */
+export function routeByApi(
+  route: Route,
+  { dialect, source }: Pick<Call, 'source'> & { readonly dialect: Pick<Call['dialect'], 'id'> },
+  asks: Pick<RequestDescription, 'reasonsWithTools'>,
+): Route {
+  const { byApi } = route;
+  if (byApi === undefined) return route;
+  const own = byApi.ofClient?.[dialect.id];
+  if (own !== undefined) return own;
+  const { reasoningWithTools: other } = byApi;
+  if (other === undefined) return route;
+  const needs = source instanceof LongBody ? source.reasonsWithTools : asks.reasonsWithTools();
+  return needs ? other : route;
+}
+
 /** Upstream requests of one call at most, over all targets; a request that `strict` refuses is not sent (G12). */
 export const maxAttempts = 3;
 

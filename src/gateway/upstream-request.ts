@@ -81,6 +81,7 @@ export function requestOf(
   const notes = strict ? strictNotes : own;
   if (grant?.capNote !== undefined)
     own.changed([call.dialect.describe(call.source).capMember()], grant.capNote);
+  if (target.otherApi !== undefined) own.changed(['model'], target.otherApi);
   return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId, wanted });
 }
 

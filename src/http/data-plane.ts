@@ -16,7 +16,7 @@ import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/client-answer.ts';
 import { CallSize, otherModels } from '../gateway/call-size.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
-import { firstAble } from '../gateway/routing.ts';
+import { firstAble, routeByApi } from '../gateway/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
@@ -344,7 +344,8 @@ export class DataPlane {
     asked.tags = tags;
     const asks = dialect.describe(source);
     const labels = callLabels(asks, header, { ofKey: principal.tags, ofClient: tags });
-    const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+    const found = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+    const route = routeByApi(found, { dialect, source }, asks);
     const others = otherModels(asks, { dialect, route });
     if (others !== undefined) requireModels(principal, others.names);
     const cache = principal.cache ?? route.cache;
@@ -502,7 +503,8 @@ export class DataPlane {
       state && (await this.#expanded(context, asked, { sent, state, counting: true }));
     const source = expanded?.source ?? sent;
     const model = countedModel(source, dialect);
-    const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
+    const found = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
+    const route = routeByApi(found, { dialect, source }, dialect.describe(source));
     const able = firstAble(route.targets, gateway.health);
     const target = able ?? route.targets[0];
     if (target === undefined) throw unknownModel(model);

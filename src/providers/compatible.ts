@@ -69,6 +69,11 @@ interface MessagesAddress {
 
 /** The Responses API of a vendor whose own dialect is another. */
 interface ResponsesAddress {
+  /**
+   * Clients of the Responses API are sent there, and the calls of others that reason beside tools where the model does
+   * so only there; both unless the config names a dialect or an API.
+   */
+  readonly preferred?: true;
   /** Absent = that of the row. */
   readonly baseUrl?: string;
   readonly traits?: Partial<UpstreamTraits>;
@@ -142,6 +147,7 @@ export const providerRows: readonly ProviderRow[] = [
     },
     modelTraits: openaiModelTraits,
     responses: {
+      preferred: true,
       traits: {
         ...anywhere,
         endUserField: 'safety_identifier',

@@ -102,6 +102,15 @@ interface Known {
   readonly probed: boolean;
   /** The same by another API of its address; absent where it has none. */
   speaking?(dialect: HttpDialect): Known;
+  /** The API that is better than its own for some calls, where the config leaves the choice to the gateway. */
+  readonly preferred?: HttpDialect;
+}
+
+/** The targets of one model of a provider, by its own API and by the preferred one. */
+interface ModelTargets {
+  readonly own: readonly Target[];
+  /** As many as `own`, in the same order. */
+  readonly preferred?: readonly Target[];
 }
 
 const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses' } as const;
@@ -150,7 +159,7 @@ export class Registry {
       const known = this.#providers.get(name.slice(0, slash));
       const model = name.slice(slash + 1);
       if (known !== undefined && model !== '' && this.#mayHave(known.provider, model)) {
-        return single(name, targetsOf(known, model));
+        return single(name, modelTargets(known, model));
       }
     }
     return name === defaultName ? this.#default() : this.#bare(name);
@@ -265,6 +274,7 @@ export class Registry {
       probed: false,
       ...(each.length === 0 ? {} : { each }),
       ...speakingOf(dialect, (other) => this.#declared(declared, other, baseUrl)),
+      ...(declared.dialect === undefined ? preferredOf(known) : {}),
     };
   }
 
@@ -295,6 +305,7 @@ export class Registry {
       ...speakingOf(row.dialect, (other) =>
         this.#discovered(rowIn(providerRow(row.id), other) ?? row, baseUrl),
       ),
+      ...preferredOf(row),
     };
   }
 
@@ -324,19 +335,16 @@ export class Registry {
   }
 
   #route(declared: DeclaredRoute): Route {
-    const targets = declared.targets.flatMap(({ provider, model, weight }) => {
+    const models = declared.targets.map(({ provider, model, weight }): ModelTargets => {
       const known = this.#spoken(provider, declared);
-      const timeouts = { ...known.timeouts, ...declared.timeouts };
-      const { serverTools } = declared;
-      return targetsOf({ ...known, timeouts }, model).map((each): Target => {
-        if (serverTools === undefined) return { ...each, weight };
-        return { ...each, weight, provider: withTraits(each.provider, { serverTools }) };
-      });
+      const ofRoute = (target: Target): Target => routeTarget(target, weight, declared);
+      const { own, preferred } = modelTargets(known, model);
+      if (declared.api !== undefined || preferred === undefined) return { own: own.map(ofRoute) };
+      return { own: own.map(ofRoute), preferred: preferred.map(ofRoute) };
     });
     const { name, order, strict, cache, affinity, retry, hedge } = declared;
-    return {
+    const rules = {
       name,
-      targets,
       order,
       ...(strict === true ? { strict } : {}),
       ...(cache === undefined ? {} : { cache }),
@@ -344,6 +352,7 @@ export class Registry {
       ...(retry === undefined ? {} : { retry }),
       ...(hedge === undefined ? {} : { hedge }),
     };
+    return routeOf(rules, models);
   }
 
   /** @throws Error where there is no such provider, or it does not have the API that the route wants. */
@@ -385,7 +394,7 @@ export class Registry {
     const owner = owners[0];
     return owner === undefined || owners.length > 1
       ? undefined
-      : single(name, targetsOf(owner, name));
+      : single(name, modelTargets(owner, name));
   }
 
   #default(): Route | undefined {
@@ -394,7 +403,7 @@ export class Registry {
     if (this.providerIds().length > 1 || model === undefined) return undefined;
     return single(
       defaultName,
-      targetsOf({ provider: local.provider, timeouts, probed: false }, model),
+      modelTargets({ provider: local.provider, timeouts, probed: false }, model),
     );
   }
 
@@ -412,7 +421,19 @@ function speakingOf(
   dialect: HttpDialect,
   speaking: (dialect: HttpDialect) => Known,
 ): Pick<Known, 'speaking'> {
-  return dialect === 'anthropic-messages' ? {} : { speaking };
+  if (dialect === 'anthropic-messages') return {};
+  const known = new Map<HttpDialect, Known>();
+  return {
+    speaking: (other) => {
+      const found = known.get(other) ?? speaking(other);
+      known.set(other, found);
+      return found;
+    },
+  };
+}
+
+function preferredOf(row: ProviderRow | undefined): Pick<Known, 'preferred'> {
+  return row?.responses?.preferred === true ? { preferred: 'openai-responses' } : {};
 }
 
 /** Whom it is like by its word, its name, or the host of its address. */
@@ -452,6 +473,52 @@ function targetsOf({ provider, each, timeouts }: Known, model: string): readonly
   return [{ provider: ownOf(provider, model), model, weight: 1, timeouts }];
 }
 
+function modelTargets(known: Known, model: string): ModelTargets {
+  const own = targetsOf(known, model);
+  const { preferred } = known;
+  const other = preferred === undefined ? undefined : known.speaking?.(preferred);
+  return other === undefined ? { own } : { own, preferred: targetsOf(other, model) };
+}
+
+function routeTarget(
+  target: Target,
+  weight: number,
+  { serverTools, timeouts }: DeclaredRoute,
+): Target {
+  const own = { ...target, weight, timeouts: { ...target.timeouts, ...timeouts } };
+  if (serverTools === undefined) return own;
+  return { ...own, provider: withTraits(target.provider, { serverTools }) };
+}
+
+/** Told in the notes of a call. */
+const whyOtherApi = 'asked by the Responses API, where it reasons beside tools';
+
+/** A route with its forms by other APIs, built once for all calls. */
+function routeOf(rules: Omit<Route, 'targets'>, models: readonly ModelTargets[]): Route {
+  const targets = models.flatMap(({ own }) => own);
+  const preferring = models.flatMap(({ preferred = [] }) => preferred);
+  const [first] = preferring;
+  if (first === undefined) return { ...rules, targets };
+  const ofClient = { ...rules, targets: models.flatMap(({ own, preferred = own }) => preferred) };
+  const reasoning = models.flatMap(({ own, preferred }) => {
+    if (preferred === undefined || !own.some(excludesReasoning)) return own;
+    return preferred.map((target) => ({ ...target, otherApi: whyOtherApi }));
+  });
+  const differs = reasoning.some(({ otherApi }) => otherApi !== undefined);
+  return {
+    ...rules,
+    targets,
+    byApi: {
+      ofClient: { [first.provider.dialect.id]: ofClient },
+      ...(differs ? { reasoningWithTools: { ...rules, targets: reasoning } } : {}),
+    },
+  };
+}
+
+function excludesReasoning({ provider, model }: Target): boolean {
+  return provider.traits(model).toolsExcludeReasoning === true;
+}
+
 function credentialsOf(targets: readonly Target[]): { [target: string]: readonly string[] } {
   const names: { [target: string]: readonly string[] } = {};
   for (const { provider, model, credential } of targets) {
@@ -471,8 +538,16 @@ function ownOf(provider: Provider, model: string): Provider {
   return provider.forModel?.(model) ?? provider;
 }
 
-function single(name: string, targets: readonly Target[]): Route {
-  return { name, targets, order: 'listed' };
+function single(name: string, targets: ModelTargets): Route {
+  return routeOf({ name, order: 'listed' }, [targets]);
+}
+
+/** A route and its forms by other APIs. */
+function formsOf(route: Route): readonly Route[] {
+  const { reasoningWithTools, ofClient = {} } = route.byApi ?? {};
+  return [route, reasoningWithTools, ...Object.values(ofClient)].filter(
+    (form) => form !== undefined,
+  );
 }
 
 // Under which names the targets of a route can be called: its own, theirs, and those of other routes that
@@ -497,7 +572,10 @@ class RouteNames {
         for (const name of families) add(this.#byFamily, name, route.name);
       }
     }
-    for (const route of declared) this.#declared.set(route, this.#find(route, []));
+    for (const route of declared) {
+      const names = this.#find(route, []);
+      for (const form of formsOf(route)) this.#declared.set(form, names);
+    }
   }
 
   /**

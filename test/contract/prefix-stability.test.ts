@@ -13,7 +13,7 @@ before(async () => {
   const chat = { dialect: 'openai-chat' };
   vendors = await startVendors({
     plain: { speaks: 'chat', config: chat },
-    openai: { speaks: 'chat' },
+    openai: { speaks: 'chat', config: chat },
     openrouter: { speaks: 'chat' },
     engine: { speaks: 'chat', config: { ...chat, like: 'vllm' } },
     deepseek: { speaks: 'chat' },

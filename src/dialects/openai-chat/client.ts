@@ -4,7 +4,7 @@ import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';
 import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
 import { limitNames, type LimitNames } from '../shared/answers.ts';
-import { BodyDescription } from '../shared/describe.ts';
+import { ChatDescription } from './describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { badValue } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
@@ -24,7 +24,7 @@ export const openaiChatClient: ClientDialect = {
   names: new TwinNames(requestShape, ownedKeys),
   fault: badValue,
   readHead,
-  describe: (source) => new BodyDescription(source),
+  describe: (source) => new ChatDescription(source),
   readRequest,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context, words), context),

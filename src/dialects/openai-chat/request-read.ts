@@ -58,8 +58,8 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
   return body['prompt_cache_retention'] === '24h' ? keepLonger(read, notes) : read;
 }
 
-/** What the client would read falsely or wait for in vain. */
-function refuseUntranslatable(body: JsonObject): void {
+/** @throws GatewayError for what the client of a translation would read falsely or wait for in vain. */
+export function refuseUntranslatable(body: JsonObject): void {
   const { n, logprobs, modalities, moderation } = body;
   if (typeof n === 'number' && n > 1) {
     throw unsupported(['n'], 'This model gives one choice only; ask several times instead.');

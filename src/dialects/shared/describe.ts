@@ -295,6 +295,12 @@ export class BodyDescription implements RequestDescription {
     for (const message of Array.isArray(messages) ? messages : []) yield* userTextsOf(message);
   }
 
+  /** Of messages; all that they ask for can be asked for by the Responses API as well as by chat completions. */
+  reasonsWithTools(): boolean {
+    const { tools, thinking } = this.options;
+    return listOf(tools).length > 0 && !(isObject(thinking) && thinking['type'] === 'disabled');
+  }
+
   cacheKey(): string | undefined {
     const { prompt_cache_key: key } = this.#source.skeleton;
     return textOf(key);

@@ -342,6 +342,7 @@ export class LongBody implements JsonSource, BodyOfJob {
   readonly head: RequestHead | undefined;
   readonly model: string;
   readonly opening: string;
+  readonly reasonsWithTools: boolean;
   readonly prompt: OpenedBody['prompt'];
   readonly excerpt: PromptExcerpt | undefined;
   readonly #features: number;
@@ -355,6 +356,7 @@ export class LongBody implements JsonSource, BodyOfJob {
     this.head = opened.head;
     this.model = opened.model;
     this.opening = opened.opening;
+    this.reasonsWithTools = opened.reasonsWithTools;
     this.prompt = opened.prompt;
     this.excerpt = opened.excerpt;
     this.#features = opened.features;

@@ -80,6 +80,8 @@ export interface OpenedBody {
   readonly features: number;
   /** How the conversation begins (`routing/routing.ts`). */
   readonly opening: string;
+  /** By `RequestDescription.reasonsWithTools`. */
+  readonly reasonsWithTools: boolean;
   readonly prompt: {
     /** Tokens by all of its characters, and by a sample of them. */
     readonly guess: number;
@@ -284,6 +286,7 @@ function open(
     unambiguous: source.unambiguous,
     features: featuresOf(source),
     opening: asks.opening(),
+    reasonsWithTools: asks.reasonsWithTools(),
     prompt: {
       guess: countPrompt(prompt, random),
       sample: samplePrompt(prompt),
