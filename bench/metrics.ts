@@ -3,7 +3,7 @@
  * Nothing of it depends on a network, so that one process measures itself.
  */
 import { CallMetrics } from '../src/observe/metrics/call-metrics.ts';
-import { familyText } from '../src/observe/metrics/exposition.ts';
+import { familyText } from '../src/observe/metrics/metrics.ts';
 import type { CallRow } from '../src/store/calls.ts';
 
 const rounds = 5;

@@ -9,7 +9,7 @@ import {
   requireUsableSecret,
   sameDigest,
 } from './key-format.ts';
-import { requireNotGuessable } from './guessable.ts';
+import { requireNotGuessable } from './key-format.ts';
 
 const setting = 'admin_token_digest';
 const tokenPrefix = 'gwadmin';

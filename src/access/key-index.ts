@@ -8,7 +8,7 @@ import {
   writePepperState,
   type Pepper,
   type PepperState,
-} from './pepper.ts';
+} from './seal-key.ts';
 import type { PolicySource } from './policies.ts';
 import { nobodysDigest, sameDigest } from './key-format.ts';
 import { KeyPrincipal, type Principal } from './principal.ts';

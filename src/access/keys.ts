@@ -10,16 +10,16 @@ import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
 import type { Store, KeyStore } from '../store/store.ts';
 import {
-  makeKey,
-  makeKeyOf,
-  readKey,
   type RandomBytes,
   digestOf,
   leastSecretLength,
-  requireUsableSecret,
+  makeKey,
+  makeKeyOf,
   presentedKey,
+  readKey,
+  requireNotGuessable,
+  requireUsableSecret,
 } from './key-format.ts';
-import { requireNotGuessable } from './guessable.ts';
 import {
   KeyIndex,
   KeyEntry,
@@ -36,7 +36,7 @@ import {
   type KeyChange,
   type KeyWish,
 } from './key-wish.ts';
-import type { Pepper } from './pepper.ts';
+import type { Pepper } from './seal-key.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import type { Principal } from './principal.ts';
 import { setTimeout as sleep } from 'node:timers/promises';

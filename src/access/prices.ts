@@ -2,11 +2,19 @@
  * The price of a model: the config first, then the price package. One table belongs to one configuration; a
  * reload creates a new one.
  */
-import type { Price, PriceOrigin, PriceSettings } from '../core/money.ts';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type * as GenaiPrices from '@pydantic/genai-prices';
+import { Glob, withoutDate } from '../core/model-names.ts';
+import {
+  type Price,
+  type PriceOrigin,
+  type PriceSettings,
+  type PriceTier,
+  type Rates,
+  scaledDecimal,
+} from '../core/money.ts';
 import type { Log } from '../core/runtime.ts';
-import { Glob } from '../core/model-names.ts';
-import type { PriceList, PriceSchedule } from './price-list.ts';
-import { familyNames } from './price-names.ts';
 
 /** Clients can ask for any number of names. Above this limit the cached ones are dropped. */
 const mostKnown = 10_000;
@@ -94,4 +102,210 @@ export class PriceTable {
       return undefined;
     }
   }
+}
+
+// The price package: vendors' list prices, as data in `node_modules`; nothing is fetched. It is two thirds of a
+// megabyte of source, so it is loaded when a price is first needed.
+
+const packageName = '@pydantic/genai-prices';
+
+/** A price that may change with the date or the time of day. */
+interface PriceSchedule {
+  /** @param at ms since the epoch. */
+  at(at: number): Price | undefined;
+}
+
+interface Loaded {
+  readonly prices: typeof GenaiPrices;
+  readonly version: string;
+}
+
+export class PriceList {
+  #loaded: Loaded | undefined;
+
+  /** Loads the package if that has not happened; takes some ten milliseconds once. */
+  load(): void {
+    this.#package();
+  }
+
+  /** E.g. `0.1.8`. */
+  get version(): string {
+    return this.#package().version;
+  }
+
+  /** Whether there is a list of that name. */
+  knows(list: string): boolean {
+    return this.#package().prices.findProvider({ providerId: list })?.id === list;
+  }
+
+  /** The schedule of a model in the list of that name; undefined where the list has no such model. */
+  find(list: string, model: string): PriceSchedule | undefined {
+    const { prices, version } = this.#package();
+    for (const name of listedNames(model)) {
+      const found = prices.calcPrice({}, name, { providerId: list });
+      if (found === null) continue;
+      const source = `genai-prices ${version} ${found.provider.id}/${found.model.id}`;
+      return schedule(found.model.prices, source);
+    }
+    return undefined;
+  }
+
+  /** Context window by the list; undefined if it has none. */
+  window(list: string, model: string): number | undefined {
+    const { prices } = this.#package();
+    for (const name of listedNames(model)) {
+      const found = prices.calcPrice({}, name, { providerId: list });
+      if (found !== null) return found.model.context_window;
+    }
+    return undefined;
+  }
+
+  #package(): Loaded {
+    if (this.#loaded !== undefined) return this.#loaded;
+    // Loaded with require instead of import, since prices are needed synchronously.
+    const require = createRequire(import.meta.url);
+    const prices = require(packageName) as typeof GenaiPrices;
+    const manifest = join(dirname(require.resolve(packageName)), '..', 'package.json');
+    const { version } = require(manifest) as { readonly version: string };
+    this.#loaded = { prices, version };
+    return this.#loaded;
+  }
+}
+
+type ListedPrices = GenaiPrices.ModelInfo['prices'];
+
+function schedule(listed: ListedPrices, source: string): PriceSchedule {
+  if (!Array.isArray(listed)) {
+    const price = readPrice(listed, source);
+    return { at: () => price };
+  }
+  // The last matching entry applies, or the first if none matches.
+  const cases = listed.map(({ constraint, prices }) => ({
+    holds: holding(constraint),
+    price: readPrice(prices, source),
+  }));
+  const latestFirst = cases.toReversed();
+  return { at: (at) => (latestFirst.find(({ holds }) => holds(at)) ?? cases[0])?.price };
+}
+
+const dayMs = 86_400_000;
+
+function holding(constraint: GenaiPrices.ConditionalPrice['constraint']): (at: number) => boolean {
+  if (constraint === undefined) return () => true;
+  if (constraint.type === 'start_date') {
+    const start = Date.parse(constraint.start_date);
+    return (at) => at >= start;
+  }
+  const start = timeOfDay(constraint.start_time);
+  const end = timeOfDay(constraint.end_time);
+  return (at) => {
+    const time = at % dayMs;
+    return end < start ? time >= start || time < end : time >= start && time < end;
+  };
+}
+
+/** `16:30:00Z`, `08:00:00+08:00`: ms after midnight UTC. */
+function timeOfDay(text: string): number {
+  return Date.parse(`1970-01-02T${text}`) % dayMs;
+}
+
+/** Models with these prices answer with kinds of tokens that are not reported separately. */
+const otherOutputs = ['output_image_mtok', 'output_video_mtok'];
+
+/** Undefined if the list has the model but not its text price: absent is not zero. */
+function readPrice(listed: GenaiPrices.ModelPrice, source: string): Price | undefined {
+  if (otherOutputs.some((name) => listed[name] !== undefined)) return undefined;
+  const rates = ratesAbove(listed, 0);
+  if (rates === undefined) return undefined;
+  const call = readNumber(listed['requests_kcount'], 9);
+  const webSearch = readNumber(listed['web_searches_kcount'], 9);
+  return {
+    rates,
+    tiers: tiersOf(listed),
+    ...(call === undefined ? {} : { call }),
+    ...(webSearch === undefined ? {} : { webSearch }),
+    source,
+  };
+}
+
+function tiersOf(listed: GenaiPrices.ModelPrice): readonly PriceTier[] {
+  const starts = Object.values(listed).flatMap((value) =>
+    typeof value === 'object' ? value.tiers.map(({ start }) => start) : [],
+  );
+  const rising = [...new Set(starts)].toSorted((a, b) => a - b);
+  return rising.flatMap((above) => {
+    const rates = ratesAbove(listed, above + 1);
+    return rates === undefined ? [] : [{ above, rates }];
+  });
+}
+
+function ratesAbove(listed: GenaiPrices.ModelPrice, prompt: number): Rates | undefined {
+  const rate = (name: string): number | undefined => readRate(listed[name], prompt);
+  const [input, output] = [rate('input_mtok'), rate('output_mtok')];
+  if (input === undefined || output === undefined) return undefined;
+  const cacheRead = rate('cache_read_mtok');
+  const cacheWrite = rate('cache_write_mtok') ?? rate('cache_write_5m_mtok');
+  const cacheWriteLong = rate('cache_write_1h_mtok');
+  const reasoning = rate('output_reasoning_mtok');
+  return {
+    input,
+    output,
+    ...mediaRates(rate),
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+function mediaRates(rate: (name: string) => number | undefined): Partial<Rates> {
+  const found: { -readonly [K in keyof Rates]?: Rates[K] } = {};
+  for (const [name, listed] of Object.entries(mediaNames) as [keyof typeof mediaNames, string][]) {
+    const value = rate(listed);
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+}
+
+/** Images in answers are not reported separately: see `otherOutputs`. */
+const mediaNames = {
+  audioInput: 'input_audio_mtok',
+  imageInput: 'input_image_mtok',
+  videoInput: 'input_video_mtok',
+  audioCacheRead: 'cache_audio_read_mtok',
+  audioOutput: 'output_audio_mtok',
+} as const;
+
+type ListedRate = GenaiPrices.ModelPrice[string];
+
+/** Dollars per million tokens equal microdollars per token: six more places give picodollars. */
+function readRate(value: ListedRate, prompt: number): number | undefined {
+  if (typeof value !== 'object') return readNumber(value, 6);
+  let price = value.base;
+  let from = -1;
+  for (const tier of value.tiers) {
+    if (prompt > tier.start && tier.start > from) [price, from] = [tier.price, tier.start];
+  }
+  return readNumber(price, 6);
+}
+
+/** From the shortest decimal form of the number; finer values than a picodollar are rounded. */
+function readNumber(value: ListedRate, places: number): number | undefined {
+  return typeof value === 'number' ? scaledDecimal(String(value), places)?.units : undefined;
+}
+
+// The names under which the price of a model may be listed (F6).
+
+/** The name and, if it has a date, its undated family name. Nearest first. */
+export function familyNames(model: string): readonly string[] {
+  const family = withoutDate(model);
+  return family === model ? [model] : [model, family];
+}
+
+/** The same, and then without the part before the last slash: `models/gemini-3-pro`. */
+export function listedNames(model: string): readonly string[] {
+  const bare = model.slice(model.lastIndexOf('/') + 1);
+  return bare === model || bare === ''
+    ? familyNames(model)
+    : [...familyNames(model), ...familyNames(bare)];
 }

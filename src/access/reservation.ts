@@ -5,9 +5,8 @@
 import { invalidRequest } from '../core/errors.ts';
 import type { RaisedCost } from '../core/policy.ts';
 import type { Price } from '../core/money.ts';
-import { caresForCacheWrites, caresForMedia, isFree, mostCost } from './cost.ts';
+import { caresForCacheWrites, caresForMedia, isFree, mostCost, possiblePrices } from './cost.ts';
 import type { PriceTable } from './prices.ts';
-import { possiblePrices } from './service-price.ts';
 
 /** A target that may answer the call. */
 export interface AskedTarget {

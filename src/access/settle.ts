@@ -18,11 +18,10 @@ import {
 } from '../store/calls.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
-import { addedCost, costOf, noCost } from './cost.ts';
+import { addedCost, costOf, noCost, servedPrice } from './cost.ts';
 import type { Ledger } from './ledger.ts';
 import type { PriceTable } from './prices.ts';
 import type { Principal } from './principal.ts';
-import { servedPrice } from './service-price.ts';
 
 /** The part of a call that settlement reads. */
 export type SettledCall = Pick<

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { TokenCheck } from '../access/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
 import { type RandomBytes, digestOf, presentedKey } from '../access/key-format.ts';
-import { isLoopback } from '../config/address.ts';
+import { isLoopback } from '../config/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';
 import type { JsonObject } from '../json/value.ts';

@@ -38,12 +38,11 @@ import { policyRoutes, type PolicyRouteParts } from './policies.ts';
 import { explainRoutes } from './explain.ts';
 import { playgroundRoutes, type Caller } from './playground.ts';
 import { priceRoutes, type PriceRouteParts } from './prices.ts';
-import { seriesRoutes } from './series.ts';
 import { providerRoutes, type ProviderRouteParts } from './providers.ts';
 import { type SessionRouteParts, sessionRoutes, Sessions } from './auth.ts';
 import { dashboardFiles } from './dashboard.ts';
 import { openApiRoute } from './openapi.ts';
-import { usageRoutes, type UsageRouteParts } from './usage.ts';
+import { seriesRoutes, usageRoutes, type UsageRouteParts } from './usage.ts';
 
 /** What can be called, as `models` shows it. */
 export interface AdminModel {

@@ -6,9 +6,17 @@ import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import type { UsageFilter } from '../store/calls.ts';
-import type { Store, UsageRow } from '../store/store.ts';
+import type {
+  LatencySample,
+  LatencySamples,
+  SeriesQuery,
+  SeriesRow,
+  Store,
+  UsageRow,
+} from '../store/store.ts';
 import {
   type AdminAnswer,
+  AdminError,
   type AdminRoute,
   dateHint,
   dateText,
@@ -257,3 +265,271 @@ function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: 
 }
 
 // What the routes over the ledger have in common: which calls are meant.
+
+// `/api/series`: what happened over time, by model, provider, key or team: for charts.
+
+const groupingsSeries = ['model', 'provider', 'key', 'team'] as const;
+const steps = ['minute', 'hour', 'day'] as const;
+
+const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+/** More points no chart shows; minutes are counted call by call. */
+const maxPoints = 1000;
+const minutesUpToMs = 3 * stepMs.hour;
+const hoursUpToMs = 8 * stepMs.day;
+
+const querySeries = z.strictObject({
+  ...inPeriod,
+  since: inPeriod.since.default('24h'),
+  ...groupFilter,
+  by: z.enum(groupingsSeries, `must be one of ${groupingsSeries.join(', ')}`).optional(),
+  step: z
+    .enum(steps, `must be one of ${steps.join(', ')}`)
+    .optional()
+    .describe('Default: minutes up to 3 h, hours up to 8 d, then days (UTC).'),
+  groups: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(50, 'must be at most 50')
+    .default(8)
+    .describe('Maximum number of groups; those with the most calls.'),
+});
+
+const countSeries = z.number().int();
+const ms = z.number().nullable();
+const sums = {
+  calls: countSeries,
+  failed: countSeries,
+  input_tokens: countSeries,
+  output_tokens: countSeries,
+  cache_read_tokens: countSeries,
+  cost_usd: z
+    .number()
+    .nullable()
+    .describe('Cost of the calls with a known price; null: no call has one.'),
+};
+const latency = {
+  p50_ms: ms.describe('Of successful calls; null: there was none.'),
+  p95_ms: ms,
+  first_p50_ms: ms.describe(
+    'Time to the first part of the answer, for streams; null: there was none.',
+  ),
+  first_p95_ms: ms,
+};
+
+const answer = z.strictObject({
+  since: time,
+  until: time,
+  step: z.enum(steps),
+  sampled: countSeries.describe('Number of calls that the percentiles are computed from.'),
+  percentiles: z
+    .enum(['exact', 'sampled'])
+    .describe('Of successful calls; above 6,000 calls of an evenly spread sample.'),
+  groups: z.array(
+    z.strictObject({
+      name: z.string().nullable().describe('Null: all calls, or calls without this property.'),
+      key_name: z.string().nullable().optional().describe('Only with by=key.'),
+      ...sums,
+      ...latency,
+      points: z.array(z.strictObject({ at: time, ...sums, ...latency })),
+    }),
+  ),
+});
+
+export function seriesRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/series',
+      about: {
+        summary: 'Calls, tokens, cost, errors and latency over time.',
+        query: querySeries,
+        answer,
+      },
+      run: (request) => series(parts, readInput(querySeries, request.query)),
+    },
+  ];
+}
+
+async function series(
+  parts: UsageRouteParts,
+  wanted: z.output<typeof querySeries>,
+): Promise<AdminAnswer> {
+  const { store, clock, flushLedger } = parts;
+  const when = readWhen(wanted, clock);
+  const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
+  const since = when.since ?? 0;
+  if (since >= until) throw new AdminError(400, 'must be before until', 'since');
+  const step = wanted.step ?? stepFor(until - since);
+  const points = Math.ceil((until - since) / stepMs[step]);
+  if (points > maxPoints || (step === 'minute' && until - since > minutesUpToMs)) {
+    throw new AdminError(400, 'is too short for this period', 'step');
+  }
+  await flushLedger?.().catch(() => undefined);
+  const { by, groups } = wanted;
+  const filter = readFilter(wanted);
+  const asked = { step, since, until, filter, groups, ...(by === undefined ? {} : { by }) };
+  const rows = await store.calls.series(asked);
+  const { calls, isAll } = await sampleOf(store, asked);
+  const names = [...new Set(rows.map(({ group }) => group))];
+  const ofGroup = new Latencies(calls, asked);
+  const shown = names.map((name) => ({
+    name: name === '' ? null : name,
+    ...(by === 'key' ? { key_name: parts.keys.find(name)?.record.name ?? null } : {}),
+    ...groupJsonSeries(
+      rows.filter(({ group }) => group === name),
+      (at) => ofGroup.of(name, at),
+    ),
+  }));
+  const body = {
+    since: dateText(since),
+    until: dateText(until),
+    step,
+    sampled: calls.length,
+    percentiles: isAll ? 'exact' : 'sampled',
+    groups: shown,
+  };
+  return { status: 200, body };
+}
+
+function stepFor(periodMs: number): SeriesQuery['step'] {
+  if (periodMs <= minutesUpToMs) return 'minute';
+  return periodMs <= hoursUpToMs ? 'hour' : 'day';
+}
+
+/** Slices are the chart's own steps where these are no more than may be; a period without end has few. */
+function sampleOf(store: Store, asked: SeriesQuery): Promise<LatencySamples> {
+  const { since, until, step, filter } = asked;
+  const slices = Math.ceil((until - since) / stepMs[step]);
+  return store.calls.sampleLatency({
+    since,
+    until,
+    slices,
+    ...(filter === undefined ? {} : { filter }),
+  });
+}
+
+function groupJsonSeries(
+  rows: readonly SeriesRow[],
+  latencyAt: (at: number | undefined) => JsonObject,
+): JsonObject {
+  const total = rows.reduce(
+    (sum, row) => ({
+      ...sum,
+      calls: sum.calls + row.calls,
+      failed: sum.failed + row.failed,
+      inputTokens: sum.inputTokens + row.inputTokens,
+      outputTokens: sum.outputTokens + row.outputTokens,
+      cacheReadTokens: sum.cacheReadTokens + row.cacheReadTokens,
+      pricedCalls: sum.pricedCalls + row.pricedCalls,
+      unpricedCalls: sum.unpricedCalls + row.unpricedCalls,
+      nanodollars: sum.nanodollars + row.nanodollars,
+    }),
+    emptySums,
+  );
+  return {
+    ...sumsJsonSeries(total),
+    ...latencyAt(undefined),
+    points: rows.map((row) => ({
+      at: dateText(row.at),
+      ...sumsJsonSeries(row),
+      ...latencyAt(row.at),
+    })),
+  };
+}
+
+type Summed = Pick<
+  SeriesRow,
+  | 'calls'
+  | 'failed'
+  | 'inputTokens'
+  | 'outputTokens'
+  | 'cacheReadTokens'
+  | 'pricedCalls'
+  | 'unpricedCalls'
+  | 'nanodollars'
+>;
+
+const emptySums: Summed = {
+  calls: 0,
+  failed: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  pricedCalls: 0,
+  unpricedCalls: 0,
+  nanodollars: 0,
+};
+
+function sumsJsonSeries(row: Summed): JsonObject {
+  return {
+    calls: row.calls,
+    failed: row.failed,
+    input_tokens: row.inputTokens,
+    output_tokens: row.outputTokens,
+    cache_read_tokens: row.cacheReadTokens,
+    cost_usd: knownCost(row),
+  };
+}
+
+/** Percentiles of a sample by group and step. */
+class Latencies {
+  readonly #samples = new Map<string, LatencySample[]>();
+  readonly #query: SeriesQuery;
+
+  constructor(samples: readonly LatencySample[], asked: SeriesQuery) {
+    this.#query = asked;
+    for (const sample of samples) {
+      const name = this.#nameOf(sample);
+      this.#put(this.#slot(name, undefined), sample);
+      this.#put(this.#slot(name, sample.startedAt), sample);
+    }
+  }
+
+  of(name: string, at: number | undefined): JsonObject {
+    const samples = this.#samples.get(this.#slot(name, at)) ?? [];
+    const totals = sorted(samples.map(({ totalMs }) => totalMs));
+    const firsts = sorted(samples.flatMap(({ firstEventMs }) => firstEventMs ?? []));
+    return {
+      p50_ms: percentile(totals, 0.5),
+      p95_ms: percentile(totals, 0.95),
+      first_p50_ms: percentile(firsts, 0.5),
+      first_p95_ms: percentile(firsts, 0.95),
+    };
+  }
+
+  #nameOf(sample: LatencySample): string {
+    switch (this.#query.by) {
+      case 'key':
+        return sample.keyId;
+      case 'model':
+        return sample.model;
+      case 'provider':
+        return sample.provider ?? '';
+      case 'team':
+        return sample.team ?? '';
+      default:
+        return '';
+    }
+  }
+
+  #slot(name: string, at: number | undefined): string {
+    return `${at === undefined ? '' : Math.floor(at / stepMs[this.#query.step])} ${name}`;
+  }
+
+  #put(slot: string, sample: LatencySample): void {
+    const there = this.#samples.get(slot);
+    if (there === undefined) this.#samples.set(slot, [sample]);
+    else there.push(sample);
+  }
+}
+
+function sorted(values: readonly number[]): readonly number[] {
+  return values.toSorted((a, b) => a - b);
+}
+
+/** The nearest rank. */
+function percentile(values: readonly number[], part: number): number | null {
+  const value = values[Math.max(0, Math.ceil(values.length * part) - 1)];
+  return value === undefined ? null : Math.round(value * 10) / 10;
+}

@@ -9,7 +9,7 @@ import {
 } from './connection.ts';
 import { shellWord } from './shell.ts';
 import { noScreen, paint, type Screen } from './screen.ts';
-import { isLoopback } from '../config/address.ts';
+import { isLoopback } from '../config/errors.ts';
 import { columns } from './table.ts';
 
 const demonstrationModel = 'local/tiny';

@@ -2,8 +2,7 @@
 import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
-import { addressText, readAddress } from '../config/address.ts';
-import { suggestion } from '../config/errors.ts';
+import { addressText, readAddress, suggestion } from '../config/errors.ts';
 import { baseOptions } from '../config/base.ts';
 import { clientText, type Ask, type Client, type SettingsFile } from './clients/client.ts';
 import { clients } from './clients/clients.ts';

@@ -4,7 +4,7 @@
  */
 import type { AdminModel, ModelProblem } from '../admin/handler.ts';
 import type { PricedTarget } from '../admin/prices.ts';
-import { readRunFile } from '../admin/run-file.ts';
+import { readRunFile } from '../admin/operations.ts';
 import { httpAdminClient } from '../cli/admin-client.ts';
 import type { AdminClient } from '../cli/command.ts';
 import { loadSettings } from '../config/load.ts';

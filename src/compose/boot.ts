@@ -10,7 +10,7 @@ import {
   type AdminToken,
   type TokenCheck,
 } from '../access/admin-token.ts';
-import { estimatedBits, goodBits, howToMake } from '../access/guessable.ts';
+import { estimatedBits, goodBits, howToMake } from '../access/key-format.ts';
 import { loadSealKey } from '../access/seal-key.ts';
 import type { Log } from '../core/runtime.ts';
 import { createSealer, type Sealer } from '../core/sealer.ts';

@@ -4,7 +4,7 @@ import { checkCommand as makeCheckCommand } from '../cli/check.ts';
 import type { Command, CommandContext } from '../cli/command.ts';
 import { programName } from '../cli/program.ts';
 import { flagsHelp, parseFlags } from '../config/base.ts';
-import { durationText } from '../config/quantity.ts';
+import { durationText } from '../config/options.ts';
 import type { Settings } from '../config/settings.ts';
 import { readModelFolder } from '../local-models/model-folder.ts';
 import { describeProviders } from './providers.ts';

@@ -15,14 +15,11 @@ import type { ContentSettings, IdempotencySettings, ResponseSettings } from '../
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
 import type { Sealer } from '../core/sealer.ts';
-import { ContentLog } from '../features/content-log/content-log.ts';
-import { ContentThread } from '../features/content-log/content-thread.ts';
+import { ContentLog, ContentThread } from '../features/content-log/content-log.ts';
 import { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
 import { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import { later, systemClock } from '../observe/runtime.ts';
-import type { AnswerStore } from '../store/answers.ts';
-import type { ContentStore } from '../store/contents.ts';
-import type { ResponseStore } from '../store/responses.ts';
+import type { AnswerStore, ContentStore, ResponseStore } from '../store/sealed.ts';
 
 export interface ContentOptions {
   readonly access: { readonly contents: ContentStore; readonly contentKey: ContentKey };

@@ -7,8 +7,7 @@ import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import type { DeadCredential, TargetHealth } from '../gateway/health.ts';
 import { localModelJson } from '../http/models.ts';
 import type { JsonObject } from '../json/value.ts';
-import { type FolderProblem, readModelFolder } from '../local-models/model-folder.ts';
-import { tinyModel } from '../local-models/known-models.ts';
+import { type FolderProblem, readModelFolder, tinyModel } from '../local-models/model-folder.ts';
 import { systemClock } from '../observe/runtime.ts';
 import {
   createLocalEngines,

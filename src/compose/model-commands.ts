@@ -6,13 +6,12 @@ import { httpAdminClient } from '../cli/admin-client.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { isObject } from '../json/value.ts';
-import { knownModels } from '../local-models/known-models.ts';
-import { removeModel } from '../local-models/model-folder.ts';
-import { PullError } from '../local-models/pull-error.ts';
+import { knownModels, removeModel } from '../local-models/model-folder.ts';
+import { PullError } from '../local-models/part-file.ts';
 import { pull, type Pulled } from '../local-models/pull.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { localModelJson } from '../http/models.ts';
-import { readRunFile } from '../admin/run-file.ts';
+import { readRunFile } from '../admin/operations.ts';
 import { knownProviders, type Environment } from './start.ts';
 
 export const pullCommand: Command = makePullCommand({

@@ -3,8 +3,7 @@
  * there is once is this process's: store, counters, admin plane, engines.
  */
 import { keyOrNone } from '../access/seal-key.ts';
-import { packSettings, workerShare } from '../config/shared-settings.ts';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, packSettings, workerShare } from '../config/settings.ts';
 import { describeBy } from '../gateway/health.ts';
 import { systemClock } from '../observe/runtime.ts';
 import type { LineLog } from '../observe/log.ts';

@@ -3,7 +3,7 @@
  * with them is told with what to do.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { addressText, type Address } from '../config/address.ts';
+import { addressText, type Address } from '../config/errors.ts';
 import { reservePort, type ReservedPort } from '../http/listen.ts';
 
 export interface PlaneAddresses {

@@ -1,6 +1,5 @@
 /** Part of the composition root: the providers of the settings and the environment, for people to see. */
-import { PriceList } from '../access/price-list.ts';
-import { PriceTable } from '../access/prices.ts';
+import { PriceList, PriceTable } from '../access/prices.ts';
 import type { PricedTarget, PriceRouteParts } from '../admin/prices.ts';
 import type { AdminProvider, ProviderRouteParts } from '../admin/providers.ts';
 import type { Settings } from '../config/settings.ts';

@@ -1,8 +1,14 @@
 /** The options that a flag or a variable may give, too: flag before variable before file before default. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isLoopback, readAddress, type Address } from './address.ts';
-import { ConfigError, type ConfigIssue, suggestion } from './errors.ts';
+import {
+  type Address,
+  ConfigError,
+  type ConfigIssue,
+  isLoopback,
+  readAddress,
+  suggestion,
+} from './errors.ts';
 import type { CheckedFile, Environment } from './config-file.ts';
 import { choice, onOff, text, whole, type Options, type TextKind } from './options.ts';
 import { logLevels, type LogLevel, type OriginLine } from './settings.ts';

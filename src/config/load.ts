@@ -2,11 +2,11 @@
  * Flags, environment and file made into `Settings`: flag before variable before file before default.
  * Everything that is wrong is reported together, with file and line.
  */
+import { dirname, join, resolve } from 'node:path';
 import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
-import type { Timeouts } from '../core/provider.ts';
+import type { HedgeRule, RetryRules, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { accessOrigins, readAccess } from './access.ts';
-import { isLoopback } from './address.ts';
 import { type BaseSettings, type Flags, outerChoice, readBaseSettings } from './base.ts';
 import {
   type CheckedFile,
@@ -15,32 +15,45 @@ import {
   misnamedConfig,
   readConfig,
 } from './config-file.ts';
-import { ConfigError, type ConfigIssue, pathText } from './errors.ts';
-import { localLines, readLocal } from './local-models.ts';
-import { optionLines, type Options, readOptions } from './options.ts';
+import { ConfigError, type ConfigIssue, isLoopback, pathText, suggestion } from './errors.ts';
+import { type Options, givenOptions, optionLines, readOptions } from './options.ts';
 import { priceOrigins, readPrices } from './prices.ts';
 import {
-  givenTimeouts,
   type KnownProviders,
+  givenTimeouts,
   providerLines,
   proxyWarnings,
   readProviders,
 } from './providers.ts';
-import { readRoutes, routeLines } from './routes.ts';
+import type { ConfigFile } from './schema.ts';
 import {
+  type LedgerSettings,
+  type LimitSettings,
   clientOptions,
   contentOptions,
   drainOptions,
+  hedgeOptions,
   idempotencyOptions,
-  responseOptions,
   keepAliveOptions,
   ledgerOptions,
-  type LedgerSettings,
   limitOptions,
-  type LimitSettings,
+  localModelOptions,
+  localOptions,
+  responseOptions,
+  retryOptions,
+  routeOptions,
   timeoutOptions,
 } from './sections.ts';
-import type { ClientSettings, OriginLine, Settings, WebhookSettings } from './settings.ts';
+import type {
+  ClientSettings,
+  LocalModelEntry,
+  LocalSettings,
+  OriginLine,
+  RouteSettings,
+  Settings,
+  TargetSettings,
+  WebhookSettings,
+} from './settings.ts';
 import { readStorage } from './storage.ts';
 import { readTraces, traceOrigins } from './traces.ts';
 
@@ -273,4 +286,172 @@ function webhookOrigins(
     const shown = URL.canParse(url) ? new URL(url).origin : '[secret]';
     return { path: pathText(path), value: shown, origin: file.where(path) };
   });
+}
+
+// `local:` of the file: where model files lie, and how single models are run.
+
+interface LocalScope {
+  /** Absolute. */
+  readonly dataDir: string;
+  report(issue: ConfigIssue): void;
+}
+
+type ModelForm = NonNullable<NonNullable<NonNullable<ConfigFile['local']>['models']>[string]>;
+
+/** The model that ships; its file cannot be another. */
+const demonstration = 'tiny';
+
+function readLocal(file: CheckedFile | undefined, scope: LocalScope): LocalSettings {
+  const local = file?.content.local ?? {};
+  const directory = file === undefined ? '' : dirname(file.place.path);
+  const { modelsDir: folder, ...options } = givenOptions(localOptions, local);
+  const models = Object.entries(local.models ?? {}).map(([name, form]) => {
+    const isDemonstration = name.toLowerCase() === demonstration;
+    if (isDemonstration && file !== undefined && form?.path !== undefined) {
+      const message = 'tiny is the built-in model; its file cannot be changed';
+      scope.report(file.issue(['local', 'models', name, 'path'], message));
+    }
+    return readModel(name, form ?? {}, directory);
+  });
+  return {
+    ...options,
+    modelsDir: folder === undefined ? join(scope.dataDir, 'models') : resolve(directory, folder),
+    models,
+  };
+}
+
+function readModel(name: string, form: ModelForm, directory: string): LocalModelEntry {
+  const { path, sha256, ...options } = givenOptions(localModelOptions, form);
+  return {
+    name,
+    ...options,
+    ...(path === undefined ? {} : { path: resolve(directory, path) }),
+    ...(sha256 === undefined ? {} : { sha256: sha256.toLowerCase() }),
+  };
+}
+
+/** The lines of `check`: the folder, and what the file sets. */
+function localLines(settings: LocalSettings, file: CheckedFile | undefined): readonly OriginLine[] {
+  const [folder, ...options] = optionLines(localOptions, settings, { path: ['local'], file });
+  const models = settings.models.flatMap((model) =>
+    optionLines(localModelOptions, model, { path: ['local', 'models', model.name], file }),
+  );
+  const given = [...options, ...models].filter(({ origin }) => origin !== 'default');
+  return folder === undefined ? given : [folder, ...given];
+}
+
+// `models:` of the file: names, and who answers them.
+
+interface ModelScope {
+  readonly known: KnownProviders;
+  readonly env: Environment;
+  report(issue: ConfigIssue): void;
+}
+
+type RouteForm = NonNullable<ConfigFile['models']>[string];
+
+/** The routes; a target whose provider is neither declared nor known is reported with its line. */
+function readRoutes(file: CheckedFile, scope: ModelScope): readonly RouteSettings[] {
+  return Object.entries(file.content.models ?? {}).map(([name, form]) => {
+    const route = typeof form === 'string' ? { targets: [form] } : form;
+    const targets = route.targets.map((each) =>
+      typeof each === 'string' ? readTarget(each, 1) : readTarget(each.target, each.weight ?? 1),
+    );
+    targets.forEach(({ provider }, index) => {
+      const problem = providerProblem(provider, file, scope);
+      if (problem !== undefined) {
+        scope.report(file.issue(['models', name, ...targetPath(form, index)], problem));
+      }
+    });
+    const own: Partial<Exclude<RouteForm, string>> = typeof form === 'string' ? {} : form;
+    const rules = readRules(own, file);
+    if (rules.hedge !== undefined && rules.retry?.afterSent === false) {
+      scope.report(file.issue(['models', name, 'hedge'], hedgeProblem));
+    }
+    const { order = 'listed', ...options } = givenOptions(routeOptions, own);
+    return {
+      name,
+      targets,
+      order,
+      ...options,
+      ...rules,
+      ...givenTimeouts(own.timeouts),
+      where: file.where(['models', name]),
+    };
+  });
+}
+
+const hedgeProblem =
+  'sends a request twice, which retry.after_sent: false forbids: remove one of them';
+
+/** The route's rules of retries before those of the file; the hedge is the route's alone. */
+function readRules(
+  { retry, hedge }: Partial<Exclude<RouteForm, string>>,
+  { content }: CheckedFile,
+): { readonly retry?: RetryRules; readonly hedge?: HedgeRule } {
+  const rules = {
+    ...givenOptions(retryOptions, content.retry),
+    ...givenOptions(retryOptions, retry),
+  };
+  const afterMs = hedge?.after;
+  return {
+    ...(Object.keys(rules).length === 0 ? {} : { retry: rules }),
+    ...(afterMs === undefined ? {} : { hedge: { afterMs } }),
+  };
+}
+
+/** Where the target of an index stands below its name. */
+function targetPath(form: RouteForm, index: number): readonly (string | number)[] {
+  return typeof form === 'string' ? [] : ['targets', index];
+}
+
+/** `provider/model`, split at the first slash: model names may hold more of them. */
+function readTarget(text: string, weight: number): TargetSettings {
+  const slash = text.indexOf('/');
+  return { provider: text.slice(0, slash), model: text.slice(slash + 1), weight };
+}
+
+function providerProblem(
+  provider: string,
+  file: CheckedFile,
+  { known, env }: ModelScope,
+): string | undefined {
+  if (file.declared.has(provider)) return undefined;
+  const preset = known.get(provider);
+  if (preset === undefined) {
+    const names = [...file.declared, ...known.keys()];
+    return `there is no provider "${provider}"${suggestion(provider, names)}`;
+  }
+  const { keyVariable } = preset;
+  if (keyVariable === undefined || (env[keyVariable] ?? '') !== '') return undefined;
+  return `provider "${provider}" has no key: set ${keyVariable} or declare it under providers`;
+}
+
+/** The lines of `check` for a route: its targets, and what the file sets. */
+function routeLines(
+  { name, targets, order, retry, hedge, timeouts, ...options }: RouteSettings,
+  file: CheckedFile,
+): readonly OriginLine[] {
+  const path = ['models', name];
+  const form = file.content.models?.[name];
+  const targetLines = targets.map(({ provider, model, weight }, index) => {
+    const keys = [...path, ...(form === undefined ? [] : targetPath(form, index))];
+    const share = order === 'weighted' ? ` (weight ${weight})` : '';
+    return {
+      path: pathText(keys),
+      value: `${provider}/${model}${share}`,
+      origin: file.where(keys),
+    };
+  });
+  const retryPath = (key: string): readonly string[] =>
+    file.isSet([...path, 'retry', key]) ? [...path, 'retry'] : ['retry'];
+  return [
+    ...targetLines,
+    ...optionLines(routeOptions, { order, ...options }, { path, file }),
+    ...Object.entries(retryOptions).flatMap(([setting, row]) =>
+      optionLines({ [setting]: row }, retry ?? {}, { path: retryPath(row.key), file }),
+    ),
+    ...optionLines(hedgeOptions, hedge ?? {}, { path: [...path, 'hedge'], file }),
+    ...optionLines(timeoutOptions, timeouts ?? {}, { path: [...path, 'timeouts'], file }),
+  ].filter(({ origin }) => origin !== 'default');
 }

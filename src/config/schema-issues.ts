@@ -2,8 +2,7 @@
 import type { z } from 'zod';
 import { isObject } from '../json/value.ts';
 import { type Finding, suggestion } from './errors.ts';
-import { notYet } from './option-schema.ts';
-import { publishedSchema } from './schema.ts';
+import { notYet, publishedSchema } from './schema.ts';
 
 type SchemaIssue = z.core.$ZodIssue;
 

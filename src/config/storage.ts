@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import type { ServerAddress, ServerTls } from '../core/addresses.ts';
-import { isLoopback } from './address.ts';
+import { isLoopback, pathText } from './errors.ts';
 import { type BaseSources, outerChoice } from './base.ts';
 import { type CheckedFile, isOpenToAll, reason } from './config-file.ts';
-import { pathText } from './errors.ts';
 import type { OriginLine, SharedStorage, StorageSettings } from './settings.ts';
 
 const defaultDatabase = 'sqlite';

@@ -7,7 +7,7 @@ import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile, Environment } from './config-file.ts';
 import type { ConfigIssue } from './errors.ts';
-import { durationText } from './quantity.ts';
+import { durationText } from './options.ts';
 import type { ConfigFile } from './schema.ts';
 import { type AddressScope, readPem } from './storage.ts';
 import { type ClientTls, HeaderSettings, type OriginLine, type TraceSettings } from './settings.ts';

@@ -3,9 +3,8 @@
  * call that is asked for), or only inside the calls that the model begins by itself. Reasoning is free.
  */
 import { unsupported } from './engine-error.ts';
-import { GrammarRules, oneOf, literal } from './grammar.ts';
-import type { OutputFormat } from './output-format.ts';
-import { schemaRule } from './schema-grammar.ts';
+import { GrammarRules, literal, oneOf, schemaRule } from './schema-grammar.ts';
+import type { OutputFormat } from './request.ts';
 import type { ToolUse, TemplateTool, ToolOrigin } from './tools.ts';
 import { callClosing, callOpening } from './tool-scanner.ts';
 

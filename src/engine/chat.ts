@@ -12,15 +12,13 @@ import {
   stopReason,
   usageOf,
 } from './answer.ts';
-import { asEngineError, EngineError, invalid } from './engine-error.ts';
+import { EngineError, type Json, type JsonObject, asEngineError, invalid } from './engine-error.ts';
 import { generate, type GenerationJob, type Outcome } from './generate.ts';
-import type { Json, JsonObject } from './json.ts';
 import type { EngineModel } from './model.ts';
 import type { Prompt } from './prompt.ts';
-import { readRequest, type ChatRequest } from './request.ts';
+import { type ChatRequest, readRequest, templateValues } from './request.ts';
 import { resolveSampling, type TokenChoice } from './sampling.ts';
 import { type Slots, chooseSlot, type SequenceSlot } from './slots.ts';
-import { templateValues } from './thinking.ts';
 import { xmlCallMark } from './tool-scanner.ts';
 
 // An answer as server-sent events, while it is generated.

@@ -1,5 +1,4 @@
 /** The engine's failures, in the form that chat-completions servers use. */
-import type { JsonObject } from './json.ts';
 
 export interface EngineErrorOptions {
   readonly status: number;
@@ -66,4 +65,75 @@ export function asEngineError(thrown: unknown): EngineError {
     code: 'engine_failure',
     cause: thrown,
   });
+}
+
+// JSON at the engine's door. The only place of the engine that parses.
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** The value of a JSON text; undefined when it is not JSON. */
+export function tryParse(text: string): Json | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** True for a JSON object (not null, not an array). */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** True for a JSON array; `Array.isArray` alone does not narrow a readonly one. */
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** An object member; a member that is `null` counts as absent. */
+export function member(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined;
+}
+
+// Reads members of a request body; each failure is a 400 that names the member.
+
+interface Range {
+  readonly min?: number;
+  readonly max?: number;
+}
+
+export function number(body: JsonObject, field: string, range: Range): number | undefined {
+  const value = member(body, field);
+  if (value === undefined) return undefined;
+  if (typeof value !== 'number') throw wrongType(field, 'a number');
+  const { min = -Infinity, max = Infinity } = range;
+  if (value >= min && value <= max) return value;
+  throw invalid(`Invalid "${field}": expected a value ${describeRange(range)}.`, field);
+}
+
+function describeRange({ min, max }: Range): string {
+  if (max === undefined) return `of at least ${min}`;
+  return `between ${min} and ${max}`;
+}
+
+export function integer(body: JsonObject, field: string, range: Range): number | undefined {
+  const value = number(body, field, range);
+  if (value !== undefined && !Number.isInteger(value)) throw wrongType(field, 'an integer');
+  return value;
+}
+
+/** Absent is false. */
+export function flag(body: JsonObject, field: string): boolean {
+  const value = member(body, field);
+  if (value === undefined) return false;
+  if (typeof value !== 'boolean') throw wrongType(field, 'a boolean');
+  return value;
+}
+
+export function wrongType(param: string, expected: string): Error {
+  return invalid(`Invalid type for "${param}": expected ${expected}.`, param, 'invalid_type');
 }

@@ -11,7 +11,7 @@ import {
 import type { EngineModel, GrammarState } from './model.ts';
 import type { ChatRequest } from './request.ts';
 import { aloneInBatch, sharedBatch, type SequenceSlot } from './slots.ts';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from './engine-error.ts';
 import { ReasoningScanner, type ReasoningTags, StopScanner } from './reasoning-scanner.ts';
 import { ToolScanner, type ToolSink } from './tool-scanner.ts';
 

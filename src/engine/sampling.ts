@@ -1,8 +1,14 @@
 /** How tokens are chosen: what a request asks for, what the model recommends, what is customary. */
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
-import { invalid } from './engine-error.ts';
-import { integer, number, wrongType } from './fields.ts';
-import { isObject, member, type JsonObject } from './json.ts';
+import {
+  type JsonObject,
+  integer,
+  invalid,
+  isObject,
+  member,
+  number,
+  wrongType,
+} from './engine-error.ts';
 
 /** What a model's file may recommend (`general.sampling.*`). */
 export interface SamplingDefaults {

@@ -3,16 +3,14 @@
  * the grammar may leave less (declared properties only, in the schema's order; bounded lengths). What
  * a grammar cannot hold is refused with its path, or, for schemas that only guide, left to the model.
  */
-import { unsupported } from './engine-error.ts';
-import { literal, oneOf, type GrammarRules } from './grammar.ts';
-import { isArray, isObject, type Json, type JsonObject } from './json.ts';
+import { type Json, type JsonObject, isArray, isObject, unsupported } from './engine-error.ts';
 import {
+  type SchemaType,
   annotations,
   mergeSchemas,
   resolveReference,
   typeKeywords,
   typesOf,
-  type SchemaType,
 } from './schema-merge.ts';
 
 // Questions about schemas that need their values: which type one has, whether two schemas overlap.
@@ -598,4 +596,84 @@ function objectRule(rules: GrammarRules, properties: readonly Property[]): strin
     after = rules.add(required ? next : `${next} | ${after}`);
   }
   return rules.add(`"{" space ${first} "}"`);
+}
+
+// Grammars in llama.cpp's GBNF: a set of named rules, and the rules of JSON itself.
+
+/** Values as compact JSON; one space may stand where models like to put one. */
+const jsonRules = String.raw`
+object ::= "{" space (member ("," space member)*)? "}"
+member ::= string ":" space value
+array ::= "[" space (value ("," space value)*)? "]"
+value ::= object | array | string | number | boolean | null
+boolean ::= "true" | "false"
+null ::= "null"
+string ::= "\"" char* "\""
+char ::= [^"\\\x7F\x00-\x1F] | "\\" (["\\bfnrt/] | "u" ([0-9a-cA-CefEF] hex | [dD] [0-7]) hex hex)
+hex ::= [0-9a-fA-F]
+number ::= "-"? ("0" | [1-9] [0-9]{0,15}) ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,2})?
+integer ::= "-"? ("0" | [1-9] [0-9]{0,14})
+space ::= " "?
+`;
+
+/** Rules of one grammar, each body kept once. */
+export class GrammarRules {
+  readonly #bodies = new Map<string, string>();
+  readonly #names = new Map<string, string>();
+  #visits = 0;
+
+  get size(): number {
+    return this.#bodies.size;
+  }
+
+  /** How many schemas were looked at for this grammar, this one included. */
+  visit(): number {
+    this.#visits += 1;
+    return this.#visits;
+  }
+
+  /** The name of a rule with this body. */
+  add(body: string): string {
+    const known = this.#names.get(body);
+    if (known !== undefined) return known;
+    const name = this.reserve();
+    this.#bodies.set(name, body);
+    this.#names.set(body, name);
+    return name;
+  }
+
+  /** A name whose body comes later, for rules that need themselves. */
+  reserve(): string {
+    const name = `r${this.#bodies.size}`;
+    this.#bodies.set(name, '');
+    return name;
+  }
+
+  define(name: string, body: string): void {
+    this.#bodies.set(name, body);
+  }
+
+  /** The whole grammar. */
+  text(root: string): string {
+    const rules = [...this.#bodies].map(([name, body]) => `${name} ::= ${body}`);
+    return [`root ::= ${root}`, ...rules].join('\n') + jsonRules;
+  }
+}
+
+/** Any text as a literal. */
+export function literal(text: string): string {
+  const escaped = text.replace(/[\\"\n\r]/g, (character) => escapes[character] ?? character);
+  return `"${escaped}"`;
+}
+
+const escapes: { readonly [character: string]: string } = {
+  '\\': String.raw`\\`,
+  '"': String.raw`\"`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+};
+
+/** One of several rules. */
+export function oneOf(rules: readonly string[]): string {
+  return [...new Set(rules)].join(' | ');
 }

@@ -1,5 +1,5 @@
 /** JSON Schema's ways to combine schemas: references, `allOf`, and which keywords mean anything. */
-import { isArray, isObject, type Json, type JsonObject } from './json.ts';
+import { isArray, isObject, type Json, type JsonObject } from './engine-error.ts';
 
 /** Keywords that say nothing about which values are valid. */
 export const annotations: ReadonlySet<string> = new Set([

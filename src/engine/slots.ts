@@ -1,8 +1,6 @@
 /** A fixed number of generation slots and a bounded queue of waiting requests, in order. */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { unavailable } from './engine-error.ts';
-import type { Pace } from './pace.ts';
-import type { Turns } from './turns.ts';
 
 // One of the model's sequences, and what is known of the state that it keeps.
 
@@ -252,5 +250,75 @@ export class Slots<S> {
     const longest = Math.max(0, ...[...this.#takenAt.values()].map((since) => now - since));
     const seconds = ((this.#meanMs ?? longest) * this.#waiting.size) / this.#count / 1000;
     return Math.min(maxRetrySeconds, Math.max(1, Math.ceil(seconds)));
+  }
+}
+
+/**
+ * How many prompt tokens are read at once. Between two slices a request can be given up, and nothing
+ * breaks into one: a slice that takes about 60 ms lets a place be free within 100 ms of its client's
+ * leaving, on slow machines and with large models too.
+ */
+const wantedMs = 60;
+/** Smaller batches are hardly faster than larger ones (measured with 8 to 64 on a processor). */
+const fewest = 8;
+/** Before anything was measured. */
+const first = 16;
+/** Weight of a new measurement. */
+const learningRate = 0.5;
+
+export class Pace {
+  readonly #most: number;
+  #msPerToken: number | undefined;
+
+  /** @param most tokens of a slice. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Tokens of the next slice. */
+  get tokens(): number {
+    if (this.#msPerToken === undefined) return Math.min(first, this.#most);
+    const fit = Math.floor(wantedMs / this.#msPerToken);
+    return Math.max(Math.min(fewest, this.#most), Math.min(this.#most, fit));
+  }
+
+  /** Records how long this many tokens took, including the wait for others in the same batch. */
+  took(tokens: number, ms: number): void {
+    // The end of a prompt is short: its fixed cost tells nothing of the tokens.
+    if (tokens < Math.min(fewest, this.#most)) return;
+    const each = ms / tokens;
+    const known = this.#msPerToken ?? each;
+    this.#msPerToken = known + (each - known) * learningRate;
+  }
+}
+
+/**
+ * A pause that lets one sequence change its stored state while others generate. The library computes batches in
+ * a loop that ends only when no sequence asks for its next token, and locks the state until then: with one
+ * answer running, another request could not begin before its end. Each generation therefore checks here before
+ * each step, and pauses while a change is waiting.
+ */
+export class Turns {
+  #wanting = 0;
+  #paused: PromiseWithResolvers<void> | undefined;
+
+  /** Undefined when the next step can be taken; else settles when it can. */
+  pause(): Promise<void> | undefined {
+    return this.#paused?.promise;
+  }
+
+  /** Runs what needs the lock, while the others pause. */
+  async change<T>(work: () => Promise<T>): Promise<T> {
+    this.#wanting += 1;
+    this.#paused ??= Promise.withResolvers<void>();
+    try {
+      return await work();
+    } finally {
+      this.#wanting -= 1;
+      if (this.#wanting === 0) {
+        this.#paused.resolve();
+        this.#paused = undefined;
+      }
+    }
   }
 }

@@ -6,7 +6,7 @@
  * A call whose form a grammar holds is passed on while it is written. Another is passed on when it is
  * whole; what is not a call of an offered tool stays text, so that nothing the model said is lost.
  */
-import { isObject, tryParse, type JsonObject, isArray } from './json.ts';
+import { isObject, tryParse, type JsonObject, isArray } from './engine-error.ts';
 import { TextBefore, TextToMark } from './reasoning-scanner.ts';
 
 // The form of calls that Qwen's coders and their likes write, with one element a parameter:

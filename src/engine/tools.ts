@@ -1,6 +1,13 @@
 /** Reads `tools`, `tool_choice` and `parallel_tool_calls`. */
-import { invalid, unsupported } from './engine-error.ts';
-import { isArray, isObject, member, type Json, type JsonObject } from './json.ts';
+import {
+  type Json,
+  type JsonObject,
+  invalid,
+  isArray,
+  isObject,
+  member,
+  unsupported,
+} from './engine-error.ts';
 
 /** A tool as chat templates print it. */
 export interface TemplateTool {

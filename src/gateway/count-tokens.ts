@@ -11,7 +11,7 @@ import type { JsonSource } from '../core/client-body.ts';
 import { Pieces } from '../json/pieces.ts';
 import type { CounterStep, Target, TokenCounter } from '../core/provider.ts';
 import type { ModelTokenizer } from '../core/tokenizer.ts';
-import { mediumTokens } from '../tokens/media.ts';
+import { countPrompt, mediumTokens } from '../tokens/prompt.ts';
 import { requestWhole } from '../wire/exchange.ts';
 import type { Gateway } from './gateway.ts';
 import type { UsageSource } from '../core/receipt.ts';
@@ -22,7 +22,6 @@ import { forwardedHeaders } from './upstream-request.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
 import { leftOut } from '../dialects/shared/prompt.ts';
-import { countPrompt } from '../tokens/prompt.ts';
 
 // The countable form of a prompt: the body in its upstream's dialect, its texts and media. It uses the same
 // translation as a real request, so that tools and system prompts count; parts that a real request would be

@@ -51,10 +51,9 @@ import {
   unknownModel,
 } from './paths.ts';
 import type { ContentLog } from '../features/content-log/content-log.ts';
-import type { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
+import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import { expandRequest, keepingSink, ownerOf, refersTo, answerKept } from './kept-state.ts';
-import { answerOnce } from '../features/idempotency/idempotent-call.ts';
 import { modelsAnswer } from './models.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';

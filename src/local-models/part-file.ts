@@ -2,12 +2,11 @@
  * The unfinished file of a download, and what must still hold when it is gone on with. The bytes are
  * appended only, so that a process that dies at any moment leaves a beginning of the file.
  */
-import { createHash, type Hash } from 'node:crypto';
+import { type Hash, createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { lstat, open, readFile, rename, rm, type FileHandle, writeFile } from 'node:fs/promises';
-import { tryParseObject } from '../json/parse.ts';
+import { type FileHandle, lstat, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { bytesText } from '../core/display.ts';
-import { codeOf, PullError } from './pull-error.ts';
+import { tryParseObject } from '../json/parse.ts';
 
 // Small private files that are there as a whole or not at all.
 
@@ -151,4 +150,21 @@ function diskError(error: unknown, path: string, length: number): PullError {
     `${path}: ${why} after ${bytesText(length)}. The same command goes on from there.`,
     { cause: error },
   );
+}
+
+/** Why a model could not be fetched; the message says what was tried and what to do, and may be shown. */
+export class PullError extends Error {
+  /** Set where the same may well work a moment later. */
+  readonly again: { readonly afterMs?: number } | undefined;
+
+  constructor(message: string, options: { cause?: unknown; again?: { afterMs?: number } } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'PullError';
+    this.again = options.again;
+  }
+}
+
+/** The system's code of an error, e.g. `ENOSPC`; '' when it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -8,7 +8,7 @@ import { lookup } from 'node:dns';
 import { EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import { guardedLookup } from '../wire/connect.ts';
-import { codeOf, PullError } from './pull-error.ts';
+import { codeOf, PullError } from './part-file.ts';
 import type { Environment, Hub } from './repository.ts';
 
 // What is said of a download that got no file: what was tried, what came of it, what to do.

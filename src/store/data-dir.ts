@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { isBusy } from './sqlite/failure.ts';
+import { isBusy } from './sqlite/thread.ts';
 import { StoreError } from './store-error.ts';
 
 const othersMayDoAnything = 0o077;

@@ -7,9 +7,7 @@
  * is called by its name in the thread of SQLite, and from worker processes (`remote.ts`).
  */
 import type { SharedPolicy } from '../core/policy.ts';
-import type { AnswerStore } from './answers.ts';
-import type { ContentStore } from './contents.ts';
-import type { ResponseStore } from './responses.ts';
+import type { AnswerStore, ContentStore, ResponseStore } from './sealed.ts';
 import type {
   CallPage,
   CallQuery,
@@ -34,12 +32,12 @@ import type {
   NotedChange,
 } from './records.ts';
 
-export type * from './answers.ts';
+export type * from './sealed.ts';
 export type * from './calls.ts';
-export type * from './contents.ts';
+export type * from './sealed.ts';
 export type * from './roll-up.ts';
 export type * from './records.ts';
-export type * from './responses.ts';
+export type * from './sealed.ts';
 
 export interface KeyStore {
   /** In the order of creation. */

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '../../src/json/value.ts';
 import { baseOptions } from '../../src/config/base.ts';
-import { readAddress } from '../../src/config/address.ts';
+import { readAddress } from '../../src/config/errors.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import { ProgramRun } from '../support/program-run.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { tryParse } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';

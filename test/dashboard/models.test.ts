@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { until } from '../support/postgres-store.ts';
 import { noBrowser } from './browser.ts';

@@ -1,7 +1,7 @@
 /** The tiny model with another chat template and other metadata, as a file of its own. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 
 const stringType = 8;
 const floatType = 6;

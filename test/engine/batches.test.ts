@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LlamaContextSequence } from 'node-llama-cpp';
-import { FullBatches } from '../../src/engine/model.ts';
-import { loadLibrary } from '../../src/engine/library.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { FullBatches, loadLibrary } from '../../src/engine/model.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { reasonToSkip } from './engine-client.ts';
 
 const skip = await reasonToSkip();

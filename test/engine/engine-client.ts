@@ -6,7 +6,7 @@ import { tryParse } from '../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { assertAnyStream } from '../support/legality.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 
 export const clock = { now: () => performance.now(), wall: () => Date.now() };

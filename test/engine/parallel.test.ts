@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import {
   at,

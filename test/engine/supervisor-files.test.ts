@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
 import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
 import type { LocalModelFile } from '../../src/local-models/model-file.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngines, type LocalEngines } from '../../src/providers/local.ts';
 import {
   clock,

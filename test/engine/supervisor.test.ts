@@ -18,7 +18,7 @@ import { after, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
 import { tryParse } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import {
   clock,

@@ -10,7 +10,7 @@ import {
   requestOf,
 } from '../../models/tiny/train/evaluation/cases.ts';
 import { startEngine, type Engine } from '../../models/tiny/train/evaluation/engine.ts';
-import { tinyModel } from '../../src/local-models/known-models.ts';
+import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { reasonToSkip } from './engine-client.ts';
 
 const sample = new URL('../../models/tiny/held-back-sample.json', import.meta.url);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { costOf } from '../../src/access/cost.ts';
-import { PriceList } from '../../src/access/price-list.ts';
+import { PriceList } from '../../src/access/prices.ts';
 import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { recordedDocuments, recordedStreams, whyLeftOut } from '../recordings/recorded.ts';

@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { makeKey, readKey, presentedKey } from '../../src/access/key-format.ts';
-import { readAddress } from '../../src/config/address.ts';
-import { ConfigError } from '../../src/config/errors.ts';
+import { ConfigError, readAddress } from '../../src/config/errors.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { readPostgres, readRedis } from '../../src/config/storage.ts';
 import {

@@ -1,7 +1,7 @@
 /** E17: answers by `Idempotency-Key`, in every store. A lease or a time below zero is over at once. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AnswerToKeep, Claimed } from '../../src/store/answers.ts';
+import type { AnswerToKeep, Claimed } from '../../src/store/sealed.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 

@@ -1,7 +1,7 @@
 /** What calls said, in every store (docs/user/content.md): bytes that no store can read. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { contentBytes } from '../../src/store/contents.ts';
+import { contentBytes } from '../../src/store/sealed.ts';
 import type { SealedContent, Store } from '../../src/store/store.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 

@@ -1,7 +1,7 @@
 /** Responses that clients may refer to, in every store (docs/user/responses.md): bytes that no store can read. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { responseBytes, type ResponseToKeep } from '../../src/store/responses.ts';
+import { responseBytes, type ResponseToKeep } from '../../src/store/sealed.ts';
 import type { Store } from '../../src/store/store.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 

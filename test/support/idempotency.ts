@@ -6,7 +6,7 @@ import {
   IdempotentAnswers,
   type KeepLimits,
 } from '../../src/features/idempotency/idempotent-answers.ts';
-import type { AnswerStore } from '../../src/store/answers.ts';
+import type { AnswerStore } from '../../src/store/sealed.ts';
 import { memoryStore } from './memory-store.ts';
 
 export const keepLimits: KeepLimits = {

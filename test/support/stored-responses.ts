@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { StoredResponses } from '../../src/features/stored-responses/stored-responses.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { later } from '../../src/observe/runtime.ts';
-import type { ResponseStore } from '../../src/store/responses.ts';
+import type { ResponseStore } from '../../src/store/sealed.ts';
 import { memoryStore } from './memory-store.ts';
 
 const nothing = (): void => undefined;

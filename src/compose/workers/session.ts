@@ -3,7 +3,7 @@
  * the worker's calls hold is known here, so that nothing of it is left when the worker dies.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
-import type { AnswerClaim, Claimed, OwnClaim } from '../../store/answers.ts';
+import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { CallRow, OpenCall } from '../../store/calls.ts';
 import type { Balance, Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
 import type { KeyUse } from '../../store/records.ts';

@@ -3,10 +3,11 @@
  * it: a call's words are copied, sealed in a thread, and written a batch at a time. What has no room in memory
  * is dropped and counted; what is not yet written when the process dies is lost.
  */
+import { Worker } from 'node:worker_threads';
 import type { Clock, Log } from '../../core/runtime.ts';
-import type { ContentStore, SealedContent } from '../../store/contents.ts';
-import type { ContentSealer } from './content-thread.ts';
-import type { SeenCall } from './seen-call.ts';
+import type { ContentStore, SealedContent } from '../../store/sealed.ts';
+import type { ContentJob, ContentReply, SealedCall } from './content-worker.ts';
+import type { SeenCall } from './sealed-content.ts';
 import { WatchedCall, type WatchedParts } from './watched-call.ts';
 
 export interface ContentLimits {
@@ -224,5 +225,76 @@ export class ContentLog {
       reason: String(error),
     });
     if (given.length > 0) this.#leave(given, 'dropped');
+  }
+}
+
+// Seals what calls said, in a thread that starts with the first one that is to be kept.
+
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const entry = new URL(
+  import.meta.url.endsWith('.ts') ? './content-worker.ts' : './content-worker.js',
+  import.meta.url,
+);
+
+const timeoutMs = 60_000;
+
+interface ContentSealer {
+  /** Undefined when it cannot be told in time, or not at all. Never throws. */
+  seal(job: Omit<ContentJob, 'seq'>): Promise<SealedCall | undefined>;
+  close(): Promise<void>;
+}
+
+export class ContentThread implements ContentSealer {
+  readonly #waiting = new Map<number, (made: SealedCall | undefined) => void>();
+  #worker: Worker | undefined;
+  #sequence = 0;
+  #closed = false;
+
+  async seal(job: Omit<ContentJob, 'seq'>): Promise<SealedCall | undefined> {
+    if (this.#closed) return undefined;
+    const worker = this.#worker ?? this.#start();
+    this.#sequence += 1;
+    const seq = this.#sequence;
+    const { request, answer } = job.seen;
+    const bodies = [request.body, answer?.body].flatMap((body) =>
+      body === undefined ? [] : [body.bytes.buffer],
+    );
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => void this.#lose(worker), timeoutMs);
+      this.#waiting.set(seq, (made) => {
+        clearTimeout(timer);
+        resolve(made);
+      });
+      worker.postMessage({ ...job, seq } satisfies ContentJob, bodies);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#lose(this.#worker);
+  }
+
+  #start(): Worker {
+    const worker = new Worker(entry, { execArgv: ['--disable-warning=ExperimentalWarning'] });
+    this.#worker = worker;
+    worker.unref();
+    worker.on('message', ({ seq, made }: ContentReply) => {
+      const resolve = this.#waiting.get(seq);
+      this.#waiting.delete(seq);
+      resolve?.(made);
+    });
+    worker.on('error', () => void this.#lose(worker));
+    worker.on('exit', () => void this.#lose(worker));
+    return worker;
+  }
+
+  /** Ends the thread; what waits is lost. The next one starts another. */
+  async #lose(worker: Worker | undefined): Promise<void> {
+    if (worker === undefined || this.#worker !== worker) return;
+    this.#worker = undefined;
+    const lost = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const resolve of lost) resolve(undefined);
+    await worker.terminate();
   }
 }

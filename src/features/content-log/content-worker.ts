@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { keptContent } from './kept-content.ts';
 import { Redactor } from './redactor.ts';
-import { sealContent } from './sealed-content.ts';
-import type { SeenCall } from './seen-call.ts';
+import { type SeenCall, sealContent } from './sealed-content.ts';
 
 export interface ContentJob {
   readonly seq: number;

@@ -11,7 +11,7 @@ import type {
   KeptHeader,
   SeenBody,
   SeenCall,
-} from './seen-call.ts';
+} from './sealed-content.ts';
 
 /** What an upstream says when it fails tells the rest in fewer words. */
 const maxErrorLength = 16_384;

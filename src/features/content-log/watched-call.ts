@@ -5,7 +5,7 @@ import type { ClientSink } from '../../gateway/client-answer.ts';
 import { nameOf } from '../../gateway/health.ts';
 import type { AttemptReceipt } from '../../core/receipt.ts';
 import { AnswerTee } from '../answer-tee.ts';
-import type { SeenBody, SeenCall } from './seen-call.ts';
+import type { SeenBody, SeenCall } from './sealed-content.ts';
 
 /** A longer body is not looked at to its end: of what is cut away nothing is copied. */
 const maxSeenBytes = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** Responses on their way into the store, several at once: a write of its own would cost a call more than the call. */
 import type { Later } from '../../core/runtime.ts';
-import type { ResponseStore, ResponseToKeep } from '../../store/responses.ts';
+import type { ResponseStore, ResponseToKeep } from '../../store/sealed.ts';
 
 /** From one write to the next, at the least. A response that comes after a pause is written at once. */
 const betweenWritesMs = 5;

@@ -5,7 +5,7 @@
 import { hkdfSync } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
-import type { SealedResponse } from '../../store/responses.ts';
+import type { SealedResponse } from '../../store/sealed.ts';
 import { openBytes, sealBytes, sealKey, type SealKey } from '../sealed-bytes.ts';
 
 /** What is kept of one call. JSON bytes. */

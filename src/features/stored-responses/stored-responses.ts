@@ -6,7 +6,7 @@ import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
-import type { ResponseStore, SealedResponse } from '../../store/responses.ts';
+import type { ResponseStore, SealedResponse } from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
 import type { SealKey } from '../sealed-bytes.ts';
 import { KeepQueue } from './keep-queue.ts';

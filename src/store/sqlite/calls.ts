@@ -39,7 +39,7 @@ import {
   valuesOf,
 } from '../columns.ts';
 import type { Statements } from './database.ts';
-import { asStoreError } from './failure.ts';
+import { asStoreError } from './thread.ts';
 import type { Synchronous } from '../remote.ts';
 import type { CallStore } from '../store.ts';
 import { SqliteCallReads } from './call-reads.ts';

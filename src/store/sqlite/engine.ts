@@ -4,12 +4,10 @@ import type { DatabaseSync } from 'node:sqlite';
 import { callMethod } from '../remote.ts';
 import { StoreError } from '../store-error.ts';
 import type { StoreParts } from '../store.ts';
-import { SqliteAnswers } from './answers.ts';
+import { SqliteAnswers, SqliteContents, SqliteResponses } from './sealed.ts';
 import { writeCopy, requireSound, Statements } from './database.ts';
-import { asStoreError } from './failure.ts';
+import { asStoreError } from './thread.ts';
 import { SqliteCalls } from './calls.ts';
-import { SqliteContents } from './contents.ts';
-import { SqliteResponses } from './responses.ts';
 import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
 
 /** How often the file is looked for while rows are written to it (F87). */

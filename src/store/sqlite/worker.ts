@@ -2,8 +2,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { SqliteEngine } from './engine.ts';
 import { openForReading, openForWriting } from './database.ts';
-import { asStoreError } from './failure.ts';
-import type { ReplyMessage, RequestMessage, WorkerOptions } from './thread.ts';
+import {
+  type ReplyMessage,
+  type RequestMessage,
+  type WorkerOptions,
+  asStoreError,
+} from './thread.ts';
 
 const options: WorkerOptions = workerData;
 const now = (): number => performance.now();

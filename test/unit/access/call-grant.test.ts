@@ -5,7 +5,7 @@ import { Admission } from '../../../src/access/admission.ts';
 import type { CallGrant } from '../../../src/access/call-grant.ts';
 import { Overruns } from '../../../src/access/overruns.ts';
 import { noPolicies } from '../../../src/access/policies.ts';
-import { possiblePrices } from '../../../src/access/service-price.ts';
+import { possiblePrices } from '../../../src/access/cost.ts';
 import type { Price } from '../../../src/core/money.ts';
 import type {
   Balance,

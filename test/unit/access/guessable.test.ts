@@ -7,7 +7,7 @@ import {
   goodBits,
   leastBits,
   requireNotGuessable,
-} from '../../../src/access/guessable.ts';
+} from '../../../src/access/key-format.ts';
 import { adminToken, clientKey } from '../../support/keys.ts';
 
 const weak = [

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { makeKey, digestOf } from '../../../src/access/key-format.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
-import { Pepper } from '../../../src/access/pepper.ts';
+import { Pepper } from '../../../src/access/seal-key.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { memoryStore } from '../../support/memory-store.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import { costOf } from '../../../src/access/cost.ts';
-import { PriceList } from '../../../src/access/price-list.ts';
+import { PriceList } from '../../../src/access/prices.ts';
 
 const list = new PriceList();
 const times = [Date.UTC(2026, 10, 21, 2), Date.UTC(2026, 10, 21, 12), Date.UTC(2024, 0, 1)];

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import { costOf } from '../../../src/access/cost.ts';
-import { PriceList } from '../../../src/access/price-list.ts';
-import { familyNames, listedNames } from '../../../src/access/price-names.ts';
-import { PriceTable } from '../../../src/access/prices.ts';
+import { PriceList, PriceTable, familyNames, listedNames } from '../../../src/access/prices.ts';
 import type { Price, PriceSettings } from '../../../src/core/money.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { priceOrigins, providerRows } from '../../../src/providers/compatible.ts';

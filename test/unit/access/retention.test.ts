@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { RetentionTask } from '../../../src/access/retention.ts';
+import { RetentionTask } from '../../../src/access/sweepers.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import type { Retention } from '../../../src/store/store.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../../src/cli/pull.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
-import { knownModels } from '../../../src/local-models/known-models.ts';
+import { knownModels } from '../../../src/local-models/model-folder.ts';
 import { HeldClock } from '../access/parts.ts';
 import { cliRig } from './cli-rig.ts';
 

@@ -5,8 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadSettings } from '../../../src/config/load.ts';
-import { packSettings, unpackSettings, workerShare } from '../../../src/config/shared-settings.ts';
-import { HeaderSettings, type Settings } from '../../../src/config/settings.ts';
+import {
+  HeaderSettings,
+  type Settings,
+  packSettings,
+  unpackSettings,
+  workerShare,
+} from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { knownProviders } from '../../../src/compose/start.ts';
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressText, leadsTo, readAddress } from '../../../src/config/address.ts';
-import { nearest } from '../../../src/config/errors.ts';
-import { durationText, readDuration, readSize, sizeText } from '../../../src/config/quantity.ts';
+import { addressText, leadsTo, nearest, readAddress } from '../../../src/config/errors.ts';
+import { durationText, readDuration, readSize, sizeText } from '../../../src/config/options.ts';
 
 test('addresses: HOST:PORT, :PORT, PORT and [IPv6]:PORT, nothing else', () => {
   assert.deepEqual(readAddress('127.0.0.1:0'), { host: '127.0.0.1', port: 0 });

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import { EngineError } from '../../../src/engine/engine-error.ts';
-import { GrammarRules } from '../../../src/engine/grammar.ts';
-import type { Json } from '../../../src/engine/json.ts';
+import { EngineError, type Json } from '../../../src/engine/engine-error.ts';
 import {
-  schemaRule,
+  GrammarRules,
+  areDisjoint,
   integerRule,
   numberRule,
-  areDisjoint,
+  schemaRule,
 } from '../../../src/engine/schema-grammar.ts';
 
 /** A grammar of numbers as a regular expression: the two write alternatives and repeats alike. */

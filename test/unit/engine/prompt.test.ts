@@ -4,8 +4,7 @@ import { test } from 'node:test';
 import { createRequire } from 'node:module';
 import type { Token } from 'node-llama-cpp';
 import { EngineError } from '../../../src/engine/engine-error.ts';
-import { PromptWriter, type ChatTemplate } from '../../../src/engine/prompt.ts';
-import type { ChatMessage } from '../../../src/engine/messages.ts';
+import { type ChatMessage, type ChatTemplate, PromptWriter } from '../../../src/engine/prompt.ts';
 import type { ToolUse } from '../../../src/engine/tools.ts';
 
 interface Jinja {

@@ -6,7 +6,7 @@ import { GrammarGate } from '../../../src/engine/answer-grammar.ts';
 import { AnswerScanner } from '../../../src/engine/generate.ts';
 import { EngineError } from '../../../src/engine/engine-error.ts';
 import { reasoningTagsOf } from '../../../src/engine/reasoning-scanner.ts';
-import { readThinking, templateValues } from '../../../src/engine/thinking.ts';
+import { readThinking, templateValues } from '../../../src/engine/request.ts';
 
 const tags = { open: '<think>', close: '</think>' };
 

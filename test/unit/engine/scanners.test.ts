@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Token } from 'node-llama-cpp';
-import type { JsonObject } from '../../../src/engine/json.ts';
+import type { JsonObject } from '../../../src/engine/engine-error.ts';
 import { StopScanner } from '../../../src/engine/reasoning-scanner.ts';
 import { TextPieces } from '../../../src/engine/generate.ts';
 import { ToolScanner } from '../../../src/engine/tool-scanner.ts';

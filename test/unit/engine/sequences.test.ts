@@ -3,9 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { planCapacity, type Capacity, FullBatches, nextBatch } from '../../../src/engine/model.ts';
-import { Pace } from '../../../src/engine/pace.ts';
-import { aloneInBatch, chooseSlot, SequenceSlot, sharedBatch } from '../../../src/engine/slots.ts';
-import { Turns } from '../../../src/engine/turns.ts';
+import {
+  Pace,
+  SequenceSlot,
+  Turns,
+  aloneInBatch,
+  chooseSlot,
+  sharedBatch,
+} from '../../../src/engine/slots.ts';
 
 const isToken = (value: number): value is Token => Number.isInteger(value);
 const tokens = (...values: number[]): Token[] => values.filter(isToken);

@@ -5,16 +5,16 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { ClientSink } from '../../../src/gateway/client-answer.ts';
 import {
   type IdempotentAnswers,
+  type IdempotentRequest,
+  type KeptAnswer,
+  answerOf,
   openAnswer,
   sealAnswer,
   sealRequest,
-  type IdempotentRequest,
-  type KeptAnswer,
 } from '../../../src/features/idempotency/idempotent-answers.ts';
 import { AnswerTee } from '../../../src/features/answer-tee.ts';
-import { answerOf } from '../../../src/features/idempotency/idempotent-call.ts';
 import { createSealer } from '../../../src/core/sealer.ts';
-import type { AnswerStore } from '../../../src/store/answers.ts';
+import type { AnswerStore } from '../../../src/store/sealed.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { idempotentAnswers, keepLimits } from '../../support/idempotency.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Later } from '../../../src/core/runtime.ts';
 import { KeepQueue } from '../../../src/features/stored-responses/keep-queue.ts';
-import type { ResponseToKeep } from '../../../src/store/responses.ts';
+import type { ResponseToKeep } from '../../../src/store/sealed.ts';
 
 function response(id: string, bytes = 10): ResponseToKeep {
   const sealed = new Uint8Array(bytes);

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { GgufProblem, readGgufFile, readGgufHeader } from '../../../src/local-models/gguf.ts';
 import { quantizationOf } from '../../../src/local-models/model-file.ts';
-import { tinyModel } from '../../../src/local-models/known-models.ts';
+import { tinyModel } from '../../../src/local-models/model-folder.ts';
 import { ggufBytes, ordinary, type GgufForm } from './gguf-file.ts';
 
 function read(bytes: Buffer) {

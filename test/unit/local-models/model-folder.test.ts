@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { contextOf, nameOfFile } from '../../../src/local-models/model-file.ts';
 import { readModelFolder, removeModel } from '../../../src/local-models/model-folder.ts';
-import { PullError } from '../../../src/local-models/pull-error.ts';
+import { PullError } from '../../../src/local-models/part-file.ts';
 import { ggufBytes, ordinary } from './gguf-file.ts';
 
 function folderOf(

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pull, type PullMeans, type Pulled } from '../../../src/local-models/pull.ts';
 import type { FileServer } from './file-server.ts';
-import { PullError } from '../../../src/local-models/pull-error.ts';
+import { PullError } from '../../../src/local-models/part-file.ts';
 
 export interface PullScene {
   readonly folder: string;

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { readGgufFile } from '../../../src/local-models/gguf.ts';
-import { tinyModel } from '../../../src/local-models/known-models.ts';
+import { tinyModel } from '../../../src/local-models/model-folder.ts';
 
 const folder = new URL('../../../models/tiny/', import.meta.url);
 const card = readFileSync(new URL('README.md', folder), 'utf8');

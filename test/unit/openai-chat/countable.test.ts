@@ -6,8 +6,8 @@ import type { JsonObject } from '../../../src/json/value.ts';
 import type { ModelTokenizer } from '../../../src/core/tokenizer.ts';
 import { tokenizerOf } from '../../../src/providers/http-provider.ts';
 import { chatCountable } from '../../../src/dialects/openai-chat/request-write.ts';
-import { mediumTokens } from '../../../src/tokens/media.ts';
-import { pieces } from '../../../src/tokens/pieces.ts';
+import { mediumTokens } from '../../../src/tokens/prompt.ts';
+import { pieces } from '../../../src/tokens/tokenizer-worker.ts';
 import { samples } from '../tokens/samples.ts';
 
 function tokenizerFor(model: string): ModelTokenizer {

@@ -21,12 +21,12 @@ const oneWayOnly: ReadonlySet<string> = new Set([
 
 /** Where patterns are put together, and of what; never of a client's or an upstream's text. */
 const composed: { readonly [file: string]: string } = {
-  'config/quantity.ts': 'constants that the published schema shares',
+  'config/options.ts': 'constants that the published schema shares',
   'dialects/shared/refusals.ts': 'constant phrases, and efforts of the list of all efforts',
   'engine/prompt.ts': "a model's control markers, escaped",
-  'engine/thinking.ts': 'a name of word characters only',
+  'engine/request.ts': 'a name of word characters only',
   'json/parse.ts': 'a constant number of digits',
-  'tokens/pieces.ts': 'a constant length',
+  'tokens/tokenizer-worker.ts': 'a constant length',
 };
 
 test('S22: patterns are found in all places where a slash may stand', () => {

@@ -1,0 +1,374 @@
+/** Answers by `Idempotency-Key` on PostgreSQL, for all gateways on one database. */
+import {
+  type AnswerClaim,
+  type AnswerStore,
+  type AnswerToKeep,
+  type ChainLimits,
+  type Claimed,
+  type ContentStore,
+  type ContentToRemove,
+  type OwnClaim,
+  type RemovedContent,
+  type ResponseChain,
+  type ResponseRoom,
+  type ResponseStore,
+  type ResponseToKeep,
+  type ResponsesOfItems,
+  type SealedContent,
+  contentBytes,
+  enough,
+  keptBytes,
+  responseBytes,
+} from '../sealed.ts';
+import { type Columns, number, text } from '../columns.ts';
+import { readContentRow, readResponseRow } from '../sqlite/sealed.ts';
+import type { Statement } from '../statements.ts';
+import type { Row, Sql, SqlValue } from './pool.ts';
+import type { PostgresServer } from './server.ts';
+
+const claim: Statement = {
+  name: 'answer_claim',
+  text: 'SELECT state, known_mark, kept FROM answer_claim($1, $2, $3, $4, $5)',
+};
+const renew: Statement = {
+  name: 'answer_renew',
+  text: `UPDATE kept_answers k SET until = counter_now() + $3
+    FROM unnest($1::text[], $2::text[]) AS r (id, owner)
+    WHERE k.id = r.id AND k.owner = r.owner AND NOT k.done`,
+};
+const keep: Statement = {
+  name: 'answer_keep',
+  text: 'SELECT answer_keep($1, $2, $3, $4, $5, $6, $7) AS kept',
+};
+const release: Statement = {
+  name: 'answer_release',
+  text: 'DELETE FROM kept_answers WHERE id = $1 AND owner = $2 AND NOT done',
+};
+const releaseAll: Statement = {
+  name: 'answer_release_all',
+  text: 'DELETE FROM kept_answers WHERE NOT done',
+};
+const sweep: Statement = {
+  name: 'answer_sweep',
+  text: 'SELECT answer_sweep($1, $2)::integer AS removed',
+};
+
+export class PostgresAnswers implements AnswerStore {
+  readonly #server: PostgresServer;
+
+  constructor(server: PostgresServer) {
+    this.#server = server;
+  }
+
+  async claim({ id, keyId, owner, mark, leaseMs }: AnswerClaim): Promise<Claimed> {
+    const row = await this.#run(claim, [id, keyId, owner, mark, leaseMs]);
+    const state = text(row, 'state');
+    if (state === 'mine') return { state };
+    const known = { mark: text(row, 'known_mark') };
+    if (state === 'running') return { state, ...known };
+    const { kept } = row;
+    return { state: 'done', ...known, answer: kept instanceof Uint8Array ? kept : undefined };
+  }
+
+  async renew(claims: readonly OwnClaim[], leaseMs: number): Promise<void> {
+    const ids = claims.map(({ id }) => id);
+    const owners = claims.map(({ owner }) => owner);
+    await this.#run(renew, [ids, owners, leaseMs]);
+  }
+
+  async keep({ id, owner, answer, ...most }: AnswerToKeep): Promise<boolean> {
+    const { keepMs, mostBytes, mostAnswers } = most;
+    const sizes = [keptBytes(answer), keepMs, mostBytes, mostAnswers];
+    const row = await this.#run(keep, [id, owner, answer ?? null, ...sizes]);
+    return Boolean(row['kept']);
+  }
+
+  async release({ id, owner }: OwnClaim): Promise<void> {
+    await this.#run(release, [id, owner]);
+  }
+
+  async releaseAll(): Promise<void> {
+    await this.#run(releaseAll, []);
+  }
+
+  async sweep(most: number, bytes: number): Promise<number> {
+    return Number((await this.#run(sweep, [most, bytes]))['removed']);
+  }
+
+  /** Each of them does no harm when it is done twice. @throws StoreError */
+  async #run(statement: Statement, values: readonly SqlValue[]): Promise<Row> {
+    const { rows } = await this.#server.run(statement, values);
+    return rows[0] ?? {};
+  }
+}
+
+// What calls said, in PostgreSQL, for all gateways on one database.
+
+const keepContents: Statement = {
+  name: 'content_keep',
+  text: `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
+    SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bytea
+    WHERE NOT EXISTS (SELECT 1 FROM forgotten_contents WHERE key_id = $2 AND before > $3)
+    ON CONFLICT (id) DO NOTHING`,
+};
+const find: Statement = {
+  name: 'content_find',
+  text: 'SELECT id, key_id, started_at, content FROM kept_contents WHERE id = $1',
+};
+const total: Statement = {
+  name: 'content_bytes',
+  text: 'SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM kept_contents',
+};
+// Two gateways that remove at the same time take different rows.
+const oldest: Statement = {
+  name: 'content_oldest',
+  text: `SELECT id, bytes FROM kept_contents WHERE started_at < $1
+    ORDER BY started_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+};
+const oldestOfKey: Statement = {
+  name: 'content_oldest_of_key',
+  text: `SELECT id, bytes FROM kept_contents WHERE key_id = $3 AND started_at < $1
+    ORDER BY started_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+};
+const remove: Statement = {
+  name: 'content_remove',
+  text: 'DELETE FROM kept_contents WHERE id = ANY($1::text[])',
+};
+
+const forget: Statement = {
+  name: 'content_forget',
+  text: `INSERT INTO forgotten_contents (key_id, before) VALUES ($1, $2)
+    ON CONFLICT (key_id) DO UPDATE SET before = greatest(forgotten_contents.before, excluded.before)`,
+};
+
+/**
+ * Writers share this lock, removals hold it exclusively: content of calls before the mark is committed before
+ * the mark is set, and then removed.
+ */
+const turn = 5_563_204_124;
+const keepsTurn: Statement = {
+  name: 'content_keeps_turn',
+  text: 'SELECT pg_advisory_xact_lock_shared($1)',
+};
+const forgetsTurn: Statement = {
+  name: 'content_forgets_turn',
+  text: 'SELECT pg_advisory_xact_lock($1)',
+};
+
+export class PostgresContents implements ContentStore {
+  readonly #server: PostgresServer;
+
+  constructor(server: PostgresServer) {
+    this.#server = server;
+  }
+
+  async keep(contents: readonly SealedContent[]): Promise<void> {
+    await this.#server.transaction(async (sql) => {
+      await sql.run(keepsTurn, [turn]);
+      for (const content of contents) {
+        const { id, keyId, startedAt, sealed } = content;
+        const size = contentBytes(content);
+        await sql.run(keepContents, [id, keyId, Math.round(startedAt), size, sealed]);
+      }
+    });
+  }
+
+  async find(id: string): Promise<SealedContent | undefined> {
+    const { rows } = await this.#server.use(() => this.#server.admin.run(find, [id]));
+    return rows[0] === undefined ? undefined : readContentRow(rows[0]);
+  }
+
+  async bytes(): Promise<number> {
+    const { rows } = await this.#server.use(() => this.#server.admin.run(total));
+    return number(rows[0] ?? {}, 'bytes');
+  }
+
+  remove(
+    { keyId, before = Number.MAX_SAFE_INTEGER, bytes }: ContentToRemove,
+    most: number,
+  ): Promise<RemovedContent> {
+    return this.#server.transaction(async (sql) => {
+      const { rows } =
+        keyId === undefined
+          ? await sql.run(oldest, [before, most])
+          : await sql.run(oldestOfKey, [before, most, keyId]);
+      const sizes = rows.map((row) => number(row, 'bytes'));
+      const removed = enough(sizes, bytes);
+      const ids = rows.slice(0, removed.rows).map((row) => text(row, 'id'));
+      if (ids.length > 0) await sql.run(remove, [ids]);
+      return removed;
+    });
+  }
+
+  forget(keyId: string, before: number): Promise<void> {
+    return this.#server.transaction(async (sql) => {
+      await sql.run(forgetsTurn, [turn]);
+      await sql.run(forget, [keyId, Math.round(before)]);
+    });
+  }
+}
+
+// Responses that clients may refer to, in PostgreSQL, for all gateways on one database.
+
+/** Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each other. */
+const keepResponses: Statement = {
+  name: 'response_keep',
+  text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed,
+      string_to_array(items, ',')) AS kept
+    FROM (SELECT *, substr($1::bytea, start, length) AS sealed
+      FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
+        $9::int[], $10::text[])
+        AS r (key_id, id, previous, started, keep_ms, size, start, length, items)) rows
+    ORDER BY key_id, id`,
+};
+/** One row more than may be read tells that there is more. */
+const chain: Statement = {
+  name: 'response_chain',
+  text: `WITH RECURSIVE chain AS (
+      SELECT r.id, r.previous, 1 AS link, length(r.response)::bigint AS size FROM kept_responses r
+        WHERE r.key_id = $1 AND r.id = $2 AND r.until > counter_now()
+      UNION ALL
+      SELECT r.id, r.previous, c.link + 1, c.size + length(r.response) FROM chain c
+        JOIN kept_responses r ON r.key_id = $1 AND r.id = c.previous
+        WHERE r.until > counter_now() AND c.link <= $3::bigint AND c.size <= $4::bigint)
+    SELECT c.link <= $3::bigint AND c.size <= $4::bigint AS fits, r.id, r.key_id, r.previous,
+        CASE WHEN c.size <= $4::bigint THEN r.response END AS response
+      FROM chain c JOIN kept_responses r ON r.key_id = $1 AND r.id = c.id ORDER BY c.link`,
+};
+const places: Statement = {
+  name: 'response_places',
+  text: `SELECT DISTINCT ON (i.item_id) i.item_id, r.id FROM kept_response_items i
+    JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
+    WHERE i.key_id = $1 AND i.item_id = ANY($2::text[]) AND r.until > counter_now()
+    ORDER BY i.item_id, r.kept_at DESC, r.id`,
+};
+const several: Statement = {
+  name: 'response_several',
+  text: `SELECT id, key_id, previous, response FROM (
+      SELECT id, key_id, previous, response, sum(length(response)) OVER (ORDER BY id) AS size
+        FROM kept_responses WHERE key_id = $1 AND id = ANY($2::text[])) r
+    WHERE size <= $3::bigint`,
+};
+const removeResponses: Statement = {
+  name: 'response_remove',
+  text: 'DELETE FROM kept_responses WHERE key_id = $1 AND id = $2 RETURNING until > counter_now() AS alive',
+};
+const removeOf: Statement = {
+  name: 'response_remove_of',
+  text: `DELETE FROM kept_responses WHERE key_id = $1 AND id IN
+    (SELECT id FROM kept_responses WHERE key_id = $1 LIMIT $2) RETURNING 1 AS gone`,
+};
+// Two gateways that sweep at the same time take different rows.
+const removeOld: Statement = {
+  name: 'response_remove_old',
+  text: `DELETE FROM kept_responses k USING (SELECT key_id, id FROM kept_responses
+      WHERE until <= counter_now() ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED) old
+    WHERE k.key_id = old.key_id AND k.id = old.id RETURNING 1 AS gone`,
+};
+const totalResponses: Statement = {
+  name: 'response_bytes',
+  text: 'SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM kept_responses',
+};
+const largest: Statement = {
+  name: 'response_largest',
+  text: `SELECT key_id, sum(bytes)::bigint AS bytes FROM kept_responses
+    GROUP BY key_id ORDER BY 2 DESC LIMIT 1`,
+};
+const oldestResponses: Statement = {
+  name: 'response_oldest',
+  text: `SELECT key_id, id, bytes FROM kept_responses
+    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
+};
+const oldestOf: Statement = {
+  name: 'response_oldest_of',
+  text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2
+    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
+};
+const removeSeveral: Statement = {
+  name: 'response_remove_several',
+  text: `DELETE FROM kept_responses k USING unnest($1::text[], $2::text[]) AS gone (key_id, id)
+    WHERE k.key_id = gone.key_id AND k.id = gone.id`,
+};
+
+export class PostgresResponses implements ResponseStore {
+  readonly #server: PostgresServer;
+
+  constructor(server: PostgresServer) {
+    this.#server = server;
+  }
+
+  async keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]> {
+    const lengths = responses.map(({ sealed }) => sealed.length);
+    let start = 1;
+    const starts = lengths.map((length) => (start += length) - length);
+    const { rows } = await this.#server.run(keepResponses, [
+      Buffer.concat(responses.map(({ sealed }) => sealed)),
+      responses.map(({ keyId }) => keyId),
+      responses.map(({ id }) => id),
+      responses.map(({ previous }) => previous ?? ''),
+      responses.map(({ startedAt }) => Math.round(startedAt)),
+      responses.map(({ keepMs }) => keepMs),
+      responses.map(responseBytes),
+      starts,
+      lengths,
+      responses.map(({ items }) => items.join(',')),
+    ]);
+    const kept = new Set(rows.flatMap((row) => (row['kept'] === true ? [row['id']] : [])));
+    return responses.map(({ id }) => kept.has(id));
+  }
+
+  async chain(keyId: string, id: string, { links, bytes }: ChainLimits): Promise<ResponseChain> {
+    const { rows } = await this.#server.run(chain, [keyId, id, links, bytes]);
+    const fitting = rows.filter((row) => row['fits'] === true);
+    const responses = fitting.map(readResponseRow);
+    if (fitting.length < rows.length) return { responses, end: 'long' };
+    const last = responses.at(-1);
+    const isWhole = last !== undefined && last.previous === undefined;
+    return { responses, end: isWhole ? 'whole' : 'broken' };
+  }
+
+  async holding(keyId: string, items: readonly string[], bytes: number): Promise<ResponsesOfItems> {
+    const found = await this.#server.run(places, [keyId, items]);
+    const pairs = found.rows.map((row) => [text(row, 'item_id'), text(row, 'id')] as const);
+    const ids = [...new Set(pairs.map(([, response]) => response))];
+    if (ids.length === 0) return { places: [], responses: [] };
+    const { rows } = await this.#server.run(several, [keyId, ids, bytes]);
+    return { places: pairs, responses: rows.map(readResponseRow) };
+  }
+
+  async remove(keyId: string, id: string): Promise<boolean> {
+    const { rows } = await this.#server.run(removeResponses, [keyId, id]);
+    return rows[0]?.['alive'] === true;
+  }
+
+  async removeOf(keyId: string, most: number): Promise<number> {
+    return (await this.#server.run(removeOf, [keyId, most])).rows.length;
+  }
+
+  sweep(most: number, { totalBytes, keyBytes }: ResponseRoom): Promise<number> {
+    return this.#server.transaction(async (sql) => {
+      const old = await sql.run(removeOld, [most]);
+      if (old.rows.length > 0) return old.rows.length;
+      const [richest] = (await sql.run(largest)).rows;
+      if (richest === undefined) return 0;
+      const beyondKey = number(richest, 'bytes') - keyBytes;
+      if (beyondKey > 0) {
+        const { rows } = await sql.run(oldestOf, [most, text(richest, 'key_id')]);
+        return removeOldest(sql, rows, beyondKey);
+      }
+      const [sum = {}] = (await sql.run(totalResponses)).rows;
+      const beyond = number(sum, 'bytes') - totalBytes;
+      if (beyond <= 0) return 0;
+      return removeOldest(sql, (await sql.run(oldestResponses, [most])).rows, beyond);
+    });
+  }
+}
+
+async function removeOldest(sql: Sql, rows: readonly Columns[], bytes: number): Promise<number> {
+  const sizes = rows.map((row) => number(row, 'bytes'));
+  const removed = enough(sizes, bytes).rows;
+  const gone = rows.slice(0, removed);
+  const keys = gone.map((row) => text(row, 'key_id'));
+  await sql.run(removeSeveral, [keys, gone.map((row) => text(row, 'id'))]);
+  return removed;
+}

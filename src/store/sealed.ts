@@ -1,0 +1,222 @@
+/**
+ * Answers by `Idempotency-Key` (E17), for all gateways on one store. Entries are sealed by the caller: the
+ * store sees digests and bytes, no request, no answer, no client's key. Times are those of the store's own
+ * clock.
+ */
+
+export interface AnswerClaim {
+  /** Digest of the API key's id and the client's `Idempotency-Key`. */
+  readonly id: string;
+  /** Public id of the API key: what it may keep is bounded. */
+  readonly keyId: string;
+  /** The call that is to answer; a claim that is asked for twice by one owner is one. */
+  readonly owner: string;
+  /** Tells requests under one key apart. */
+  readonly mark: string;
+  /** How long the claim holds unless it is renewed. */
+  readonly leaseMs: number;
+}
+
+/** The right to answer, its current holder, or the stored answer. */
+export type Claimed =
+  | { readonly state: 'mine' }
+  | { readonly state: 'running'; readonly mark: string }
+  | {
+      readonly state: 'done';
+      readonly mark: string;
+      /** Undefined when there was no room for it. */
+      readonly answer: Uint8Array | undefined;
+    };
+
+/** A claim, as its owner names it. */
+export interface OwnClaim {
+  readonly id: string;
+  readonly owner: string;
+}
+
+export interface AnswerToKeep extends OwnClaim {
+  /** Undefined: it was answered, but the answer is not available. */
+  readonly answer: Uint8Array | undefined;
+  readonly keepMs: number;
+  /** Of one API key; its oldest answers go first. */
+  readonly mostBytes: number;
+  readonly mostAnswers: number;
+}
+
+export interface AnswerStore {
+  /** @throws StoreError */
+  claim(wanted: AnswerClaim): Promise<Claimed>;
+  /** Claims that others took over meanwhile are skipped. @throws StoreError */
+  renew(claims: readonly OwnClaim[], leaseMs: number): Promise<void>;
+  /** False when the claim was lost: its lease ran out and another took it. @throws StoreError */
+  keep(answer: AnswerToKeep): Promise<boolean>;
+  /** Releases the claim: the next request may answer. @throws StoreError */
+  release(claim: OwnClaim): Promise<void>;
+  /**
+   * Releases all claims at the start of a process with its own store, when no other holder can be alive.
+   * @throws StoreError
+   */
+  releaseAll(): Promise<void>;
+  /**
+   * Removes at most `most` answers: expired ones first, then the oldest of the largest key, while the total
+   * exceeds `bytes`.
+   * @returns how many; 0 = done.
+   * @throws StoreError
+   */
+  sweep(most: number, bytes: number): Promise<number>;
+}
+
+/** What a kept answer counts for besides its bytes. */
+export const answerOverhead = 512;
+
+/** How long a claim is remembered after its lease: an owner that stood still may find it again. */
+export const claimGraceMs = 600_000;
+
+export function keptBytes(answer: Uint8Array | undefined): number {
+  return answerOverhead + (answer?.length ?? 0);
+}
+
+// Content of calls, for keys with content logging (docs/user/content.md). It is sealed: the store sees bytes
+// and what it needs to find and remove them. Times are ms since the epoch, by the writer's clock.
+
+export interface SealedContent {
+  /** Of the call, as in the ledger. */
+  readonly id: string;
+  /** Public id of the API key. */
+  readonly keyId: string;
+  /** When the call began. */
+  readonly startedAt: number;
+  readonly sealed: Uint8Array;
+}
+
+/** Which to remove; the oldest go first. */
+export interface ContentToRemove {
+  /** Only of this key. */
+  readonly keyId?: string;
+  /** Only of calls that began before. */
+  readonly before?: number;
+  /** Stop after this many bytes are removed. */
+  readonly bytes?: number;
+}
+
+export interface RemovedContent {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export interface ContentStore {
+  /** All or none. What is there already stays as it is, and what is forgotten is passed over. @throws StoreError */
+  keep(contents: readonly SealedContent[]): Promise<void>;
+  /** @throws StoreError */
+  find(id: string): Promise<SealedContent | undefined>;
+  /** What all of it takes. @throws StoreError */
+  bytes(): Promise<number>;
+  /** Removes at most `most`; no rows = done. @throws StoreError */
+  remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
+  /**
+   * From now on nothing is kept of calls of this key that began before: those that run are not to bring back what is
+   * removed behind this. @throws StoreError
+   */
+  forget(keyId: string, before: number): Promise<void>;
+}
+
+/** What a kept content counts for besides its bytes. */
+const overheadBytes = 256;
+
+export function contentBytes({ sealed }: Pick<SealedContent, 'sealed'>): number {
+  return overheadBytes + sealed.length;
+}
+
+/** How many of these, in their order, make the bytes that are to go; all of them without a limit. */
+export function enough(sizes: readonly number[], bytes = Infinity): RemovedContent {
+  let sum = 0;
+  let rows = 0;
+  for (const size of sizes) {
+    if (sum >= bytes) break;
+    sum += size;
+    rows += 1;
+  }
+  return { rows, bytes: sum };
+}
+
+// Responses that clients may refer to (docs/user/responses.md), for all gateways on one store. They come sealed: the
+// store sees ids and bytes. Lifetimes are counted by the store's own clock.
+
+export interface SealedResponse {
+  /** As the client was told it. */
+  readonly id: string;
+  /** Public id of the API key; ids of two keys never meet. */
+  readonly keyId: string;
+  /** The response that it goes on from; undefined = none. */
+  readonly previous: string | undefined;
+  readonly sealed: Uint8Array;
+}
+
+export interface ResponseToKeep extends SealedResponse {
+  /** Ids of its input and output items. */
+  readonly items: readonly string[];
+  /** When its call began, ms since the epoch. */
+  readonly startedAt: number;
+  readonly keepMs: number;
+}
+
+/** How much may be read at once. */
+export interface ChainLimits {
+  readonly links: number;
+  /** Of sealed bytes. */
+  readonly bytes: number;
+}
+
+/** A response and those before it, the newest first. */
+export interface ResponseChain {
+  readonly responses: readonly SealedResponse[];
+  /** `broken`: one of them is not there any more; `long`: a limit was reached, and some are left out. */
+  readonly end: 'whole' | 'broken' | 'long';
+}
+
+/** Where items are kept. */
+export interface ResponsesOfItems {
+  /** Id of an item and of the response to read it from; an item that is not kept is missing. */
+  readonly places: readonly (readonly [item: string, response: string])[];
+  /** Those that `places` names, as far as the limit of bytes allows. */
+  readonly responses: readonly SealedResponse[];
+}
+
+export interface ResponseRoom {
+  /** What all responses may take. */
+  readonly totalBytes: number;
+  /** What those of one key may take. */
+  readonly keyBytes: number;
+}
+
+export interface ResponseStore {
+  /**
+   * Keeps them all or none, each in place of one with the same id.
+   * @returns for each: false when what its key kept was forgotten after the call began.
+   * @throws StoreError
+   */
+  keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;
+  /** The response of this id with those before it; no responses = it is not there. @throws StoreError */
+  chain(keyId: string, id: string, limits: ChainLimits): Promise<ResponseChain>;
+  /** The responses that hold these items; of several the newest. @throws StoreError */
+  holding(keyId: string, items: readonly string[], bytes: number): Promise<ResponsesOfItems>;
+  /** False when there was none. @throws StoreError */
+  remove(keyId: string, id: string): Promise<boolean>;
+  /** Removes at most `most` responses of a key. @returns how many; 0 = done. @throws StoreError */
+  removeOf(keyId: string, most: number): Promise<number>;
+  /**
+   * Removes at most `most`: those whose time is over, then the oldest of a key that takes too much, then the oldest
+   * of all while all together take too much.
+   * @returns how many; 0 = done.
+   * @throws StoreError
+   */
+  sweep(most: number, room: ResponseRoom): Promise<number>;
+}
+
+/** What a row counts for besides its sealed bytes. */
+const rowBytes = 256;
+const itemBytes = 128;
+
+export function responseBytes({ sealed, items }: Pick<ResponseToKeep, 'sealed' | 'items'>): number {
+  return rowBytes + sealed.length + items.length * itemBytes;
+}

@@ -1,0 +1,376 @@
+/** Answers by `Idempotency-Key` in SQLite. */
+import {
+  type AnswerClaim,
+  type AnswerStore,
+  type AnswerToKeep,
+  type ChainLimits,
+  type Claimed,
+  type ContentStore,
+  type ContentToRemove,
+  type OwnClaim,
+  type RemovedContent,
+  type ResponseChain,
+  type ResponseRoom,
+  type ResponseStore,
+  type ResponseToKeep,
+  type ResponsesOfItems,
+  type SealedContent,
+  type SealedResponse,
+  claimGraceMs,
+  contentBytes,
+  enough,
+  keptBytes,
+  responseBytes,
+} from '../sealed.ts';
+import { type Columns, number, text } from '../columns.ts';
+import type { Synchronous } from '../remote.ts';
+import type { Statements } from './database.ts';
+
+const find = `SELECT key_id, owner, mark, done, bytes, answer, until > $now AS alive
+  FROM kept_answers WHERE id = $id`;
+const take = `INSERT INTO kept_answers (id, key_id, owner, mark, until, done, bytes)
+  VALUES ($id, $keyId, $owner, $mark, $until, 0, 0)
+  ON CONFLICT (id) DO UPDATE SET key_id = excluded.key_id, owner = excluded.owner,
+    mark = excluded.mark, until = excluded.until, done = 0, bytes = 0, answer = NULL`;
+const renew = `UPDATE kept_answers SET until = $until
+  WHERE id = $id AND owner = $owner AND done = 0`;
+const keep = `UPDATE kept_answers SET done = 1, until = $until, bytes = $bytes,
+  answer = $answer WHERE id = $id AND owner = $owner AND done = 0 RETURNING key_id`;
+const isKept = 'SELECT 1 FROM kept_answers WHERE id = ? AND owner = ? AND done = 1';
+const release = 'DELETE FROM kept_answers WHERE id = ? AND owner = ? AND done = 0';
+const releaseAll = 'DELETE FROM kept_answers WHERE done = 0';
+const add = `INSERT INTO kept_answer_sums (key_id, answers, bytes) VALUES ($keyId, $answers, $bytes)
+  ON CONFLICT (key_id) DO UPDATE SET answers = answers + excluded.answers,
+    bytes = bytes + excluded.bytes RETURNING answers, bytes`;
+const forget = 'DELETE FROM kept_answer_sums WHERE key_id = ? AND answers <= 0';
+const oldestOf = `SELECT id, bytes FROM kept_answers WHERE key_id = ? AND done = 1 AND id <> ?
+  ORDER BY until, id`;
+const remove = 'DELETE FROM kept_answers WHERE id = ?';
+const old = `SELECT id, key_id, done, bytes FROM kept_answers
+  WHERE until <= $now AND (done = 1 OR until <= $now - ${claimGraceMs}) ORDER BY until LIMIT $most`;
+const total = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_answer_sums';
+const largest = 'SELECT key_id, bytes FROM kept_answer_sums ORDER BY bytes DESC LIMIT 1';
+
+export class SqliteAnswers implements Synchronous<AnswerStore> {
+  readonly #sql: Statements;
+  readonly #wall: () => number;
+
+  /** @param wall ms since the epoch */
+  constructor(sql: Statements, wall: () => number) {
+    this.#sql = sql;
+    this.#wall = () => Math.round(wall());
+  }
+
+  claim({ id, keyId, owner, mark, leaseMs }: AnswerClaim): Claimed {
+    return this.#sql.write((): Claimed => {
+      const row = this.#sql.of(find).get({ id, now: this.#wall() });
+      const known = row !== undefined && number(row, 'alive') === 1 && text(row, 'owner') !== owner;
+      if (known) return toldOf(row);
+      if (row !== undefined && number(row, 'done') === 1) this.#count(row, -1);
+      this.#sql.of(take).run({ id, keyId, owner, mark, until: this.#wall() + leaseMs });
+      return { state: 'mine' };
+    });
+  }
+
+  renew(claims: readonly OwnClaim[], leaseMs: number): void {
+    this.#sql.write(() => {
+      const until = this.#wall() + leaseMs;
+      for (const { id, owner } of claims) this.#sql.of(renew).run({ id, owner, until });
+    });
+  }
+
+  keep({ id, owner, answer, keepMs, mostBytes, mostAnswers }: AnswerToKeep): boolean {
+    return this.#sql.write(() => {
+      const bytes = keptBytes(answer);
+      const until = this.#wall() + keepMs;
+      const kept = { id, owner, until, bytes, answer: answer ?? null };
+      const row = this.#sql.of(keep).get(kept);
+      if (row === undefined) return this.#sql.of(isKept).get(id, owner) !== undefined;
+      const keyId = text(row, 'key_id');
+      let sums = this.#count({ key_id: keyId, bytes }, 1);
+      const fits = (): boolean => sums.bytes <= mostBytes && sums.answers <= mostAnswers;
+      if (fits()) return true;
+      for (const each of this.#sql.of(oldestOf).all(keyId, id)) {
+        if (fits()) break;
+        this.#sql.of(remove).run(text(each, 'id'));
+        sums = this.#count({ ...each, key_id: keyId }, -1);
+      }
+      return true;
+    });
+  }
+
+  release({ id, owner }: OwnClaim): void {
+    this.#sql.write(() => this.#sql.of(release).run(id, owner));
+  }
+
+  releaseAll(): void {
+    this.#sql.write(() => this.#sql.of(releaseAll).run());
+  }
+
+  sweep(most: number, bytes: number): number {
+    return this.#sql.write(() => {
+      const rows = this.#sql.of(old).all({ now: this.#wall(), most });
+      for (const row of rows) {
+        this.#sql.of(remove).run(text(row, 'id'));
+        if (number(row, 'done') === 1) this.#count(row, -1);
+      }
+      return rows.length + this.#makeRoom(most - rows.length, bytes);
+    });
+  }
+
+  /**
+   * The largest key gives up answers until there is room, or half of what it has; then the sizes are read
+   * again.
+   */
+  #makeRoom(most: number, bytes: number): number {
+    const excess = number(this.#sql.of(total).get() ?? {}, 'bytes') - bytes;
+    const richest = this.#sql.of(largest).get();
+    if (excess <= 0 || richest === undefined) return 0;
+    const enough = Math.min(excess, number(richest, 'bytes') / 2);
+    const keyId = text(richest, 'key_id');
+    let freed = 0;
+    let removed = 0;
+    for (const row of this.#sql.of(`${oldestOf} LIMIT ?`).all(keyId, '', most)) {
+      if (freed >= enough) break;
+      this.#sql.of(remove).run(text(row, 'id'));
+      this.#count({ ...row, key_id: keyId }, -1);
+      freed += number(row, 'bytes');
+      removed += 1;
+    }
+    return removed;
+  }
+
+  #count(row: Columns, sign: 1 | -1): { readonly answers: number; readonly bytes: number } {
+    const keyId = text(row, 'key_id');
+    const change = { keyId, answers: sign, bytes: sign * number(row, 'bytes') };
+    const sums = this.#sql.of(add).get(change) ?? {};
+    const answers = number(sums, 'answers');
+    if (answers <= 0) this.#sql.of(forget).run(keyId);
+    return { answers, bytes: number(sums, 'bytes') };
+  }
+}
+
+function toldOf(row: Columns): Claimed {
+  const mark = text(row, 'mark');
+  if (number(row, 'done') === 0) return { state: 'running', mark };
+  return { state: 'done', mark, answer: answerOf(row) };
+}
+
+/** The sealed answer in a row of any of the stores. */
+export function answerOf(row: Columns): Uint8Array | undefined {
+  const { answer } = row;
+  return answer instanceof Uint8Array ? answer : undefined;
+}
+
+// What calls said, in SQLite.
+
+const keepContents = `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
+  SELECT ?1, ?2, ?3, ?4, ?5
+  WHERE NOT EXISTS (SELECT 1 FROM forgotten_contents WHERE key_id = ?2 AND before > ?3)
+  ON CONFLICT (id) DO NOTHING`;
+const findContents = 'SELECT id, key_id, started_at, content FROM kept_contents WHERE id = ?';
+const totalContents = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_contents';
+const oldest = `SELECT id, bytes FROM kept_contents WHERE started_at < ?
+  ORDER BY started_at LIMIT ?`;
+const oldestOfKey = `SELECT id, bytes FROM kept_contents WHERE key_id = ? AND started_at < ?
+  ORDER BY started_at LIMIT ?`;
+const removeContents = 'DELETE FROM kept_contents WHERE id = ?';
+const forgetContents = `INSERT INTO forgotten_contents (key_id, before) VALUES (?, ?)
+  ON CONFLICT (key_id) DO UPDATE SET before = max(before, excluded.before)`;
+
+export class SqliteContents implements Synchronous<ContentStore> {
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  keep(contents: readonly SealedContent[]): void {
+    this.#sql.write(() => {
+      for (const content of contents) {
+        const { id, keyId, startedAt, sealed } = content;
+        const bytes = contentBytes(content);
+        this.#sql.of(keepContents).run(id, keyId, Math.round(startedAt), bytes, sealed);
+      }
+    });
+  }
+
+  find(id: string): SealedContent | undefined {
+    const row = this.#sql.of(findContents).get(id);
+    return row === undefined ? undefined : readContentRow(row);
+  }
+
+  bytes(): number {
+    return number(this.#sql.of(totalContents).get() ?? {}, 'bytes');
+  }
+
+  remove(
+    { keyId, before = Number.MAX_SAFE_INTEGER, bytes }: ContentToRemove,
+    most: number,
+  ): RemovedContent {
+    return this.#sql.write(() => {
+      const rows =
+        keyId === undefined
+          ? this.#sql.of(oldest).all(before, most)
+          : this.#sql.of(oldestOfKey).all(keyId, before, most);
+      const sizes = rows.map((row) => number(row, 'bytes'));
+      const removed = enough(sizes, bytes);
+      for (const row of rows.slice(0, removed.rows))
+        this.#sql.of(removeContents).run(text(row, 'id'));
+      return removed;
+    });
+  }
+
+  forget(keyId: string, before: number): void {
+    this.#sql.write(() => this.#sql.of(forgetContents).run(keyId, Math.round(before)));
+  }
+}
+
+/** A row of any of the stores. */
+export function readContentRow(row: Columns): SealedContent {
+  const { content } = row;
+  return {
+    id: text(row, 'id'),
+    keyId: text(row, 'key_id'),
+    startedAt: number(row, 'started_at'),
+    sealed: content instanceof Uint8Array ? content : new Uint8Array(),
+  };
+}
+
+// Responses that clients may refer to, in SQLite.
+
+const isForgotten = 'SELECT 1 FROM forgotten_contents WHERE key_id = ? AND before > ?';
+const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
+const keepResponses = `INSERT INTO kept_responses (key_id, id, previous, kept_at, until, bytes, response)
+  VALUES ($keyId, $id, $previous, $now, $until, $bytes, $sealed) ON CONFLICT DO NOTHING`;
+const keepItem = `INSERT INTO kept_response_items (key_id, item_id, response_id) VALUES (?, ?, ?)
+  ON CONFLICT DO NOTHING`;
+const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
+  WHERE key_id = ? AND id = ? AND until > ?`;
+const newestWith = `SELECT r.id FROM kept_response_items i
+  JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
+  WHERE i.key_id = ? AND i.item_id = ? AND r.until > ? ORDER BY r.kept_at DESC, r.id LIMIT 1`;
+const removeOf = `DELETE FROM kept_responses WHERE rowid IN
+  (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
+const removeOld = `DELETE FROM kept_responses WHERE rowid IN
+  (SELECT rowid FROM kept_responses WHERE until <= ? ORDER BY until LIMIT ?)`;
+const totalResponses = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_responses';
+const largestResponses = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
+  GROUP BY key_id ORDER BY 2 DESC LIMIT 1`;
+const oldestResponses = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY until LIMIT ?';
+const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = ?
+  ORDER BY until LIMIT ?`;
+
+export class SqliteResponses implements Synchronous<ResponseStore> {
+  readonly #sql: Statements;
+  readonly #wall: () => number;
+
+  /** @param wall ms since the epoch */
+  constructor(sql: Statements, wall: () => number) {
+    this.#sql = sql;
+    this.#wall = () => Math.round(wall());
+  }
+
+  keep(responses: readonly ResponseToKeep[]): readonly boolean[] {
+    return this.#sql.write(() => responses.map((each) => this.#keepOne(each)));
+  }
+
+  #keepOne(response: ResponseToKeep): boolean {
+    const { keyId, id, previous, items, startedAt, keepMs, sealed } = response;
+    if (this.#sql.of(isForgotten).get(keyId, Math.round(startedAt)) !== undefined) return false;
+    const now = this.#wall();
+    const bytes = responseBytes(response);
+    const times = { now, until: now + keepMs };
+    const row = { keyId, id, previous: previous ?? null, ...times, bytes, sealed };
+    if (this.#sql.of(keepResponses).run(row).changes === 0) {
+      this.#sql.of(removeResponses).run(keyId, id);
+      this.#sql.of(keepResponses).run(row);
+    }
+    for (const item of items) this.#sql.of(keepItem).run(keyId, item, id);
+    return true;
+  }
+
+  chain(keyId: string, id: string, { links, bytes }: ChainLimits): ResponseChain {
+    const responses: SealedResponse[] = [];
+    let sum = 0;
+    for (let wanted: string | undefined = id; wanted !== undefined;) {
+      const row = this.#sql.of(findResponses).get(keyId, wanted, this.#wall());
+      if (row === undefined) return { responses, end: 'broken' };
+      const found = readResponseRow(row);
+      sum += found.sealed.length;
+      if (responses.length === links || sum > bytes) return { responses, end: 'long' };
+      responses.push(found);
+      wanted = found.previous;
+    }
+    return { responses, end: 'whole' };
+  }
+
+  holding(keyId: string, items: readonly string[], bytes: number): ResponsesOfItems {
+    const now = this.#wall();
+    const places = items.flatMap((item) => {
+      const row = this.#sql.of(newestWith).get(keyId, item, now);
+      return row === undefined ? [] : [[item, text(row, 'id')] as const];
+    });
+    const responses: SealedResponse[] = [];
+    let sum = 0;
+    for (const id of new Set(places.map(([, response]) => response))) {
+      const row = this.#sql.of(findResponses).get(keyId, id, now);
+      if (row === undefined) continue;
+      const found = readResponseRow(row);
+      sum += found.sealed.length;
+      if (sum > bytes) break;
+      responses.push(found);
+    }
+    return { places, responses };
+  }
+
+  remove(keyId: string, id: string): boolean {
+    return this.#sql.write(() => {
+      const isThere = this.#sql.of(findResponses).get(keyId, id, this.#wall()) !== undefined;
+      this.#sql.of(removeResponses).run(keyId, id);
+      return isThere;
+    });
+  }
+
+  removeOf(keyId: string, most: number): number {
+    return this.#sql.write(() => Number(this.#sql.of(removeOf).run(keyId, most).changes));
+  }
+
+  sweep(most: number, { totalBytes, keyBytes }: ResponseRoom): number {
+    return this.#sql.write(() => {
+      const old = Number(this.#sql.of(removeOld).run(this.#wall(), most).changes);
+      if (old > 0) return old;
+      const richest = this.#sql.of(largestResponses).get();
+      if (richest === undefined) return 0;
+      const beyondKey = number(richest, 'bytes') - keyBytes;
+      if (beyondKey > 0) {
+        return this.#removeOldest(
+          this.#sql.of(oldestOfResponses).all(text(richest, 'key_id'), most),
+          beyondKey,
+        );
+      }
+      const beyond = number(this.#sql.of(totalResponses).get() ?? {}, 'bytes') - totalBytes;
+      return beyond > 0 ? this.#removeOldest(this.#sql.of(oldestResponses).all(most), beyond) : 0;
+    });
+  }
+
+  #removeOldest(rows: readonly Columns[], bytes: number): number {
+    const sizes = rows.map((row) => number(row, 'bytes'));
+    const removed = enough(sizes, bytes);
+    for (const row of rows.slice(0, removed.rows)) {
+      this.#sql.of(removeResponses).run(text(row, 'key_id'), text(row, 'id'));
+    }
+    return removed.rows;
+  }
+}
+
+/** A row of any of the stores. */
+export function readResponseRow(row: Columns): SealedResponse {
+  const { response, previous } = row;
+  return {
+    id: text(row, 'id'),
+    keyId: text(row, 'key_id'),
+    previous: typeof previous === 'string' ? previous : undefined,
+    sealed: response instanceof Uint8Array ? response : new Uint8Array(),
+  };
+}
