@@ -47,10 +47,7 @@ export class SharedUpkeep {
    */
   async sweep(): Promise<void> {
     const { store, expiry, clock, log, upSince } = this.#parts;
-    const ended = (await expiry?.look()) ?? [];
-    for (const [instance, nanodollars] of ended) {
-      log.warn('budget_leases_expired', { instance, nanodollars });
-    }
+    await expiry?.look();
     const since = upSince();
     if (since === undefined || clock.now() - since < leaseMs) return;
     const rows = await store.settleOrphans(clock.wall() - leaseMs);

@@ -31,7 +31,7 @@ import { openSharedCounters } from './shared.ts';
 import { openStorage, type OpenedStorage } from './storage.ts';
 import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/lease.ts';
-import { LeaseExpiry } from '../store/leases/lease-expiry.ts';
+import { LeaseExpiry, type LeaseRegister } from '../store/leases/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
 import { version } from './version.ts';
@@ -326,7 +326,7 @@ class OpenAccess implements Access {
     const { store, shared, log } = this.#parts;
     this.#upkeep ??= new SharedUpkeep({
       store: store.calls,
-      ...(shared === undefined ? {} : { expiry: new LeaseExpiry(shared, systemClock) }),
+      ...(shared === undefined ? {} : { expiry: this.#expiryOf(shared) }),
       clock: systemClock,
       log,
       // Only with a shared store can other gateways leave calls behind; with an own store a start settles them.
@@ -334,6 +334,11 @@ class OpenAccess implements Access {
       // What this gateway alone spends it knows already.
       onSpent: shared === undefined ? () => undefined : onSpent,
     });
+  }
+
+  #expiryOf(register: LeaseRegister): LeaseExpiry {
+    const { counting, log } = this.#parts;
+    return new LeaseExpiry({ register, clock: systemClock, log, left: counting.left ?? [] });
   }
 
   status(): ReturnType<Access['status']> {

@@ -20,12 +20,15 @@ import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Spent } from '../store/calls.ts';
 import type { Counters } from '../store/counters/counters.ts';
 import { MemoryCounters } from '../store/counters/memory-counters.ts';
+import type { LeftJournal } from '../store/leases/lease-journal.ts';
 import type { CallStore } from '../store/store.ts';
 
 export interface OpenedCounters {
   readonly counters: Counters;
   /** What budgets had spent when they were opened. */
   readonly spent: readonly Spent[];
+  /** What processes left in this data directory that leased budgets. */
+  readonly left?: readonly LeftJournal[];
   /** Lets go of their server, once they are closed. */
   release?(): void;
 }

@@ -1,8 +1,10 @@
 /** Part of the composition root: limits and budgets that several gateways count together. */
+import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { OpenedCounters } from './limits.ts';
 import { BudgetLeases } from '../store/leases/budget-leases.ts';
+import { bootId, LeaseJournal } from '../store/leases/lease-journal.ts';
 import { PostgresCounters } from '../store/counters/postgres-counters.ts';
 import { RedisRates } from '../store/counters/redis-rates.ts';
 import { SharedCounters } from '../store/counters/shared-counters.ts';
@@ -12,7 +14,7 @@ import { mayPass } from '../store/store-error.ts';
 
 export interface SharedCountersOptions {
   readonly shared: PostgresStore;
-  readonly settings: Pick<Settings, 'storage'>;
+  readonly settings: Pick<Settings, 'storage' | 'dataDir'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly newId: NewId;
@@ -40,20 +42,24 @@ async function whatIsSpent(shared: PostgresStore, clock: Clock): Promise<readonl
 
 async function open({
   shared,
-  settings: { storage },
+  settings: { storage, dataDir },
   clock,
   log,
   newId,
 }: SharedCountersOptions): Promise<Omit<OpenedCounters, 'spent'>> {
   const { server } = shared;
   const instance = newId('gw_');
-  const budgets = new BudgetLeases({ home: shared.budgets, instance, clock });
+  const directory = join(dataDir, 'leases');
+  const journal = new LeaseJournal({ directory, instance, log, boot: bootId() });
+  const { left } = journal;
+  const budgets = new BudgetLeases({ home: shared.budgets, instance, clock, journal });
   shared.onAsked((counter, window) => budgets.asked(counter, window));
   const isPostgres = storage.database === 'postgres';
   const both = { budgets, clock, log, onStoreLoss: isPostgres ? storage.onStoreLoss : 'closed' };
   if (!isPostgres || storage.redis === undefined) {
     const rates = new PostgresCounters({ server, clock, log });
-    return { counters: new SharedCounters({ ...both, rates }) };
+    const counters = new SharedCounters({ ...both, rates });
+    return { counters, left, release: () => journal.close() };
   }
   const { redis: address, tenant } = storage;
   const { openRedis } = await import('../store/counters/redis-client.ts');
@@ -65,6 +71,10 @@ async function open({
   await rates.begin();
   return {
     counters: new SharedCounters({ ...both, rates }),
-    release: () => client.disconnect(),
+    left,
+    release: () => {
+      client.disconnect();
+      journal.close();
+    },
   };
 }

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import type { Log } from '../../src/core/runtime.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
+import type { DeadLeases } from '../../src/store/leases/lease-expiry.ts';
+import type { TakenLease } from '../../src/store/leases/lease-journal.ts';
 import type { Draw } from '../../src/store/counters/counters.ts';
 import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
 import type { RedisClient } from '../../src/store/counters/redis-client.ts';
@@ -23,6 +25,8 @@ export interface Gateway {
   /** Of the database. */
   readonly url: string;
   readonly log: readonly string[];
+  /** What its journal proves. */
+  left(): DeadLeases;
   close(): Promise<void>;
 }
 
@@ -39,7 +43,15 @@ export async function openGateway(
   const log: Log = { debug: note, info: note, warn: note, error: note };
   const clock = systemClock;
   const instance = fresh(`gw_${process.pid}_`);
-  const budgets = new BudgetLeases({ home: store.store.budgets, instance, clock });
+  const taken = new Map<string, TakenLease>();
+  const journal = {
+    note: (leases: readonly TakenLease[]): void => {
+      for (const { counter, window, taken: n } of leases) {
+        taken.set(counter, { counter, window, taken: n });
+      }
+    },
+  };
+  const budgets = new BudgetLeases({ home: store.store.budgets, instance, clock, journal });
   store.store.onAsked((counter, window) => budgets.asked(counter, window));
   store.store.watch(() => undefined);
   const redis = new RedisCounters({ client, tenant: at.tenant, clock, log });
@@ -58,6 +70,7 @@ export async function openGateway(
     store,
     url: at.url,
     log: lines,
+    left: () => ({ instance, leases: [...taken.values()] }),
     close: async () => {
       await counters.close();
       client.disconnect();

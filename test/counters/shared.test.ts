@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
+import { deadNumber } from '../../src/store/leases/lease-expiry.ts';
 import type { SeenInstance } from '../../src/store/leases/lease-home.ts';
 import type { Draw } from '../../src/store/counters/counters.ts';
 import { until } from '../support/postgres-store.ts';
@@ -145,6 +146,41 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.deepEqual([await spent(two), await totalCost(two)], [limit * 0.15, limit * 0.15]);
     assert.equal((await leased(one.url)) - left, lease - limit * 0.15, 'the rest is leased again');
   });
+
+  for (const isEnded of [false, true]) {
+    test(`Q1: what a dead gateway had not spent is given back by its journal${isEnded ? ', also where its leases were ended' : ''}`, async () => {
+      const [one, two] = await open(2);
+      assert.ok(one && two);
+      const counter = `key:${fresh('k')}:ever`;
+      const held = paying(counter, limit * 0.2);
+      assert.equal(await outcome(one, held), 'granted');
+      await until(async () => (await leased(one.url)) > limit * 0.2, 'it has a slice besides');
+      const ended = paying(counter, 1000);
+      assert.equal(await outcome(one, ended), 'granted');
+      one.counters.settle(ended.callId, { tokens: 0, nanodollars: 10 });
+      const seen = await seenOf(one);
+      one.budgets.abandon();
+      const { store } = two.store;
+      // Of the last two calls the database has not heard.
+      const free = (await leased(one.url)) - limit * 0.2 - 10;
+      if (isEnded) assert.ok(Number(await store.expire(seen)) > limit * 0.2);
+      assert.equal(await store.giveBack(one.left()), free);
+      assert.equal(await store.giveBack(one.left()), 0, 'once');
+      assert.deepEqual([await leased(one.url), await spent(two)], [limit * 0.2 + 10, 0]);
+      // What it sent last arrives now.
+      const counted = { counter, window: 'ever', endsAt: undefined, limit, booked: 0, taken: 0 };
+      const lease = { ...counted, amount: limit, free: limit, wanted: 0, refill: true, ask: false };
+      const statement = { instance: one.budgets.instance, number: seen.number + 1, deaf: [] };
+      for (const isKnown of [true, false]) {
+        const late = await store.budgets.state({ ...statement, isKnown, leases: [lease] });
+        assert.equal(late.code, 'late');
+      }
+      assert.equal(await outcome(two, paying(counter, limit * 0.8 - 9)), 'budget');
+      assert.equal(await outcome(two, paying(counter, limit * 0.8 - 10)), 'granted');
+      assert.equal(await store.expire({ ...seen, number: deadNumber }), limit * 0.2 + 10);
+      assert.equal(await spent(two), limit * 0.2 + 10, 'what its calls held and spent');
+    });
+  }
 
   test('Q1: a gateway that returns after its leases were ended has them again', async () => {
     const [one, two] = await open(2);

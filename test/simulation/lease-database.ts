@@ -8,7 +8,11 @@ import {
   type SeenInstance,
   type StatedLease,
 } from '../../src/store/leases/lease-home.ts';
-import type { LeaseRegister } from '../../src/store/leases/lease-expiry.ts';
+import {
+  deadNumber,
+  type DeadLeases,
+  type LeaseRegister,
+} from '../../src/store/leases/lease-expiry.ts';
 import type { Balance } from '../../src/store/counters/counters.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { Clock } from '../../src/core/runtime.ts';
@@ -19,6 +23,7 @@ interface LeaseRow {
   amount: number;
   free: number;
   booked: number;
+  lent: number;
   asked: boolean;
 }
 
@@ -49,13 +54,13 @@ export interface LeaseDatabaseOptions {
 }
 
 export class LeaseDatabase implements LeaseRegister {
-  readonly spending = new Map<string, number>();
+  spending = new Map<string, number>();
   /** By window, then by instance. */
-  readonly leases = new Map<string, Map<string, LeaseRow>>();
+  leases = new Map<string, Map<string, LeaseRow>>();
   /** By instance. */
-  readonly ended = new Map<string, Ended>();
-  readonly rows = new Map<string, BookedCall>();
-  readonly #instances = new Map<string, { number: number; isDeaf: boolean }>();
+  ended = new Map<string, Ended>();
+  rows = new Map<string, BookedCall>();
+  #instances = new Map<string, { number: number; isDeaf: boolean }>();
   readonly #options: LeaseDatabaseOptions;
   /** Ms by which the server's clock is wrong. */
   wrongBy = 0;
@@ -172,6 +177,40 @@ export class LeaseDatabase implements LeaseRegister {
     return booked;
   }
 
+  async giveBack({ instance, leases }: DeadLeases): Promise<number> {
+    this.#reach();
+    this.#turnBack(instance);
+    this.#instances.set(instance, { number: deadNumber, isDeaf: true });
+    let sum = 0;
+    for (const [name, rows] of this.leases) {
+      const lease = rows.get(instance);
+      if (lease === undefined) continue;
+      const proof = leases.find(({ counter, window }) => `${counter}|${window}` === name);
+      const unspent = Math.min(lease.amount, Math.max(0, lease.lent - (proof?.taken ?? 0)));
+      lease.amount -= unspent;
+      lease.lent -= unspent;
+      lease.free = 0;
+      sum += unspent;
+    }
+    this.#options.changed();
+    return sum;
+  }
+
+  /** A replica that may lack the last transactions takes over: the result makes it the primary. */
+  replica(): () => void {
+    const { spending, leases, ended, rows } = structuredClone({
+      spending: this.spending,
+      leases: this.leases,
+      ended: this.ended,
+      rows: this.rows,
+    });
+    const instances = structuredClone(this.#instances);
+    return () => {
+      Object.assign(this, { spending, leases, ended, rows });
+      this.#instances = instances;
+    };
+  }
+
   /** @throws StoreError while nobody reaches it */
   #reach(): void {
     if (this.#options.clock.now() < this.awayUntil) throw away();
@@ -200,6 +239,7 @@ export class LeaseDatabase implements LeaseRegister {
         amount: amount + granted,
         free: rest,
         booked: Math.max(known, lease.booked),
+        lent: free + granted + lease.taken,
         // A statement that was on its way when it was asked gives nothing back.
         asked: rest > 0 && rows.get(instance)?.asked === true,
       });

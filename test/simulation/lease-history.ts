@@ -6,7 +6,9 @@
 import { BudgetLeases, leaseExpiryMs } from '../../src/store/leases/budget-leases.ts';
 import type { BudgetDraw, Draw } from '../../src/store/counters/counters.ts';
 import { LeaseExpiry } from '../../src/store/leases/lease-expiry.ts';
+import type { LeftJournal, TakenLease } from '../../src/store/leases/lease-journal.ts';
 import { sliceShare } from '../../src/store/leases/lease-home.ts';
+import type { Log } from '../../src/core/runtime.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { Dice } from './dice.ts';
 import { LeaseDatabase, LeaseNetwork, lostId } from './lease-database.ts';
@@ -25,7 +27,8 @@ export interface LeaseOutcome {
 }
 
 /** Something that is broken on purpose, to see that the judge tells it. */
-export type LeaseSabotage = 'an answer that counts twice' | 'a lease that is never given back';
+export type LeaseSabotage =
+  'an answer that counts twice' | 'a lease that is never given back' | 'a journal that lacks draws';
 
 /** What the world knows of a call, whether or not any database does. */
 interface Call {
@@ -46,6 +49,8 @@ interface Wanting {
 }
 
 const budgetNames = ['key:a:ever', 'key:b:ever', 'team:t:ever', 'tag:g:ever'] as const;
+const silent = (): undefined => undefined;
+const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };
 const noteAfterMs = 30;
 const orphanAfterMs = 30_000;
 
@@ -73,18 +78,53 @@ class Instance {
   readonly expiry: LeaseExpiry;
   readonly calls = new Map<string, Call>();
   isAlive = true;
+  /** Whether a later process found its journal. */
+  isFound = false;
   /** By budget: what calls held, had spent without a row, or waited for when it was killed. */
   readonly held = new Map<string, number>();
+  /** Journals, also of earlier processes. */
+  readonly disk: Set<LeftJournal>;
 
   constructor(
     name: string,
     network: LeaseNetwork,
-    world: { database: LeaseDatabase; time: VirtualTime },
+    world: {
+      readonly database: LeaseDatabase;
+      readonly time: VirtualTime;
+      readonly disk: Set<LeftJournal>;
+      /** False = broken on purpose. */
+      readonly isJournalKept: boolean;
+    },
   ) {
-    const { database, time } = world;
+    const { database, time, disk, isJournalKept } = world;
     this.network = network;
-    this.leases = new BudgetLeases({ home: network, instance: name, clock: time });
-    this.expiry = new LeaseExpiry(database, time);
+    this.disk = disk;
+    const left = [...disk];
+    const lines = new Map<string, TakenLease>();
+    const note = (leases: readonly TakenLease[]): void => {
+      if (!isJournalKept && lines.size > 0) return;
+      for (const { counter, window, taken } of leases) {
+        lines.set(`${counter}|${window}`, { counter, window, taken });
+      }
+    };
+    const journal: LeftJournal = {
+      instance: name,
+      get leases() {
+        return [...lines.values()];
+      },
+      remove: () => {
+        this.isFound = true;
+        disk.delete(journal);
+      },
+    };
+    disk.add(journal);
+    this.leases = new BudgetLeases({
+      home: network,
+      instance: name,
+      clock: time,
+      journal: { note },
+    });
+    this.expiry = new LeaseExpiry({ register: database, clock: time, log: silentLog, left });
   }
 }
 
@@ -104,9 +144,10 @@ class LeaseHistory {
   readonly #calls: Call[] = [];
   readonly #faulty: number;
   readonly #sabotage: LeaseSabotage | undefined;
-  /** Nanodollars that calls cost beyond their reservations, by budget. */
+  /** Nanodollars that calls cost beyond their reservations, or that a failover lost, by budget. */
   readonly #overruns = new Map<string, number>();
   #hadFaults = false;
+  #hadFailover = false;
   #watchMs = 30_000;
   #made = 0;
 
@@ -145,12 +186,20 @@ class LeaseHistory {
     for (const { leases } of this.#instances) leases.abandon();
   }
 
-  #start(): void {
+  /** @param before whose disk it has */
+  #start(before?: Instance): void {
     this.#made += 1;
     const [time, dice, database] = [this.#time, this.#dice, this.#database];
     const network = new LeaseNetwork({ database, time, dice, faulty: this.#faulty });
     const home = sabotages[this.#sabotage ?? 'none'](network);
-    this.#instances.push(new Instance(`gw_${this.#made}`, home, { database, time }));
+    const disk = before?.disk ?? new Set<LeftJournal>();
+    const isJournalKept = this.#sabotage !== 'a journal that lacks draws';
+    const world = { database, time, disk, isJournalKept };
+    const instance = new Instance(`gw_${this.#made}`, home, world);
+    this.#instances.push(instance);
+    if (before === undefined) return;
+    // It looks when it has started, and every five seconds.
+    time.after(dice.int(0, 3000), () => void instance.expiry.look().catch(() => undefined));
   }
 
   #mishaps(activeMs: number): void {
@@ -165,6 +214,9 @@ class LeaseHistory {
     };
     some(0.3, () => this.#kill());
     some(0.1, () => this.#kill());
+    some(0.15, () => this.#restartAll());
+    some(0.15, () => void this.#stop());
+    some(0.1, () => this.#failOver());
     some(0.3, () => this.#cut(dice.pick([300, 5000, 60_000, 2 * leaseExpiryMs])));
     some(0.2, () => (this.#database.awayUntil = time.now() + dice.pick([300, 5000, 50_000])));
     some(0.2, () => {
@@ -272,10 +324,55 @@ class LeaseHistory {
   #kill(): void {
     const victim = this.#dice.pick(this.#living);
     this.kills += 1;
-    this.#watchMs = 2 * leaseExpiryMs;
-    victim.isAlive = false;
+    this.#end(victim);
     victim.leases.abandon();
-    this.#start();
+    this.#start(this.#dice.chance(0.6) ? victim : undefined);
+  }
+
+  /** All at once: nobody watched the dead before. */
+  #restartAll(): void {
+    const victims = this.#living;
+    for (const victim of victims) {
+      this.kills += 1;
+      this.#end(victim);
+      victim.leases.abandon();
+    }
+    for (const victim of victims) this.#start(this.#dice.chance(0.8) ? victim : undefined);
+  }
+
+  /** A stop that some calls outlast, and the next start on its disk. */
+  async #stop(): Promise<void> {
+    const victim = this.#dice.pick(this.#living);
+    this.#end(victim);
+    if (!this.#instances.some(({ isAlive }) => isAlive)) this.#start();
+    await victim.leases.close();
+    this.#start(victim);
+  }
+
+  /** The replica lacks the last transactions: budgets lose what those had granted and booked (storage.md). */
+  #failOver(): void {
+    const database = this.#database;
+    const promote = database.replica();
+    this.#time.after(this.#dice.pick([1, 30, 300, 2000]), () => {
+      this.#hadFailover = true;
+      this.#watchMs = Math.max(this.#watchMs, 3 * leaseExpiryMs);
+      const before = structuredClone(database.leases);
+      const spending = new Map(database.spending);
+      promote();
+      for (const name of this.#limits.keys()) {
+        let lost = Math.max(0, (spending.get(name) ?? 0) - database.spent(name));
+        // What one gave back, another one may have leased meanwhile.
+        for (const [instance, { amount }] of before.get(name) ?? []) {
+          lost += Math.max(0, amount - (database.leases.get(name)?.get(instance)?.amount ?? 0));
+        }
+        this.#overruns.set(name, (this.#overruns.get(name) ?? 0) + lost);
+      }
+    });
+  }
+
+  #end(victim: Instance): void {
+    this.#watchMs = Math.max(this.#watchMs, 2 * leaseExpiryMs);
+    victim.isAlive = false;
     for (const name of this.#limits.keys()) victim.held.set(name, this.#heldBy(victim, name));
     this.#orphan(victim);
     for (const call of victim.calls.values()) if (call.state === 'running') call.state = 'killed';
@@ -385,6 +482,9 @@ class LeaseHistory {
       if (used > limit + beyond) {
         this.complaints.push(`${name} after ${when}: ${used} used of ${limit}`);
       }
+      if (used > held + beyond) {
+        this.complaints.push(`${name} after ${when}: ${used} used, ${held} spent and leased`);
+      }
     }
   }
 
@@ -397,7 +497,9 @@ class LeaseHistory {
       if (sum !== spent) this.complaints.push(`${name}: rows cost ${sum}, ${spent} are booked`);
       this.#judgeLost(name, limit);
       const leased = this.#database.leased(name);
-      if (leased !== 0) this.complaints.push(`${name}: ${leased} of ${limit} are still leased`);
+      // A lease that its instance had given back may be there again, until another instance needs it.
+      if (leased !== 0 && !this.#hadFailover)
+        this.complaints.push(`${name}: ${leased} of ${limit} are still leased`);
       const left = limit - spent;
       if (left <= 0) continue;
       await this.#drawLast(name, left);
@@ -406,13 +508,15 @@ class LeaseHistory {
 
   /** What is booked as spent although nobody knows: nothing of the living, little of the dead. */
   #judgeLost(name: string, limit: number): void {
-    for (const { leases, isAlive, held } of this.#instances) {
+    for (const { leases, isAlive, isFound, held } of this.#instances) {
       const lost = this.#database.rows.get(lostId(leases.instance, name))?.nanodollars ?? 0;
-      if (lost > 0 && isAlive)
+      if (lost > 0 && isAlive && !this.#hadFailover)
         this.complaints.push(`${name}: ${leases.instance} lives, ${lost} lost`);
       const beyond = Math.max(0, lost - (held.get(name) ?? 0));
       this.lost += beyond;
-      if (!isAlive && beyond > mostLost(limit)) {
+      // A journal proves what was not spent.
+      const most = isFound && !this.#hadFailover ? 0 : mostLost(limit);
+      if (!isAlive && beyond > most) {
         this.complaints.push(`${name}: ${leases.instance} lost ${beyond} beyond what calls held`);
       }
     }
@@ -451,6 +555,7 @@ function mostLost(limit: number): number {
 const sabotages: { readonly [name in LeaseSabotage | 'none']: (to: LeaseNetwork) => LeaseNetwork } =
   {
     none: (network) => network,
+    'a journal that lacks draws': (network) => network,
     'an answer that counts twice': (network) => {
       const state = network.state.bind(network);
       network.state = async (statement) => {

@@ -40,7 +40,8 @@ CREATE TABLE budget_instances (
 );
 
 -- amount: all that the instance has taken out; free: the part that no call holds or has spent; booked: what rows
--- have taken off the lease since it began; asked: another instance needs what is free.
+-- have taken off the lease since it began; lent: what it was given in all, net of what it gave back, so that
+-- lent - what calls have taken = what is free; asked: another instance needs what is free.
 CREATE TABLE budget_leases (
   counter text COLLATE "C" NOT NULL,
   period text COLLATE "C" NOT NULL,
@@ -49,6 +50,7 @@ CREATE TABLE budget_leases (
   amount bigint NOT NULL,
   free bigint NOT NULL,
   booked bigint NOT NULL,
+  lent bigint NOT NULL,
   asked boolean NOT NULL,
   PRIMARY KEY (counter, period, instance)
 );
@@ -64,6 +66,7 @@ CREATE TABLE ended_leases (
   amount bigint NOT NULL,
   free bigint NOT NULL,
   booked bigint NOT NULL,
+  lent bigint NOT NULL,
   ended_at bigint NOT NULL,
   PRIMARY KEY (instance, counter, period)
 );
@@ -178,7 +181,7 @@ CREATE FUNCTION counter_sweep(most bigint) RETURNS bigint LANGUAGE sql VOLATILE 
       FROM counter_rates WHERE full_at < counter_now() - 600000 LIMIT most FOR UPDATE SKIP LOCKED))
   SELECT counter_now() $$;
 
--- stated: [[counter, period, ends at, budget, amount, free, booked, wanted, refill, ask]]; the answer is that of
+-- stated: [[counter, period, ends at, budget, amount, free, booked, wanted, refill, ask, taken]]; the answer is that of
 -- LeaseAnswer: [[settled, others, granted, room, [[asked instance, its number]]]] and the windows of which others want
 -- what is free here. deaf_ones: [[instance, number]].
 -- Sums are read by one statement, and so from one snapshot: rows move money from leases to spending meanwhile.
@@ -226,11 +229,12 @@ BEGIN
       WHEN need > 0 OR (e->>8)::boolean THEN need + (room - need) / ${sliceShare} ELSE 0 END;
     IF (e->>4)::bigint + given > 0 THEN
       INSERT INTO budget_leases AS l VALUES (of_counter, of_period, of_instance, (e->>2)::bigint,
-        amount + given, greatest(0, free + given - wanted), greatest(booked, (e->>6)::bigint), false)
+        amount + given, greatest(0, free + given - wanted), greatest(booked, (e->>6)::bigint),
+        free + given + (e->>10)::bigint, false)
       ON CONFLICT (counter, period, instance) DO UPDATE SET ends_at = coalesce(excluded.ends_at, l.ends_at),
         -- A row that was written since the sums were read has taken its cost off.
         amount = greatest(0, excluded.amount - greatest(0, l.booked - excluded.booked)),
-        free = excluded.free, booked = greatest(l.booked, excluded.booked),
+        free = excluded.free, booked = greatest(l.booked, excluded.booked), lent = excluded.lent,
         -- A statement that was on its way when it was asked gives nothing back.
         asked = l.asked AND excluded.free > 0;
     ELSE

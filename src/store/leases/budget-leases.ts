@@ -19,6 +19,7 @@ import type { Balance, BudgetDraw, Draw, DrawResult, Granted, Used } from '../co
 import { ServerTime } from '../counters/server-time.ts';
 import { sliceShare, type BudgetHome, type LeaseState, type StatedLease } from './lease-home.ts';
 import { grant, refusal, type Reading } from '../counters/verdict.ts';
+import type { LeaseJournal } from './lease-journal.ts';
 import { SilentInstances } from './silent-instances.ts';
 
 export interface BudgetLeasesOptions {
@@ -26,6 +27,8 @@ export interface BudgetLeasesOptions {
   /** The name of this process among all gateways; never used again after it ended. */
   readonly instance: string;
   readonly clock: Clock;
+  /** Where the next process finds what this one took, if it is killed. */
+  readonly journal?: Pick<LeaseJournal, 'note'>;
 }
 
 /**
@@ -58,7 +61,9 @@ interface Lease {
   free: number;
   open: number;
   unbooked: number;
-  /** What rows have taken off this lease. */
+  /** What calls have taken off `free` in all, net of what they gave back. */
+  taken: number;
+  /** Rises by what rows take off this lease. */
   booked: number;
   /** Whether the database may have a row of this lease. */
   isRegistered: boolean;
@@ -110,6 +115,7 @@ export class BudgetLeases {
   readonly instance: string;
   readonly #home: BudgetHome;
   readonly #clock: Clock;
+  readonly #journal: BudgetLeasesOptions['journal'];
   readonly #time: ServerTime;
   /** By `counter|window`. */
   readonly #leases = new Map<string, Lease>();
@@ -125,6 +131,8 @@ export class BudgetLeases {
   #telling: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #number = 0;
+  /** A new lease counts from here: an earlier one of its window, which a failover may bring back, counted less. */
+  #booked = 0;
   /** A statement is on its way. */
   #isUnanswered = false;
   #isKnown = false;
@@ -132,10 +140,11 @@ export class BudgetLeases {
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor({ home, instance, clock }: BudgetLeasesOptions) {
+  constructor({ home, instance, clock, journal }: BudgetLeasesOptions) {
     this.#home = home;
     this.instance = instance;
     this.#clock = clock;
+    this.#journal = journal;
     this.#time = new ServerTime(clock);
     this.#silent = new SilentInstances(clock);
     this.#timer = setInterval(() => this.#beat(), beatMs);
@@ -172,6 +181,7 @@ export class BudgetLeases {
       lease.open -= wanted.amount;
       lease.calls -= 1;
       lease.free += wanted.amount - spent;
+      lease.taken += spent - wanted.amount;
       lease.unbooked += spent;
       this.#forgetRefusal(lease);
       this.#stale.add(lease);
@@ -180,6 +190,7 @@ export class BudgetLeases {
       lease.room += lease.free;
       this.#state(lease);
     }
+    this.#note(parts);
     if (spent > 0) {
       this.#unbooked.set(callId, { leases: parts.map(({ lease }) => lease), nanodollars: spent });
     }
@@ -195,6 +206,7 @@ export class BudgetLeases {
       for (const lease of booked.leases) {
         lease.unbooked -= booked.nanodollars;
         lease.booked += booked.nanodollars;
+        this.#booked += booked.nanodollars;
         lease.settled += booked.nanodollars;
       }
     }
@@ -261,7 +273,8 @@ export class BudgetLeases {
       free: 0,
       open: 0,
       unbooked: 0,
-      booked: 0,
+      taken: 0,
+      booked: this.#booked,
       isRegistered: false,
       slice: 0,
       share: 0,
@@ -288,6 +301,7 @@ export class BudgetLeases {
     const now = this.#clock.now();
     for (const { lease, wanted } of parts) {
       lease.free -= wanted.amount;
+      lease.taken += wanted.amount;
       lease.open += wanted.amount;
       lease.calls += 1;
       lease.usual = Math.max(wanted.amount, Math.floor((lease.usual * 15) / 16));
@@ -299,8 +313,15 @@ export class BudgetLeases {
       }
     }
     this.#live.set(draw.callId, parts);
+    this.#note(parts);
     this.#tellSoon();
     return this.#granted(draw, parts);
+  }
+
+  /** Before a call is sent upstream, and when it has ended. */
+  #note(parts: readonly Pick<Part, 'lease'>[]): void {
+    const leases = parts.map(({ lease }) => lease);
+    this.#journal?.note(leases, () => this.#leases.values());
   }
 
   #tellSoon(): void {
@@ -422,14 +443,14 @@ export class BudgetLeases {
       const usable = useful.has(lease) ? Math.min(lease.free, wanted) : 0;
       const kept = Math.min(lease.free, lease.isGivenBack ? usable : wanted + mostFree(lease));
       lease.free = Math.max(0, kept);
-      const { counter, window, endsAt, limit, free, open, unbooked, booked } = lease;
+      const { counter, window, endsAt, limit, free, open, unbooked, booked, taken } = lease;
       const { isRefilled: refill } = lease;
       lease.isGivenBack = false;
       lease.isRefilled = false;
       this.#stale.delete(lease);
       lease.isRegistered = true;
       const amount = free + open + unbooked;
-      const stated = { counter, window, endsAt, limit, amount, free, booked, wanted };
+      const stated = { counter, window, endsAt, limit, amount, free, booked, taken, wanted };
       return { ...stated, refill, ask };
     });
   }
@@ -559,7 +580,12 @@ export class BudgetLeases {
       if (!isIdle) continue;
       if (lease.free > 0) lease.isGivenBack = true;
       if (lease.free > 0 || (isEmpty && lease.isRegistered)) this.#due.add(lease);
-      else if (isEmpty && lease.free === 0 && !this.#due.has(lease)) this.#leases.delete(name);
+      else if (isEmpty && lease.free === 0 && !this.#due.has(lease)) {
+        this.#leases.delete(name);
+        // A later lease of this window begins anew.
+        lease.taken = 0;
+        this.#note([{ lease }]);
+      }
     }
     // The first statement tells the server's time.
     if (this.#leases.size > 0 || !this.#isKnown) this.#pump();

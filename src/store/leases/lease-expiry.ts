@@ -2,10 +2,18 @@
  * Finds instances that died and ends their leases. Only the watching instance's monotonic clock counts: an
  * instance is dead when its last statement was seen unchanged, without a gap in watching, for
  * `leaseExpiryMs`. A database that is away, or a wall clock that jumps, expires nothing.
+ *
+ * What a process finds in its own data directory needs no watching: the lock of the directory proves that the
+ * process before it is dead, and its journal what that one had not spent.
  */
-import type { Clock } from '../../core/runtime.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import { leaseMs } from '../counters/lease.ts';
 import { leaseExpiryMs } from './budget-leases.ts';
 import type { SeenInstance } from './lease-home.ts';
+import type { LeftJournal } from './lease-journal.ts';
+
+/** A dead instance, and what calls took off each of its leases. */
+export type DeadLeases = Omit<LeftJournal, 'remove'>;
 
 export interface LeaseRegister {
   /** @throws StoreError */
@@ -17,10 +25,21 @@ export interface LeaseRegister {
    * @throws StoreError
    */
   expire(seen: SeenInstance): Promise<number | undefined>;
+  /**
+   * Gives back what a dead instance had not spent, and gives it `deadNumber`. A second time changes nothing.
+   * @returns nanodollars that were given back
+   * @throws StoreError
+   */
+  giveBack(dead: DeadLeases): Promise<number>;
 }
+
+/** The number of an instance that is known to be dead: whatever it stated last arrives late. */
+export const deadNumber = Number.MAX_SAFE_INTEGER;
 
 /** After a longer pause between two looks all watches begin anew: this process may have stood still with the others. */
 const maxPauseMs = 30_000;
+/** Calls that it had noted are settled before what they held is booked. */
+const endDeadAfterMs = 2 * leaseMs;
 
 interface Watched {
   readonly number: number;
@@ -28,45 +47,69 @@ interface Watched {
   readonly since: number;
 }
 
+export interface LeaseExpiryOptions {
+  readonly register: LeaseRegister;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: Log;
+  /** Of processes that ran in this data directory. */
+  readonly left: readonly LeftJournal[];
+}
+
 export class LeaseExpiry {
-  readonly #register: LeaseRegister;
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #options: LeaseExpiryOptions;
+  #left: readonly LeftJournal[];
   #watched: ReadonlyMap<string, Watched> = new Map();
   /** Monotonic ms. */
   #lookedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(register: LeaseRegister, clock: Pick<Clock, 'now'>) {
-    this.#register = register;
-    this.#clock = clock;
+  constructor(options: LeaseExpiryOptions) {
+    this.#options = options;
+    this.#left = options.left;
   }
 
   /**
    * To be called every few seconds.
-   * @returns the instances that were ended, with what was booked
    * @throws StoreError
    */
-  async look(): Promise<ReadonlyMap<string, number>> {
-    const ended = new Map<string, number>();
+  async look(): Promise<void> {
+    const { register, clock, log } = this.#options;
     const before = this.#watched;
-    const wasPaused = this.#clock.now() - this.#lookedAt > maxPauseMs;
+    const wasPaused = clock.now() - this.#lookedAt > maxPauseMs;
     // A look that fails begins the watch anew.
     this.#watched = new Map();
-    const seen = await this.#register.instances();
-    const now = this.#clock.now();
+    const dead = await this.#giveBack();
+    const seen = await register.instances();
+    const now = clock.now();
     const watched = new Map<string, Watched>();
-    for (const each of seen) {
-      const known = before.get(each.instance);
-      const since = known?.number === each.number && !wasPaused ? known.since : now;
-      watched.set(each.instance, { number: each.number, since });
+    for (const { instance, number } of seen) {
+      const known = before.get(instance);
+      let since = known?.number === number && !wasPaused ? known.since : now;
+      if (dead.has(instance)) since = now - leaseExpiryMs + endDeadAfterMs;
+      watched.set(instance, { number, since });
     }
     this.#watched = watched;
     this.#lookedAt = now;
     for (const each of seen) {
-      const since = watched.get(each.instance)?.since ?? now;
+      const { instance } = each;
+      const since = watched.get(instance)?.since ?? now;
       if (now - since < leaseExpiryMs) continue;
-      const booked = await this.#register.expire(each);
-      if (booked !== undefined) ended.set(each.instance, booked);
+      const nanodollars = await register.expire(each);
+      if (nanodollars !== undefined) log.warn('budget_leases_expired', { instance, nanodollars });
     }
-    return ended;
+  }
+
+  /** @returns the instances whose journals have served now */
+  async #giveBack(): Promise<ReadonlySet<string>> {
+    const { register, log } = this.#options;
+    const dead = new Set<string>();
+    for (const left of this.#left) {
+      const { instance } = left;
+      const nanodollars = await register.giveBack(left);
+      if (nanodollars > 0) log.info('budget_leases_given_back', { instance, nanodollars });
+      left.remove();
+      this.#left = this.#left.filter((each) => each !== left);
+      dead.add(instance);
+    }
+    return dead;
   }
 }

@@ -24,6 +24,8 @@ export interface StatedLease {
    * still in `amount`, and is taken off again.
    */
   readonly booked: number;
+  /** What calls have taken off `free` since the lease began, net of what they gave back. */
+  readonly taken: number;
   /** What waiting calls need; `free` counts towards it. */
   readonly wanted: number;
   /** Asks for a slice although no call waits. */

@@ -68,6 +68,7 @@ export class PostgresBudgets implements BudgetHome {
       lease.wanted,
       lease.refill,
       lease.ask,
+      lease.taken,
     ]);
     const deaf = JSON.stringify(statement.deaf.map((each) => [each.instance, each.number]));
     const values = [instance, n, isKnown, JSON.stringify(rows), deaf, leaseChannel];

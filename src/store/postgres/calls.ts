@@ -13,7 +13,8 @@ import type { CallStore } from '../store.ts';
 import type { PostgresServer } from './server.ts';
 import { columnTypes } from './schema.ts';
 import { PostgresCallReads } from './call-reads.ts';
-import { endLeases, reviveLeases } from './ended-leases.ts';
+import type { DeadLeases } from '../leases/lease-expiry.ts';
+import { endLeases, giveBackLeases, reviveLeases } from './ended-leases.ts';
 import {
   callsKeptSince,
   dayMs,
@@ -454,6 +455,18 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
       if (lost === undefined) return undefined;
       await this.#recordIn(sql, lost);
       return lost.reduce((sum, { cost }) => sum + (cost?.total ?? 0), 0);
+    });
+  }
+
+  /**
+   * Gives back what a dead instance is proved not to have spent, also where its leases were ended.
+   * @returns nanodollars
+   * @throws StoreError
+   */
+  giveBack(dead: DeadLeases): Promise<number> {
+    return this.#server.transaction(async (sql) => {
+      await this.#reviveIn(sql, [dead.instance]);
+      return giveBackLeases(sql, dead);
     });
   }
 

@@ -12,7 +12,7 @@ import { PostgresAnswers, PostgresContents, PostgresResponses } from './sealed.t
 import { PostgresCalls } from './calls.ts';
 import { PostgresChanges } from './changes.ts';
 import { PostgresBudgets } from './budgets.ts';
-import type { LeaseRegister } from '../leases/lease-expiry.ts';
+import type { DeadLeases, LeaseRegister } from '../leases/lease-expiry.ts';
 import type { SeenInstance } from '../leases/lease-home.ts';
 import { PostgresAudit, PostgresKeys, PostgresPolicies, PostgresSettings } from './keys.ts';
 import { makePostgresServer, type PostgresServer, type PostgresServerOptions } from './server.ts';
@@ -167,6 +167,11 @@ export class PostgresStore implements Store, LeaseRegister {
   /** Ends the leases of an instance that is dead (`LeaseRegister`). @throws StoreError */
   expire(seen: SeenInstance): Promise<number | undefined> {
     return this.#calls.expire(seen);
+  }
+
+  /** Gives back what a dead instance did not spend (`LeaseRegister`). @throws StoreError */
+  giveBack(dead: DeadLeases): Promise<number> {
+    return this.#calls.giveBack(dead);
   }
 
   async backup(): Promise<void> {

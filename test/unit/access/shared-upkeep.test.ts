@@ -4,7 +4,7 @@ import { SharedUpkeep } from '../../../src/access/shared-upkeep.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { leaseExpiryMs } from '../../../src/store/leases/budget-leases.ts';
 import { leaseMs } from '../../../src/store/counters/lease.ts';
-import { LeaseExpiry } from '../../../src/store/leases/lease-expiry.ts';
+import { deadNumber, LeaseExpiry } from '../../../src/store/leases/lease-expiry.ts';
 import type { SeenInstance } from '../../../src/store/leases/lease-home.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
@@ -16,7 +16,7 @@ const cost = { total: 7, input: 7, cacheRead: 0, cacheWrite: 0, output: 0, reaso
 const lookMs = 10_000;
 const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
 
-function scene(context: TestContext) {
+function scene(context: TestContext, { hasPredecessor = false } = {}) {
   const clock = new HeldClock();
   const store = memoryStore();
   const heard: (readonly Spent[])[] = [];
@@ -25,8 +25,15 @@ function scene(context: TestContext) {
   const register = { instances: [] as SeenInstance[], isAway: false };
   const state: { upSince: number | undefined } = { upSince: clock.now() };
   const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
-  const expiry = new LeaseExpiry(
-    {
+  const givenBack: string[] = [];
+  const log: Log = { debug: tell, info: tell, warn: tell, error: tell };
+  const left = {
+    instance: 'before',
+    leases: [{ counter: 'key:k1:ever', window: 'ever', taken: 7 }],
+    remove: () => givenBack.push('removed'),
+  };
+  const expiry = new LeaseExpiry({
+    register: {
       instances: async () => {
         if (register.isAway) throw new StoreError('unavailable', 'away');
         return register.instances;
@@ -38,19 +45,26 @@ function scene(context: TestContext) {
         );
         return 70;
       },
+      giveBack: async ({ instance, leases }) => {
+        if (register.isAway) throw new StoreError('unavailable', 'away');
+        givenBack.push(`${instance} took ${leases.map(({ taken }) => taken).join()}`);
+        return 30;
+      },
     },
     clock,
-  );
+    log,
+    left: hasPredecessor ? [left] : [],
+  });
   const upkeep = new SharedUpkeep({
     store: store.calls,
     expiry,
     clock,
-    log: { debug: tell, info: tell, warn: tell, error: tell },
+    log,
     upSince: () => state.upSince,
     onSpent: (spent) => heard.push(spent),
   });
   context.after(() => upkeep.close());
-  return { clock, store, upkeep, heard, told, expired, register, state };
+  return { clock, store, upkeep, heard, told, expired, givenBack, register, state };
 }
 
 test('F81 Q2: a call that nobody tells of for a lease is settled, once', async (t) => {
@@ -121,6 +135,33 @@ test('Q1 F88: while the database is away no instance is taken for dead, nor righ
   assert.deepEqual(expired, []);
   await upkeep.sweep();
   assert.equal(expired.length, 1);
+});
+
+test('Q1: what the process before had not spent is given back once, and the rest of its leases ends a minute later', async (t) => {
+  const { clock, upkeep, expired, givenBack, register, told } = scene(t, { hasPredecessor: true });
+  const before = { instance: 'before', number: deadNumber };
+  register.isAway = true;
+  await assert.rejects(upkeep.sweep(), StoreError);
+  assert.deepEqual(givenBack, []);
+  register.isAway = false;
+  register.instances = [before, { instance: 'other', number: 5 }];
+  await upkeep.sweep();
+  assert.deepEqual(givenBack, ['before took 7', 'removed']);
+  for (let ms = lookMs; ms < 2 * leaseMs; ms += lookMs) {
+    clock.time += lookMs;
+    await upkeep.sweep();
+  }
+  clock.time += lookMs - 1;
+  await upkeep.sweep();
+  assert.deepEqual(expired, []);
+  clock.time += 1;
+  await upkeep.sweep();
+  assert.deepEqual(expired, [before]);
+  assert.equal(givenBack.length, 2);
+  assert.deepEqual(told, [
+    'budget_leases_given_back {"instance":"before","nanodollars":30}',
+    'budget_leases_expired {"instance":"before","nanodollars":70}',
+  ]);
 });
 
 test('Q1: an instance that stood still itself takes no other one for dead', async (t) => {

@@ -1,0 +1,147 @@
+/** The journal of leases: what a killed process leaves proves what it took, and nothing else proves anything (Q1). */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Log } from '../../../src/core/runtime.ts';
+import { bootId, LeaseJournal, type TakenLease } from '../../../src/store/leases/lease-journal.ts';
+
+const lease = (counter: string, taken: number): TakenLease => ({ counter, window: 'ever', taken });
+
+function folder(context: TestContext): string {
+  const made = mkdtempSync(join(tmpdir(), 'gw-journal-'));
+  context.after(() => rmSync(made, { recursive: true, force: true }));
+  return made;
+}
+
+function scene(context: TestContext, made = folder(context)) {
+  const told: string[] = [];
+  const tell: Log['warn'] = (event) => told.push(event);
+  const log: Log = { debug: tell, info: tell, warn: tell, error: tell };
+  const directory = join(made, 'leases');
+  const open = (instance: string, boot: string | undefined = 'boot 1'): LeaseJournal => {
+    const journal = new LeaseJournal({ directory, instance, log, boot });
+    context.after(() => journal.close());
+    return journal;
+  };
+  return { directory, open, told };
+}
+
+/** What a journal leaves, by instance. */
+const leftBy = ({ left }: LeaseJournal): object =>
+  Object.fromEntries(left.map(({ instance, leases }) => [instance, leases]));
+
+test('the next process finds the last totals, until it removes them', (t) => {
+  const { directory, open } = scene(t);
+  const first = open('gw_1');
+  assert.deepEqual(leftBy(first), {});
+  first.note([lease('a', 5), lease('b', 5)], () => []);
+  first.note([lease('a', 9)], () => []);
+  const [path = ''] = readdirSync(directory);
+  assert.equal(statSync(join(directory, path)).mode & 0o777, 0o600);
+  // A draw that was being noted: its call was never sent.
+  appendFileSync(join(directory, path), '["a","ever",99');
+  const second = open('gw_2');
+  const left = { gw_1: [lease('a', 9), lease('b', 5)] };
+  assert.deepEqual(leftBy(second), left);
+  const third = open('gw_3');
+  assert.deepEqual(leftBy(third), { ...left, gw_2: [] }, 'one that was killed before it gave back');
+  for (const each of third.left) each.remove();
+  assert.deepEqual(leftBy(open('gw_4')), { gw_3: [] });
+});
+
+test('a journal from before a restart of the machine proves nothing, and goes', (t) => {
+  const { directory, open } = scene(t);
+  open('gw_1').note([lease('a', 5)], () => []);
+  assert.deepEqual(leftBy(open('gw_2', 'boot 2')), {});
+  assert.deepEqual(readdirSync(directory), ['gw_2.journal']);
+});
+
+test('a copy of the directory proves nothing: its first owner may live', (t) => {
+  const { directory, open } = scene(t);
+  open('gw_1').note([lease('a', 5)], () => []);
+  const copy = folder(t);
+  cpSync(directory, join(copy, 'leases'), { recursive: true });
+  assert.deepEqual(leftBy(scene(t, copy).open('gw_2')), {});
+});
+
+test('where the boot is unknown no journal is kept', (t) => {
+  const { directory } = scene(t);
+  const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
+  const journal = new LeaseJournal({ directory, instance: 'gw_1', log, boot: undefined });
+  journal.note([lease('a', 5)], () => []);
+  assert.deepEqual(readdirSync(directory), []);
+});
+
+test('a journal that has grown long is written anew with all leases', (t) => {
+  const { directory, open } = scene(t);
+  const journal = open('gw_1');
+  const all = [lease('quiet', 7), lease('busy', 0)];
+  let biggest = 0;
+  for (let taken = 1; taken <= 300_000; taken++) {
+    all[1] = lease('busy', taken);
+    journal.note([lease('busy', taken)], () => all);
+    if (taken % 1000 === 0) {
+      biggest = Math.max(biggest, statSync(join(directory, 'gw_1.journal')).size);
+    }
+  }
+  assert.ok(biggest > 4_000_000 && biggest < 4_500_000, String(biggest));
+  assert.deepEqual(leftBy(open('gw_2')), { gw_1: all });
+});
+
+test('a disk that fails ends the journal, so that it proves nothing', (t) => {
+  const { directory, open, told } = scene(t);
+  const journal = open('gw_1');
+  journal.note([lease('a', 5)], () => []);
+  const failing = {
+    get counter(): string {
+      throw new Error('ENOSPC');
+    },
+    window: 'ever',
+    taken: 6,
+  };
+  journal.note([failing], () => []);
+  journal.note([lease('a', 7)], () => []);
+  assert.deepEqual(told, ['lease_journal_failed']);
+  assert.deepEqual(readdirSync(directory), []);
+});
+
+test('what was noted before a kill is there after it', async (t) => {
+  const { directory } = scene(t);
+  const source = new URL('../../../src/store/leases/lease-journal.ts', import.meta.url);
+  const program = `import { bootId, LeaseJournal } from ${JSON.stringify(source.href)};
+    const [directory] = process.argv.slice(1);
+    const journal = new LeaseJournal({ directory, instance: 'gw_1', log: {}, boot: bootId() });
+    for (let taken = 1; ; taken++) {
+      journal.note([{ counter: 'a', window: 'ever', taken }], () => []);
+      if (taken % 100 === 0) console.log(taken);
+    }`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program, directory]);
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+    if (printed.length > 2000) child.kill('SIGKILL');
+  });
+  await once(child, 'close');
+  const told = Number(printed.trimEnd().split('\n').at(-2));
+  const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
+  const next = new LeaseJournal({ directory, instance: 'gw_2', log, boot: bootId() });
+  t.after(() => next.close());
+  if (bootId() === undefined) return;
+  const [left] = next.left;
+  assert.ok(
+    Number(left?.leases[0]?.taken) >= told,
+    readFileSync(join(directory, 'gw_1.journal'), 'utf8').slice(-200),
+  );
+});
