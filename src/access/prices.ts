@@ -76,7 +76,7 @@ export class PriceTable {
     const origin = this.#parts.origin(provider);
     if (origin === undefined) return undefined;
     if (origin.kind === 'free') return { at: () => free };
-    return this.#ofList(() => this.#parts.list.find(origin.name, model));
+    return this.#ofList(() => this.#parts.list.find(origin.name, origin.models?.[model] ?? model));
   }
 
   #configured(provider: string, model: string): Price | undefined {

@@ -15,6 +15,8 @@ export interface DescribedProvider {
   readonly address: string;
   /** `env OPENAI_API_KEY`, `gateway.yaml:3`, `answers on 127.0.0.1:11434`. */
   readonly origin: string;
+  /** Where the credential of a cloud comes from, in words; never a value. */
+  readonly credential?: string;
 }
 
 export interface CheckParts {
@@ -95,7 +97,11 @@ async function report(
     column === 2 && cell === 'default' ? 'dim' : undefined;
   const lines = origins.map(({ path, value, origin }) => [path, value, origin]);
   context.stdout(columns(lines, { screen, colourOf }));
-  const found = providers.map(({ id, address, origin }) => [`  ${id}`, address, origin]);
+  const found = providers.map(({ id, address, origin, credential }) => [
+    `  ${id}`,
+    address,
+    credential === undefined || credential === origin ? origin : `${origin}, ${credential}`,
+  ]);
   context.stdout(`\n${paint(screen, 'bold', 'providers')}\n${columns(found, { screen })}`);
   for (const warning of warnings) {
     context.stderr(`${paint(errorScreen, 'yellow', 'warning')}: ${printable(warning)}\n`);

@@ -13,6 +13,7 @@ import type { Log } from '../core/runtime.ts';
 import { isObject } from '../json/value.ts';
 import { LineLog } from '../observe/log.ts';
 import { systemClock } from '../observe/runtime.ts';
+import { Credentials } from '../providers/credentials/credentials.ts';
 import { ModelLists } from '../providers/model-list.ts';
 import { Registry } from '../providers/registry.ts';
 import { HttpClient } from '../wire/http-client.ts';
@@ -122,6 +123,7 @@ async function withRegistry<T>(
     timeouts: settings.timeouts,
     env,
     lists,
+    credentials: new Credentials(systemClock),
     local: local.engines,
     listedWindow: listedWindows(settings),
   });

@@ -36,6 +36,7 @@ import type { LineLog } from '../observe/log.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import { later, newId, systemClock } from '../observe/runtime.ts';
 import type { SpanTracer } from '../observe/traces/tracer.ts';
+import { Credentials } from '../providers/credentials/credentials.ts';
 import { ModelLists } from '../providers/model-list.ts';
 import { Registry } from '../providers/registry.ts';
 import { TokenizerThread } from '../tokens/tokenizer.ts';
@@ -123,6 +124,7 @@ export class Plane {
   readonly #textCounter = new TokenizerThread();
   readonly #bodies: BodyThread;
   readonly #lists: ModelLists;
+  readonly #credentials = new Credentials(systemClock);
   readonly #server: Server;
   readonly #drain: Drain;
   readonly #overload: Overload;
@@ -348,6 +350,7 @@ export class Plane {
       timeouts: settings.timeouts,
       env,
       lists: this.#lists,
+      credentials: this.#credentials,
       local: localModels.engines,
       listedWindow: listedWindows(settings),
     });

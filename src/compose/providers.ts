@@ -3,29 +3,44 @@ import { PriceList, PriceTable } from '../access/prices.ts';
 import type { PricedTarget, PriceRouteParts } from '../admin/prices.ts';
 import type { AdminProvider, ProviderRouteParts } from '../admin/providers.ts';
 import type { Settings } from '../config/settings.ts';
+import type { CloudWish } from '../core/cloud.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
+import { systemClock } from '../observe/runtime.ts';
 import { readDownloads } from '../local-models/downloads.ts';
-import { priceOrigins, providerRows } from '../providers/compatible.ts';
-import type { Registry } from '../providers/registry.ts';
+import { type Cloud, credentialWords } from '../providers/clouds/cloud.ts';
+import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
+import { cloudWish, type Registry } from '../providers/registry.ts';
 
 type Environment = { readonly [name: string]: string | undefined };
 type ProviderParts = Pick<ProviderRouteParts, 'providers' | 'downloads'>;
-type Described = Pick<AdminProvider, 'id' | 'address' | 'origin'>;
+type Described = Pick<AdminProvider, 'id' | 'address' | 'origin'> & {
+  /** Where the credential of a cloud comes from, in words. */
+  readonly credential?: string;
+};
 
 /** Providers of the config and of the environment; engines on loopback ports are found at start. */
 export function describeProviders(
   settings: Pick<Settings, 'providers'>,
   env: Environment,
 ): readonly Described[] {
-  const declared = settings.providers.map(({ id, baseUrl, where }) => ({
-    id,
-    address: baseUrl ?? providerRows.find((row) => row.id === id)?.baseUrl ?? '',
-    origin: where,
-  }));
+  const declared = settings.providers.map((provider): Described => {
+    const { id, baseUrl, like = id, where } = provider;
+    const row = providerRow(like);
+    if (row?.cloud !== undefined) {
+      return { id, origin: where, ...ofCloud(row.cloud, cloudWish(provider, env)) };
+    }
+    return { id, address: baseUrl ?? providerRow(id)?.baseUrl ?? '', origin: where };
+  });
   const names = new Set(declared.map(({ id }) => id));
-  const found = providerRows.flatMap(({ id, keyVariable, baseUrl, baseUrlVariable, probed }) => {
+  const found = providerRows.flatMap((row): Described[] => {
+    const { id, keyVariable, baseUrl, baseUrlVariable, probed, cloud } = row;
     if (names.has(id)) return [];
+    if (cloud !== undefined) {
+      if (!cloud.appears(env)) return [];
+      const about = ofCloud(cloud, cloudWish({ headers: new Map() }, env));
+      return [{ id, origin: about.credential, ...about }];
+    }
     if (probed === true) return [{ id, address: baseUrl, origin: 'if it answers' }];
     if (keyVariable === undefined || (env[keyVariable] ?? '') === '') return [];
     const address = (baseUrlVariable === undefined ? undefined : env[baseUrlVariable]) ?? baseUrl;
@@ -36,6 +51,17 @@ export function describeProviders(
     ...declared,
     ...found,
   ];
+}
+
+/** Where a cloud stands, and what lets calls in there. */
+function ofCloud(
+  cloud: Cloud,
+  wish: CloudWish,
+): Required<Pick<Described, 'address' | 'credential'>> {
+  return {
+    address: cloud.address(wish) ?? '',
+    credential: credentialWords({ cloud, wish }, systemClock),
+  };
 }
 
 /** The same for the admin API. @param there ids of those that answer calls. */
@@ -98,7 +124,8 @@ export function listedWindows(
     if (known.has(name)) return known.get(name);
     if (known.size >= maxWindows) known.clear();
     const origin = originOf(provider);
-    const window = origin?.kind === 'list' ? windowIn(origin.name, model) : undefined;
+    const window =
+      origin?.kind === 'list' ? windowIn(origin.name, origin.models?.[model] ?? model) : undefined;
     known.set(name, window);
     return window;
   };

@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
+import type { CloudRules } from '../core/cloud.ts';
 import type { Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
+import { cloudLines, cloudProblems, foreignKeys, readCloud } from './clouds.ts';
 import { type Address, type ConfigIssue, leadsTo, pathText } from './errors.ts';
 import type { CheckedFile, Environment } from './config-file.ts';
 import { givenOptions, optionLines } from './options.ts';
@@ -32,6 +34,8 @@ export interface KnownProvider {
   readonly baseUrlVariable?: string;
   /** Part of the gateway itself: its name cannot be declared. */
   readonly embedded?: true;
+  /** It is found by an operator's own names. */
+  readonly cloud?: CloudRules;
 }
 
 /** Vendors and engines with presets, and the embedded engine, by id. */
@@ -45,7 +49,7 @@ interface ProviderScope {
   report(issue: ConfigIssue): void;
 }
 
-type ProviderForm = NonNullable<NonNullable<ConfigFile['providers']>[string]>;
+export type ProviderForm = NonNullable<NonNullable<ConfigFile['providers']>[string]>;
 type TimeoutsForm = NonNullable<ConfigFile['timeouts']>;
 
 /** Checks each declaration as far as it can be checked without asking anyone. */
@@ -76,6 +80,7 @@ export function readProviders(
       ...(baseUrl === undefined ? {} : { baseUrl }),
       ...(like === undefined ? {} : { like }),
       options,
+      ...readCloud(declared),
       ...readKeys(declared),
       headers: readHeaders(declared, complain),
       ...readNetwork(declared, file, complain),
@@ -107,6 +112,9 @@ export function givenTimeouts(form: TimeoutsForm | null | undefined): {
 
 /** Reports options that mean nothing for the dialect of the address. */
 function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check): void {
+  const cloud = vendorOf(id, form, scope)?.cloud;
+  for (const key of foreignKeys(form, cloud)) complain('does not apply to this provider', key);
+  if (cloud !== undefined) return;
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
   if (form.like !== undefined) checkLikeness(form.like, dialect, { scope, complain });
   if (form.betas !== undefined && (dialect === 'openai-chat' || dialect === 'openai-responses')) {
@@ -135,6 +143,15 @@ function speaks(known: KnownProvider, dialect: string): boolean {
   return known.dialect === dialect;
 }
 
+/** The known vendor that a provider is, by its word or its name. */
+function vendorOf(
+  id: string,
+  { like }: ProviderForm,
+  scope: ProviderScope,
+): KnownProvider | undefined {
+  return scope.known.get(like ?? id);
+}
+
 type Complain = (message: string, ...keys: readonly string[]) => void;
 
 interface Check {
@@ -144,6 +161,13 @@ interface Check {
 
 function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: Check): void {
   const known = scope.known.get(id);
+  const cloud = vendorOf(id, form, scope)?.cloud;
+  if (cloud !== undefined) {
+    for (const { key, message } of cloudProblems(form, cloud, scope.env)) {
+      complain(message, ...(key === undefined ? [] : [key]));
+    }
+    return;
+  }
   if (known?.embedded === true) complain(`"${id}" is the embedded engine; choose another name`);
   if (known !== undefined) return checkKey(known, form, { scope, complain });
   const missing = [
@@ -344,6 +368,6 @@ export function providerLines(
     ...(proxy === undefined ? [] : [line(['proxy'], proxy.toString())]),
     ...(form?.ca === undefined ? [] : [line(['ca'], form.ca)]),
   ];
-  const all = [...lines, ...secrets];
+  const all = [...lines, ...cloudLines(others.cloud, path, file), ...secrets];
   return all.length === 0 ? [line([], 'preset')] : all;
 }

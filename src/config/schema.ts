@@ -24,6 +24,7 @@ import {
 } from './options.ts';
 import {
   clientOptions,
+  cloudOptions,
   contentOptions,
   drainOptions,
   hedgeOptions,
@@ -291,6 +292,21 @@ const pemFile = z.string().min(1, 'is empty').optional();
 const provider = z
   .strictObject({
     ...rowsForm(providerOptions).shape,
+    ...rowsForm(cloudOptions).shape,
+    deployments: z
+      .record(
+        z.string().min(1, 'is empty').max(256, 'is longer than 256 characters'),
+        z.string().regex(/^\S{1,256}$/, 'is not the name of a model'),
+      )
+      .optional()
+      .describe(
+        'azure, foundry: the model behind the name of a deployment; prices and what the model takes go by it. Default: the name says it.',
+      ),
+    client_secret: headerText
+      .optional()
+      .describe(
+        'azure, foundry: secret of the app, for auth: entra. Best as a reference. Default: AZURE_CLIENT_SECRET, else the file of AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE.',
+      ),
     api_key: z
       .union([headerText, z.array(headerText).min(1, 'needs at least one key')])
       .optional()

@@ -382,6 +382,59 @@ export const providerOptions = {
     about:
       'Whether traceparent and tracestate are sent to the provider, so that its spans join the trace (docs/operator/traces.md).',
   }),
+  onContentFilter: option({
+    key: 'on_content_filter',
+    kind: choice(['stop', 'next']),
+    otherwise: 'stop',
+    about:
+      "What happens to a call whose prompt the provider's content filter blocks. stop answers with its error; next asks the other targets of the model.",
+  }),
+} as const;
+
+/** A provider of a cloud, besides its deployments and secrets (docs/operator/clouds.md). */
+export const cloudOptions = {
+  resource: option({
+    key: 'resource',
+    kind: textLike(/^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/, 'is not the name of a resource'),
+    about: 'azure, foundry: name of the resource, the first part of its address.',
+  }),
+  apiVersion: option({
+    key: 'api_version',
+    kind: textLike(
+      /^(preview|20\d\d-\d\d-\d\d(-preview)?)$/,
+      'is neither preview nor a date such as 2024-10-21',
+    ),
+    otherwise: 'the v1 API',
+    about:
+      'azure: a date selects the addresses /openai/deployments/NAME of that API version; preview selects v1 with its preview features.',
+  }),
+  auth: option({
+    key: 'auth',
+    kind: choice(['api_key', 'entra', 'managed_identity']),
+    otherwise: 'api_key',
+    about:
+      'azure, foundry: what authorizes calls. entra = tokens for an app; managed_identity = tokens for the identity of this machine.',
+  }),
+  tenantId: option({
+    key: 'tenant_id',
+    kind: textLike(/^[A-Za-z0-9.-]+$/, 'is neither an id nor a domain'),
+    otherwise: 'AZURE_TENANT_ID',
+    about: 'azure, foundry: tenant of the app, for auth: entra.',
+  }),
+  clientId: option({
+    key: 'client_id',
+    kind: textLike(/^[A-Za-z0-9.-]+$/, 'is not the id of an app'),
+    otherwise: 'AZURE_CLIENT_ID',
+    about:
+      'azure, foundry: id of the app, for auth: entra; of a user-assigned identity, for auth: managed_identity.',
+  }),
+  scope: option({
+    key: 'scope',
+    kind: textLike(/^[\x21-\x7e]+$/, 'is not a scope'),
+    otherwise:
+      'https://cognitiveservices.azure.com/.default; foundry: https://ai.azure.com/.default',
+    about: 'azure, foundry: scope of the tokens.',
+  }),
 } as const;
 
 /** A route, besides its targets and its rules of retries and time limits (routes.ts). */

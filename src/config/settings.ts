@@ -1,6 +1,7 @@
 /** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
 import { inspect } from 'node:util';
 import type { ServerAddress } from '../core/addresses.ts';
+import type { CloudSettings } from '../core/cloud.ts';
 import type { PriceSettings } from '../core/money.ts';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
 import type {
@@ -192,6 +193,8 @@ export interface ProviderSettings {
   /** Id of the known vendor whose rules apply at this address. */
   readonly like?: string;
   readonly options: ProviderOptions;
+  /** Absent where the file names nothing that only clouds have. */
+  readonly cloud?: CloudSettings;
   /** `none`, or the address of a proxy, credentials included. */
   readonly proxy?: Secret;
   /** PEM of authorities that are trusted besides the usual ones. */

@@ -130,7 +130,12 @@ export type PriceOrigin =
   /** Runs here and costs nothing. */
   | { readonly kind: 'free' }
   /** The list of that name in the price package. */
-  | { readonly kind: 'list'; readonly name: string };
+  | {
+      readonly kind: 'list';
+      readonly name: string;
+      /** The model of the list, where the provider knows it by another name; absent = none has another name. */
+      readonly models?: { readonly [name: string]: string };
+    };
 
 /** `prices:` of the config. */
 export interface PriceSettings {

@@ -1,6 +1,7 @@
 /** Providers, their models, and the routes that lead to them. */
 import type { Json, JsonObject } from '../json/value.ts';
 import type { DialectId } from './conversation.ts';
+import type { RequestCredential } from './credential.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
@@ -17,6 +18,8 @@ export interface Endpoint {
   readonly way?: NetworkWay;
   /** Flat name, value, name, value; credentials included. Never logged. */
   readonly headers: readonly string[];
+  /** Adds to each request what lets it in, where that changes; absent = the headers do, or nothing need. */
+  readonly credential?: RequestCredential;
   /** Whose requests may follow each other on a connection; absent = all. */
   readonly connections?: ConnectionSharing;
 }
@@ -79,6 +82,8 @@ export interface ProviderOptions {
   readonly onAbort?: 'abort' | 'drain';
   /** It is told the trace that a call belongs to. */
   readonly traceContext?: boolean;
+  /** next: a prompt that a filter of the provider blocks is sent to the route's other targets. */
+  readonly onContentFilter?: 'stop' | 'next';
   /** Whose calls may share a connection; absent = all calls. */
   readonly connections?: 'shared' | ConnectionSharing;
 }
@@ -103,6 +108,10 @@ export interface Provider {
   wake?(): Promise<void>;
   /** The same provider as it serves one model, where each has an address of its own. */
   forModel?(model: string): Provider;
+  /** Its models, where the config names them and the provider cannot tell; absent = it is asked for its list. */
+  readonly ownModels?: readonly string[];
+  /** False for a name that it cannot have; absent = any name may be a model of it. */
+  mayHave?(model: string): boolean;
 }
 
 export interface Timeouts {

@@ -12,7 +12,7 @@ import type { ResponseHeaders } from '../wire/exchange.ts';
 import { readRetryAfterMs } from '../wire/upstream-error.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
 import { bufferOver } from './long-bodies/transfer.ts';
-import { maskCredentials } from './mask-credentials.ts';
+import { maskCredentials, secretHeaders } from './mask-credentials.ts';
 import type { DocumentAnswer } from './upstream-answer.ts';
 
 const maxErrorBytes = 64 * 1024;
@@ -93,7 +93,7 @@ export class AnswerBody {
   ): GatewayError {
     const body = this.errorText;
     const { dialect, generate } = provider;
-    const error = maskCredentials(dialect.readError(head.status, body), generate.headers);
+    const error = maskCredentials(dialect.readError(head.status, body), secretHeaders(generate));
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));
   }
 }
@@ -125,7 +125,7 @@ async function readInThread(
 
 /** An error inside a document may quote the request (S14). */
 function masked(error: unknown, { generate }: Provider): unknown {
-  return error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
+  return error instanceof GatewayError ? maskCredentials(error, secretHeaders(generate)) : error;
 }
 
 /**

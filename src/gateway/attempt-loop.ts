@@ -11,7 +11,7 @@ import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { LongBody } from './long-bodies/body-thread.ts';
 import { samplePrompt } from '../tokens/prompt.ts';
-import type { UpstreamRequest } from '../wire/exchange.ts';
+import { authorized, type UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
 import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
@@ -396,6 +396,7 @@ export class AttemptLoop {
     const tenant = team ?? keyId;
     let traits = learned.traits(target, tenant);
     let again: Again | undefined;
+    let renewed = false;
     for (;;) {
       try {
         const attempt = this.#begin(track, target);
@@ -405,6 +406,10 @@ export class AttemptLoop {
         if (again !== undefined) learned.remember({ target, tenant, ...again.taught });
         return answer;
       } catch (error) {
+        if (!renewed && this.#renews(track, error)) {
+          renewed = true;
+          continue;
+        }
         const refused = await this.#refused(track, error, traits);
         if (refused === undefined) throw error;
         if (refused.error === again?.refused.error || track.attempt === undefined) throw error;
@@ -413,6 +418,19 @@ export class AttemptLoop {
         traits = { ...traits, ...refused.correction.traits };
       }
     }
+  }
+
+  /** The credential was refused, and a newer one can be had: ends the attempt without a word against its target. */
+  #renews(track: Track, error: unknown): boolean {
+    const { attempt } = track;
+    const { credential } = attempt?.target.provider.generate ?? {};
+    if (credential === undefined || attempt?.letInBy === undefined) return false;
+    if (track.stopped || this.#left === 0 || this.#lastAsked) return false;
+    const refusal = asGatewayError(error);
+    const { code, message, upstream } = refusal;
+    if (upstream === undefined || !credential.renew(attempt.letInBy, refusal)) return false;
+    this.#outcomes.giveUp(attempt, new GatewayError(code, message, { upstream, ofRequest: true }));
+    return true;
   }
 
   /** @param previous the previous request of a paused turn. */
@@ -516,7 +534,10 @@ export class AttemptLoop {
     if (track.stopped) throw canceled();
     const reasons = attempt.prepared?.traits.reasonsFirst === true || head.reasons === true;
     const once = route.retry?.afterSent === false;
-    const answer = await attempt.send(once ? { ...request, once } : request, reasons);
+    const letIn = authorized(once ? { ...request, once } : request);
+    const ready = letIn instanceof Promise ? await letIn : letIn;
+    if (track.stopped) throw canceled();
+    const answer = await attempt.send(ready, reasons);
     // The other one of two hedged requests may have won in the same tick.
     if (track.stopped) throw canceled();
     track.onContent?.();

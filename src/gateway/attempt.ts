@@ -22,7 +22,7 @@ import { AnswerBody, contentStart, kindOf } from './answer-body.ts';
 import { Deadlines } from './deadlines.ts';
 import type { TargetHealth } from './health.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
-import { maskEvents } from './mask-credentials.ts';
+import { maskEvents, secretHeaders } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/receipt.ts';
 import type { TurnRounds } from './translated-turn.ts';
@@ -66,6 +66,8 @@ export class Attempt implements UpstreamHandler {
   /** The prepared request; the first one of a paused turn. */
   prepared: PreparedRequest | undefined;
   mode: Mode | undefined;
+  /** The headers that its credential let it in by; absent where that is a header of its endpoint. */
+  letInBy: readonly string[] | undefined;
   /** Present if several requests may make up one answer. */
   rounds: TurnRounds | undefined;
   /** Monotonic ms at which the answer began, with the first request of a paused turn; set at the commit point. */
@@ -140,6 +142,7 @@ export class Attempt implements UpstreamHandler {
     this.#phase = 'waiting';
     this.chargeable = true;
     this.#sent = true;
+    this.letInBy = request.letInBy;
     this.#deadlines.start(this.#clock.now(), reasons);
     this.#exchange = this.#client.send(request, this);
     return this.#settled.promise;
@@ -406,7 +409,7 @@ export class Attempt implements UpstreamHandler {
 
   /** The events with credentials masked; those of later rounds are renumbered. */
   #seen(read: readonly GenerationEvent[]): readonly GenerationEvent[] {
-    const events = maskEvents(read, this.target.provider.generate.headers);
+    const events = maskEvents(read, secretHeaders(this.target.provider.generate));
     return this.rounds === undefined ? events : this.rounds.pass(events);
   }
 

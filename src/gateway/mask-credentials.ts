@@ -2,6 +2,7 @@
  * Upstreams quote requests in their errors, credentials included (S14). The dialects remove what looks
  * like a key; here goes, by its value, what this gateway sent, whatever it looks like.
  */
+import type { Endpoint } from '../core/provider.ts';
 import { withWords, type GatewayError } from '../core/errors.ts';
 import type { GenerationEvent } from '../core/generation.ts';
 
@@ -12,6 +13,11 @@ const minLength = 8;
 /** A truncated value of this length at the end of a text is recognised. */
 const leastCut = minLength / 2;
 const mask = '[redacted]';
+
+/** The headers whose values no error may quote: what requests to this endpoint are let in by, whatever that is now. */
+export function secretHeaders({ headers, credential }: Endpoint): readonly string[] {
+  return credential === undefined ? headers : [...headers, ...credential.secrets];
+}
 
 /** The error without any value of the flat `headers` that went upstream. */
 export function maskCredentials(error: GatewayError, headers: readonly string[]): GatewayError {

@@ -64,11 +64,16 @@ export class Retries {
     const last = this.#failed.at(-1);
     const { retry } = this.#call.route;
     // Either of two hedged requests may have failed for good.
-    if (!this.#failed.every(({ error }) => mayFallBack(error, retry))) return undefined;
+    if (!this.#failed.every((each) => this.#mayGoOn(each, retry))) return undefined;
     if (last === undefined) return undefined;
     // The route prefers no answer to one that may be billed twice (R5).
     if (last.how.maybeBilled && retry?.afterSent === false) return undefined;
     return this.#fresh(last) ?? this.#repeated();
+  }
+
+  #mayGoOn({ target, error }: Failed, rules: RetryRules | undefined): boolean {
+    if (mayFallBack(error, rules)) return true;
+    return error.reason === 'content_filter' && target.provider.options?.onContentFilter === 'next';
   }
 
   /**

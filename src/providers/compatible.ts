@@ -4,6 +4,8 @@
  */
 import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
+import { azureRows } from './clouds/azure.ts';
+import type { Cloud } from './clouds/cloud.ts';
 import type { CounterKind } from './http-provider.ts';
 import {
   anthropicModelTraits,
@@ -51,6 +53,8 @@ export interface ProviderRow {
   readonly responses?: ResponsesAddress;
   /** The same by the path of the base address, where a vendor has beta features behind another one. */
   readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
+  /** It is found by an operator's own names; `baseUrl` shows the form of its addresses. */
+  readonly cloud?: Cloud;
 }
 
 /** Members of messages that servers know which refuse others. */
@@ -116,7 +120,7 @@ const engine = {
   reasoningControl: 'template',
 } as const;
 
-export const providerRows: readonly ProviderRow[] = [
+const vendors: readonly ProviderRow[] = [
   {
     id: 'openai',
     dialect: 'openai-chat',
@@ -510,6 +514,8 @@ export const providerRows: readonly ProviderRow[] = [
   },
 ];
 
+export const providerRows: readonly ProviderRow[] = [...vendors, ...azureRows(vendors)];
+
 /** The row of a known vendor, or undefined. */
 export function providerRow(id: string): ProviderRow | undefined {
   return providerRows.find((row) => row.id === id);
@@ -563,14 +569,16 @@ const embedded = 'local';
  * one's own has none: what it costs only its owner knows.
  */
 export function priceOrigins(
-  declared: readonly Pick<DeclaredProvider, 'id' | 'like' | 'baseUrl'>[],
+  declared: readonly Pick<DeclaredProvider, 'id' | 'like' | 'baseUrl' | 'cloud'>[],
 ): (provider: string) => PriceOrigin | undefined {
   const byId = new Map(declared.map((each) => [each.id, each]));
   return (id) => {
     if (id === embedded) return { kind: 'free' };
-    const { like, baseUrl } = byId.get(id) ?? {};
+    const { like, baseUrl, cloud } = byId.get(id) ?? {};
     const row = providerRow(like ?? id) ?? rowAt(baseUrl);
-    return row?.prices === undefined ? undefined : { kind: 'list', name: row.prices };
+    if (row?.prices === undefined) return undefined;
+    const models = cloud?.deployments;
+    return { kind: 'list', name: row.prices, ...(models === undefined ? {} : { models }) };
   };
 }
 

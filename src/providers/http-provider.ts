@@ -1,4 +1,5 @@
 /** A provider made of a row (or of config alone): addresses, credential header, traits. */
+import type { RequestCredential } from '../core/credential.ts';
 import type { UpstreamDialect } from '../core/dialect.ts';
 import type {
   Endpoint,
@@ -42,6 +43,14 @@ interface HttpProviderOptions {
   /** Absent = directly. */
   readonly way?: NetworkWay;
   readonly options?: ProviderOptions;
+  /** Where each path has one behind it: with its question mark. */
+  readonly query?: string;
+  /** The header of the key; absent = that of the dialect. */
+  readonly keyHeader?: string;
+  /** Lets requests in instead of a key. */
+  readonly credential?: RequestCredential;
+  /** The model behind the provider's own name of it, by which traits and tokenizer go; absent = the name says it. */
+  readonly modelOf?: (name: string) => string;
 }
 
 interface DialectConventions {
@@ -104,15 +113,16 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     'application/json',
     'accept-encoding',
     'identity',
-    ...(options.apiKey === undefined ? [] : form.auth(options.apiKey.reveal())),
+    ...keyHeaderOf(options),
     ...[...(options.headers ?? [])].flat(),
   ];
-  const { row, options: ways = {} } = options;
+  const { row, options: ways = {}, query = '', credential, modelOf = (name) => name } = options;
   const { betas, region, serverTools, connections = 'shared' } = ways;
   const endpoint = (path: string): Endpoint => ({
     origin: base.origin,
-    path: `${base.path}${path}`,
+    path: `${base.path}${path}${query}`,
     headers,
+    ...(credential === undefined ? {} : { credential }),
     ...(options.way === undefined ? {} : { way: options.way }),
     ...(connections === 'shared' ? {} : { connections }),
   });
@@ -126,21 +136,28 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     options: ways,
     telemetryName: row?.telemetry ?? row?.id ?? options.id,
     forwardedHeaders: forwardedOf(form.forwarded, betas),
-    tokenizer: tokenizerOf,
-    traits: remembered((model) => ({
+    tokenizer: (name) => tokenizerOf(modelOf(name)),
+    traits: remembered((name) => ({
       ...form.traits,
       ...(row === undefined ? {} : { known: true }),
-      ...namedTraits(model),
-      ...form.modelTraits?.(model),
+      ...namedTraits(modelOf(name)),
+      ...form.modelTraits?.(modelOf(name)),
       ...row?.traits,
       ...row?.pathTraits?.(base.path),
-      ...row?.modelTraits?.(model),
+      ...row?.modelTraits?.(modelOf(name)),
       ...(region === undefined ? {} : { region }),
       ...(serverTools === undefined ? {} : { serverTools }),
       // The models are known, the account is not: the fast mode must be said to be open.
       ...(opensFastMode(betas) ? {} : { fastMode: false }),
     })),
   };
+}
+
+function keyHeaderOf({ apiKey, keyHeader, dialect }: HttpProviderOptions): readonly string[] {
+  if (apiKey === undefined) return [];
+  return keyHeader === undefined
+    ? conventions[dialect].auth(apiKey.reveal())
+    : [keyHeader, apiKey.reveal()];
 }
 
 function forwardedOf(

@@ -37,11 +37,14 @@ export class ModelLists {
 
   /** The list as last known, without asking; undefined when the provider never answered. */
   known(provider: Provider): Models | undefined {
+    const { ownModels } = provider;
+    if (ownModels !== undefined) return new Map(ownModels.map((name) => [name, {}]));
     return this.#entries.get(this.#place(provider))?.models;
   }
 
   /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
   async get(provider: Provider): Promise<Models | undefined> {
+    if (provider.ownModels !== undefined) return this.known(provider);
     const { clock } = this.#options;
     const entry = this.#entries.get(place(provider));
     if (entry?.pending !== undefined) return entry.pending;

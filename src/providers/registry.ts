@@ -3,6 +3,7 @@
  * and from engines found on loopback ports, and the route behind each name.
  */
 import { type ModelNames, modelNames } from '../core/model-names.ts';
+import type { CloudSettings, CloudWish } from '../core/cloud.ts';
 import type {
   HedgeRule,
   NetworkWay,
@@ -24,6 +25,8 @@ import {
   rowIn,
 } from './compatible.ts';
 import { createHttpProvider, type HttpDialect, withTraits } from './http-provider.ts';
+import { type Cloud, createCloudProvider } from './clouds/cloud.ts';
+import type { Credentials } from './credentials/credentials.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts, ModelLists } from './model-list.ts';
 import { networkWay } from './network-way.ts';
@@ -39,6 +42,8 @@ export interface DeclaredProvider {
   readonly headers: ReadonlyMap<string, string>;
   /** Id of the known vendor whose ways hold at this address. */
   readonly like?: string;
+  /** What only clouds have. */
+  readonly cloud?: CloudSettings;
   readonly options?: ProviderOptions;
   /** `none`, or the address of a proxy; absent = what the environment says. */
   readonly proxy?: Secret;
@@ -74,6 +79,8 @@ export interface RegistryOptions {
   readonly timeouts: Timeouts;
   readonly env: { readonly [name: string]: string | undefined };
   readonly lists: ModelLists;
+  /** They outlive this registry. */
+  readonly credentials: Credentials;
   /** The embedded engine and the models it holds. */
   readonly local: Pick<LocalEngines, 'provider' | 'models'>;
   /** The context window of a model whose provider's list does not say it. */
@@ -237,6 +244,11 @@ export class Registry {
   }
 
   #declare(declared: DeclaredProvider): void {
+    const cloud = providerRow(declared.like ?? declared.id)?.cloud;
+    if (cloud !== undefined) {
+      this.#providers.set(declared.id, this.#ofCloud(declared, cloud));
+      return;
+    }
     const known = providerRow(declared.id);
     const dialect = declared.dialect ?? known?.dialect;
     const row = rowIn(known, dialect) ?? known;
@@ -264,23 +276,58 @@ export class Registry {
         ...(declared.options === undefined ? {} : { options: declared.options }),
         ...this.#way(baseUrl, declared),
       });
-    const several = declared.credentials ?? [];
-    const each = several.map(({ name, key }) => ({ credential: name, provider: withKey(key) }));
-    const provider = each[0]?.provider ?? withKey(apiKey);
-    const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
+    const again = (other: HttpDialect): Known => this.#declared(declared, other, baseUrl);
     return {
-      provider,
-      timeouts,
+      ...this.#withKeys(declared, withKey, apiKey),
+      ...speakingOf(dialect, again),
+      ...(declared.dialect === undefined ? preferredOf(known) : {}),
+    };
+  }
+
+  #ofCloud(declared: DeclaredProvider, cloud: Cloud): Known {
+    const { credentials, env } = this.#options;
+    const { id, headers, options } = declared;
+    const wish = cloudWish(declared, env);
+    const withKey = (key: Secret | undefined): Provider =>
+      createCloudProvider({
+        id,
+        cloud,
+        wish,
+        headers,
+        credentials,
+        ...(key === undefined ? {} : { apiKey: key }),
+        ...(options === undefined ? {} : { options }),
+        ...this.#way(cloud.address(wish) ?? '', declared),
+      });
+    const again = (dialect: HttpDialect): Known => this.#ofCloud({ ...declared, dialect }, cloud);
+    return {
+      ...this.#withKeys(declared, withKey, declared.apiKey),
+      ...speakingOf(declared.dialect ?? 'openai-chat', again),
+    };
+  }
+
+  #withKeys(
+    { credentials = [], timeouts }: DeclaredProvider,
+    withKey: (key: Secret | undefined) => Provider,
+    only: Secret | undefined,
+  ): Known {
+    const each = credentials.map(({ name, key }) => ({ credential: name, provider: withKey(key) }));
+    return {
+      provider: each[0]?.provider ?? withKey(only),
+      timeouts: { ...this.#options.timeouts, ...timeouts },
       probed: false,
       ...(each.length === 0 ? {} : { each }),
-      ...speakingOf(dialect, (other) => this.#declared(declared, other, baseUrl)),
-      ...(declared.dialect === undefined ? preferredOf(known) : {}),
     };
   }
 
   /** A known vendor appears by itself when its key variable is set; an engine when it answers. */
   #discover(row: ProviderRow): void {
     if (this.#providers.has(row.id)) return;
+    if (row.cloud !== undefined) {
+      if (!row.cloud.appears(this.#options.env)) return;
+      this.#providers.set(row.id, this.#ofCloud({ id: row.id, headers: new Map() }, row.cloud));
+      return;
+    }
     const apiKey = this.#key(row);
     const baseUrl = this.#baseUrl(row);
     if (baseUrl === undefined || (apiKey === undefined && row.probed === undefined)) return;
@@ -337,6 +384,9 @@ export class Registry {
   #route(declared: DeclaredRoute): Route {
     const models = declared.targets.map(({ provider, model, weight }): ModelTargets => {
       const known = this.#spoken(provider, declared);
+      if (known.provider.mayHave?.(model) === false) {
+        throw new Error(`models.${declared.name}: "${provider}" cannot have a model "${model}"`);
+      }
       const ofRoute = (target: Target): Target => routeTarget(target, weight, declared);
       const { own, preferred } = modelTargets(known, model);
       if (declared.api !== undefined || preferred === undefined) return { own: own.map(ofRoute) };
@@ -368,6 +418,7 @@ export class Registry {
   /** Only the embedded engine knows all of its models; others are asked by calling them. */
   #mayHave(provider: Provider, model: string): boolean {
     const { local } = this.#options;
+    if (provider.mayHave?.(model) === false) return false;
     return provider !== local.provider || this.#localModels().includes(model);
   }
 
@@ -414,6 +465,23 @@ export class Registry {
     );
     await Promise.all(remote.map(({ provider }) => lists.get(provider)));
   }
+}
+
+/** A declaration as its cloud looks at it. */
+export function cloudWish(
+  { dialect, baseUrl, apiKey, credentials, headers, cloud = {} }: Omit<DeclaredProvider, 'id'>,
+  env: RegistryOptions['env'],
+): CloudWish {
+  return {
+    env,
+    declared: {
+      cloud,
+      hasKey: apiKey !== undefined || credentials !== undefined,
+      hasHeaders: headers.size > 0,
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+    },
+  };
 }
 
 /** Servers of one of OpenAI's APIs mostly have the other at the same address; those of the messages API have neither there. */
@@ -468,7 +536,10 @@ function localFacts(file: LocalModelFile): ModelFacts {
 /** A model of a provider, once for each of its credentials. */
 function targetsOf({ provider, each, timeouts }: Known, model: string): readonly Target[] {
   if (each !== undefined) {
-    return each.map((one) => ({ ...one, model, weight: 1, timeouts }));
+    return each.map((one) => {
+      const own = ownOf(one.provider, model);
+      return { credential: one.credential, provider: own, model, weight: 1, timeouts };
+    });
   }
   return [{ provider: ownOf(provider, model), model, weight: 1, timeouts }];
 }

@@ -13,6 +13,8 @@ export interface UpstreamRequest {
   /** Headers of this call besides the endpoint's, flat. */
   readonly headers: readonly string[];
   readonly body?: Pieces;
+  /** What the endpoint's credential added to `headers`; absent = nothing. */
+  readonly letInBy?: readonly string[];
   readonly connectMs: number;
   /**
    * Where the endpoint's connections are not shared by all, only requests with the same sharer reuse a connection.
@@ -67,10 +69,44 @@ export interface WholeAnswerLimits {
 }
 
 /**
- * Sends a small request and reads its whole answer: model lists, token counters, health.
- * @throws GatewayError `upstream_unavailable`, `timeout`, `upstream_invalid` or `canceled`.
+ * The request with what lets it in. A promise only where that must be fetched.
+ * @throws GatewayError `upstream_auth`, as a rejection.
  */
-export function requestWhole(
+export function authorized(request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest> {
+  const { endpoint, method, headers, body } = request;
+  const { origin, path, credential } = endpoint;
+  if (credential === undefined) return request;
+  const final = { method, origin, path, headers: [...endpoint.headers, ...headers], body };
+  const letIn = (added: readonly string[]): UpstreamRequest => ({
+    ...request,
+    headers: [...headers, ...added],
+    letInBy: added,
+  });
+  const added = credential.headersFor(final);
+  return added instanceof Promise ? added.then(letIn) : letIn(added);
+}
+
+/**
+ * Sends a small request and reads its whole answer: model lists, token counters, health. Where its credential was
+ * refused and a newer one can be had, it is sent once more.
+ * @throws GatewayError `upstream_unavailable`, `timeout`, `upstream_invalid`, `upstream_auth` or `canceled`.
+ */
+export async function requestWhole(
+  client: HttpClient,
+  request: UpstreamRequest,
+  limits: WholeAnswerLimits,
+): Promise<WholeAnswer> {
+  const { credential } = request.endpoint;
+  const first = await authorized(request);
+  const answer = await sendWhole(client, first, limits);
+  const { status, body } = answer;
+  if (credential === undefined || first.letInBy === undefined || status < 400) return answer;
+  const refusal = new GatewayError('upstream_auth', 'refused', { upstream: { status, body } });
+  if (!credential.renew(first.letInBy, refusal)) return answer;
+  return sendWhole(client, await authorized(request), limits);
+}
+
+function sendWhole(
   client: HttpClient,
   request: UpstreamRequest,
   limits: WholeAnswerLimits,

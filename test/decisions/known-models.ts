@@ -51,6 +51,8 @@ const models: { readonly [vendor: string]: readonly string[] } = {
   minimax: ['MiniMax-M2.5', 'MiniMax-M3'],
   cerebras: ['gpt-oss-120b', 'zai-glm-4.7', 'llama3.1-8b'],
   gemini: ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-pro-preview'],
+  azure: ['gpt-4.1', 'gpt-5-mini', 'DeepSeek-V4', 'Llama-3.3-70B-Instruct', 'my-deployment'],
+  foundry: ['gpt-5.1', 'grok-4'],
   ollama: ['qwen3'],
   vllm: ['Qwen/Qwen3-32B'],
   'lm-studio': ['qwen3-8b'],

@@ -16,6 +16,7 @@ import { Routing } from '../../src/gateway/routing.ts';
 import { Sweeper } from '../../src/gateway/deadlines.ts';
 import { TokenEstimator } from '../../src/gateway/call-size.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
+import { Credentials } from '../../src/providers/credentials/credentials.ts';
 import { ModelLists } from '../../src/providers/model-list.ts';
 import { Registry, type RegistryOptions } from '../../src/providers/registry.ts';
 import { DataPlane } from '../../src/http/data-plane.ts';
@@ -154,7 +155,16 @@ export class Instance {
 
   #registryOf(declaredRoutes: RegistryOptions['routes']): Registry {
     const lists = this.#lists;
-    return new Registry({ declared, routes: declaredRoutes, timeouts, env: {}, lists, local });
+    const credentials = new Credentials(this.#world.time);
+    return new Registry({
+      declared,
+      routes: declaredRoutes,
+      timeouts,
+      env: {},
+      lists,
+      credentials,
+      local,
+    });
   }
 
   #dataPlane(spent: Awaited<ReturnType<typeof openCounters>>['spent']): DataPlane {

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Pieces } from '../../json/pieces.ts';
 import type { ClientSink } from '../../gateway/client-answer.ts';
 import { nameOf } from '../../gateway/health.ts';
+import { secretHeaders } from '../../gateway/mask-credentials.ts';
 import type { AttemptReceipt } from '../../core/receipt.ts';
 import { AnswerTee } from '../answer-tee.ts';
 import type { SeenBody, SeenCall } from './sealed-content.ts';
@@ -32,7 +33,7 @@ const open: ReadonlySet<string> = new Set([
   'content-type',
   'user-agent',
 ]);
-const secretHeaders = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'] as const;
+const clientSecrets = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'] as const;
 
 export class WatchedCall {
   readonly #parts: WatchedParts;
@@ -123,7 +124,7 @@ export class WatchedCall {
 
   #ownSecrets(): readonly string[] {
     const { headers } = this.#parts.request;
-    return secretHeaders.flatMap((name) => {
+    return clientSecrets.flatMap((name) => {
       const value = headers[name];
       return typeof value === 'string' ? [name, value] : [];
     });
@@ -135,6 +136,6 @@ function failedAttempt({ target, status, errorBody }: AttemptReceipt): SeenCall[
 }
 
 function upstreamSecrets({ target }: AttemptReceipt): readonly string[] {
-  const { headers } = target.provider.generate;
+  const headers = secretHeaders(target.provider.generate);
   return headers.filter((_, i) => !open.has((headers[i - (i % 2)] ?? '').toLowerCase()));
 }

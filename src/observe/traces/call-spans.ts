@@ -24,7 +24,7 @@ import {
   type PromptExcerpt,
 } from '../../core/prompt-excerpt.ts';
 import { LongBody } from '../../gateway/long-bodies/body-thread.ts';
-import { maskValues } from '../../gateway/mask-credentials.ts';
+import { maskValues, secretHeaders } from '../../gateway/mask-credentials.ts';
 
 // Prompt and answer as attributes of a call's span, where the operator switched that on: JSON of the forms that
 // OpenTelemetry's conventions give (gen-ai-input-messages.json and its sisters). Under a limit, without bytes of
@@ -114,7 +114,8 @@ class Texts {
   constructor(call: Call, attempt: AttemptReceipt | undefined) {
     const own = [call.header('authorization') ?? '', call.header('x-api-key') ?? ''];
     const flat = own.flatMap((value) => ['', value]);
-    this.#secrets = [...flat, ...(attempt?.target.provider.generate.headers ?? [])];
+    const sent = attempt === undefined ? [] : secretHeaders(attempt.target.provider.generate);
+    this.#secrets = [...flat, ...sent];
   }
 
   parts(parts: readonly Part[]): readonly JsonObject[] {

@@ -1,0 +1,72 @@
+/** The keys of a provider that only clouds have, and what a cloud says of them. */
+import type { CloudProblem, CloudRules, CloudSettings, Environment } from '../core/cloud.ts';
+import { Secret } from '../core/secret.ts';
+import type { CheckedFile } from './config-file.ts';
+import { pathText } from './errors.ts';
+import { givenOptions, optionLines } from './options.ts';
+import type { ProviderForm } from './providers.ts';
+import { cloudOptions } from './sections.ts';
+import type { OriginLine } from './settings.ts';
+
+/** As the file spells them. */
+const cloudKeys: ReadonlySet<string> = new Set([
+  ...Object.values(cloudOptions).map(({ key }) => key),
+  'deployments',
+  'client_secret',
+]);
+
+/** Absent where the file names nothing that only clouds have. */
+export function readCloud(form: ProviderForm): { readonly cloud?: CloudSettings } {
+  const { deployments, client_secret: secret } = form;
+  const cloud: CloudSettings = {
+    ...givenOptions(cloudOptions, form),
+    ...(deployments === undefined ? {} : { deployments }),
+    ...(secret === undefined ? {} : { clientSecret: new Secret(secret) }),
+  };
+  return Object.keys(cloud).length === 0 ? {} : { cloud };
+}
+
+/** The keys of a declaration that mean nothing there. @param rules absent = it is no cloud */
+export function foreignKeys(form: ProviderForm, rules: CloudRules | undefined): readonly string[] {
+  return Object.keys(form).filter(
+    (key) => cloudKeys.has(key) && rules?.keys.includes(key) !== true,
+  );
+}
+
+export function cloudProblems(
+  form: ProviderForm,
+  rules: CloudRules,
+  env: Environment,
+): readonly CloudProblem[] {
+  const { base_url: baseUrl, dialect, api_key: key, credentials, headers } = form;
+  const declared = {
+    ...(dialect === undefined ? {} : { dialect }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    hasKey: key !== undefined || credentials !== undefined,
+    hasHeaders: Object.keys(headers ?? {}).length > 0,
+    cloud: readCloud(form).cloud ?? {},
+  };
+  return rules.problems({ declared, env });
+}
+
+/** The lines of `check`: what the file sets; a secret reads `[secret]`. */
+export function cloudLines(
+  cloud: CloudSettings | undefined,
+  path: readonly string[],
+  file: CheckedFile,
+): readonly OriginLine[] {
+  if (cloud === undefined) return [];
+  const { deployments = {}, clientSecret } = cloud;
+  const line = (keys: readonly string[], value: string): OriginLine => ({
+    path: pathText([...path, ...keys]),
+    value,
+    origin: file.where([...path, ...keys]),
+  });
+  return [
+    ...optionLines(cloudOptions, cloud, { path, file }).filter(
+      ({ origin }) => origin !== 'default',
+    ),
+    ...Object.entries(deployments).map(([name, model]) => line(['deployments', name], model)),
+    ...(clientSecret === undefined ? [] : [line(['client_secret'], clientSecret.toString())]),
+  ];
+}

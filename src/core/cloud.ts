@@ -1,0 +1,52 @@
+/** What an operator says of a cloud: its own names instead of an address and a key (docs/operator/clouds.md). */
+import type { Secret } from './secret.ts';
+
+/** The keys of a provider of the config that only clouds have. */
+export interface CloudSettings {
+  /** Azure: the name of the resource, which is a part of its address. */
+  readonly resource?: string;
+  /** Azure: a date = the addresses before v1. */
+  readonly apiVersion?: string;
+  /** Azure: which model runs under the name of a deployment. */
+  readonly deployments?: { readonly [name: string]: string };
+  /** What lets calls in. */
+  readonly auth?: 'api_key' | 'entra' | 'managed_identity';
+  readonly tenantId?: string;
+  readonly clientId?: string;
+  readonly clientSecret?: Secret;
+  readonly scope?: string;
+}
+
+/** A provider of the config as far as a cloud looks at it. */
+export interface CloudDeclaration {
+  readonly dialect?: string;
+  readonly baseUrl?: string;
+  /** It names a key, or several. */
+  readonly hasKey: boolean;
+  /** It names headers, which may be a credential. */
+  readonly hasHeaders: boolean;
+  readonly cloud: CloudSettings;
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+/** A declaration together with the variables that complete it. */
+export interface CloudWish {
+  readonly declared: CloudDeclaration;
+  readonly env: Environment;
+}
+
+/** What is wrong with a declaration, in words that follow the name of the key. */
+export interface CloudProblem {
+  /** As the file spells it; absent = the provider as a whole. */
+  readonly key?: string;
+  readonly message: string;
+}
+
+/** What the configuration must know of a cloud. */
+export interface CloudRules {
+  /** Its keys, as the file spells them. */
+  readonly keys: readonly string[];
+  /** Empty where the provider can be made. */
+  problems(wish: CloudWish): readonly CloudProblem[];
+}

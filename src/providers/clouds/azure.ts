@@ -1,0 +1,254 @@
+/**
+ * Azure OpenAI and Microsoft Foundry: addresses, credentials and models. They speak dialects of other vendors; what
+ * differs is where and under which name a model is found (docs/operator/clouds.md).
+ */
+import type { CloudProblem, CloudWish, Environment } from '../../core/cloud.ts';
+import { Secret } from '../../core/secret.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import type { ProviderRow } from '../compatible.ts';
+import { entraApp, entraMachine, entraProblem, machineProblem } from '../credentials/entra.ts';
+import { isLoopback } from '../credentials/token-request.ts';
+import type { HttpDialect } from '../http-provider.ts';
+import {
+  deepseekModelTraits,
+  mistralModelTraits,
+  openaiModelTraits,
+  xaiModelTraits,
+} from '../model-traits.ts';
+import type { Cloud, ModelPlace } from './cloud.ts';
+
+/** What tells the two services apart. */
+interface Service {
+  /** Behind the resource's name. */
+  readonly host: string;
+  readonly scope: string;
+  /** The first that is set. */
+  readonly keyVariables: readonly string[];
+  readonly resourceVariable: string;
+  /** It holds an address, with or without the path of an SDK behind it. */
+  readonly addressVariable: string;
+  /** Claude is there, behind a path of its own. */
+  readonly claude?: true;
+}
+
+const openaiService: Service = {
+  host: 'openai.azure.com',
+  scope: 'https://cognitiveservices.azure.com/.default',
+  keyVariables: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+  resourceVariable: 'AZURE_RESOURCE_NAME',
+  addressVariable: 'AZURE_OPENAI_ENDPOINT',
+};
+
+const foundryService: Service = {
+  host: 'services.ai.azure.com',
+  scope: 'https://ai.azure.com/.default',
+  keyVariables: ['ANTHROPIC_FOUNDRY_API_KEY', 'AZURE_API_KEY'],
+  resourceVariable: 'ANTHROPIC_FOUNDRY_RESOURCE',
+  addressVariable: 'ANTHROPIC_FOUNDRY_BASE_URL',
+  claude: true,
+};
+
+/** Those of OpenAI's models; Claude has its own. */
+const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
+
+const commonKeys = [
+  'resource',
+  'deployments',
+  'auth',
+  'tenant_id',
+  'client_id',
+  'client_secret',
+  'scope',
+];
+
+/** A deployment is one segment of a path, however it is written. */
+function isSegment(name: string): boolean {
+  return name !== '' && name !== '.' && name !== '..' && !/[/\\]|%2f|%5c/i.test(name);
+}
+
+/**
+ * The rows of both.
+ * @param vendors the rows of the makers whose dialects and traits hold there
+ */
+export function azureRows(vendors: readonly ProviderRow[]): readonly ProviderRow[] {
+  const of = (id: string): ProviderRow => {
+    const row = vendors.find((each) => each.id === id);
+    if (row === undefined) throw new Error(`there is no row ${id}`);
+    return row;
+  };
+  const { baseUrlVariable: _, keyVariable: __, ...openai } = of('openai');
+  const { baseUrlVariable: ___, keyVariable: ____, ...anthropic } = of('anthropic');
+  const azure: ProviderRow = {
+    ...openai,
+    id: 'azure',
+    telemetry: 'az.ai.openai',
+    baseUrl: `https://resource.${openaiService.host}`,
+    prices: 'azure',
+    modelTraits: azureModelTraits,
+  };
+  const foundry: ProviderRow = {
+    ...azure,
+    id: 'foundry',
+    telemetry: 'az.ai.inference',
+    baseUrl: `https://resource.${foundryService.host}`,
+  };
+  const claude: ProviderRow = { ...anthropic, id: 'foundry', telemetry: 'az.ai.inference' };
+  const foundryRow = (dialect: HttpDialect): ProviderRow =>
+    dialect === 'anthropic-messages' ? claude : foundry;
+  return [
+    { ...azure, cloud: cloudOf(openaiService, () => azure) },
+    { ...foundry, cloud: cloudOf(foundryService, foundryRow) },
+  ];
+}
+
+/** Models of several makers run there, behind an API that is OpenAI's. Of a name that tells nothing, nothing is held. */
+export function azureModelTraits(model: string): Partial<UpstreamTraits> {
+  if (/^(ft:)?(gpt-\d|gpt-audio|o\d|chatgpt|codex|davinci|babbage)/.test(model)) {
+    return openaiModelTraits(model);
+  }
+  if (/^deepseek/i.test(model)) return { ...foreign, ...deepseekModelTraits(model.toLowerCase()) };
+  if (/^grok/i.test(model)) return { ...foreign, ...xaiModelTraits(model.toLowerCase()) };
+  if (/^(mi|ma|code|mini|pix)stral/i.test(model)) {
+    return { ...foreign, ...mistralModelTraits(model.toLowerCase()) };
+  }
+  return /^(llama|meta-llama|phi|cohere|jais)/i.test(model) ? foreign : {};
+}
+
+/** What only OpenAI's own models take. */
+const foreign: Partial<UpstreamTraits> = {
+  developerRole: false,
+  serviceTiers: false,
+  endUserField: undefined,
+  systemAnywhere: false,
+};
+
+function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow): Cloud {
+  const keys = service.claude === true ? commonKeys : [...commonKeys, 'api_version'];
+  return {
+    keys,
+    problems: (wish) => problemsOf(service, wish),
+    appears: (env) =>
+      keyOf(service, env) !== undefined && baseOf(service, alone(env)) !== undefined,
+    address: (wish) => baseOf(service, wish),
+    key: (env) => keyOf(service, env),
+    tokens: ({ declared: { cloud: settings }, env }, clock) => {
+      const { auth, scope = service.scope } = settings;
+      if (auth === undefined || auth === 'api_key') return undefined;
+      const make = auth === 'entra' ? entraApp : entraMachine;
+      return make({ settings, env, scope, clock });
+    },
+    mayHave: isSegment,
+    place: (wish, name, model) => placeOf(service, { wish, name, model }),
+    rowOf: (dialect) => {
+      const row = rowIn(dialect);
+      const { responses } = row;
+      return dialect === 'openai-responses' ? { ...row, dialect, ...responses } : row;
+    },
+  };
+}
+
+function alone(env: Environment): CloudWish {
+  return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
+}
+
+function keyOf({ keyVariables }: Service, env: Environment): ReturnType<Cloud['key']> {
+  const variable = keyVariables.find((name) => isSet(env, name));
+  return variable === undefined ? undefined : { key: new Secret(env[variable] ?? ''), variable };
+}
+
+/** The address without what SDKs and the gateway add; undefined where nothing names it. */
+function baseOf(
+  { host, addressVariable, resourceVariable }: Service,
+  { declared: { baseUrl, cloud }, env }: CloudWish,
+): string | undefined {
+  const of = (resource: string | undefined): string | undefined =>
+    resource === undefined || resource === '' ? undefined : `https://${resource}.${host}`;
+  const variable = isSet(env, addressVariable) ? env[addressVariable] : undefined;
+  const address = baseUrl ?? of(cloud.resource) ?? variable ?? of(env[resourceVariable]);
+  return address?.replace(/\/+$/, '').replace(/\/(openai(\/v1)?|anthropic(\/v1)?)$/, '');
+}
+
+interface Placing {
+  readonly wish: CloudWish;
+  readonly name: string;
+  readonly model: string | undefined;
+}
+
+function placeOf(service: Service, { wish, name, model }: Placing): ModelPlace {
+  const { declared } = wish;
+  const base = baseOf(service, wish) ?? '';
+  if (service.claude === true && model !== undefined && /^claude/i.test(model)) {
+    return { dialect: 'anthropic-messages', baseUrl: `${base}/anthropic` };
+  }
+  const responses = declared.dialect === 'openai-responses';
+  const dialect: HttpDialect = responses ? 'openai-responses' : 'openai-chat';
+  const v1 = { dialect, baseUrl: `${base}/openai/v1`, keyHeader: 'api-key' };
+  const { apiVersion } = declared.cloud;
+  if (apiVersion === undefined) return v1;
+  const query = `?api-version=${apiVersion}`;
+  if (apiVersion === 'preview') return { ...v1, query };
+  // Only chat completions have the deployment in their path; all others name it in the body.
+  const inPath = model !== undefined && !responses;
+  const deployment = inPath ? `/deployments/${encodeURIComponent(name)}` : '';
+  return {
+    ...v1,
+    baseUrl: `${base}/openai${deployment}`,
+    query,
+    traits: { endUserField: 'user', usageOption: apiVersion >= '2024-10-21' },
+  };
+}
+
+function problemsOf(service: Service, wish: CloudWish): readonly CloudProblem[] {
+  const { baseUrl, dialect, hasKey, cloud } = wish.declared;
+  const { resource, deployments = {}, auth = 'api_key' } = cloud;
+  const found: CloudProblem[] = [];
+  if (dialect !== undefined && !dialects.has(dialect)) {
+    found.push({ key: 'dialect', message: 'must be openai-chat or openai-responses here' });
+  }
+  if (resource !== undefined && baseUrl !== undefined) {
+    found.push({ key: 'resource', message: 'cannot be combined with base_url: use one of them' });
+  }
+  const address = addressProblem(service, wish);
+  if (address !== undefined) found.push(address);
+  for (const name of Object.keys(deployments)) {
+    if (isSegment(name)) continue;
+    found.push({ key: 'deployments', message: `"${name}" cannot be the name of a deployment` });
+  }
+  if (hasKey && auth !== 'api_key') {
+    found.push({ key: 'auth', message: 'cannot be combined with api_key: use one of them' });
+  }
+  const credential = credentialProblem(service, wish);
+  if (credential !== undefined) found.push({ key: 'auth', message: credential });
+  return found;
+}
+
+function addressProblem(service: Service, wish: CloudWish): CloudProblem | undefined {
+  const { declared, env } = wish;
+  const address = baseOf(service, wish);
+  const { resourceVariable, addressVariable } = service;
+  if (address === undefined) {
+    return { message: `needs resource or base_url (or ${resourceVariable})` };
+  }
+  const named = declared.baseUrl !== undefined || declared.cloud.resource !== undefined;
+  if (!named && isSet(env, resourceVariable) && isSet(env, addressVariable)) {
+    return { message: `finds ${resourceVariable} and ${addressVariable}: use one of them` };
+  }
+  const url = URL.parse(address);
+  if (url?.protocol === 'https:' || (url !== null && isLoopback(url))) return undefined;
+  // The address itself is not quoted: it may hold a secret.
+  const message = 'is neither an https:// address nor one of this machine';
+  if (declared.baseUrl !== undefined) return { key: 'base_url', message };
+  return { message: `${addressVariable} ${message}` };
+}
+
+function credentialProblem(service: Service, { declared, env }: CloudWish): string | undefined {
+  const { cloud, hasKey, hasHeaders } = declared;
+  if (cloud.auth === 'entra') return entraProblem(cloud, env);
+  if (cloud.auth === 'managed_identity') return machineProblem(env);
+  if (hasKey || hasHeaders || keyOf(service, env) !== undefined) return undefined;
+  return `has no key: set ${service.keyVariables[0] ?? ''} or api_key, or auth: entra or managed_identity`;
+}
+
+function isSet(env: Environment, name: string): boolean {
+  return (env[name] ?? '') !== '';
+}

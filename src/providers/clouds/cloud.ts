@@ -1,0 +1,110 @@
+/**
+ * Providers whose address and credential are made of an operator's own names: one provider for each model, since model
+ * and cloud decide together where a request goes and which dialect is spoken there.
+ */
+import type { CloudRules, CloudWish } from '../../core/cloud.ts';
+import type { RequestCredential } from '../../core/credential.ts';
+import type { NetworkWay, Provider, ProviderOptions } from '../../core/provider.ts';
+import type { Clock } from '../../core/runtime.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import type { ProviderRow } from '../compatible.ts';
+import type { Credentials } from '../credentials/credentials.ts';
+import type { TokenSource } from '../credentials/token-cache.ts';
+import { createHttpProvider, type HttpDialect } from '../http-provider.ts';
+
+/** Where requests for a model go. */
+export interface ModelPlace {
+  readonly dialect: HttpDialect;
+  readonly baseUrl: string;
+  /** Behind each path; absent = nothing. */
+  readonly query?: string;
+  /** The header of a key, where it is not the dialect's. */
+  readonly keyHeader?: string;
+  /** Of this form of address, before what is known of the model. */
+  readonly traits?: Partial<UpstreamTraits>;
+}
+
+/** A cloud, as its row in the list of vendors has it. */
+export interface Cloud extends CloudRules {
+  /** Whether the environment alone makes a provider. */
+  appears(env: CloudWish['env']): boolean;
+  /** The address without paths; undefined where the names for it are missing. */
+  address(wish: CloudWish): string | undefined;
+  /** The key of the environment and its variable. */
+  key(env: CloudWish['env']): { readonly key: Secret; readonly variable: string } | undefined;
+  /** Where tokens come from; undefined where a key lets calls in. */
+  tokens(wish: CloudWish, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
+  /** Whether it can have a model of that name. */
+  mayHave(model: string): boolean;
+  /** @param model what runs under the name; absent = the list of models is asked for */
+  place(wish: CloudWish, name: string, model: string | undefined): ModelPlace;
+  /** How the vendor's row is spoken to in the dialect of the model. */
+  rowOf(dialect: HttpDialect): ProviderRow;
+}
+
+export interface CloudProviderOptions {
+  readonly id: string;
+  readonly cloud: Cloud;
+  readonly wish: CloudWish;
+  /** Absent = that of the environment. */
+  readonly apiKey?: Secret;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly options?: ProviderOptions;
+  readonly way?: NetworkWay;
+  readonly credentials: Credentials;
+}
+
+const maxModels = 1000;
+
+export function createCloudProvider(parts: CloudProviderOptions): Provider {
+  const { id, cloud, wish, headers, options, way, credentials } = parts;
+  const deployments = wish.declared.cloud.deployments ?? {};
+  const tokens = cloud.tokens(wish, credentials.clock);
+  const credential: RequestCredential | undefined = tokens && credentials.bearer(tokens);
+  const apiKey = parts.apiKey ?? cloud.key(wish.env)?.key;
+  const modelOf = (name: string): string => deployments[name] ?? name;
+  const at = (name: string, model: string | undefined): Provider => {
+    const { traits, ...place } = cloud.place(wish, name, model);
+    const row = cloud.rowOf(place.dialect);
+    return createHttpProvider({
+      id,
+      ...place,
+      headers,
+      modelOf,
+      row: { ...row, traits: { ...row.traits, ...traits } },
+      ...(credential === undefined && apiKey !== undefined ? { apiKey } : {}),
+      ...(credential === undefined ? {} : { credential }),
+      ...(options === undefined ? {} : { options }),
+      ...(way === undefined ? {} : { way }),
+    });
+  };
+  // Names come from clients.
+  const known = new Map<string, Provider>();
+  return {
+    ...at('', undefined),
+    ownModels: Object.keys(deployments),
+    mayHave: (name) => cloud.mayHave(name),
+    forModel: (name) => {
+      let provider = known.get(name);
+      if (provider === undefined) {
+        provider = at(name, modelOf(name));
+        if (known.size >= maxModels) known.clear();
+        known.set(name, provider);
+      }
+      return provider;
+    },
+  };
+}
+
+/** What lets calls in, in words for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
+export function credentialWords(
+  { cloud, wish }: Pick<CloudProviderOptions, 'cloud' | 'wish'>,
+  clock: Pick<Clock, 'wall'>,
+): string {
+  const tokens = cloud.tokens(wish, clock);
+  if (tokens !== undefined) return tokens.words;
+  if (wish.declared.hasKey) return 'key of the config';
+  const found = cloud.key(wish.env);
+  return found === undefined ? 'none' : `env ${found.variable}`;
+}

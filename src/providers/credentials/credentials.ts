@@ -1,0 +1,32 @@
+/** The credentials of all providers that have no fixed key. They outlive a reload of the config. */
+import type { RequestCredential } from '../../core/credential.ts';
+import type { Clock } from '../../core/runtime.ts';
+import { BearerToken, type TokenSource } from './token-cache.ts';
+
+/** A config that is reloaded with ever other identities does not grow the gateway. */
+const maxKept = 200;
+
+export class Credentials {
+  readonly clock: Clock;
+  readonly #kept = new Map<string, RequestCredential>();
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** The bearer token of a source. Sources of one identity share it, over reloads and among providers. */
+  bearer(source: TokenSource): RequestCredential {
+    return this.kept(source.identity, () => new BearerToken(source, this.clock));
+  }
+
+  /** The credential of that identity; made where there is none. A signer of requests is kept by this. */
+  kept(identity: string, make: () => RequestCredential): RequestCredential {
+    const known = this.#kept.get(identity);
+    if (known !== undefined) return known;
+    const made = make();
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size >= maxKept && oldest !== undefined) this.#kept.delete(oldest);
+    this.#kept.set(identity, made);
+    return made;
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * Tokens of Microsoft Entra, by hand: each is one HTTP call. For an app with a secret, a certificate or a federated
+ * token (workload identity), and for the identity of the machine (managed identity).
+ */
+import { createHash, createPrivateKey, randomUUID, sign, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { CloudSettings, Environment } from '../../core/cloud.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { Clock } from '../../core/runtime.ts';
+import { Secret, withoutKeys } from '../../core/secret.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { credentialError, type Token, type TokenSource } from './token-cache.ts';
+import { askForToken, isLoopback, type TokenAnswer, type TokenRequest } from './token-request.ts';
+
+export interface EntraWish {
+  readonly settings: CloudSettings;
+  readonly env: Environment;
+  /** `https://cognitiveservices.azure.com/.default` */
+  readonly scope: string;
+  readonly clock: Pick<Clock, 'wall'>;
+}
+
+/** What the app proves itself by; the first of them that is there. */
+interface AppProof {
+  readonly words: string;
+  /** Tells two proofs apart without telling them. */
+  readonly mark: string;
+  /** The members of the form. @throws Error where a file cannot be read */
+  form(audience: string): Promise<{ readonly [name: string]: string }>;
+}
+
+const authorities: ReadonlySet<string> = new Set([
+  'login.microsoftonline.com',
+  'login.microsoftonline.us',
+  'login.chinacloudapi.cn',
+  'login.partner.microsoftonline.cn',
+]);
+const nameForm = /^[A-Za-z0-9.-]+$/;
+const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+const assertionLifeS = 600;
+const maxDescription = 500;
+
+/** The value of a setting or of its variable; an empty variable is none. */
+function given(value: string | undefined, env: Environment, name: string): string | undefined {
+  if (value !== undefined) return value;
+  return env[name] === '' ? undefined : env[name];
+}
+
+/** What is missing for `auth: entra`, or wrong; the first of several. Undefined when nothing is. */
+export function entraProblem(settings: CloudSettings, env: Environment): string | undefined {
+  const tenant = given(settings.tenantId, env, 'AZURE_TENANT_ID');
+  const client = given(settings.clientId, env, 'AZURE_CLIENT_ID');
+  if (tenant === undefined) return 'needs tenant_id or AZURE_TENANT_ID';
+  if (client === undefined) return 'needs client_id or AZURE_CLIENT_ID';
+  if (!nameForm.test(tenant)) return 'has a tenant that is neither an id nor a domain';
+  if (authorityOf(env) === undefined) {
+    return 'has an AZURE_AUTHORITY_HOST that is none of the login hosts of Microsoft';
+  }
+  if (proofOf(settings, env) === undefined) {
+    return 'needs client_secret or AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, or AZURE_FEDERATED_TOKEN_FILE';
+  }
+  return undefined;
+}
+
+/** Tokens for an app of Entra. @throws Error where `entraProblem` finds one */
+export function entraApp({ settings, env, scope, clock }: EntraWish): TokenSource {
+  const tenant = given(settings.tenantId, env, 'AZURE_TENANT_ID') ?? '';
+  const client = given(settings.clientId, env, 'AZURE_CLIENT_ID') ?? '';
+  const proof = proofOf(settings, env, { client, clock });
+  const authority = authorityOf(env);
+  if (proof === undefined || authority === undefined) {
+    throw new Error(`auth: entra ${entraProblem(settings, env) ?? 'is incomplete'}`);
+  }
+  const url = new URL(`/${tenant}/oauth2/v2.0/token`, authority);
+  const words = `Entra app ${client}, ${proof.words}`;
+  return {
+    identity: JSON.stringify(['entra', url.href, client, scope, proof.mark]),
+    words,
+    fetch: async () => {
+      const form = await proof.form(url.href).catch((error: unknown) => {
+        throw credentialError(`No token (${words}): ${messageOf(error)}.`);
+      });
+      const request = { url, form: { ...form, client_id: client, scope } };
+      const secrets = [form['client_secret'], form['client_assertion']];
+      return ask(request, { words, clock, secrets, advice: 'Check the app in Entra.' });
+    },
+  };
+}
+
+function authorityOf(env: Environment): URL | undefined {
+  const text = given(undefined, env, 'AZURE_AUTHORITY_HOST') ?? 'https://login.microsoftonline.com';
+  const url = URL.parse(text.includes('://') ? text : `https://${text}`);
+  if (url === null) return undefined;
+  const known = url.protocol === 'https:' && authorities.has(url.host);
+  return known || (url.protocol === 'http:' && isLoopback(url)) ? url : undefined;
+}
+
+interface Signing {
+  readonly client: string;
+  readonly clock: Pick<Clock, 'wall'>;
+}
+
+function proofOf(
+  { clientSecret }: CloudSettings,
+  env: Environment,
+  signing?: Signing,
+): AppProof | undefined {
+  const secret = given(clientSecret?.reveal(), env, 'AZURE_CLIENT_SECRET');
+  if (secret !== undefined) {
+    const form = { grant_type: 'client_credentials', client_secret: secret };
+    const mark = createHash('sha256').update(secret).digest('hex');
+    return { words: 'client secret', mark, form: () => Promise.resolve(form) };
+  }
+  const certificate = given(undefined, env, 'AZURE_CLIENT_CERTIFICATE_PATH');
+  const file = certificate ?? given(undefined, env, 'AZURE_FEDERATED_TOKEN_FILE');
+  if (file === undefined) return undefined;
+  const words = certificate === undefined ? `token of ${file}` : `certificate ${file}`;
+  return {
+    words,
+    mark: file,
+    // Read anew each time: whatever keeps the file replaces it before its content ends.
+    form: async (audience) => {
+      const text = await readFile(file, 'utf8');
+      const assertion =
+        certificate === undefined || signing === undefined
+          ? text.trim()
+          : signedAssertion(text, audience, signing);
+      return {
+        grant_type: 'client_credentials',
+        client_assertion_type: assertionType,
+        client_assertion: assertion,
+      };
+    },
+  };
+}
+
+/** The app's own assertion: a JWT under the private key that stands beside its certificate in a PEM file (RFC 7523). */
+function signedAssertion(pem: string, audience: string, { client, clock }: Signing): string {
+  const { raw } = new X509Certificate(pem);
+  const thumbprint = createHash('sha256').update(raw).digest('base64url');
+  const now = Math.floor(clock.wall() / 1000);
+  const claims = {
+    aud: audience,
+    iss: client,
+    sub: client,
+    jti: randomUUID(),
+    nbf: now,
+    exp: now + assertionLifeS,
+  };
+  const head = { alg: 'RS256', typ: 'JWT', 'x5t#S256': thumbprint };
+  const signed = [head, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  const key = createPrivateKey(pem);
+  if (key.asymmetricKeyType !== 'rsa') throw new Error('its private key is not RSA');
+  const signature = sign('RSA-SHA256', Buffer.from(signed), key);
+  return `${signed}.${signature.toString('base64url')}`;
+}
+
+const machineAddress = 'http://169.254.169.254';
+/** The service of a machine answers at once or is not there. */
+const machineTimeoutMs = 3000;
+const machineTries = 3;
+const machineWaitMs = 400;
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** What is wrong with the addresses that the environment names for `auth: managed_identity`. */
+export function machineProblem(env: Environment): string | undefined {
+  const given = [env['IDENTITY_ENDPOINT'], env['AZURE_POD_IDENTITY_AUTHORITY_HOST']];
+  const wrong = given.some((text) => text !== undefined && text !== '' && !URL.canParse(text));
+  return wrong
+    ? 'has an IDENTITY_ENDPOINT or AZURE_POD_IDENTITY_AUTHORITY_HOST that is no address'
+    : undefined;
+}
+
+/**
+ * Tokens for the identity of the machine: of App Service and Container Apps where IDENTITY_ENDPOINT is set, else of a
+ * virtual machine.
+ */
+export function entraMachine({ settings, env, scope, clock }: EntraWish): TokenSource {
+  const client = given(settings.clientId, env, 'AZURE_CLIENT_ID');
+  const service = given(undefined, env, 'IDENTITY_ENDPOINT');
+  const host = given(undefined, env, 'AZURE_POD_IDENTITY_AUTHORITY_HOST') ?? machineAddress;
+  const url = new URL(service ?? new URL('/metadata/identity/oauth2/token', host));
+  url.searchParams.set('api-version', service === undefined ? '2018-02-01' : '2019-08-01');
+  url.searchParams.set('resource', scope.replace(/\/\.default$/, ''));
+  if (client !== undefined) url.searchParams.set('client_id', client);
+  const headers: { readonly [name: string]: string } =
+    service === undefined
+      ? { metadata: 'true' }
+      : { 'x-identity-header': env['IDENTITY_HEADER'] ?? '' };
+  const words = `managed identity${client === undefined ? '' : ` ${client}`}`;
+  const advice =
+    'Is an identity assigned to this machine, and does it have a role on the resource? Outside of Azure use auth: entra or api_key.';
+  const secrets = [env['IDENTITY_HEADER']];
+  return {
+    identity: JSON.stringify(['machine', url.href]),
+    words,
+    fetch: () =>
+      ask(
+        { url, headers, timeoutMs: machineTimeoutMs },
+        { words, clock, secrets, advice, tries: machineTries },
+      ),
+  };
+}
+
+interface Asking {
+  readonly words: string;
+  readonly clock: Pick<Clock, 'wall'>;
+  /** No text may quote them. */
+  readonly secrets: readonly (string | undefined)[];
+  /** What the operator can do about a failure. */
+  readonly advice: string;
+  /** How often at most a server that is busy is asked; absent = once. */
+  readonly tries?: number;
+}
+
+async function ask(request: TokenRequest, asking: Asking): Promise<Token> {
+  const { words, clock, secrets, advice, tries = 1 } = asking;
+  const place = `${request.url.origin}${request.url.pathname}`;
+  const failed = (why: string): GatewayError =>
+    credentialError(`No token (${words}) from ${place}: ${told(why, secrets)}. ${advice}`);
+  for (let tried = 1; ; tried++) {
+    const answer = await askForToken(request).catch((error: unknown) => {
+      throw failed(messageOf(error));
+    });
+    const token = readToken(answer, clock.wall());
+    if (token !== undefined) return token;
+    if (tried >= tries || !isBusy(answer.status)) throw failed(complaintOf(answer));
+    await wait(machineWaitMs * tried);
+  }
+}
+
+/** The service of a machine says so while the identity is being set up (410), and where it is asked too often. */
+function isBusy(status: number): boolean {
+  return status === 410 || status === 429 || status >= 500;
+}
+
+function readToken({ status, body }: TokenAnswer, wallMs: number): Token | undefined {
+  const value = body['access_token'];
+  if (status !== 200 || typeof value !== 'string' || value === '') return undefined;
+  const lifeMs = lifeOf(body, wallMs);
+  return lifeMs > 0 ? { value: new Secret(value), lifeMs } : undefined;
+}
+
+/** `expires_in` in seconds, or `expires_on` in seconds since the epoch: numbers, or texts of them. */
+function lifeOf({ expires_in: seconds, expires_on: until }: JsonObject, wallMs: number): number {
+  const inMs = Number(seconds) * 1000;
+  const untilMs = Number(until) * 1000 - wallMs;
+  return Number.isFinite(inMs) ? inMs : Number.isFinite(untilMs) ? untilMs : 0;
+}
+
+/** `AADSTS7000215: Invalid client secret provided`, without the ids behind it. */
+function complaintOf({ status, body }: TokenAnswer): string {
+  const { error, error_description: description } = body;
+  const text = typeof description === 'string' ? description : undefined;
+  const said = text?.split(/\s*(?:\r?\n|Trace ID:|Correlation ID:)/)[0]?.slice(0, maxDescription);
+  const word = typeof error === 'string' ? error.slice(0, maxDescription) : undefined;
+  if (status >= 300 && status < 400) return `it answered with a redirect (${status})`;
+  return `it answered ${status}${said === undefined && word === undefined ? ' without a token' : ''}${said === undefined ? '' : `: ${said}`}${said === undefined && word !== undefined ? `: ${word}` : ''}`;
+}
+
+function told(text: string, secrets: readonly (string | undefined)[]): string {
+  const hidden = secrets.filter((secret) => secret !== undefined && secret.length >= 4);
+  return withoutKeys(
+    hidden.reduce<string>((rest, secret) => rest.replaceAll(secret ?? '', '[redacted]'), text),
+  ).replace(/\.$/, '');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,89 @@
+/**
+ * One small request to a token server or to the metadata service of a machine: directly, never through a proxy, no
+ * redirect followed, bounded in time and size. Not by the gateway's HTTP client: that one refuses link-local addresses,
+ * and only a config that names the identity of the machine may ask one.
+ */
+import { request as requestPlain, type RequestOptions } from 'node:http';
+import { request as requestSecure } from 'node:https';
+import { tryParseObject } from '../../json/parse.ts';
+import type { JsonObject } from '../../json/value.ts';
+
+export interface TokenRequest {
+  readonly url: URL;
+  readonly headers?: { readonly [name: string]: string };
+  /** Sent as a form by POST; absent = GET. */
+  readonly form?: { readonly [name: string]: string };
+  /** Default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+export interface TokenAnswer {
+  readonly status: number;
+  /** `{}` for what is no JSON object. */
+  readonly body: JsonObject;
+}
+
+const usualTimeoutMs = 10_000;
+const maxBytes = 64 * 1024;
+
+/** @throws Error that says why no answer came; the caller knows what was asked for. */
+export function askForToken({
+  url,
+  headers,
+  form,
+  timeoutMs = usualTimeoutMs,
+}: TokenRequest): Promise<TokenAnswer> {
+  const body = form === undefined ? undefined : new URLSearchParams(form).toString();
+  const options: RequestOptions = {
+    method: body === undefined ? 'GET' : 'POST',
+    // A connection of its own: Node's shared ones may go through a proxy of the environment.
+    agent: false,
+    signal: AbortSignal.timeout(timeoutMs),
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined
+        ? {}
+        : {
+            'content-type': 'application/x-www-form-urlencoded',
+            'content-length': String(Buffer.byteLength(body)),
+          }),
+      ...headers,
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => reject(inWords(error, timeoutMs));
+    const send = url.protocol === 'https:' ? requestSecure : requestPlain;
+    const outgoing = send(url, options, (incoming) => {
+      const pieces: Buffer[] = [];
+      let length = 0;
+      incoming.on('data', (piece: Buffer) => {
+        length += piece.length;
+        if (length > maxBytes) outgoing.destroy(new Error('the answer is longer than 64 KiB'));
+        else pieces.push(piece);
+      });
+      incoming.on('error', fail);
+      incoming.on('end', () => {
+        const text = Buffer.concat(pieces).toString('utf8');
+        resolve({ status: incoming.statusCode ?? 0, body: tryParseObject(text) ?? {} });
+      });
+    });
+    outgoing.on('error', fail);
+    outgoing.end(body);
+  });
+}
+
+function inWords(error: unknown, timeoutMs: number): Error {
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (error.name === 'AbortError' || error.name === 'TimeoutError') {
+    return new Error(`no answer within ${timeoutMs / 1000} s`, { cause: error });
+  }
+  const code = 'code' in error ? String(error.code) : '';
+  return new Error(code === '' ? error.message : `the connection failed (${code})`, {
+    cause: error,
+  });
+}
+
+/** Plain HTTP is for this machine only: tests, and sidecars that hand out tokens. */
+export function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
