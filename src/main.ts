@@ -40,7 +40,9 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
-  const { screenOf } = await import('./cli/screen.ts');
+  const { paint, screenOf } = await import('./cli/screen.ts');
+  const { printable } = await import('./cli/table.ts');
+  let told = false;
   const errorScreen = screenOf(process.stderr, process.env);
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
@@ -50,11 +52,17 @@ async function run(args: readonly string[]): Promise<number> {
     ...(errorScreen.columns === undefined ? {} : { terminalColumns: errorScreen.columns }),
     env: process.env,
     admin: async () => {
-      const { adminOfDirectory } = await import('./compose/admin-of-directory.ts');
-      return adminOfDirectory(process.env, process.cwd());
+      const { findGateway } = await import('./compose/find-gateway.ts');
+      const { from, client } = await findGateway(process.env, process.cwd());
+      // A person must see which of several gateways was meant; a program has said it.
+      if (!told && !rest.includes('--json') && !rest.includes('--csv')) {
+        process.stderr.write(`${paint(errorScreen, 'dim', printable(from))}\n`);
+      }
+      told = true;
+      return client;
     },
     gatewayUrl: async () => {
-      const { runningUrl } = await import('./compose/admin-of-directory.ts');
+      const { runningUrl } = await import('./compose/find-gateway.ts');
       return runningUrl(process.env, process.cwd());
     },
   };

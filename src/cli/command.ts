@@ -34,6 +34,13 @@ export interface AdminReply {
   readonly body: Json | undefined;
 }
 
+/** The gateway, or the store, that a command acts on. */
+export interface FoundGateway {
+  /** Which one, for people: `Gateway http://127.0.0.1:8687, data in /srv/gw`. */
+  readonly from: string;
+  readonly client: AdminClient;
+}
+
 export interface AdminClient {
   /** The path includes the query string. Rejects only when no answer could be had. */
   request(method: string, path: string, body?: Json): Promise<AdminReply>;

@@ -11,8 +11,9 @@ function overview(commands: readonly Command[]): string {
 Usage: model-gateway COMMAND [options]
 
 ${columns(rows)}
-Every command has --help. If the gateway was started with --data-dir or --config,
-give commands the same flag, so that they find it.
+Every command has --help. Commands find the gateway by its data directory: give them
+the --data-dir or --config that start got. Elsewhere set --admin-listen HOST:PORT and
+MODEL_GATEWAY_ADMIN_TOKEN. They need no secret of a provider.
 `;
 }
 

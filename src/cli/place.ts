@@ -6,6 +6,7 @@ const variables: ReadonlyMap<string, string> = new Map([
   ['--data-dir', 'MODEL_GATEWAY_DATA_DIR'],
   ['--config', 'MODEL_GATEWAY_CONFIG'],
   ['--storage', 'MODEL_GATEWAY_STORAGE'],
+  ['--admin-listen', 'MODEL_GATEWAY_ADMIN_LISTEN'],
 ]);
 
 export interface Place {

@@ -207,7 +207,7 @@ export async function openAdminHandler(
   options: AccessOptions & { readonly gateway: GatewayAdmin },
 ): Promise<{ readonly handle: AdminHandler; close(): Promise<void> }> {
   const { settings, env, log, gateway } = options;
-  const lock = lockDataDir(settings.dataDir);
+  const lock = settings.storage.database === 'memory' ? undefined : lockDataDir(settings.dataDir);
   let store: Store | undefined;
   try {
     ({ store } = await openStorage(settings, log));
@@ -230,12 +230,12 @@ export async function openAdminHandler(
     });
     const close = async (): Promise<void> => {
       await opened.close();
-      lock.release();
+      lock?.release();
     };
     return { handle, close };
   } catch (error) {
     await store?.close();
-    lock.release();
+    lock?.release();
     throw error;
   }
 }

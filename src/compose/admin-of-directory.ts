@@ -1,16 +1,10 @@
-/**
- * Part of the composition root: how a command reaches the admin API. Through the gateway that runs on
- * the data directory, else on the directory's store itself, with the same powers and answers.
- */
+/** Part of the composition root: the admin API for commands on a data directory on which no gateway runs. */
 import type { AdminModel, ModelProblem } from '../admin/handler.ts';
 import type { PricedTarget } from '../admin/prices.ts';
-import { readRunFile } from '../admin/operations.ts';
-import { httpAdminClient } from '../cli/admin-client.ts';
 import type { AdminClient } from '../cli/command.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
-import { isObject } from '../json/value.ts';
 import { LineLog } from '../observe/log.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { Credentials } from '../providers/credentials/credentials.ts';
@@ -18,46 +12,60 @@ import { ModelLists } from '../providers/model-list.ts';
 import { Registry } from '../providers/registry.ts';
 import { HttpClient } from '../wire/http-client.ts';
 import { adminModel, createLocalModels } from './local.ts';
-import { listedWindows, pricedTargets, priceTable, providerParts } from './providers.ts';
-import { type Environment, knownProviders } from './start.ts';
-
-/** Where the gateway that runs on the data directory listens; undefined when none does. */
-export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
-  try {
-    const { dataDir } = await loadSettings({ flags: {}, env, cwd, knownProviders });
-    const running = readRunFile(dataDir);
-    if (running === undefined) return undefined;
-    const client = httpAdminClient({ address: running.admin, token: running.control });
-    const { body } = await client.request('GET', '/api/status');
-    const url = isObject(body) ? body['url'] : undefined;
-    return typeof url === 'string'
-      ? url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])/, '$1127.0.0.1')
-      : undefined;
-  } catch {
-    // A broken config or a gateway that just ended: the customary address is a good answer then.
-    return undefined;
-  }
-}
+import type { Environment } from './options.ts';
+import {
+  knownProviders,
+  listedWindows,
+  pricedTargets,
+  priceTable,
+  providerParts,
+} from './providers.ts';
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-/** @throws ConfigError, or StoreError when the directory cannot be opened. */
-export async function adminOfDirectory(env: Environment, cwd: string): Promise<AdminClient> {
-  const settings = await loadSettings({ flags: {}, env, cwd, knownProviders });
-  const running = readRunFile(settings.dataDir);
-  if (running !== undefined) {
-    return httpAdminClient({ address: running.admin, token: running.control });
-  }
+export interface DirectoryStore {
+  readonly kind: Settings['storage']['database'];
+  readonly client: AdminClient;
+  /** Answers what needs no data, and makes no directory. */
+  readonly withoutData: AdminClient;
+}
+
+/** @throws ConfigError */
+export async function storeOfDirectory(env: Environment, cwd: string): Promise<DirectoryStore> {
+  const load = { flags: {}, env, cwd, knownProviders, secrets: 'optional' } as const;
+  const settings = withoutUnresolved(await loadSettings(load));
+  return {
+    kind: settings.storage.database,
+    client: clientOf(settings, env),
+    withoutData: clientOf({ ...settings, storage: { database: 'memory' } }, env),
+  };
+}
+
+/** Providers without their key, and the routes that lead to them, cannot be asked from here. */
+function withoutUnresolved(settings: Settings): Settings {
+  const { providers, routes, unresolved } = settings;
+  const names = (section: RegExp): ReadonlySet<string | undefined> =>
+    new Set(unresolved.map(({ path }) => section.exec(path)?.[1]));
+  const gone = { providers: names(/^providers\.([^.[]+)/), routes: names(/^models\.([^.[]+)/) };
+  return {
+    ...settings,
+    providers: providers.filter(({ id }) => !gone.providers.has(id)),
+    routes: routes.filter(
+      ({ name, targets }) =>
+        !gone.routes.has(name) && !targets.some(({ provider }) => gone.providers.has(provider)),
+    ),
+  };
+}
+
+function clientOf(settings: Settings, env: Environment): AdminClient {
   return {
     request: async (method, path, body) => {
       const { openAdminHandler } = await import('./access.ts');
-      const { modelsWithoutGateway, pricesWithoutGateway } =
-        await import('./admin-of-directory.ts');
       let problems: readonly ModelProblem[] = [];
       const gateway = {
         models: async () => {
           const found = await modelsWithoutGateway(settings, env);
-          problems = found.problems;
+          problems = [...unresolvedIn(settings), ...found.problems];
           return found.models;
         },
         modelProblems: () => problems,
@@ -65,9 +73,8 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
         defaultPrice: () => settings.prices.otherwise,
         config: () => settings,
         ...providerParts({ settings, providers: [] }, env),
-        status: () => ({ ready: false, why: 'no gateway runs on this data directory' }),
-        reload: () =>
-          Promise.resolve({ applied: false, problems: ['no gateway runs on this data directory'] }),
+        status: () => ({ ready: false, why: noGateway }),
+        reload: () => Promise.resolve({ applied: false, problems: [noGateway] }),
       };
       const { handle, close } = await openAdminHandler({ settings, env, log: silent, gateway });
       try {
@@ -79,6 +86,13 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
   };
 }
 
+const noGateway = 'no gateway runs on this data directory';
+
+/** Entries of the config that this shell cannot resolve. */
+function unresolvedIn({ unresolved }: Settings): readonly ModelProblem[] {
+  return unresolved.map(({ path, message }) => ({ subject: `${path}:`, why: message }));
+}
+
 // Part of the composition root: what commands can say of models while no gateway runs on the data
 // directory.
 
@@ -86,7 +100,7 @@ const nobodyKnows = { engines: [], health: { describe: (): undefined => undefine
 const silentLog = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
 
 /** What could be called, and what in the folder of models could not. */
-export function modelsWithoutGateway(
+function modelsWithoutGateway(
   settings: Settings,
   env: Environment,
 ): Promise<{ readonly models: readonly AdminModel[]; readonly problems: readonly ModelProblem[] }> {
@@ -97,7 +111,7 @@ export function modelsWithoutGateway(
 }
 
 /** What a model, or all that could be called, would cost. */
-export function pricesWithoutGateway(
+function pricesWithoutGateway(
   settings: Settings,
   env: Environment,
   model: string | undefined,

@@ -7,8 +7,8 @@ import { flagsHelp, parseFlags } from '../config/base.ts';
 import { durationText } from '../config/options.ts';
 import type { Settings } from '../config/settings.ts';
 import { readModelFolder } from '../local-models/model-folder.ts';
-import { describeProviders } from './providers.ts';
-import { knownProviders, type RunningGateway, start } from './start.ts';
+import type { RunningGateway } from './options.ts';
+import { describeProviders, knownProviders } from './providers.ts';
 
 const help = `Usage: model-gateway start [options]
 
@@ -36,6 +36,7 @@ export const startCommand: Command = {
       context.stdout(help);
       return 0;
     }
+    const { start } = await import('./start.ts');
     const gateway = await start({
       flags: parsed.flags,
       env: context.env,

@@ -12,7 +12,7 @@ import { pull, type Pulled } from '../local-models/pull.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { localModelJson } from '../http/models.ts';
 import { readRunFile } from '../admin/operations.ts';
-import { knownProviders, type Environment } from './start.ts';
+import { knownProviders } from './providers.ts';
 
 export const pullCommand: Command = makePullCommand({
   known: knownModels,
@@ -45,8 +45,14 @@ export const modelsCommand: Command = makeModelsCommand({
   },
 });
 
-function settingsHere(env: Environment = process.env): Promise<Settings> {
-  return loadSettings({ flags: {}, env, cwd: process.cwd(), knownProviders });
+function settingsHere(): Promise<Settings> {
+  return loadSettings({
+    flags: {},
+    env: process.env,
+    cwd: process.cwd(),
+    knownProviders,
+    secrets: 'optional',
+  });
 }
 
 function reportOf({ model, record, already }: Pulled, gateway: PullReport['gateway']): PullReport {

@@ -2,6 +2,7 @@
 import { PriceList, PriceTable } from '../access/prices.ts';
 import type { PricedTarget, PriceRouteParts } from '../admin/prices.ts';
 import type { AdminProvider, ProviderRouteParts } from '../admin/providers.ts';
+import type { KnownProvider, KnownProviders } from '../config/providers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CloudWish } from '../core/cloud.ts';
 import type { Target } from '../core/provider.ts';
@@ -11,6 +12,12 @@ import { readDownloads } from '../local-models/downloads.ts';
 import { type Cloud, credentialWords } from '../providers/clouds/cloud.ts';
 import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
 import { cloudWish, type Registry } from '../providers/registry.ts';
+
+/** Providers that the config may name without declaring them. */
+export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
+  ['local', { embedded: true }],
+  ...providerRows.map((row): [string, KnownProvider] => [row.id, row]),
+]);
 
 type Environment = { readonly [name: string]: string | undefined };
 type ProviderParts = Pick<ProviderRouteParts, 'providers' | 'downloads'>;

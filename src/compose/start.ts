@@ -10,18 +10,16 @@ import { localHost, type DataPlaneHost } from './data-plane-host.ts';
 import { adminModel, createLocalModels, type LocalModels } from './local.ts';
 import type { OpenedPool } from './parent.ts';
 import { Plane } from './plane.ts';
-import { priceParts, providerParts } from './providers.ts';
+import { knownProviders, priceParts, providerParts } from './providers.ts';
 import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
 import { type Settings, needRestart } from '../config/settings.ts';
-import type { KnownProvider, KnownProviders } from '../config/providers.ts';
 import { loadSettings } from '../config/load.ts';
 import { watchConfig } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
 import { tinyModel } from '../local-models/model-folder.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
 import { LineLog, prettyFor } from '../observe/log.ts';
-import { providerRows } from '../providers/compatible.ts';
 import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
 import { DataPlane } from '../http/data-plane.ts';
 import { closeServer } from '../http/drain.ts';
@@ -36,13 +34,7 @@ import { programName } from '../cli/program.ts';
 import type { Environment, RunningGateway, StartOptions, StopWay } from './options.ts';
 import { PlanePorts } from './ports.ts';
 
-export type { Environment, RunningGateway, StartOptions } from './options.ts';
-
-/** Providers that the config may name without declaring them. */
-export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
-  ['local', { embedded: true }],
-  ...providerRows.map((row): [string, KnownProvider] => [row.id, row]),
-]);
+export type { RunningGateway, StartOptions } from './options.ts';
 
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {

@@ -148,6 +148,7 @@ function toIssue(place: ConfigPlace, finding: Finding, yaml: YamlText | undefine
     ...(line === undefined ? {} : { line }),
     path: pathText(finding.path),
     message: finding.message,
+    ...(finding.unresolved === undefined ? {} : { unresolved: finding.unresolved }),
   };
 }
 
@@ -201,15 +202,15 @@ function resolver(scope: ReferenceScope): Resolve {
     const foreign = foreignForms.map((form) => form.exec(text)?.[1]).find(Boolean);
     if (foreign !== undefined) return { problem: `is not a reference here; write \${${foreign}}` };
     if (!text.includes('${')) return { text };
-    let problem: string | undefined;
+    let problem: Exclude<ReturnType<Resolve>, { text: string }> | undefined;
     const filled = text.replace(referenceForm, (whole, inner: string, close: string) => {
       if (whole === '$${') return '${';
       const value = close === '' ? { problem: '${ is never closed' } : lookUp(inner, scope);
       if ('text' in value) return value.text;
-      problem ??= value.problem;
+      problem ??= value;
       return '';
     });
-    return problem === undefined ? { text: filled } : { problem };
+    return problem ?? { text: filled };
   };
 }
 
@@ -221,8 +222,12 @@ function lookUp(inner: string, scope: ReferenceScope): ReturnType<Resolve> {
     };
   }
   const value = scope.env[inner];
-  if (value === undefined) return { problem: `the environment variable ${inner} is not set` };
-  if (value === '') return { problem: `the environment variable ${inner} is empty` };
+  if (value === undefined) {
+    return { problem: `the environment variable ${inner} is not set`, unresolved: true };
+  }
+  if (value === '') {
+    return { problem: `the environment variable ${inner} is empty`, unresolved: true };
+  }
   return { text: value };
 }
 
@@ -240,7 +245,7 @@ function readSecretFile(name: string, scope: ReferenceScope): ReturnType<Resolve
     }
     return { text };
   } catch (error) {
-    return { problem: `the file ${name} cannot be read (${reason(error)})` };
+    return { problem: `the file ${name} cannot be read (${reason(error)})`, unresolved: true };
   }
 }
 

@@ -11,6 +11,8 @@ export interface ConfigIssue {
   readonly path: string;
   /** Never holds a value that came from a reference: such values may be secrets. */
   readonly message: string;
+  /** The value is a reference to something that is not here, e.g. in the environment of another program. */
+  readonly unresolved?: true;
 }
 
 /** An issue of the file, before its place is put into words. */
@@ -18,6 +20,7 @@ export interface Finding {
   readonly path: readonly PropertyKey[];
   readonly message: string;
   readonly line?: number;
+  readonly unresolved?: true;
 }
 
 /** `message` is one line an issue: `gateway.yaml:12: providers.team.dialekt: unknown key`. */

@@ -15,7 +15,14 @@ import {
   misnamedConfig,
   readConfig,
 } from './config-file.ts';
-import { ConfigError, type ConfigIssue, isLoopback, pathText, suggestion } from './errors.ts';
+import {
+  type Address,
+  ConfigError,
+  type ConfigIssue,
+  isLoopback,
+  pathText,
+  suggestion,
+} from './errors.ts';
 import { type Options, givenOptions, optionLines, readOptions } from './options.ts';
 import { priceOrigins, readPrices } from './prices.ts';
 import {
@@ -64,14 +71,52 @@ interface LoadOptions {
   readonly cwd: string;
   /** Providers that exist without a declaration. */
   readonly knownProviders: KnownProviders;
+  /**
+   * What becomes of entries whose references lead nowhere. `required`: they are errors. `optional`: they are left out
+   * and named in `unresolved`, for commands of a person whose shell lacks the secrets of the gateway.
+   */
+  readonly secrets?: 'required' | 'optional';
+}
+
+/** Where the gateway of these flags, variables and file is. */
+export interface GatewayPlace {
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly adminListen: Address;
+}
+
+/** Parts of the file and the environment that say it. */
+const placeNames = ['data_dir', 'admin_listen', '--', 'MODEL_GATEWAY_'];
+
+/**
+ * Reads only where the gateway is: a command that asks a running one needs no secret and no valid rest of the file.
+ * @throws ConfigError when that cannot be known
+ */
+export async function loadPlace({
+  flags,
+  env,
+  cwd,
+}: Omit<LoadOptions, 'knownProviders'>): Promise<GatewayPlace> {
+  const issues: ConfigIssue[] = [];
+  const report = (issue: ConfigIssue): void => void issues.push(issue);
+  const { file } = await openConfig({ flags, env, cwd }, report);
+  const { dataDir, adminListen } = readBaseSettings({ flags, env, cwd, file, report });
+  const wrong = issues.filter(
+    ({ path }) => path === '' || placeNames.some((name) => path.startsWith(name)),
+  );
+  if (wrong.length > 0) throw new ConfigError(wrong);
+  return { dataDir, adminListen };
 }
 
 /** @throws ConfigError with every issue. */
 export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const { flags, env, cwd, knownProviders: known } = options;
+  const { secrets = 'required' } = options;
   const issues: ConfigIssue[] = [];
+  const unresolved: ConfigIssue[] = [];
   const report = (issue: ConfigIssue): void => {
-    issues.push(issue);
+    const isOptional = secrets === 'optional' && issue.unresolved === true;
+    (isOptional && !isNeeded(issue) ? unresolved : issues).push(issue);
   };
   checkProcess(env, report);
   const { file, origin } = await openConfig(options, report);
@@ -108,6 +153,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     storage: stored.storage,
     webhooks,
     traces: traces.settings,
+    unresolved,
     configFile: file?.place.path,
     configIsEmpty: file?.isEmpty === true,
     origins: [
@@ -168,6 +214,11 @@ function sectionLines(
   ];
 }
 
+/** Without them a command would read another store. */
+function isNeeded({ path }: ConfigIssue): boolean {
+  return /^(data_dir|storage)\b/.test(path);
+}
+
 /** S19: certificates are always verified; a private authority is added by NODE_EXTRA_CA_CERTS. */
 function checkProcess(env: Environment, report: (issue: ConfigIssue) => void): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
@@ -179,7 +230,7 @@ function checkProcess(env: Environment, report: (issue: ConfigIssue) => void): v
 }
 
 async function openConfig(
-  { flags, env, cwd }: LoadOptions,
+  { flags, env, cwd }: Omit<LoadOptions, 'knownProviders'>,
   report: (issue: ConfigIssue) => void,
 ): Promise<{ readonly file: CheckedFile | undefined; readonly origin: OriginLine }> {
   const asked = outerChoice('config', { flags, env });
@@ -360,7 +411,10 @@ function readRoutes(file: CheckedFile, scope: ModelScope): readonly RouteSetting
     targets.forEach(({ provider }, index) => {
       const problem = providerProblem(provider, file, scope);
       if (problem !== undefined) {
-        scope.report(file.issue(['models', name, ...targetPath(form, index)], problem));
+        scope.report({
+          ...file.issue(['models', name, ...targetPath(form, index)], problem.text),
+          ...(problem.unresolved === undefined ? {} : { unresolved: problem.unresolved }),
+        });
       }
     });
     const own: Partial<Exclude<RouteForm, string>> = typeof form === 'string' ? {} : form;
@@ -415,16 +469,18 @@ function providerProblem(
   provider: string,
   file: CheckedFile,
   { known, env }: ModelScope,
-): string | undefined {
+): { readonly text: string; readonly unresolved?: true } | undefined {
   if (file.declared.has(provider)) return undefined;
   const preset = known.get(provider);
   if (preset === undefined) {
     const names = [...file.declared, ...known.keys()];
-    return `there is no provider "${provider}"${suggestion(provider, names)}`;
+    return { text: `there is no provider "${provider}"${suggestion(provider, names)}` };
   }
   const { keyVariable } = preset;
   if (keyVariable === undefined || (env[keyVariable] ?? '') !== '') return undefined;
-  return `provider "${provider}" has no key: set ${keyVariable} or declare it under providers`;
+  const text = `provider "${provider}" has no key: set ${keyVariable} or declare it under providers`;
+  // The variable may be set where the gateway runs.
+  return { text, unresolved: true };
 }
 
 /** The lines of `check` for a route: its targets, and what the file sets. */

@@ -63,7 +63,12 @@ export function readProviders(
     const declared = form ?? {};
     const complain = (message: string, ...keys: readonly string[]): void =>
       scope.report(file.issue(['providers', id, ...keys], message));
-    checkCompleteness(id, declared, { scope, complain });
+    checkCompleteness(id, declared, {
+      scope,
+      complain,
+      lacks: (message) =>
+        scope.report({ ...file.issue(['providers', id], message), unresolved: true }),
+    });
     const keys = keysProblem(declared);
     if (keys !== undefined) {
       complain(keys, declared.credentials === undefined ? 'api_key' : 'credentials');
@@ -159,7 +164,13 @@ interface Check {
   readonly complain: Complain;
 }
 
-function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: Check): void {
+interface CompletenessCheck extends Check {
+  /** Reports what another environment may have. */
+  lacks(message: string): void;
+}
+
+function checkCompleteness(id: string, form: ProviderForm, check: CompletenessCheck): void {
+  const { scope, complain } = check;
   const known = scope.known.get(id);
   const cloud = vendorOf(id, form, scope)?.cloud;
   if (cloud !== undefined) {
@@ -169,7 +180,7 @@ function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: 
     return;
   }
   if (known?.embedded === true) complain(`"${id}" is the embedded engine; choose another name`);
-  if (known !== undefined) return checkKey(known, form, { scope, complain });
+  if (known !== undefined) return checkKey(known, form, check);
   const missing = [
     ...(form.dialect === undefined ? ['dialect'] : []),
     ...(form.base_url === undefined ? ['base_url'] : []),
@@ -180,13 +191,17 @@ function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: 
 }
 
 /** Without a key every call to the vendor would fail; an address of one's own may need none. */
-function checkKey(known: KnownProvider, form: ProviderForm, { scope, complain }: Check): void {
+function checkKey(
+  known: KnownProvider,
+  form: ProviderForm,
+  { scope, lacks }: CompletenessCheck,
+): void {
   const { keyVariable, baseUrlVariable } = known;
   if (keyVariable === undefined || isSet(scope.env, keyVariable)) return;
   if (form.api_key !== undefined || form.credentials !== undefined) return;
   if (Object.keys(form.headers ?? {}).length > 0) return;
   if (form.base_url !== undefined || isSet(scope.env, baseUrlVariable)) return;
-  complain(`has no key: set ${keyVariable} or api_key`);
+  lacks(`has no key: set ${keyVariable} or api_key`);
 }
 
 /** A vendor's address variable that was meant for clients of this gateway would call it in a circle. */

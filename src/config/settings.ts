@@ -13,7 +13,7 @@ import type {
 } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { parseOwn } from '../json/parse.ts';
-import type { Address } from './errors.ts';
+import type { Address, ConfigIssue } from './errors.ts';
 import type {
   ContentSettings,
   DrainSettings,
@@ -73,6 +73,8 @@ export interface Settings {
   readonly webhooks: readonly WebhookSettings[];
   /** Where spans go; undefined = no traces. */
   readonly traces: TraceSettings | undefined;
+  /** Entries that were left out, since their references lead nowhere; only where secrets are optional. */
+  readonly unresolved: readonly ConfigIssue[];
   /** Each effective value and where it comes from; secrets read `[secret]`. */
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */

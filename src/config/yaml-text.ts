@@ -27,7 +27,9 @@ export interface YamlText {
 }
 
 /** Text of a scalar with its references filled in, or what is wrong with it. */
-export type Resolve = (text: string) => { readonly text: string } | { readonly problem: string };
+export type Resolve = (
+  text: string,
+) => { readonly text: string } | { readonly problem: string; readonly unresolved?: true };
 
 export interface YamlSource {
   readonly text: string;
@@ -92,7 +94,7 @@ class Reader {
     if (typeof value !== 'string') return value;
     const resolved = this.#source.resolve(value);
     if ('text' in resolved) return resolved.text;
-    this.#report(path, resolved.problem, target);
+    this.#report(path, resolved.problem, target, resolved.unresolved);
     return value;
   }
 
@@ -143,9 +145,14 @@ class Reader {
     return this.#aliases <= maxAliases;
   }
 
-  #report(path: ConfigPath, message: string, node: unknown): void {
+  #report(path: ConfigPath, message: string, node: unknown, unresolved?: true): void {
     const line = this.#line(node);
-    this.findings.push({ path, message, ...(line === undefined ? {} : { line }) });
+    this.findings.push({
+      path,
+      message,
+      ...(line === undefined ? {} : { line }),
+      ...(unresolved === undefined ? {} : { unresolved }),
+    });
   }
 
   #target(node: unknown): unknown {

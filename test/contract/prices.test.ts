@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { adminOfDirectory } from '../../src/compose/admin-of-directory.ts';
+import { findGateway } from '../../src/compose/find-gateway.ts';
 import { isObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
@@ -33,7 +33,7 @@ test('F6 prices come from the running gateway, and an edit holds without a resta
   });
   t.after(() => gateway.stop());
   assert.equal(isLoaded(), false, 'the price package costs start time');
-  const admin = await adminOfDirectory(env, cwd);
+  const { client: admin } = await findGateway(env, cwd);
   const shown = async (model: string): Promise<readonly unknown[]> => {
     const { body } = await admin.request('GET', `/api/prices?model=${model}`);
     const rows = isObject(body) && Array.isArray(body['prices']) ? body['prices'] : [];

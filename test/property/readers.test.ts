@@ -21,7 +21,7 @@ import {
 } from '../../src/core/addresses.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { parseClientBody } from '../../src/core/client-body.ts';
-import { knownProviders } from '../../src/compose/start.ts';
+import { knownProviders } from '../../src/compose/providers.ts';
 import { decompressor, maxDecompressedBytes } from '../../src/wire/decompress.ts';
 import { readRetryAfterMs } from '../../src/wire/upstream-error.ts';
 import { SseSplitter } from '../../src/wire/sse.ts';

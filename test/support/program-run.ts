@@ -9,13 +9,20 @@ export class ProgramRun {
   readonly child: ChildProcess;
   /** Of stdout and stderr, in the order in which it came. */
   out = '';
+  stdout = '';
+  stderr = '';
 
   constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
     const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
     this.child = spawn(process.execPath, programArguments(args), { ...options, stdio });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => (this.out += text));
-    }
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.out += text;
+      this.stdout += text;
+    });
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.out += text;
+      this.stderr += text;
+    });
   }
 
   get url(): string {

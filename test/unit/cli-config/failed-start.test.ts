@@ -29,16 +29,11 @@ function run(
   });
 }
 
-for (const args of [
-  ['start', '--listen', '127.0.0.1:0'],
-  ['keys', 'list'],
-]) {
-  test(`${args.join(' ')} with a key that is too short`, (t) => {
-    const { status, stderr } = run(t, args, { key: 'short' });
-    assert.equal(status, 1, stderr);
-    assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
-  });
-}
+test('start with a key that is too short', (t) => {
+  const { status, stderr } = run(t, ['start', '--listen', '127.0.0.1:0'], { key: 'short' });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
+});
 
 test('X-9 start with a key that is tried first', (t) => {
   const { status, stderr } = run(t, ['start', '--listen', '127.0.0.1:0'], {

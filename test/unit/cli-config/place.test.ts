@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { promisify } from 'node:util';
+import { test, type TestContext } from 'node:test';
 import { readPlace } from '../../../src/cli/place.ts';
+import { ProgramRun } from '../../support/program-run.ts';
 
 test('the flags that say where a gateway lies are taken out of the others', () => {
   assert.deepEqual(readPlace(['list', '--data-dir', '/d', '--json', '--config=/c.yaml']), {
@@ -18,15 +18,98 @@ test('the flags that say where a gateway lies are taken out of the others', () =
   }
 });
 
-test('a command acts on the directory that --data-dir names, and leaves no other behind', async (t) => {
+interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+const adminToken = 'Zk3pQ9tR7uV5wX1yB8nM2c';
+
+function stage(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-place-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const main = join(import.meta.dirname, '../../../src/main.ts');
-  const run = async (...args: readonly string[]): Promise<string> => {
-    const options = { cwd: folder, env: { PATH: process.env['PATH'] } };
-    return (await promisify(execFile)(process.execPath, [main, ...args], options)).stdout;
+  mkdirSync(join(folder, 'there'));
+  mkdirSync(join(folder, 'elsewhere'));
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const run = async (
+    place: string,
+    args: readonly string[],
+    more: NodeJS.ProcessEnv = {},
+  ): Promise<Ran> => {
+    const child = new ProgramRun(args, { cwd: join(folder, place), env: { ...env, ...more } });
+    await once(child.child, 'close');
+    return { code: child.child.exitCode, out: child.stdout, err: child.stderr };
   };
-  await run('keys', 'create', '--name', 'ci', '--models', '*', '--data-dir', 'there');
-  assert.match(await run('keys', 'list', '--data-dir=there'), /ci/);
-  assert.deepEqual(readdirSync(folder), ['there']);
+  const start = async (more: NodeJS.ProcessEnv): Promise<ProgramRun> => {
+    const args = ['start', '--listen', ':0', '--admin-listen', ':0'];
+    const gateway = new ProgramRun(args, { cwd: join(folder, 'there'), env: { ...env, ...more } });
+    t.after(() => gateway.kill());
+    await gateway.said(/^More clients/m);
+    return gateway;
+  };
+  return { folder, run, start };
+}
+
+const create = ['keys', 'create', '--name', 'ci', '--models', '*'];
+
+test('commands find the gateway of the folder without the secrets of its vendors, and say which it is', async (t) => {
+  const { folder, run, start } = stage(t);
+  const config = `providers: { openai: {}, mine: { dialect: openai-chat, base_url: "http://127.0.0.1:9/v1", api_key: "\${MINE_KEY}" } }
+models: { fast: openai/gpt-5-mini, slow: mine/large }
+`;
+  writeFileSync(join(folder, 'there', 'gateway.yaml'), config);
+  const gateway = await start({ OPENAI_API_KEY: 'sk-1', MINE_KEY: 'k' });
+  const data = join(folder, 'there', '.model-gateway');
+  const made = await run('there', create);
+  assert.equal(made.code, 0, made.err);
+  assert.equal(made.err.split('\n')[0], `Gateway ${gateway.adminUrl}, data in ${data}`);
+  // The gateway goes on with what it has read, and a command must still reach it.
+  writeFileSync(join(folder, 'there', 'gateway.yaml'), `${config}wrong: 1\n`);
+  for (const args of [['keys', 'list'], ['usage'], ['audit', 'list'], ['models']]) {
+    const { code, err } = await run('there', args);
+    assert.equal(code, 0, `${args.join(' ')}: ${err}`);
+  }
+  writeFileSync(join(folder, 'there', 'gateway.yaml'), config);
+  await gateway.stop();
+  const listed = await run('there', ['keys', 'list']);
+  assert.match(listed.out, / ci /);
+  assert.equal(listed.err, `No gateway runs; data in ${data}\n`);
+  const models = await run('there', ['models']);
+  assert.equal(models.code, 0, models.err);
+  assert.match(models.err, /providers\.openai: has no key: set OPENAI_API_KEY/);
+  assert.match(
+    models.err,
+    /providers\.mine\.api_key: the environment variable MINE_KEY is not set/,
+  );
+  const json = await run('there', ['keys', 'list', '--json']);
+  assert.equal(json.err, '');
+});
+
+test('in a folder without data a command says so and makes none', async (t) => {
+  const { folder, run, start } = stage(t);
+  const missing = new RegExp(
+    `There is no gateway data in ${join(folder, 'elsewhere', '.model-gateway')}\\.`,
+  );
+  const gateway = await start({ MODEL_GATEWAY_ADMIN_TOKEN: adminToken });
+  const admin = { MODEL_GATEWAY_ADMIN_LISTEN: new URL(gateway.adminUrl).host };
+  for (const args of [create, ['keys', 'list'], ['usage'], ['audit', 'list']]) {
+    const alone = await run('elsewhere', args, { MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:9' });
+    assert.equal(alone.code, 1, alone.out);
+    assert.match(alone.err, missing);
+    assert.match(alone.err, /Start a gateway there .*--data-dir DIR/);
+    const beside = await run('elsewhere', args, admin);
+    assert.match(beside.err, missing);
+    assert.match(beside.err, /The gateway at 127\.0\.0\.1:\d+ has other data/);
+  }
+  assert.equal((await run('elsewhere', ['models'])).code, 0);
+  const far = await run('elsewhere', create, { ...admin, MODEL_GATEWAY_ADMIN_TOKEN: adminToken });
+  assert.equal(far.code, 0, far.err);
+  assert.match(far.err, /^Gateway http:\/\/127\.0\.0\.1:\d+, by MODEL_GATEWAY_ADMIN_TOKEN$/m);
+  assert.match((await run('there', ['keys', 'list'])).out, / ci /);
+  assert.match(
+    (await run('elsewhere', ['keys', 'list', '--data-dir=../there/.model-gateway'])).out,
+    / ci /,
+  );
+  assert.deepEqual(readdirSync(join(folder, 'elsewhere')), []);
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { adminOfDirectory } from '../../../src/compose/admin-of-directory.ts';
+import { findGateway } from '../../../src/compose/find-gateway.ts';
 import { pricesCommand } from '../../../src/cli/prices.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
@@ -129,7 +129,7 @@ prices:
 }
 
 it('F6 without a gateway the directory’s config and the package answer', async (t) => {
-  const admin = await adminOfDirectory({}, directory(t));
+  const { client: admin } = await findGateway({}, directory(t));
   const sources = async (query: string): Promise<readonly unknown[]> => {
     const { body } = await admin.request('GET', `/api/prices${query}`);
     return listOf(isObject(body) ? body : {}, 'prices').map(({ model, price }) => [

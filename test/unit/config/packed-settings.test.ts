@@ -13,7 +13,7 @@ import {
   workerShare,
 } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { knownProviders } from '../../../src/compose/start.ts';
+import { knownProviders } from '../../../src/compose/providers.ts';
 
 const config = `
 workers: 3
