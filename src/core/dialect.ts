@@ -50,6 +50,8 @@ export interface AnswerContext {
   readonly requestId: string;
   /** Unix seconds, for `created`. */
   readonly createdSeconds: number;
+  /** Unix time when it is read. */
+  readonly nowSeconds: number;
   readonly wantsUsageFrame: boolean;
   /** What the request referred to, and whether the answer is kept: the answer says so. */
   readonly state?: RequestState;

@@ -9,7 +9,7 @@ import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
 import type { Notes } from '../core/notes.ts';
 import type { ClientEnd, Receipt } from '../core/receipt.ts';
-import type { NewId } from '../core/runtime.ts';
+import type { Clock, NewId } from '../core/runtime.ts';
 import { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
 import { AttemptLoop } from './attempt-loop.ts';
@@ -370,8 +370,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   /** Of a stream that no upstream has begun. */
   #keepOpening(): string {
     const { dialect, head } = this.#call;
-    const { clock, newId } = this.#gateway;
-    const createdSeconds = Math.floor(clock.wall() / 1000);
+    const { newId } = this.#gateway;
+    const createdSeconds = Math.floor(this.#call.startedWall / 1000);
     const { model, state } = head;
     const known = { model, createdSeconds, newId, ...(state === undefined ? {} : { state }) };
     this.#opening ??= dialect.openStream?.(known);
@@ -484,6 +484,7 @@ export class CallContext implements AnswerContext {
   readonly mayBeCut: boolean;
   readonly opening?: StreamOpening;
   readonly #meter: Meter;
+  readonly #clock: Pick<Clock, 'wall'>;
 
   constructor(
     { clock, newId }: Gateway,
@@ -493,7 +494,8 @@ export class CallContext implements AnswerContext {
   ) {
     this.model = call.head.model;
     this.requestId = call.id;
-    this.createdSeconds = Math.floor(clock.wall() / 1000);
+    this.createdSeconds = Math.floor(call.startedWall / 1000);
+    this.#clock = clock;
     this.wantsUsageFrame = call.head.wantsUsageFrame;
     if (call.head.state !== undefined) this.state = call.head.state;
     this.newId = newId;
@@ -503,6 +505,10 @@ export class CallContext implements AnswerContext {
     this.mayBeCut = call.grant?.outputCap !== undefined;
     if (opening !== undefined) this.opening = opening;
     this.#meter = meter;
+  }
+
+  get nowSeconds(): number {
+    return Math.floor(this.#clock.wall() / 1000);
   }
 
   /** Computed only if the answer needs it before the upstream reports it. */
@@ -544,6 +550,7 @@ export async function writeLongAnswer(
     model: context.model,
     requestId: context.requestId,
     createdSeconds: context.createdSeconds,
+    nowSeconds: context.nowSeconds,
     wantsUsageFrame: context.wantsUsageFrame,
     promptTokensEstimate: context.promptTokensEstimate,
     ...(context.state === undefined ? {} : { state: context.state }),

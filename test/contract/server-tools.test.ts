@@ -1,8 +1,20 @@
 /** `server_tools`, for a provider and for a route: who may use the search that a provider runs (A10). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import OpenAI from 'openai';
+import { clientKey } from '../support/keys.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
+import {
+  blockDelta,
+  blockStart,
+  blockStop,
+  messageDelta,
+  messagesFrame,
+  messageStart,
+  messageStop,
+  textBlock,
+} from '../upstream/messages.ts';
 import { replying } from '../upstream/reply.ts';
 
 let rig: Rig;
@@ -10,6 +22,7 @@ before(async () => {
   rig = await startRig({
     models: {
       searching: { targets: ['up-messages/searching'], server_tools: true },
+      'searching-for-responses': { targets: ['up-messages/found'], server_tools: true },
       still: { targets: ['up-messages/still'], server_tools: false },
     },
   });
@@ -61,3 +74,58 @@ test('A10 a messages client learns which tool the model does not have', async ()
   assert.equal(reply.headers['x-gateway-attempts'], '0', 'C6 no model was asked');
   assert.equal(script.requests.length, 0);
 });
+
+/** A search that the provider ran, and an answer from it. */
+const searched = [
+  messageStart(),
+  blockStart(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
+  blockDelta(0, { type: 'input_json_delta', partial_json: '{"query":"weather ' }),
+  blockDelta(0, { type: 'input_json_delta', partial_json: 'Paris"}' }),
+  blockStop(0),
+  blockStart(1, {
+    type: 'web_search_tool_result',
+    tool_use_id: 'srvtoolu_1',
+    content: [
+      { type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'e' },
+    ],
+  }),
+  blockStop(1),
+  ...textBlock(2, 'Sunny.'),
+  messageDelta('end_turn'),
+  messageStop,
+]
+  .map(messagesFrame)
+  .join('');
+
+for (const type of ['web_search', 'web_search_preview'] as const) {
+  test(`§5.2 a search of a messages upstream comes back as a web_search_call (${type})`, async () => {
+    rig.upstreams.messages.script('found', { body: searched, framing: 'chunked' });
+    const client = new OpenAI({
+      apiKey: clientKey,
+      baseURL: `${rig.gateway.url}/v1`,
+      maxRetries: 0,
+    });
+    const asked = { model: 'searching-for-responses', input: 'Weather?', tools: [{ type }] };
+    const { data: document, response } = await client.responses.create(asked).withResponse();
+    assert.equal(response.headers.get('x-gateway-notes'), null);
+    const types: string[] = [];
+    const stream = client.responses.stream(asked);
+    stream.on('event', ({ type: event }) => void types.push(event));
+    for (const answer of [document, await stream.finalResponse()]) {
+      const [search, message] = answer.output;
+      assert.ok(search?.type === 'web_search_call');
+      assert.match(search.id, /^ws_/);
+      assert.equal(search.status, 'completed');
+      const query = 'weather Paris';
+      assert.deepEqual(search.action, { type: 'search', query, queries: [query] });
+      assert.equal(message?.type, 'message');
+      assert.equal(answer.output_text, 'Sunny.');
+    }
+    const steps = types.filter((event) => event.startsWith('response.web_search_call.'));
+    assert.deepEqual(steps, [
+      'response.web_search_call.in_progress',
+      'response.web_search_call.searching',
+      'response.web_search_call.completed',
+    ]);
+  });
+}

@@ -67,6 +67,7 @@ export function answerContext(model = 'model'): AnswerContext {
     model,
     requestId: 'req_1',
     createdSeconds: 1_700_000_000,
+    nowSeconds: 1_700_000_000,
     wantsUsageFrame: true,
     promptTokensEstimate: 5,
     newId: countingIds(),

@@ -8,7 +8,7 @@ import type {
   ToolCallPart,
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
-import type { JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { originalToolName, AnswerCallIds, allowedToolId } from '../shared/tools.ts';
 import { sealCall, sealReasoning } from '../shared/seals.ts';
 import {
@@ -163,11 +163,27 @@ export class AnswerItems {
     return part.signature ?? part.encrypted ?? null;
   }
 
-  /** An item of this dialect as it came; undefined, with a note, for one of another. */
-  opaque(part: OpaquePart): JsonObject | undefined {
-    if (part.dialect === dialectId) return part.value;
+  /** An item of this dialect as it came, or a search of a messages upstream; undefined, with a note, for others. */
+  opaque({ dialect, value }: OpaquePart): JsonObject | undefined {
+    if (dialect === dialectId) return value;
+    if (dialect === 'anthropic-messages') {
+      const { type, name, input } = value;
+      if (type === 'server_tool_use' && name === 'web_search') return this.#search(input);
+      // The search is told by its call, and what the answer took from it by citations.
+      if (type === 'web_search_tool_result') return undefined;
+    }
     this.lost('a block that only its provider knows');
     return undefined;
+  }
+
+  #search(input: Json | undefined): JsonObject {
+    const query = isObject(input) ? textOf(input['query']) : '';
+    return {
+      id: this.#context.newId(idPrefixes.search),
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query, queries: [query] },
+    };
   }
 
   lost(what: string): void {

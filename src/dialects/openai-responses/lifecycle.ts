@@ -21,6 +21,8 @@ export interface Ending {
   readonly reason?: string;
   readonly usage?: JsonObject;
   readonly serviceTier?: string;
+  /** Unix time; of a response that completed. */
+  readonly completedSeconds?: number;
 }
 
 export class Lifecycle implements StreamOpening {
@@ -109,14 +111,14 @@ export class Lifecycle implements StreamOpening {
     ending: Omit<Ending, 'status'> & { readonly status: string },
   ): JsonObject {
     const { createdSeconds, model, conversation, state } = this.#context;
-    const { status, error, reason, usage, serviceTier } = ending;
+    const { status, error, reason, usage, serviceTier, completedSeconds } = ending;
     return {
       id: this.#id,
       object: 'response',
       created_at: createdSeconds,
       status,
       background: false,
-      completed_at: status === 'completed' ? createdSeconds : null,
+      completed_at: completedSeconds ?? null,
       error: error ?? null,
       incomplete_details: reason === undefined ? null : { reason },
       ...echoed(conversation?.extras[dialectId] ?? {}),

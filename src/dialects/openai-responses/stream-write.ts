@@ -163,7 +163,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     if (kind === 'content-filter' && !this.#refused) {
       return { status: 'incomplete', reason: 'content_filter' };
     }
-    return { status: 'completed' };
+    return { status: 'completed', completedSeconds: this.#context.nowSeconds };
   }
 
   #output(): readonly JsonObject[] {
@@ -497,7 +497,16 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #whole(item: JsonObject): string {
     const output = this.#outputs++;
-    return this.#added(output, item) + this.#itemDone(output, item);
+    const { id: item_id, type } = item;
+    if (type !== 'web_search_call') return this.#added(output, item) + this.#itemDone(output, item);
+    const steps = ['in_progress', 'searching', 'completed'].map((step) =>
+      this.#life.event(`response.${type}.${step}`, { item_id, output_index: output }),
+    );
+    return (
+      this.#added(output, { ...item, status: 'in_progress' }) +
+      steps.join('') +
+      this.#itemDone(output, item)
+    );
   }
 
   #added(output: number, item: JsonObject): string {

@@ -18,6 +18,7 @@ function context(): AnswerContext {
     model: 'm',
     requestId: 'req_1',
     createdSeconds: 1,
+    nowSeconds: 1,
     wantsUsageFrame: true,
     promptTokensEstimate: 1,
     newId,

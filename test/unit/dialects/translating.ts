@@ -77,6 +77,7 @@ export function answerContext(conversation: Conversation, notes = new NoteList()
     model: 'm',
     requestId: 'r',
     createdSeconds: 1,
+    nowSeconds: 1,
     wantsUsageFrame: true,
     promptTokensEstimate: 3,
     newId: (prefix) => `${prefix}${++ids}`,

@@ -16,6 +16,7 @@ export function answerContext(changes: Partial<AnswerContext> = {}): AnswerConte
     model: 'my-model',
     requestId: 'req_1',
     createdSeconds: 1_700_000_000,
+    nowSeconds: 1_700_000_000,
     wantsUsageFrame: true,
     promptTokensEstimate: 11,
     newId: (prefix) => `${prefix}${++count}`,

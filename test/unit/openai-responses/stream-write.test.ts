@@ -22,6 +22,7 @@ function contextOf(changes: Partial<AnswerContext> = {}): AnswerContext {
     model: 'my-model',
     requestId: 'req_1',
     createdSeconds: 1_700_000_000,
+    nowSeconds: 1_700_000_000,
     wantsUsageFrame: true,
     promptTokensEstimate: 11,
     newId: (prefix) => `${prefix}${++count}`,
@@ -136,6 +137,28 @@ describe('events', () => {
     const guessed = responseOf(written(replay(unreported)).at(-1))['usage'];
     assert.ok(isObject(guessed));
     assert.equal(guessed['total_tokens'], 11);
+  });
+
+  test('§5.1 a response is completed when it ends, and an incomplete one never', () => {
+    let now = 1_700_000_000;
+    const context = {
+      ...contextOf(),
+      get nowSeconds() {
+        return now;
+      },
+    };
+    const writer = client.streamWriter(context);
+    const { parts, finish } = generation([{ type: 'text', text: 'a' }]);
+    const events = replay({ id: 'x', model: 'up', parts, finish });
+    const frames = events.map((event) => writer.write(event)).join('');
+    now += 7;
+    const all = eventsIn(frames + writer.end());
+    assert.equal(responseOf(all[0])['completed_at'], null);
+    const last = responseOf(all.at(-1));
+    assert.equal(last['created_at'], 1_700_000_000);
+    assert.equal(last['completed_at'], 1_700_000_007);
+    const cut = written(replay(generation(parts, { finish: { kind: 'length' } })));
+    assert.equal(responseOf(cut.at(-1))['completed_at'], null);
   });
 
   test('R-15 a call that was cut has no end, and the response is incomplete', () => {
