@@ -93,3 +93,14 @@ describe('requirements.md', () => {
     }
   }
 });
+
+/** Rows of wire/responses.md §11. */
+const responsesRows = 84;
+
+test('R-1 to R-84 of wire/responses.md are each named by a test', () => {
+  const found = new Set(names().flatMap(({ name }) => name.match(/\bR-\d{1,2}\b/g) ?? []));
+  const missing = Array.from({ length: responsesRows }, (_, i) => `R-${i + 1}`).filter(
+    (id) => !found.has(id),
+  );
+  assert.deepEqual(missing, []);
+});

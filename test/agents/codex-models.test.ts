@@ -72,6 +72,14 @@ withAgent('codex', (command) => {
       assertServed(scene);
     });
 
+    test(`R-12 ${pair}: a limit is waited for, and the call made again`, async () => {
+      const body = '{"error":{"message":"slow down"}}';
+      const limited = { answer: { status: 429, headers: { 'retry-after': '2' }, body } };
+      const scene = await ask(undefined, upstream, [limited, { text: 'In time.' }]);
+      assertSaid(scene, 'In time.');
+      assert.equal(scene.main.length, 2);
+    });
+
     test(`R-13 ${pair}: a conversation that is too long is told as such, after one request`, async () => {
       const answer = { status: 400, body: tooLong[upstream] };
       const scene = await ask(undefined, upstream, [{ answer }]);
