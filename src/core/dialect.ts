@@ -31,6 +31,8 @@ export interface RequestHead {
   readonly wantsUsageFrame: boolean;
   /** What the request wants to be kept or refers to; absent = its dialect has no such thing. */
   readonly state?: RequestState;
+  /** The conversation is to be compacted and not answered. */
+  readonly compacts?: true;
 }
 
 /** State on the side of the service, which some dialects have (wire/responses.md §2.4). */
@@ -55,6 +57,8 @@ export interface AnswerContext {
   readonly wantsUsageFrame: boolean;
   /** What the request referred to, and whether the answer is kept: the answer says so. */
   readonly state?: RequestState;
+  /** The answer is a compacted conversation. */
+  readonly compacts?: true;
   /** A guess of the prompt's tokens, for `message_start` when the upstream has not said yet. */
   readonly promptTokensEstimate: number;
   readonly newId: NewId;
@@ -187,6 +191,8 @@ export interface ClientDialect {
   readonly id: DialectId;
   /** Paths under the listener that speak this dialect, e.g. `/v1/messages`. */
   readonly paths: readonly string[];
+  /** Where its clients have conversations compacted; absent = nowhere. */
+  readonly compactPath?: string;
   /** Absent = requests of the dialect refer to nothing that is kept. */
   readonly kept?: KeptResponses;
   /** Absent = the dialect has no endpoint that counts tokens. */
@@ -238,6 +244,8 @@ export interface Ask {
   readonly newId: NewId;
   /** A cap on the output that holds instead of the client's own (budgets). */
   readonly maxOutputTokens?: number | undefined;
+  /** The conversation is to be compacted; relay only. */
+  readonly compacts?: true;
   /** Where the client sets no cache marks, the gateway does (`cache: auto`). */
   readonly cache?: 'auto' | undefined;
   /** The provider of this request: data that another provider sealed is not sent. */

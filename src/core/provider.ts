@@ -93,6 +93,8 @@ export interface Provider {
   readonly dialect: UpstreamDialect;
   readonly generate: Endpoint;
   readonly models: Endpoint;
+  /** Where conversations are compacted; whether a model's server has it is a trait. */
+  readonly compact?: Endpoint;
   readonly counter?: TokenCounter;
   /** The public tokenizer of a model, where there is one. */
   tokenizer?(model: string): ModelTokenizer | undefined;

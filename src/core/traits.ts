@@ -88,6 +88,8 @@ export interface UpstreamTraits {
   readonly clientMetadata?: true;
   /** Responses upstreams: false = `include`, which asks for encrypted reasoning, is refused. */
   readonly asksForReasoning?: false;
+  /** Responses upstreams: `/responses/compact` is known. */
+  readonly compaction?: true;
   /** The least cap on output tokens that the server takes: a smaller one is raised to it. Absent = any. */
   readonly minOutputTokens?: number;
   /** Responses upstreams: a summary of the reasoning may be asked for. */

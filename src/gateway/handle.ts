@@ -477,6 +477,7 @@ export class CallContext implements AnswerContext {
   readonly createdSeconds: number;
   readonly wantsUsageFrame: boolean;
   readonly state?: RequestState;
+  readonly compacts?: true;
   readonly newId: NewId;
   readonly notes: Notes;
   readonly conversation?: Conversation;
@@ -498,6 +499,7 @@ export class CallContext implements AnswerContext {
     this.#clock = clock;
     this.wantsUsageFrame = call.head.wantsUsageFrame;
     if (call.head.state !== undefined) this.state = call.head.state;
+    if (call.head.compacts === true) this.compacts = true;
     this.newId = newId;
     this.notes = notes;
     if (prepared?.conversation !== undefined) this.conversation = prepared.conversation;
@@ -554,6 +556,7 @@ export async function writeLongAnswer(
     wantsUsageFrame: context.wantsUsageFrame,
     promptTokensEstimate: context.promptTokensEstimate,
     ...(context.state === undefined ? {} : { state: context.state }),
+    ...(context.compacts === undefined ? {} : { compacts: context.compacts }),
     ...(context.conversation === undefined ? {} : { conversation: context.conversation }),
     ...(sealing === undefined ? {} : { upstream: sealing.upstream }),
   };

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import type { Call } from '../core/call.ts';
 import { CounterMap } from '../core/counter-map.ts';
 import type { DescribedSource, RequestDescription } from '../core/description.ts';
+import { unsupported } from '../core/errors.ts';
 import type { Route, Target } from '../core/provider.ts';
 import { type TargetHealth, nameOf } from './health.ts';
 import { LongBody } from './long-bodies/body-thread.ts';
@@ -243,6 +244,22 @@ export function routeByApi(
   if (other === undefined) return route;
   const needs = source instanceof LongBody ? source.reasonsWithTools : asks.reasonsWithTools();
   return needs ? other : route;
+}
+
+/**
+ * The route with the targets that can compact a conversation.
+ * @throws GatewayError `invalid_request` where there is none.
+ */
+export function compactingRoute(route: Route): Route {
+  const targets = route.targets.filter(
+    ({ provider, model }) =>
+      provider.compact !== undefined && provider.traits(model).compaction === true,
+  );
+  if (targets.length > 0) return { ...route, targets };
+  throw unsupported(
+    ['model'],
+    'The provider of this model does not compact conversations. Ask for a summary in an ordinary request, and begin a new conversation with it.',
+  );
 }
 
 /** Upstream requests of one call at most, over all targets; a request that `strict` refuses is not sent (G12). */

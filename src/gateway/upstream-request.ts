@@ -76,7 +76,16 @@ export function requestOf(
   const answered = round?.answered;
   const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
   const { model } = target;
-  const ask = { model, stream: head.stream, traits, newId, maxOutputTokens: cap, cache };
+  const { compacts } = head;
+  const ask = {
+    model,
+    stream: head.stream,
+    traits,
+    newId,
+    maxOutputTokens: cap,
+    cache,
+    ...(compacts === undefined ? {} : { compacts }),
+  };
   const strict = call.strict && answered === undefined;
   const notes = strict ? strictNotes : own;
   if (grant?.capNote !== undefined)
@@ -164,7 +173,7 @@ function prepared(
   const relay = conversation === undefined;
   return {
     request: {
-      endpoint: provider.generate,
+      endpoint: (ask.compacts === true ? provider.compact : undefined) ?? provider.generate,
       method: 'POST',
       headers: [
         ...forwardedHeaders(provider, relay ? call : undefined),

@@ -16,7 +16,7 @@ import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/client-answer.ts';
 import { CallSize, otherModels } from '../gateway/call-size.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
-import { firstAble, routeByApi } from '../gateway/routing.ts';
+import { compactingRoute, firstAble, routeByApi } from '../gateway/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
@@ -36,6 +36,7 @@ import { refusedSpan } from '../observe/traces/call-spans.ts';
 import {
   allowedMethods,
   type ClientDialects,
+  compactingPaths,
   countingPaths,
   generatingPaths,
   maxNameLength,
@@ -145,7 +146,10 @@ export class DataPlane {
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     this.#refusals = new RefusalLog(options.gateway);
-    this.#generating = generatingPaths(options.dialects);
+    this.#generating = new Map([
+      ...generatingPaths(options.dialects),
+      ...compactingPaths(options.dialects),
+    ]);
     this.#counting = countingPaths(options.dialects);
   }
 
@@ -344,7 +348,8 @@ export class DataPlane {
     const asks = dialect.describe(source);
     const labels = callLabels(asks, header, { ofKey: principal.tags, ofClient: tags });
     const found = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
-    const route = routeByApi(found, { dialect, source }, asks);
+    const byApi = routeByApi(found, { dialect, source }, asks);
+    const route = head.compacts === true ? compactingRoute(byApi) : byApi;
     const others = otherModels(asks, { dialect, route });
     if (others !== undefined) requireModels(principal, others.names);
     const cache = principal.cache ?? route.cache;
@@ -402,13 +407,19 @@ export class DataPlane {
     asked.head = head;
     const { state } = head;
     if (state === undefined) return { sent, source: sent, head, input: undefined };
-    const own = { ...state, store: state.store && this.#options.responses.on };
+    const compacts = context.path === dialect.compactPath;
+    const store = state.store && this.#options.responses.on && !compacts;
+    const own = { ...state, store };
     const { source, input } = await this.#expanded(context, asked, {
       sent,
       state: own,
       counting: false,
     });
-    asked.head = { ...(source === sent ? head : headOf(source, dialect)), state: own };
+    asked.head = {
+      ...(source === sent ? head : headOf(source, dialect)),
+      state: own,
+      ...(compacts ? { compacts, stream: false } : {}),
+    };
     return { sent, source, head: asked.head, input };
   }
 

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Principal } from '../access/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
-import { GatewayError, type FieldPath, invalidRequest, unsupported } from '../core/errors.ts';
+import { GatewayError, type FieldPath, invalidRequest } from '../core/errors.ts';
 import type { KeptAnswer, KeptResponses, ItemPage } from '../core/kept-response.ts';
 import { KeepingSink, type Kept } from '../features/stored-responses/keeping-sink.ts';
 import type {
@@ -151,7 +151,6 @@ const form = /^([A-Za-z0-9_-]{1,128})(?:\/(cancel|input_items))?$/;
 /** @throws GatewayError for what is unknown or not offered */
 export async function answerKept(stored: StoredResponses, asked: KeptRequest): Promise<void> {
   const { method, rest, path, owner, kept } = asked;
-  if (rest === 'compact') return refuseCompaction(method);
   const [, id, what] = form.exec(rest) ?? [];
   if (id === undefined) throw notFound(path);
   if (what === 'cancel') {
@@ -169,14 +168,6 @@ export async function answerKept(stored: StoredResponses, asked: KeptRequest): P
   }
   if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');
   return tell(stored, asked, id);
-}
-
-function refuseCompaction(method: string | undefined): never {
-  if (method !== 'POST') throw new MethodNotAllowed('POST');
-  throw unsupported(
-    ['model'],
-    'Compaction is not offered for this model. Ask for a summary in an ordinary request, and begin a new conversation with it.',
-  );
 }
 
 async function tell(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {

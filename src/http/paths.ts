@@ -50,7 +50,16 @@ export function generatingPaths(dialects: ClientDialects): ReadonlyMap<string, C
   );
 }
 
-/** The same paths relative to `/v1/`. */
+/** The paths on which conversations are compacted, each with its dialect. */
+export function compactingPaths(dialects: ClientDialects): ReadonlyMap<string, ClientDialect> {
+  return new Map(
+    dialects.flatMap((dialect) =>
+      dialect.compactPath === undefined ? [] : [[dialect.compactPath, dialect] as const],
+    ),
+  );
+}
+
+/** The generating paths relative to `/v1/`. */
 export function generatingEndpoints(dialects: ClientDialects): readonly string[] {
   return [...generatingPaths(dialects).keys()].map((path) => path.replace(/^\/v1\//, ''));
 }

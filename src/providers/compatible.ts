@@ -160,6 +160,7 @@ const vendors: readonly ProviderRow[] = [
         allowedTools: true,
         itemIdPrefixes: true,
         clientMetadata: true,
+        compaction: true,
       },
     },
   },

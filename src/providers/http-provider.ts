@@ -61,6 +61,8 @@ interface DialectConventions {
   /** Path of the generating endpoint behind the base address. */
   readonly generate: string;
   readonly models: string;
+  /** The same of the endpoint that compacts conversations. */
+  readonly compact?: string;
   /** Where each server of the dialect counts tokens, and the member of its answer. */
   readonly counter?: { readonly path: string; readonly answers: string };
   /** The end of a base address that clients of the dialect append themselves. */
@@ -82,6 +84,7 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     upstream: openaiResponsesUpstream,
     traits: responsesTraits,
     generate: '/responses',
+    compact: '/responses/compact',
     models: '/models',
     forwarded: [],
     auth: (key) => ['authorization', `Bearer ${key}`],
@@ -131,6 +134,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     dialect: form.upstream,
     generate: endpoint(form.generate),
     models: endpoint(form.models),
+    ...(form.compact === undefined ? {} : { compact: endpoint(form.compact) }),
     ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
     options: ways,

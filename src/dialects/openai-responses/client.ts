@@ -22,6 +22,7 @@ export const openaiResponsesClient: ClientDialect = {
   claims: ({ path }) => path.startsWith('/v1/responses'),
   scope: 'responses',
   kept: keptResponses,
+  compactPath: '/v1/responses/compact',
   count: {
     path: '/v1/responses/input_tokens',
     readModel: (body) => readHead(body).model,

@@ -81,6 +81,8 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   document(answer: WholeDocument, gap?: Usage): Buffer {
     const { bytes, body } = answer;
+    // A compacted conversation has no member of the gateway's.
+    if (this.#context.compacts === true) return bytes;
     const own = Object.entries(this.#own(body, gap)).filter(([key, value]) => body[key] !== value);
     const [first] = own;
     if (first === undefined) return bytes;

@@ -19,7 +19,24 @@ const sessionMember = 'client_metadata';
 const itemSessionMember = 'internal_chat_message_metadata_passthrough';
 
 export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new NoteList()): Pieces {
-  return editJson(source, [...memberEdits(source, ask, notes), ...inputEdits(source, ask, notes)]);
+  const members =
+    ask.compacts === true ? compactionEdits(source, ask) : memberEdits(source, ask, notes);
+  return editJson(source, [...members, ...inputEdits(source, ask, notes)]);
+}
+
+/** A request to compact has neither a stream nor a cap, and nothing of it is ever kept. */
+function compactionEdits(
+  { skeleton, spans }: JsonSource,
+  { model, traits }: Ask,
+): readonly JsonEdit[] {
+  const dropped = [
+    'previous_response_id',
+    ...(traits.clientMetadata === true ? [] : [sessionMember]),
+  ];
+  return [
+    ...(skeleton['model'] === model ? [] : [{ path: ['model'], text: JSON.stringify(model) }]),
+    ...dropped.filter((key) => spans.has(key)).map((key) => ({ path: [key], text: undefined })),
+  ];
 }
 
 /** Members that the gateway decides on, and those that this upstream is known to refuse. */
