@@ -8,14 +8,9 @@ import type { GatewayError } from '../core/errors.ts';
 import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
+import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../core/receipt.ts';
-import {
-  tokenClasses,
-  type AttemptRow,
-  type BudgetWindow,
-  type CallRow,
-  type CountedUsage,
-} from '../store/calls.ts';
+import { type AttemptRow, type BudgetWindow, type CallRow } from '../store/calls.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
 import { addedCost, costOf, noCost, servedPrice } from './cost.ts';

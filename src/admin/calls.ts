@@ -1,16 +1,11 @@
 /** `/api/calls`: the ledger, call by call. */
 import { z } from 'zod';
 import { dollarsNumber, type Cost } from '../core/money.ts';
+import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { FoundContent, LoggedContents } from '../features/content-log/sealed-content.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
-import {
-  type AttemptRow,
-  type CallCursor,
-  type CallRow,
-  type CountedUsage,
-  tokenClasses,
-} from '../store/calls.ts';
+import { type AttemptRow, type CallCursor, type CallRow } from '../store/calls.ts';
 import type { KeyRouteParts } from './keys.ts';
 import { priceAnswer, priceJson } from './prices.ts';
 import {
@@ -66,23 +61,9 @@ const query = z.strictObject({
 const count = z.number().int().nullable();
 const usd = z.number().nullable();
 const text = z.string().nullable();
-const counts = z.strictObject({
-  fresh_input_tokens: count,
-  cache_read_tokens: count,
-  cache_write_tokens: count,
-  cache_write_1h_tokens: count.describe(
-    'The part of cache_write_tokens that is cached for an hour.',
-  ),
-  output_tokens: count,
-  reasoning_tokens: count.describe('The part of output_tokens spent on reasoning.'),
-  audio_input_tokens: count.describe('Audio tokens of all input; null: not reported separately.'),
-  image_input_tokens: count,
-  video_input_tokens: count,
-  audio_output_tokens: count.describe('Audio tokens of output_tokens.'),
-  image_output_tokens: count,
-  web_searches: count.describe('Web searches that the provider ran.'),
-  images: count.describe('Images in the prompt that have a price each.'),
-});
+const counts = z.strictObject(
+  Object.fromEntries(tokenClasses.map(({ column, about }) => [column, count.describe(about)])),
+);
 
 const call = z.strictObject({
   id: z.string().describe('The value of x-request-id.'),

@@ -4,7 +4,8 @@ import type { KeyRing } from '../access/keys.ts';
 import { csvText } from '../core/display.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
-import type { Json, JsonObject } from '../json/value.ts';
+import { summedClasses } from '../core/token-classes.ts';
+import type { JsonObject } from '../json/value.ts';
 import type { UsageFilter } from '../store/calls.ts';
 import type {
   LatencySample,
@@ -133,20 +134,11 @@ const row = z.strictObject({
   calls: count,
   failed: count,
   input_tokens: count.describe('Including cached tokens.'),
-  cache_read_tokens: count,
-  cache_write_tokens: count,
-  output_tokens: count,
+  ...Object.fromEntries(summedClasses.map(({ column, about }) => [column, count.describe(about)])),
   cost_usd: z
     .number()
     .nullable()
     .describe('Cost of the calls with a known price; null: no call has one.'),
-  audio_input_tokens: count.describe('Audio tokens of the input.'),
-  image_input_tokens: count,
-  video_input_tokens: count,
-  audio_output_tokens: count.describe('Audio tokens of the output.'),
-  image_output_tokens: count,
-  web_searches: count.describe('Web searches that providers ran.'),
-  images: count.describe('Images in prompts that have a price each.'),
   unpriced_calls: count.describe('Calls that used tokens without a known price; not in cost_usd.'),
 });
 
@@ -213,7 +205,7 @@ function groupJson({ group: name }: UsageRow, by: string, keys: KeyRing): JsonOb
   return { key: shown, key_name: keys.find(name)?.record.name ?? null };
 }
 
-const sumNames = [
+const mainSums: readonly string[] = [
   'calls',
   'failed',
   'input_tokens',
@@ -222,14 +214,10 @@ const sumNames = [
   'output_tokens',
   'cost_usd',
   'unpriced_calls',
-  'audio_input_tokens',
-  'image_input_tokens',
-  'video_input_tokens',
-  'audio_output_tokens',
-  'image_output_tokens',
-  'web_searches',
-  'images',
-] as const;
+];
+const summedColumns: readonly string[] = summedClasses.map(({ column }) => column);
+/** Columns of the CSV. */
+const sumNames = [...mainSums, ...summedColumns.filter((name) => !mainSums.includes(name))];
 
 /**
  * The cost of calls, as far as it is known: null, not 0, if unknown (F6). Refused calls cost nothing and do not
@@ -244,23 +232,14 @@ export function knownCost({
   return unknown ? null : dollarsNumber(nanodollars);
 }
 
-function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: Json } {
+function sumsJson(sums: UsageRow): JsonObject {
   return {
     calls: sums.calls,
     failed: sums.failed,
     input_tokens: sums.inputTokens,
-    cache_read_tokens: sums.cacheReadTokens,
-    cache_write_tokens: sums.cacheWriteTokens,
-    output_tokens: sums.outputTokens,
+    ...Object.fromEntries(summedClasses.map(({ member, column }) => [column, sums[member]])),
     cost_usd: knownCost(sums),
     unpriced_calls: sums.unpricedCalls,
-    audio_input_tokens: sums.audioInputTokens,
-    image_input_tokens: sums.imageInputTokens,
-    video_input_tokens: sums.videoInputTokens,
-    audio_output_tokens: sums.audioOutputTokens,
-    image_output_tokens: sums.imageOutputTokens,
-    web_searches: sums.webSearches,
-    images: sums.images,
   };
 }
 

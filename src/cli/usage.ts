@@ -1,6 +1,7 @@
 /** `usage`: what was called, how many tokens it took and what it cost. */
 import type { Json, JsonObject } from '../json/value.ts';
 import { dollarsNumber } from '../core/money.ts';
+import { summedClasses } from '../core/token-classes.ts';
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { csvText } from '../core/display.ts';
@@ -22,14 +23,12 @@ without one are counted separately.
                    --provider NAME, --tag NAME
   --json           an array of rows: the group, calls, failed, input_tokens,
                    cache_read_tokens, cache_write_tokens, output_tokens, cost_usd
-                   (null: unknown), unpriced_calls, audio_input_tokens,
-                   image_input_tokens, video_input_tokens, audio_output_tokens,
-                   image_output_tokens, web_searches, images (those with a price
-                   each)
+                   (null: unknown), unpriced_calls, and tokens of media,
+                   web_searches and images
   --csv            the same columns as CSV
 `;
 
-const sums = [
+const sums: readonly string[] = [
   'calls',
   'failed',
   'input_tokens',
@@ -38,18 +37,10 @@ const sums = [
   'output_tokens',
   'cost_usd',
   'unpriced_calls',
-] as const;
+];
 
 /** Shown in the table only where there are some. */
-const rareSums = [
-  'audio_input_tokens',
-  'image_input_tokens',
-  'video_input_tokens',
-  'audio_output_tokens',
-  'image_output_tokens',
-  'web_searches',
-  'images',
-] as const;
+const rareSums = summedClasses.map(({ column }) => column).filter((name) => !sums.includes(name));
 
 const filters = ['since', 'until', 'key', 'team', 'model', 'provider', 'tag'] as const;
 const pageRows = '10000';

@@ -2,6 +2,7 @@
 import type { Citation, Part } from './conversation.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { GatewayError } from './errors.ts';
+import { tokenClasses, type CountedUsage } from './token-classes.ts';
 
 /**
  * Order of a stream: `start`, then parts, `usage` at any time after `start` (cumulative, the last
@@ -24,30 +25,8 @@ export type GenerationEvent =
   | { readonly type: 'finish'; readonly reason: FinishReason }
   | { readonly type: 'error'; readonly error: GatewayError };
 
-/** Token counts as reported. Absent is unknown, never 0. */
-export interface Usage {
-  /** Input neither read from nor written to a cache; the three input classes are disjoint. */
-  readonly freshInputTokens?: number;
-  readonly cacheReadTokens?: number;
-  /** All cache writes, whatever their lifetime. */
-  readonly cacheWriteTokens?: number;
-  /** The part of `cacheWriteTokens` that is kept for an hour. */
-  readonly cacheWriteLongTokens?: number;
-  /** All output, reasoning included. */
-  readonly outputTokens?: number;
-  /** The part of `outputTokens` spent on reasoning. */
-  readonly reasoningTokens?: number;
-  /** The parts of all input that are sound, pictures and film, where the upstream tells them apart. */
-  readonly audioInputTokens?: number;
-  readonly imageInputTokens?: number;
-  readonly videoInputTokens?: number;
-  /** The parts of `outputTokens` that are sound and pictures. */
-  readonly audioOutputTokens?: number;
-  readonly imageOutputTokens?: number;
-  /** Web searches that the vendor ran itself, and charges for. */
-  readonly webSearches?: number;
-  /** Pictures in the prompt, counted by the gateway where each of them has a price. */
-  readonly images?: number;
+/** Token counts as reported. The three input classes are disjoint. */
+export interface Usage extends CountedUsage {
   /**
    * What each request before the last one used, where it took several to make this one answer (a paused turn):
    * the counts hold theirs too, and each is billed by itself.
@@ -111,28 +90,11 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   return merged;
 }
 
-/** All members that are counts. */
-export const usageCounts = [
-  'freshInputTokens',
-  'cacheReadTokens',
-  'cacheWriteTokens',
-  'cacheWriteLongTokens',
-  'outputTokens',
-  'reasoningTokens',
-  'audioInputTokens',
-  'imageInputTokens',
-  'videoInputTokens',
-  'audioOutputTokens',
-  'imageOutputTokens',
-  'webSearches',
-  'images',
-] as const;
-
 /** What two requests cost together; what only one of them reported counts as it is. */
 export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
   if (first === undefined || second === undefined) return first ?? second;
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = mergeUsage(first, second);
-  for (const field of usageCounts) {
+  for (const { member: field } of tokenClasses) {
     const known = [first[field], second[field]].filter((count) => count !== undefined);
     if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
   }
@@ -144,7 +106,7 @@ export function lastRequest(usage: Usage): Usage {
   const { earlier, ...all } = usage;
   if (earlier === undefined) return usage;
   const last: { -readonly [K in keyof Usage]: Usage[K] } = all;
-  for (const field of usageCounts) {
+  for (const { member: field } of tokenClasses) {
     const count = last[field];
     if (count === undefined) continue;
     const before = earlier.reduce((sum, each) => sum + (each[field] ?? 0), 0);

@@ -8,8 +8,8 @@ import {
   type Usage,
   mergeUsage,
   totalInputTokens,
-  usageCounts,
 } from '../core/generation.ts';
+import { tokenClasses } from '../core/token-classes.ts';
 import type { Part } from '../core/conversation.ts';
 import { isObject, type JsonObject } from '../json/value.ts';
 import type { TokenEstimator } from './call-size.ts';
@@ -345,7 +345,7 @@ function withinOutput(usage: Usage): Usage {
 /** Drops counts that cannot be: negative, fractional, beyond any context. */
 function sane(usage: Usage): Usage {
   let checked: Usage = usage;
-  for (const field of usageCounts) {
+  for (const { member: field } of tokenClasses) {
     const value = usage[field];
     if (value === undefined || isCount(value)) continue;
     const { [field]: _dropped, ...rest } = checked;

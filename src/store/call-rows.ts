@@ -1,19 +1,12 @@
 /**
  * Calls, their attempts and sums of calls as rows: one description of the columns for both engines, and the way
- * back. The columns of token classes follow from their table in calls.ts.
+ * back. The columns of token classes follow from core/token-classes.ts.
  */
 import { tryParse } from '../json/parse.ts';
 import { isObject } from '../json/value.ts';
+import { summedClasses, tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { Cost, Price } from '../core/money.ts';
-import {
-  summedClasses,
-  tokenClasses,
-  type AttemptRow,
-  type BudgetWindow,
-  type CallOutcome,
-  type CallRow,
-  type CountedUsage,
-} from './calls.ts';
+import { type AttemptRow, type BudgetWindow, type CallOutcome, type CallRow } from './calls.ts';
 import {
   column,
   finite,

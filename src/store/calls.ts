@@ -1,40 +1,6 @@
 /** The ledger: one row a call, its attempts, and sums of them. Times are ms since the epoch, durations ms. */
 import type { Cost, Price } from '../core/money.ts';
-
-/**
- * What is counted of a call: token classes, and what else has a price. A new class is one row here: the columns,
- * the schemas, the sums and the admin API's counts follow. `sum`: the roll-ups keep a sum of its own of it.
- */
-export const tokenClasses = [
-  { member: 'freshInputTokens', column: 'fresh_input_tokens', sum: false },
-  { member: 'cacheReadTokens', column: 'cache_read_tokens', sum: true },
-  /** All cache writes, whatever their lifetime. */
-  { member: 'cacheWriteTokens', column: 'cache_write_tokens', sum: true },
-  /** The part of `cacheWriteTokens` that is kept for an hour. */
-  { member: 'cacheWriteLongTokens', column: 'cache_write_1h_tokens', sum: false },
-  /** All output, reasoning included. */
-  { member: 'outputTokens', column: 'output_tokens', sum: true },
-  { member: 'reasoningTokens', column: 'reasoning_tokens', sum: false },
-  { member: 'audioInputTokens', column: 'audio_input_tokens', sum: true },
-  { member: 'imageInputTokens', column: 'image_input_tokens', sum: true },
-  { member: 'videoInputTokens', column: 'video_input_tokens', sum: true },
-  { member: 'audioOutputTokens', column: 'audio_output_tokens', sum: true },
-  { member: 'imageOutputTokens', column: 'image_output_tokens', sum: true },
-  { member: 'webSearches', column: 'web_searches', sum: true },
-  /** Images in the prompt that have a price each. */
-  { member: 'images', column: 'images', sum: true },
-] as const;
-
-type ClassRow = (typeof tokenClasses)[number];
-type SummedRow = Extract<ClassRow, { readonly sum: true }>;
-
-export type TokenClass = ClassRow['member'];
-
-/** The token classes that roll-ups sum. */
-export const summedClasses: readonly SummedRow[] = tokenClasses.filter((row) => row.sum);
-
-/** Counts of one call as billed or as reported; absent = not known. */
-export type CountedUsage = { readonly [C in TokenClass]?: number };
+import type { CountedUsage, SummedRow } from '../core/token-classes.ts';
 
 export type CallOutcome = 'ok' | 'failed' | 'canceled';
 

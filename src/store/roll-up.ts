@@ -2,8 +2,8 @@
  * Sums of calls by hour and by day (UTC), updated in the same transaction as the rows. Queries combine whole
  * days, whole hours, and single calls at the ends.
  */
+import { summedClasses } from '../core/token-classes.ts';
 import {
-  summedClasses,
   type CallRow,
   type UsageFilter,
   type UsageGrouping,

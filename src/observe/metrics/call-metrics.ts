@@ -2,7 +2,8 @@
  * What is counted of calls: once a call, from the row that its ledger gets, and never while it runs. A
  * scrape makes text of it; calls only add numbers (docs/decisions, metrics).
  */
-import type { AttemptRow, CallOutcome, CallRow, CountedUsage } from '../../store/calls.ts';
+import type { CountedUsage } from '../../core/token-classes.ts';
+import type { AttemptRow, CallOutcome, CallRow } from '../../store/calls.ts';
 import {
   Capped,
   type Family,

@@ -1,4 +1,5 @@
 /** The reading half of the ledger in PostgreSQL, on the connections of the admin pages. */
+import { summedClasses } from '../../core/token-classes.ts';
 import { readCallRow, readSums, sampleOf, sumColumns } from '../call-rows.ts';
 import {
   type CallCursor,
@@ -12,7 +13,6 @@ import {
   type UsageRow,
   type Spent,
   type SpentPage,
-  summedClasses,
   type UsageFilter,
 } from '../calls.ts';
 import { readTexts, number, text, compareText } from '../columns.ts';

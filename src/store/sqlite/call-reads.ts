@@ -1,4 +1,5 @@
 /** The reading half of the ledger in SQLite. */
+import { summedClasses } from '../../core/token-classes.ts';
 import { readCallRow, readSums, sampleOf, sumColumns } from '../call-rows.ts';
 import {
   type CallCursor,
@@ -11,7 +12,6 @@ import {
   type UsageQuery,
   type UsageRow,
   type UsageFilter,
-  summedClasses,
 } from '../calls.ts';
 import { readTexts, number, text, compareText, type Columns, type Value } from '../columns.ts';
 import {

@@ -1,10 +1,10 @@
 /** The ledger in SQLite. */
+import { summedClasses } from '../../core/token-classes.ts';
 import {
   type CallRow,
   type Retention,
   type Spent,
   type SpentPage,
-  summedClasses,
   type BudgetWindow,
 } from '../calls.ts';
 import {
