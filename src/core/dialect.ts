@@ -167,7 +167,6 @@ export type Fault = (path: FieldPath, rule: string) => GatewayError;
 
 /** What tells the dialect of a client on a path that no dialect owns, such as the list of models. */
 export interface SharedRequest {
-  readonly path: string;
   /** Without the question mark. */
   readonly query: string;
   header(name: string): string | undefined;

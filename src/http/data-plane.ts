@@ -609,11 +609,14 @@ export class DataPlane {
   }
 
   #errorDialect(request: IncomingMessage, path: string, query: string): ClientDialect {
-    const own = this.#generating.get(path);
-    if (own !== undefined) return own;
     const { dialects } = this.#options;
+    const isBelow = ({ paths }: ClientDialect): boolean =>
+      paths.some((each) => path.startsWith(`${each}/`));
+    // What a path says goes before what headers and queries let guess.
+    const own = this.#generating.get(path) ?? dialects.find(isBelow);
+    if (own !== undefined) return own;
     const header = (name: string): string | undefined => headerValue(request, name);
-    return dialects.find(({ claims }) => claims?.({ path, query, header }) === true) ?? dialects[0];
+    return dialects.find(({ claims }) => claims?.({ query, header }) === true) ?? dialects[0];
   }
 
   /** Sends the error unless the answer has begun; the status, if one was sent. */

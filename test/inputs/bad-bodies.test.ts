@@ -1,19 +1,31 @@
 /**
- * Bodies that no provider could take (reliability.md B26–B58), in both dialects and both modes: a
+ * Bodies that no provider could take (reliability.md B26–B58), in each dialect and mode: a
  * clear error that names the place, in the caller's dialect, and no upstream call.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';
+import {
+  clientDialects,
+  pairs,
+  upstreamDialects,
+  type ClientDialect,
+} from '../support/dialects.ts';
+import { listAt, textAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { requestBody } from '../support/requests.ts';
+import { endpointOf } from '../support/requests.ts';
 import type { JsonObject } from '../../src/json/value.ts';
-import type { BadRow } from './bad-row.ts';
+import { bodyOf, isFor, pathOf, type BadRow } from './bad-row.ts';
 import { byteRows } from './byte-rows.ts';
-import { conversationRows, statefulRows, toolRows } from './conversation-rows.ts';
+import {
+  conversationRows,
+  foreignRows,
+  itemRows,
+  statefulRows,
+  toolRows,
+} from './conversation-rows.ts';
 import { fieldRows } from './field-rows.ts';
 import { limitRows } from './limit-rows.ts';
 import { mediaRows } from './media-rows.ts';
@@ -22,6 +34,8 @@ const badRows: readonly BadRow[] = [
   ...byteRows,
   ...fieldRows,
   ...conversationRows,
+  ...itemRows,
+  ...foreignRows,
   ...toolRows,
   ...statefulRows,
   ...mediaRows,
@@ -38,64 +52,54 @@ after(() => rig.stop());
 
 /** Calls to upstreams so far; a refused body must add none. Asking for a list of models is no call. */
 function upstreamCalls(): number {
-  return dialects
+  return upstreamDialects
     .flatMap((upstream) => rig.upstreams[upstream].all)
     .filter((request) => request.method === 'POST').length;
 }
 
-/** The path that an error names, written with dots in both dialects; '' for none. */
-function namedPath(dialect: Dialect, error: JsonObject): string {
-  if (dialect === 'chat') return textAt(error, 'param').replace(/\[(\d+)\]/g, '.$1');
+/** The path that an error names, written with dots in all dialects; '' for none. */
+function namedPath(dialect: ClientDialect, error: JsonObject): string {
+  if (dialect !== 'messages') return textAt(error, 'param').replace(/\[(\d+)\]/g, '.$1');
   return /^([\w$-]+(?:\.[\w$-]+)*): /.exec(textAt(error, 'message'))?.[1] ?? '';
 }
 
-function bodyOf(row: BadRow, dialect: Dialect, model: string): string | Buffer {
-  if (row.raw !== undefined)
-    return row.raw(JSON.stringify(requestBody(dialect, { model, stream: false })));
-  const base = requestBody(dialect, { model, stream: false });
-  const change = row.change?.[dialect] ?? row.change?.both ?? {};
-  const changed = typeof change === 'function' ? change(base) : { ...base, ...change };
-  return JSON.stringify(changed);
+for (const { client, upstream } of pairs) {
+  const mode = client === upstream ? 'relay' : 'translate';
+  describe(`${client} on ${upstream}`, () => {
+    for (const row of badRows) {
+      if (!isFor(row, client) || (row.mode ?? mode) !== mode) continue;
+      test(`${row.id} ${row.name}`, async () => {
+        const before = upstreamCalls();
+        const model = `up-${upstream}/bad-input`;
+        const sending = row.headers === undefined ? {} : { headers: row.headers };
+        const reply = await ask(rig, client, bodyOf(row, client, model), sending);
+        assertRefused(row, client, reply);
+        assert.equal(upstreamCalls(), before, 'no upstream call');
+        refused.set(String(reply.headers['x-request-id']), row.status);
+      });
+    }
+  });
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
-    describe(`${dialect}, ${mode}`, () => {
+const counts = { messages: 'count_tokens', responses: 'input_tokens' } as const;
+for (const client of ['messages', 'responses'] as const) {
+  for (const upstream of upstreamDialects) {
+    describe(`${counts[client]}, ${upstream} upstream`, () => {
       for (const row of badRows) {
-        if (row.only !== undefined && row.only !== dialect) continue;
-        if (row.mode !== undefined && row.mode !== mode) continue;
+        if (row.notCounted === true || !isFor(row, client) || row.mode !== undefined) continue;
         test(`${row.id} ${row.name}`, async () => {
           const before = upstreamCalls();
-          const model = `up-${upstream}/bad-input`;
-          const sending = row.headers === undefined ? {} : { headers: row.headers };
-          const reply = await ask(rig, dialect, bodyOf(row, dialect, model), sending);
-          assertRefused(row, dialect, reply);
+          const body = bodyOf(row, client, `up-${upstream}/bad-input`);
+          const url = `${rig.gateway.url}${endpointOf[client]}/${counts[client]}`;
+          assertRefused(row, client, await send(url, body, { headers: row.headers ?? {} }));
           assert.equal(upstreamCalls(), before, 'no upstream call');
-          refused.set(String(reply.headers['x-request-id']), row.status);
         });
       }
     });
   }
 }
 
-for (const upstream of dialects) {
-  describe(`count_tokens, ${upstream} upstream`, () => {
-    for (const row of badRows) {
-      if (row.notCounted === true || row.only === 'chat') continue;
-      if (row.mode !== undefined) continue;
-      test(`${row.id} ${row.name}`, async () => {
-        const before = upstreamCalls();
-        const body = bodyOf(row, 'messages', `up-${upstream}/bad-input`);
-        const url = `${rig.gateway.url}/v1/messages/count_tokens`;
-        assertRefused(row, 'messages', await send(url, body, { headers: row.headers ?? {} }));
-        assert.equal(upstreamCalls(), before, 'no upstream call');
-      });
-    }
-  });
-}
-
-function assertRefused(row: BadRow, dialect: Dialect, reply: Reply): void {
+function assertRefused(row: BadRow, dialect: ClientDialect, reply: Reply): void {
   assert.equal(reply.status, row.status, reply.text);
   assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
   const error = assertErrorBody(dialect, reply.json);
@@ -103,7 +107,7 @@ function assertRefused(row: BadRow, dialect: Dialect, reply: Reply): void {
   assert.equal(reply.headers['request-id'], reply.headers['x-request-id']);
   assert.equal(reply.headers['x-should-retry'] ?? 'false', 'false', 'the SDKs do not ask again');
   if (row.status === 400) assert.equal(error['type'], 'invalid_request_error');
-  const path = row.path?.[dialect] ?? row.path?.both;
+  const path = pathOf(row, dialect);
   if (path !== undefined) {
     const named = namedPath(dialect, error);
     assert.ok(
@@ -144,7 +148,7 @@ test('F8 each refused call has its row: failed, without cost, nothing of the bod
 test('E2 a body beyond the limit is refused, by length and while it comes in', async () => {
   const before = upstreamCalls();
   const huge = Buffer.alloc(33 * 1024 * 1024, ' ');
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     const reply = await ask(rig, dialect, huge).catch((error: unknown) => error);
     // The gateway closes at once; a client that is still sending may see only the closed connection.
     if (reply instanceof Error) assert.match(String(reply), /ECONNRESET|EPIPE|socket hang up/);

@@ -3,7 +3,12 @@ import { field, same, without, type BadRow } from './bad-row.ts';
 
 export const fieldRows: readonly BadRow[] = [
   { id: 'B41', name: 'a number as a string', ...field(same('temperature'), '0.5') },
-  { id: 'B42', name: 'max_tokens 0', ...field({ chat: 'max_tokens' }, 0) },
+  {
+    id: 'B42',
+    name: 'max_tokens 0',
+    notCounted: true,
+    ...field({ chat: 'max_tokens', responses: 'max_output_tokens' }, 0),
+  },
   { id: 'B42', name: 'max_completion_tokens 0', ...field({ chat: 'max_completion_tokens' }, 0) },
   { id: 'B42', name: 'max_tokens −1', notCounted: true, ...field(same('max_tokens'), -1) },
   { id: 'B42', name: 'max_tokens 1.5', notCounted: true, ...field(same('max_tokens'), 1.5) },
@@ -18,7 +23,6 @@ export const fieldRows: readonly BadRow[] = [
     id: 'B43',
     name: 'no max_tokens',
     notCounted: true,
-    only: 'messages',
     change: { messages: without('max_tokens') },
     status: 400,
     message: /^max_tokens: Field required$/,
@@ -26,12 +30,15 @@ export const fieldRows: readonly BadRow[] = [
   {
     id: 'B44',
     name: 'both spellings of the cap',
-    only: 'chat',
     change: { chat: { max_tokens: 10, max_completion_tokens: 20 } },
     status: 400,
     message: /max_tokens|max_completion_tokens/,
   },
-  { id: 'B45', name: 'temperature 2.5', ...field({ chat: 'temperature' }, 2.5) },
+  {
+    id: 'B45',
+    name: 'temperature 2.5',
+    ...field({ chat: 'temperature', responses: 'temperature' }, 2.5),
+  },
   { id: 'B45', name: 'temperature 1.5', ...field({ messages: 'temperature' }, 1.5) },
   { id: 'B45', name: 'temperature −1', ...field(same('temperature'), -1) },
   { id: 'B45', name: 'top_p 2', ...field(same('top_p'), 2) },
@@ -68,22 +75,22 @@ export const fieldRows: readonly BadRow[] = [
   {
     id: 'B49',
     name: 'no model',
-    change: { both: without('model') },
+    change: { all: without('model') },
     status: 400,
-    path: { both: 'model' },
+    path: { all: 'model' },
   },
   { id: 'B49', name: 'model is a number', ...field(same('model'), 5) },
   { id: 'B49', name: 'model is empty', ...field(same('model'), '') },
   {
     id: 'B49',
     name: 'unknown model',
-    change: { both: { model: '../../etc/passwd' } },
+    change: { all: { model: '../../etc/passwd' } },
     status: 404,
   },
   {
     id: 'B49',
     name: 'a look-alike of a provider',
-    change: { both: { model: 'uр-chat/x' } },
+    change: { all: { model: 'uр-chat/x' } },
     status: 404,
   },
 ];

@@ -1,5 +1,5 @@
 /** Values at and beyond the edges of what is taken (reliability.md B38–B66). */
-import type { Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
 import {
   adding,
   field,
@@ -14,11 +14,13 @@ import {
 
 const megabyte = 1024 * 1024;
 
-function large(dialect: Dialect): Change {
+function large(dialect: ClientDialect): Change {
   const schema = { type: 'object', description: 'd'.repeat(megabyte) };
-  return dialect === 'chat'
-    ? { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } }
-    : { output_config: { format: { type: 'json_schema', schema } } };
+  return {
+    chat: { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } },
+    messages: { output_config: { format: { type: 'json_schema', schema } } },
+    responses: { text: { format: { type: 'json_schema', name: 'x', schema } } },
+  }[dialect];
 }
 
 export const limitRows: readonly BadRow[] = [
@@ -82,14 +84,14 @@ export const limitRows: readonly BadRow[] = [
     name: 'an integer beyond double range, in depth',
     raw: adding(`"x":[{"y":${'9'.repeat(400)}}]`),
     status: 400,
-    path: { both: 'x.0.y' },
+    path: { all: 'x.0.y' },
   },
   {
     id: 'B41',
     name: '−1e400 in depth',
     raw: adding('"x":[0,-1e400]'),
     status: 400,
-    path: { both: 'x.1' },
+    path: { all: 'x.1' },
   },
   {
     id: 'B41',
@@ -101,7 +103,7 @@ export const limitRows: readonly BadRow[] = [
         .replace(',,', ','),
     notCounted: true,
     status: 400,
-    path: { both: 'max_tokens' },
+    path: { all: 'max_tokens' },
   },
   { id: 'B45', name: 'temperature null in a list', ...field(same('temperature'), [1]) },
   {
@@ -116,52 +118,61 @@ export const limitRows: readonly BadRow[] = [
   {
     id: 'B50',
     name: 'a name that would keep an expression busy',
-    change: { both: { model: `${'a'.repeat(500)}!` } },
+    change: { all: { model: `${'a'.repeat(500)}!` } },
     status: 404,
   },
   {
     id: 'B51',
     name: '101,000 items',
-    change: { both: { messages: Array.from({ length: 101_000 }, () => user) } },
+    change: { all: { messages: Array.from({ length: 101_000 }, () => user) } },
     status: 413,
   },
   { id: 'B51', name: 'messages is an object', ...field(same('messages'), {}) },
   {
     id: 'B51',
     name: 'a number among them',
-    change: { both: { messages: [user, 5] } },
+    change: { all: { messages: [user, 5] } },
     status: 400,
-    path: { both: 'messages.1' },
+    path: { all: 'messages.1' },
   },
   {
     id: 'B52',
     name: 'role is a number',
-    change: { both: messagesWith({ role: 5, content: 'x' }) },
+    change: { all: messagesWith({ role: 5, content: 'x' }) },
     status: 400,
-    path: { both: 'messages.0.role' },
+    path: { all: 'messages.0.role' },
   },
-  { id: 'B52', name: 'system holds a number', ...field({ messages: 'system' }, [5]) },
+  {
+    id: 'B52',
+    name: 'system holds a number',
+    ...field({ messages: 'system', responses: 'instructions' }, [5]),
+  },
   {
     id: 'B56',
     name: 'a schema that is text',
     change: {
       chat: { tools: [{ type: 'function', function: { name: 'f', parameters: 'x' } }] },
       messages: { tools: [{ name: 'f', input_schema: 'x' }] },
+      responses: { tools: [{ type: 'function', name: 'f', parameters: 'x' }] },
     },
     status: 400,
-    path: { both: 'tools.0' },
+    path: { all: 'tools.0' },
   },
   {
     id: 'B56',
     name: 'a tool name of 200 characters',
     change: tools((dialect) => [tool(dialect, 'f'.repeat(200))]),
     status: 400,
-    path: { both: 'tools.0' },
+    path: { all: 'tools.0' },
   },
   {
     id: 'B58',
     name: 'a schema of 1 MB',
-    change: { chat: large('chat'), messages: large('messages') },
+    change: {
+      chat: large('chat'),
+      messages: large('messages'),
+      responses: large('responses'),
+    },
     status: 413,
   },
   {
@@ -170,30 +181,43 @@ export const limitRows: readonly BadRow[] = [
     change: {
       chat: { user: 'u'.repeat(megabyte) },
       messages: { metadata: { user_id: 'u'.repeat(megabyte) } },
+      responses: { safety_identifier: 'u'.repeat(megabyte) },
     },
     status: 400,
-    path: { chat: 'user', messages: 'metadata.user_id' },
+    path: { chat: 'user', messages: 'metadata.user_id', responses: 'safety_identifier' },
   },
   {
     id: 'B66',
     name: 'a user that is a number',
-    change: { chat: { user: 5 }, messages: { metadata: { user_id: 5 } } },
+    change: {
+      chat: { user: 5 },
+      messages: { metadata: { user_id: 5 } },
+      responses: { user: 5 },
+    },
     status: 400,
-    path: { chat: 'user', messages: 'metadata.user_id' },
+    path: { chat: 'user', messages: 'metadata.user_id', responses: 'user' },
   },
   { id: 'B66', name: 'metadata is a list', ...field(same('metadata'), []) },
-  { id: 'B66', name: 'nested metadata', ...field({ chat: 'metadata' }, { a: { b: 'c' } }) },
-  { id: 'B66', name: 'a number in metadata', ...field({ chat: 'metadata' }, { a: 1 }) },
-  { id: 'B66', name: '17 pairs', ...field({ chat: 'metadata' }, pairs(17)) },
+  {
+    id: 'B66',
+    name: 'nested metadata',
+    ...field({ chat: 'metadata', responses: 'metadata' }, { a: { b: 'c' } }),
+  },
+  {
+    id: 'B66',
+    name: 'a number in metadata',
+    ...field({ chat: 'metadata', responses: 'metadata' }, { a: 1 }),
+  },
+  { id: 'B66', name: '17 pairs', ...field({ chat: 'metadata', responses: 'metadata' }, pairs(17)) },
   {
     id: 'B66',
     name: 'a key of 65 characters',
-    ...field({ chat: 'metadata' }, { ['k'.repeat(65)]: 'v' }),
+    ...field({ chat: 'metadata', responses: 'metadata' }, { ['k'.repeat(65)]: 'v' }),
   },
   {
     id: 'B66',
     name: 'a value of 513 characters',
-    ...field({ chat: 'metadata' }, { k: 'v'.repeat(513) }),
+    ...field({ chat: 'metadata', responses: 'metadata' }, { k: 'v'.repeat(513) }),
   },
   header('B69', '51 betas', {
     'anthropic-beta': Array.from({ length: 51 }, (_, i) => `b${i}`).join(','),

@@ -9,6 +9,10 @@ function chatImage(url: string): JsonObject {
   return messagesWith({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] });
 }
 
+function responsesImage(image_url: string): JsonObject {
+  return messagesWith({ role: 'user', content: [{ type: 'input_image', image_url }] });
+}
+
 function messagesImage(source: JsonObject): JsonObject {
   return messagesWith({ role: 'user', content: [{ type: 'image', source }] });
 }
@@ -16,6 +20,7 @@ function messagesImage(source: JsonObject): JsonObject {
 const path = {
   chat: 'messages.0.content.0.image_url.url',
   messages: 'messages.0.content.0.source',
+  responses: 'input.0.content.0.image_url',
 } as const;
 
 /** An image of bytes: media type and base64. */
@@ -27,6 +32,7 @@ function bytes(name: string, mediaType: string, data: string): BadRow {
     change: {
       chat: chatImage(`data:${mediaType};base64,${data}`),
       messages: messagesImage({ type: 'base64', media_type: mediaType, data }),
+      responses: responsesImage(`data:${mediaType};base64,${data}`),
     },
     path,
   };
@@ -37,7 +43,11 @@ function address(id: string, url: string, name = url): BadRow {
     id,
     name,
     status: 400,
-    change: { chat: chatImage(url), messages: messagesImage({ type: 'url', url }) },
+    change: {
+      chat: chatImage(url),
+      messages: messagesImage({ type: 'url', url }),
+      responses: responsesImage(url),
+    },
     path,
   };
 }
@@ -111,15 +121,16 @@ export const mediaRows: readonly BadRow[] = [
   {
     id: 'B59',
     name: 'a data URL without base64',
-    only: 'chat',
     status: 400,
-    change: { chat: chatImage('data:image/png,abc') },
+    change: {
+      chat: chatImage('data:image/png,abc'),
+      responses: responsesImage('data:image/png,abc'),
+    },
     path,
   },
   {
     id: 'B59',
     name: 'other bytes in the result of a tool',
-    only: 'messages',
     status: 400,
     change: {
       messages: messagesWith(
@@ -141,13 +152,24 @@ export const mediaRows: readonly BadRow[] = [
           ],
         },
       ),
+      responses: messagesWith(
+        { role: 'user', content: 'x' },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+        {
+          type: 'function_call_output',
+          call_id: 'a',
+          output: [{ type: 'input_image', image_url: `data:image/png;base64,SECRET${png}` }],
+        },
+      ),
     },
-    path: { messages: 'messages.2.content.0.content.0.source' },
+    path: {
+      messages: 'messages.2.content.0.content.0.source',
+      responses: 'input.2.output.0.image_url',
+    },
   },
   {
     id: 'B61',
     name: 'an address inside a document of blocks',
-    only: 'messages',
     status: 400,
     change: {
       messages: messagesWith({
@@ -168,15 +190,21 @@ export const mediaRows: readonly BadRow[] = [
   {
     id: 'B61',
     name: 'a document inside',
-    only: 'messages',
     status: 400,
     change: {
       messages: messagesWith({
         role: 'user',
         content: [{ type: 'document', source: { type: 'url', url: 'https://[::1]/a.pdf' } }],
       }),
+      responses: messagesWith({
+        role: 'user',
+        content: [{ type: 'input_file', file_url: 'https://[::1]/a.pdf' }],
+      }),
     },
-    path: { messages: 'messages.0.content.0.source' },
+    path: {
+      messages: 'messages.0.content.0.source',
+      responses: 'input.0.content.0.file_url',
+    },
   },
   ...[
     'file:///etc/passwd',
@@ -186,7 +214,13 @@ export const mediaRows: readonly BadRow[] = [
   ].map((url) => address('B60', url)),
   address('B60', 'https://user:SECRET@example.com/a.png'),
   address('B60', `https://example.com/${'a'.repeat(2048)}`, 'an address of 2 KiB'),
-  { ...address('B60', `data:image/png;base64,${png}`, 'data in an address'), only: 'messages' },
+  {
+    id: 'B60',
+    name: 'data in an address',
+    status: 400,
+    change: { messages: messagesImage({ type: 'url', url: `data:image/png;base64,${png}` }) },
+    path,
+  },
   ...notInside.map((host) => address('B61', `http://${host}/a.png`)),
   address('B61', 'https://', 'no host'),
 ];

@@ -9,7 +9,7 @@ export const endpointOf: { readonly [D in AnyDialect]: string } = {
 };
 
 /** What a Responses request calls members that tests give by their names in the other dialects. */
-const responsesNames: { readonly [name: string]: string } = {
+export const responsesNames: { readonly [name: string]: string } = {
   messages: 'input',
   max_tokens: 'max_output_tokens',
 };

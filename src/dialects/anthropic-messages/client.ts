@@ -20,9 +20,9 @@ const comment = ': keep-alive\n\n';
 
 const words: ShapeWords = { single: ['tool_choice', 'disable_parallel_tool_use'] };
 
-/** By its address, its headers, or how it asks for pages of a list. */
-function claims({ path, query, header }: SharedRequest): boolean {
-  if (path.startsWith('/v1/messages') || header('anthropic-version') !== undefined) return true;
+/** By its headers, or how it asks for pages of a list. */
+function claims({ query, header }: SharedRequest): boolean {
+  if (header('anthropic-version') !== undefined) return true;
   if (header('x-api-key') !== undefined && header('authorization') === undefined) return true;
   return /(^|&)(limit|after_id|before_id)=/.test(query);
 }

@@ -19,7 +19,6 @@ import { ResponsesStreamWriter } from './stream-write.ts';
 export const openaiResponsesClient: ClientDialect = {
   id: 'openai-responses',
   paths: ['/v1/responses'],
-  claims: ({ path }) => path.startsWith('/v1/responses'),
   scope: 'responses',
   kept: keptResponses,
   compactPath: '/v1/responses/compact',

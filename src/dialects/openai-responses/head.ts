@@ -34,6 +34,7 @@ export const ownedKeys: ReadonlySet<string> = new Set([
   'include',
   'background',
   'conversation',
+  'tools',
 ]);
 
 const maxModelLength = 512;
@@ -139,6 +140,8 @@ function checkOptions(body: JsonObject): void {
   readString({ of: body, key: 'prompt_cache_key' }, maxIdentityLength);
   readString({ of: body, key: 'safety_identifier' }, maxIdentityLength);
   readString({ of: body, key: 'user' }, maxIdentityLength);
+  readString({ of: body, key: 'truncation' });
+  readObject({ of: body, key: 'stream_options' });
   checkStrings({ of: body, key: 'include' });
   checkMetadata(body);
   checkReasoning(body);
@@ -147,6 +150,11 @@ function checkOptions(body: JsonObject): void {
   // The object that a response echoes has the items of a prompt template there.
   if (isPresent(instructions) && typeof instructions !== 'string' && !isArray(instructions)) {
     throw wrongType(['instructions'], 'a string', instructions);
+  }
+  if (isArray(instructions)) {
+    instructions.forEach((item, i) => {
+      if (!isObject(item)) throw wrongType(['instructions', i], 'an object', item);
+    });
   }
 }
 
@@ -302,17 +310,23 @@ function checkPart(part: Json | undefined, path: FieldPath): void {
       requireString({ of: part, key: 'refusal', at: path });
       return;
     case 'input_image':
-      readString({ of: part, key: 'image_url', at: path });
-      readString({ of: part, key: 'file_id', at: path });
       readString({ of: part, key: 'detail', at: path });
-      return;
+      return requireOneOf(part, path, ['image_url', 'file_id']);
     case 'input_file':
-      for (const key of ['file_data', 'file_url', 'file_id', 'filename']) {
-        readString({ of: part, key, at: path });
-      }
-      return;
+      readString({ of: part, key: 'filename', at: path });
+      return requireOneOf(part, path, ['file_data', 'file_url', 'file_id']);
     default:
   }
+}
+
+/** Where the content of a part is: in one of these texts. */
+function requireOneOf(
+  part: JsonObject,
+  path: FieldPath,
+  keys: readonly [string, ...string[]],
+): void {
+  const given = keys.filter((key) => readString({ of: part, key, at: path }) !== undefined);
+  if (given.length === 0) throw missing([...path, keys[0]]);
 }
 
 function checkReasoningItem(item: JsonObject, path: FieldPath): void {

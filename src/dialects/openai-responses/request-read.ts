@@ -49,7 +49,13 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
 
 /** What the client would read falsely or wait for in vain. */
 function refuseUntranslatable(body: JsonObject): void {
-  const { top_logprobs: logprobs, include, prompt, generate, moderation } = body;
+  const { top_logprobs: logprobs, include, instructions, prompt, generate, moderation } = body;
+  if (isArray(instructions)) {
+    throw unsupported(
+      ['instructions'],
+      'This model takes instructions as a text only; send messages at the beginning of `input`.',
+    );
+  }
   if (typeof logprobs === 'number' && logprobs > 0) {
     throw unsupported(['top_logprobs'], 'This model does not report log probabilities.');
   }

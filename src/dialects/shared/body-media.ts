@@ -30,6 +30,8 @@ const charactersAtOnce = 128 * 1024;
 const skipped: ReadonlySet<string> = new Set([
   'arguments',
   'input',
+  // What a model did with a shell, a browser or a search.
+  'action',
   'parameters',
   'input_schema',
   'schema',
@@ -125,7 +127,7 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
   for (const key in members) {
     const item = members[key];
     if (typeof item === 'object' && item !== null) {
-      if (skipped.has(key) && !isToldToService(key, name, members)) continue;
+      if (skipped.has(key) && !isLookedAt(key, name, members)) continue;
       waiting.values.push(item);
       waiting.names.push(key);
     } else if (typeof item === 'string') {
@@ -136,8 +138,13 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
   return found ?? none;
 }
 
-/** `parameters` is the schema of a function, but what a tool or plugin of the service itself is told. */
-function isToldToService(key: string, around: string, holder: JsonObject): boolean {
+/**
+ * `input` is the argument of a call, but all that a Responses request asks. `parameters` is the schema of a function, but
+ * what a tool or plugin of the service itself is told.
+ * @param around the name of the member that holds it; '' for the body.
+ */
+function isLookedAt(key: string, around: string, holder: JsonObject): boolean {
+  if (key === 'input') return around === '';
   if (key !== 'parameters') return false;
   return around !== 'function' && around !== 'functions' && holder['type'] !== 'function';
 }
