@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { pairs, upstreamDialects, type ClientDialect } from '../support/dialects.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
@@ -22,7 +22,7 @@ function part(value: JsonObject): JsonObject {
 }
 
 const inPart = 'messages.0.content.1';
-const places: { readonly [D in Dialect]: readonly Place[] } = {
+const places: { readonly [D in ClientDialect]: readonly Place[] } = {
   chat: [
     ...['image_url', 'video_url', 'audio_url', 'document_url'].map((name) => ({
       path: `${inPart}.${name}.url`,
@@ -68,6 +68,30 @@ const places: { readonly [D in Dialect]: readonly Place[] } = {
       body: (url) => ({ mcp_servers: [{ type: 'url', name: 'm', url }] }),
     },
   ],
+  responses: [
+    {
+      path: 'input.0.content.1.image_url',
+      body: (url) => part({ type: 'input_image', image_url: url }),
+    },
+    {
+      path: 'input.0.content.1.file_url',
+      body: (url) => part({ type: 'input_file', file_url: url }),
+    },
+    {
+      path: 'input.0.content.1.file_data',
+      body: (text) => part({ type: 'input_file', filename: 'a.pdf', file_data: text }),
+    },
+    {
+      path: 'input.0.output.0.image_url',
+      body: (url) =>
+        messagesWith({
+          type: 'function_call_output',
+          call_id: 'a',
+          output: [{ type: 'input_image', image_url: url }],
+        }),
+    },
+    { path: 'tools.0.server_url', body: (url) => ({ tools: [{ type: 'mcp', server_url: url }] }) },
+  ],
 };
 const insiders = [
   ' http://127.0.0.1/a',
@@ -84,30 +108,27 @@ after(() => rig.stop());
 
 const sizes = { short: 0, outlined: 20_000, long: 1_200_000 } as const;
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
-    for (const size of ['short', 'outlined', 'long'] as const) {
-      describe(`${dialect}, ${mode}, ${size}`, () => {
-        for (const { path, body } of places[dialect]) {
-          test(`F-1 ${path}`, async () => {
-            const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
-            for (const text of insiders) {
-              const more = { ...body(text), padding: 'x'.repeat(sizes[size]) };
-              const reply = await ask(
-                rig,
-                dialect,
-                requestBody(dialect, { model, stream: false, more }),
-              );
-              assert.equal(reply.status, 400, `${text}: ${reply.text}`);
-              const spelled = dialect === 'chat' ? path.replace(/\.(\d+)/g, '[$1]') : path;
-              assert.ok(reply.text.includes(spelled), reply.text);
-            }
-            assert.equal(script.requests.length, 0, 'no upstream call');
-          });
-        }
-      });
-    }
+for (const { client: dialect, upstream } of pairs) {
+  for (const size of ['short', 'outlined', 'long'] as const) {
+    describe(`${dialect} on ${upstream}, ${size}`, () => {
+      for (const { path, body } of places[dialect]) {
+        test(`F-1 ${path}`, async () => {
+          const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+          for (const text of insiders) {
+            const more = { ...body(text), padding: 'x'.repeat(sizes[size]) };
+            const reply = await ask(
+              rig,
+              dialect,
+              requestBody(dialect, { model, stream: false, more }),
+            );
+            assert.equal(reply.status, 400, `${text}: ${reply.text}`);
+            const spelled = dialect !== 'messages' ? path.replace(/\.(\d+)/g, '[$1]') : path;
+            assert.ok(reply.text.includes(spelled), reply.text);
+          }
+          assert.equal(script.requests.length, 0, 'no upstream call');
+        });
+      }
+    });
   }
 }
 
@@ -140,7 +161,7 @@ test('D4 it is relayed to a chat model as it is', async () => {
   assert.ok(script.requests[0]?.body.includes(`"file_data":"${url}"`));
 });
 
-for (const upstream of dialects) {
+for (const upstream of upstreamDialects) {
   test(`D4 data that is no base64 is refused, ${upstream} upstream`, async () => {
     const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
     for (const data of ['see a.pdf', 'data:application/pdf;base64,%%%%', 'JVBERi0==']) {

@@ -5,7 +5,7 @@ import { adminToken, clientKey } from '../support/keys.ts';
 import { send, sendRaw, type Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { rawPost } from '../support/raw-post.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
@@ -16,15 +16,15 @@ before(async () => {
 });
 after(() => rig.stop());
 
-function legalBody(dialect: Dialect): string {
+function legalBody(dialect: ClientDialect): string {
   return JSON.stringify(requestBody(dialect, { model: 'up-chat/unused', stream: false }));
 }
 
-function assertUnauthenticated(dialect: Dialect, reply: Reply): void {
+function assertUnauthenticated(dialect: ClientDialect, reply: Reply): void {
   assert.equal(reply.status, 401, reply.text);
   assert.equal(reply.headers['www-authenticate'], 'Bearer');
   const error = assertErrorBody(dialect, reply.json);
-  if (dialect === 'chat') {
+  if (dialect !== 'messages') {
     assert.equal(error['type'], 'invalid_request_error');
     assert.equal(error['code'], 'invalid_api_key');
   } else {
@@ -44,7 +44,7 @@ const badKeys: { readonly [name: string]: string } = {
   'the admin token': adminToken,
 };
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   describe(dialect, () => {
     const post = (headers: Record<string, string>): Promise<Reply> =>
       send(`${rig.gateway.url}${endpointOf[dialect]}`, legalBody(dialect), {
@@ -143,7 +143,10 @@ for (const dialect of dialects) {
         `${path}%00`,
         path.replace('/v1/', '/v1/%2e%2e/v1/'),
         path.replace('/v1/', '/v1/../v1/'),
-        path.replace('messages', 'Messages').replace('chat', 'Chat'),
+        path
+          .replace('messages', 'Messages')
+          .replace('chat', 'Chat')
+          .replace('responses', 'Responses'),
       ];
       for (const trick of tricks) {
         const text = await sendRaw(
@@ -162,6 +165,12 @@ describe('routes', () => {
       ['POST', '/v1/chat/completions'],
       ['POST', '/v1/messages'],
       ['POST', '/v1/messages/count_tokens'],
+      ['POST', '/v1/responses'],
+      ['POST', '/v1/responses/input_tokens'],
+      ['GET', '/v1/responses/resp_1'],
+      ['DELETE', '/v1/responses/resp_1'],
+      ['GET', '/v1/responses/resp_1/input_items'],
+      ['POST', '/v1/responses/resp_1/cancel'],
       ['GET', '/v1/models'],
       ['GET', '/v1/models/local/tiny'],
     ] as const) {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { dialects, listAt } from '../support/reading.ts';
+import { clientDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
@@ -20,21 +21,29 @@ const talks: readonly (readonly [string, readonly string[]])[] = [
   ['three turns of 700 KB', ['a', 'b', 'é'].map((letter) => letter.repeat(700_000))],
 ];
 
-for (const dialect of dialects) {
+/** Where each client's requests are translated to. */
+const upstreams: { readonly [D in (typeof clientDialects)[number]]: UpstreamDialect } = {
+  chat: 'messages',
+  messages: 'responses',
+  responses: 'chat',
+};
+
+for (const dialect of clientDialects) {
   for (const stream of [false, true]) {
     for (const [name, texts] of talks) {
       const form = stream ? 'stream' : 'document';
       test(`G11 ${name}, ${dialect}, translated, ${form}`, async () => {
-        const upstream = dialect === 'chat' ? 'messages' : 'chat';
+        const upstream = upstreams[dialect];
         const { model, script } = rig.play(upstream, replying(upstream, { text: 'Good.', usage }));
         const messages = texts.map((content, i): JsonObject => {
           return { role: i % 2 === 0 ? 'user' : 'assistant', content };
         });
         if (messages.length % 2 === 0) messages.push({ role: 'user', content: 'last' });
-        const body = { ...requestBody(dialect, { model, stream }), messages };
+        const body = requestBody(dialect, { model, stream, more: { messages } });
         const reply = await ask(rig, dialect, body);
         assert.equal(reply.status, 200, reply.text);
-        const sent = listAt((await script.request(0)).json, 'messages');
+        const list = upstream === 'responses' ? 'input' : 'messages';
+        const sent = listAt((await script.request(0)).json, list);
         assert.deepEqual(
           sent.map((message) => [message['role'], textOf(message['content'])]),
           messages.map(({ role, content }) => [role, content]),

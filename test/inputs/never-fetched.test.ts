@@ -9,7 +9,12 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { syncBuiltinESMExports } from 'node:module';
 import { after, afterEach, before, describe, test, mock } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import {
+  pairs,
+  upstreamDialects,
+  type ClientDialect,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { send } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
@@ -66,15 +71,15 @@ function trapUrl(host: string, file: string): string {
 /** What a client may say with an address in it. */
 interface Place {
   readonly what: string;
-  /** The other dialect has no such thing: refused there (docs/user/translation.md). */
-  readonly relayOnly?: true;
+  /** These dialects have no such thing: refused there (docs/user/translation.md). */
+  readonly refusedBy?: readonly UpstreamDialect[];
   body(url: string): JsonObject;
 }
 
 const image = (url: string): JsonObject => ({ type: 'image', source: { type: 'url', url } });
 const document = (url: string): JsonObject => ({ type: 'document', source: { type: 'url', url } });
 
-const places: { readonly [D in Dialect]: readonly Place[] } = {
+const places: { readonly [D in ClientDialect]: readonly Place[] } = {
   chat: [
     {
       what: 'an image',
@@ -86,7 +91,7 @@ const places: { readonly [D in Dialect]: readonly Place[] } = {
     { what: 'an image', body: (url) => messagesWith({ role: 'user', content: [image(url)] }) },
     {
       what: 'a document',
-      relayOnly: true,
+      refusedBy: ['chat'],
       body: (url) => messagesWith({ role: 'user', content: [document(url)] }),
     },
     {
@@ -99,6 +104,34 @@ const places: { readonly [D in Dialect]: readonly Place[] } = {
           {
             role: 'user',
             content: [{ type: 'tool_result', tool_use_id: 'a', content: [image(url)] }],
+          },
+        ),
+      }),
+    },
+  ],
+  responses: [
+    {
+      what: 'an image',
+      body: (url) =>
+        messagesWith({ role: 'user', content: [{ type: 'input_image', image_url: url }] }),
+    },
+    {
+      what: 'a file',
+      refusedBy: ['chat'],
+      body: (url) =>
+        messagesWith({ role: 'user', content: [{ type: 'input_file', file_url: url }] }),
+    },
+    {
+      what: 'an image in the result of a tool',
+      body: (url) => ({
+        tools: [tool('responses', 'f', { type: 'object', properties: {} })],
+        ...messagesWith(
+          { role: 'user', content: 'x' },
+          { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+          {
+            type: 'function_call_output',
+            call_id: 'a',
+            output: [{ type: 'input_image', image_url: url }],
           },
         ),
       }),
@@ -127,53 +160,42 @@ test('B61 B62 the trap works: the gateway is seen where the config leads it ther
   assert.ok(lookedUp.includes(name));
 });
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
-    describe(`${dialect}, ${mode}`, () => {
-      for (const { what, relayOnly, body } of places[dialect]) {
-        test(`B62 B63 ${what}: the address goes on as text, or is refused, and is not fetched`, async () => {
-          const url = trapUrl(name, 'a.png');
-          const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
-          const more = body(url);
-          const reply = await ask(
-            rig,
-            dialect,
-            requestBody(dialect, { model, stream: false, more }),
-          );
-          const isRefused = relayOnly === true && mode === 'translate';
-          assert.equal(reply.status, isRefused ? 400 : 200, reply.text);
-          assert.equal(script.requests.length, isRefused ? 0 : 1);
-          if (!isRefused) assert.ok(script.requests[0]?.body.includes(url), 'it goes on as it is');
-          assertUntouched();
-        });
-
-        test(`B61 ${what}: an address of this machine is refused without a look at it`, async () => {
-          const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
-          const more = body(trapUrl('127.0.0.1', 'a.png'));
-          const reply = await ask(
-            rig,
-            dialect,
-            requestBody(dialect, { model, stream: false, more }),
-          );
-          assert.equal(reply.status, 400, reply.text);
-          assert.equal(script.requests.length, 0);
-          assertUntouched();
-        });
-      }
-
-      test('B62 a provider that sends elsewhere is not followed', async () => {
-        const location = trapUrl(name, 'v1');
-        const { model } = rig.play(upstream, { status: 307, headers: { location }, body: '{}' });
-        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
-        assert.ok(reply.status >= 500, reply.text);
+for (const { client: dialect, upstream } of pairs) {
+  describe(`${dialect} on ${upstream}`, () => {
+    for (const { what, refusedBy = [], body } of places[dialect]) {
+      test(`B62 B63 ${what}: the address goes on as text, or is refused, and is not fetched`, async () => {
+        const url = trapUrl(name, 'a.png');
+        const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+        const more = body(url);
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false, more }));
+        const isRefused = refusedBy.includes(upstream);
+        assert.equal(reply.status, isRefused ? 400 : 200, reply.text);
+        assert.equal(script.requests.length, isRefused ? 0 : 1);
+        if (!isRefused) assert.ok(script.requests[0]?.body.includes(url), 'it goes on as it is');
         assertUntouched();
       });
+
+      test(`B61 ${what}: an address of this machine is refused without a look at it`, async () => {
+        const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+        const more = body(trapUrl('127.0.0.1', 'a.png'));
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false, more }));
+        assert.equal(reply.status, 400, reply.text);
+        assert.equal(script.requests.length, 0);
+        assertUntouched();
+      });
+    }
+
+    test('B62 a provider that sends elsewhere is not followed', async () => {
+      const location = trapUrl(name, 'v1');
+      const { model } = rig.play(upstream, { status: 307, headers: { location }, body: '{}' });
+      const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.ok(reply.status >= 500, reply.text);
+      assertUntouched();
     });
-  }
+  });
 }
 
-for (const upstream of dialects) {
+for (const upstream of upstreamDialects) {
   for (const { what, body } of places.messages) {
     test(`B62 B63 counting ${what} for a model of ${upstream} fetches nothing`, async () => {
       const { model } = rig.play(upstream, {

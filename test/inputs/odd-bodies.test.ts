@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { dialects, listAt, objectAt, type Dialect } from '../support/reading.ts';
+import { pairs, upstreamDialects, clientDialects, type Pair } from '../support/dialects.ts';
+import { listAt, objectAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
@@ -27,29 +28,32 @@ interface Served {
 
 /** Sends a body (its model name filled in for `MODEL`) and expects it to be answered. */
 async function serve(
-  [dialect, upstream]: readonly [Dialect, Dialect],
+  { client, upstream }: Pair,
   body: (model: string) => unknown,
   sending: Sending = {},
 ): Promise<Served> {
   const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
-  const reply = await ask(rig, dialect, body(model), sending);
+  const reply = await ask(rig, client, body(model), sending);
   assert.equal(reply.status, 200, reply.text);
   const request = script.requests[0];
   assert.ok(request !== undefined, 'the upstream was asked');
   return { reply, sent: request.json, text: request.body.toString('utf8') };
 }
 
-const pairs = dialects.flatMap((dialect) =>
-  dialects.map((upstream): readonly [Dialect, Dialect] => [dialect, upstream]),
-);
+/** What the gateway would add to a relayed request (wire/responses.md §3.12). */
+const complete = {
+  chat: {},
+  messages: {},
+  responses: { store: false, include: ['reasoning.encrypted_content'] },
+} as const;
 
 for (const pair of pairs) {
-  const [dialect, upstream] = pair;
+  const { client: dialect, upstream } = pair;
   const mode = dialect === upstream ? 'relay' : 'translate';
   const legal = (model: string, more: JsonObject = {}): JsonObject =>
     requestBody(dialect, { model, stream: false, more });
 
-  describe(`${dialect}, ${mode}`, () => {
+  describe(`${dialect} on ${upstream}`, () => {
     test('B27 no content-type is read as JSON', async () => {
       const { model } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
       const body = JSON.stringify(legal(model));
@@ -115,7 +119,8 @@ for (const pair of pairs) {
         const many = Array.from({ length: 30 }, (_, i) => tool(dialect, `tool_${i}`, schema));
         let client = '';
         const { text, sent } = await serve(pair, (model) => {
-          client = JSON.stringify(legal(model, { messages: history, tools: many }), null, 1);
+          const more = { messages: history, tools: many, ...complete[dialect] };
+          client = JSON.stringify(legal(model, more), null, 1);
           return client;
         });
         const written = `"model": ${JSON.stringify(sent['model'])}`;
@@ -149,7 +154,7 @@ for (const pair of pairs) {
       const { sent } = await serve(pair, (model) =>
         legal(model, messagesWith({ role: 'user', content: said })),
       );
-      const content = listAt(sent, 'messages')[0]?.['content'];
+      const content = listAt(sent, upstream === 'responses' ? 'input' : 'messages')[0]?.['content'];
       const first = Array.isArray(content) ? content.find(isObject)?.['text'] : content;
       assert.equal(first, said);
     });
@@ -180,10 +185,11 @@ for (const pair of pairs) {
         const [, mediaType = '', data = ''] = /^data:([^;]*);base64,(.*)$/.exec(url) ?? [];
         const source =
           data === '' ? { type: 'url', url } : { type: 'base64', media_type: mediaType, data };
-        const image =
-          dialect === 'chat'
-            ? { type: 'image_url', image_url: { url } }
-            : { type: 'image', source };
+        const image = {
+          chat: { type: 'image_url', image_url: { url } },
+          messages: { type: 'image', source },
+          responses: { type: 'input_image', image_url: url },
+        }[dialect];
         const { text } = await serve(pair, (model) =>
           legal(model, messagesWith({ role: 'user', content: [image] })),
         );
@@ -212,7 +218,7 @@ for (const pair of pairs) {
 }
 
 describe('chat', () => {
-  for (const upstream of dialects) {
+  for (const upstream of upstreamDialects) {
     test(`B42 null means absent, ${upstream} upstream`, async () => {
       const nulls = {
         max_tokens: null,
@@ -228,13 +234,13 @@ describe('chat', () => {
         seed: null,
         user: null,
       };
-      await serve(['chat', upstream], (model) =>
+      await serve({ client: 'chat', upstream }, (model) =>
         requestBody('chat', { model, stream: false, more: nulls }),
       );
     });
 
     test(`A9 without "stream" the answer is one document, ${upstream} upstream`, async () => {
-      const { reply } = await serve(['chat', upstream], (model) =>
+      const { reply } = await serve({ client: 'chat', upstream }, (model) =>
         requestBody('chat', { model, stream: false }),
       );
       assert.match(String(reply.headers['content-type']), /^application\/json/);
@@ -252,7 +258,7 @@ describe('chat', () => {
   );
 
   test('B55 broken tool arguments of an old turn: wrapped and noted in translation', async () => {
-    const { sent, reply } = await serve(['chat', 'messages'], (model) =>
+    const { sent, reply } = await serve({ client: 'chat', upstream: 'messages' }, (model) =>
       requestBody('chat', { model, stream: false, more: brokenTurn }),
     );
     const blocks = listAt(sent, 'messages').flatMap((message) => listAt(message, 'content'));
@@ -262,7 +268,7 @@ describe('chat', () => {
   });
 
   test('B55 broken tool arguments of an old turn: untouched on the same wire', async () => {
-    const { sent } = await serve(['chat', 'chat'], (model) =>
+    const { sent } = await serve({ client: 'chat', upstream: 'chat' }, (model) =>
       requestBody('chat', { model, stream: false, more: brokenTurn }),
     );
     const call = listAt(listAt(sent, 'messages')[1] ?? {}, 'tool_calls')[0] ?? {};
@@ -281,9 +287,9 @@ describe('chat', () => {
 });
 
 describe('messages', () => {
-  for (const upstream of dialects) {
+  for (const upstream of upstreamDialects) {
     test(`A1 a system message in mid-conversation reaches the upstream once, ${upstream}`, async () => {
-      const { text } = await serve(['messages', upstream], (model) =>
+      const { text } = await serve({ client: 'messages', upstream }, (model) =>
         requestBody('messages', {
           model,
           stream: false,
@@ -298,7 +304,7 @@ describe('messages', () => {
     });
 
     test(`A12 system as a list of blocks, ${upstream}`, async () => {
-      const { text } = await serve(['messages', upstream], (model) =>
+      const { text } = await serve({ client: 'messages', upstream }, (model) =>
         requestBody('messages', {
           model,
           stream: false,
@@ -358,7 +364,7 @@ describe('messages', () => {
   });
 
   test('B68 a missing anthropic-version is filled in', async () => {
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
       await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
       assert.equal(script.requests[0]?.header('anthropic-version'), '2023-06-01');

@@ -1,6 +1,6 @@
 /** Requests whose HTTP itself is the case (reliability.md B1–B25): bytes, and what comes back. */
 import { clientKey } from '../support/keys.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
 import { endpointOf } from '../support/requests.ts';
 
 export interface RawRow {
@@ -12,7 +12,9 @@ export interface RawRow {
   /** What becomes of the connection; `usable` = the next request on it is answered. */
   readonly after: 'closed' | 'usable';
   readonly message?: RegExp;
-  /** One text for both dialects: it is written before the path is known. */
+  /** Left out for this dialect, whose endpoint has an answer of its own. */
+  readonly notFor?: ClientDialect;
+  /** One text for all dialects: it is written before the path is known. */
   readonly beforeDialect?: true;
   /** Statuses that come before and behind the main one, e.g. of pipelined requests. */
   readonly behind?: readonly number[];
@@ -27,7 +29,7 @@ export interface RawRequest {
   headWith(lines: readonly string[], target?: string): string;
 }
 
-export function rawRequest(dialect: Dialect): RawRequest {
+export function rawRequest(dialect: ClientDialect): RawRequest {
   const path = endpointOf[dialect];
   // Errors of paths that are none are written for whom the headers show.
   const speaking = dialect === 'messages' ? ['anthropic-version: 2023-06-01'] : [];

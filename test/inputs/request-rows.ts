@@ -58,7 +58,7 @@ export const requestRows: readonly RawRow[] = [
   target('the admin API behind a parent folder', () => '/v1/../api/keys'),
   target('the admin API', () => '/api/keys'),
   target('an escaped parent folder', (path) => path.replace('/v1/', '/v1/%2e%2e/v1/')),
-  target('an escaped letter', (path) => path.replace('m', '%6d')),
+  target('an escaped letter', (path) => path.replace('s', '%73')),
   target('an escaped slash', (path) => path.replace('/v1/', '/v1%2f')),
   target('an escaped NUL', (path) => `${path}%00`),
   target('a broken escape', (path) => `${path}%zz`),
@@ -146,6 +146,7 @@ export const requestRows: readonly RawRow[] = [
   {
     id: 'B22',
     name: 'an upgrade to a web socket is served as it is',
+    notFor: 'responses',
     bytes: ({ headWith }) =>
       headWith([keyLine, typeLine, 'Connection: Upgrade', 'Upgrade: websocket']) + lengthEnd,
     status: 400,

@@ -1,11 +1,11 @@
 /** A POST whose every header is written by the test. */
 import { clientKey } from './keys.ts';
 import { sendRaw } from './http.ts';
-import type { Dialect } from './reading.ts';
+import type { ClientDialect } from './dialects.ts';
 import { endpointOf } from './requests.ts';
 
 export interface RawPost {
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   readonly body: string;
   readonly contentType: string | undefined;
   /** Header lines besides, without line ends. */
