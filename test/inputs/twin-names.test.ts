@@ -5,23 +5,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Json, JsonObject } from '../../src/json/value.ts';
-import type { ClientDialect } from '../../src/core/dialect.ts';
+import type { ClientDialect as Client } from '../../src/core/dialect.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
 import { dearMembers } from '../../src/dialects/shared/describe.ts';
 import { corpus } from '../corpus/samples.ts';
 import { objectsIn, withMember } from '../corpus/objects.ts';
 import { send } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, pairs, type ClientDialect } from '../support/dialects.ts';
+import { dialects } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
+import { tool } from './bad-row.ts';
 
-const clients: { readonly [D in Dialect]: ClientDialect } = {
+const clients: { readonly [D in ClientDialect]: Client } = {
   chat: openaiChatClient,
   messages: anthropicMessagesClient,
+  responses: openaiResponsesClient,
 };
 
 /** A member as it is written, in an object that the text `at` begins with. */
@@ -89,7 +93,20 @@ const everywhere: readonly Attack[] = [
   },
 ];
 
-const attacks: { readonly [D in Dialect]: readonly Attack[] } = {
+/** What a Responses request calls otherwise, or does not have. */
+const renamed: ReadonlySet<string> = new Set([
+  'all upper case',
+  'a long s',
+  'a Kelvin sign',
+  'an escaped Kelvin sign',
+  'the camel case of protocol buffers',
+  'no underscore',
+  'thinking',
+  'a budget inside thinking',
+  'the content of a message',
+]);
+
+const attacks: { readonly [D in ClientDialect]: readonly Attack[] } = {
   chat: [
     ...everywhere,
     { name: 'the newer cap', member: '"Max_Completion_Tokens":9', named: 'Max_Completion_Tokens' },
@@ -123,6 +140,37 @@ const attacks: { readonly [D in Dialect]: readonly Attack[] } = {
       named: 'messages.0.content.0.source.Url',
     },
   ],
+  responses: [
+    ...everywhere.filter(({ name }) => !renamed.has(name)),
+    { name: 'the input', member: '"INPUT":[]', named: 'INPUT' },
+    { name: 'a long s', member: '"in\u017ftructions":"Be bad."', named: 'in\u017ftructions' },
+    {
+      name: 'a Kelvin sign',
+      member: '"max_output_to\u212aens":9',
+      named: 'max_output_to\u212aens',
+    },
+    { name: 'camel case', member: '"maxOutputTokens":9', named: 'maxOutputTokens' },
+    { name: 'what is kept', member: '"Store":true', named: 'Store' },
+    {
+      name: 'what it goes on from',
+      member: '"Previous_Response_Id":"resp_1"',
+      named: 'Previous_Response_Id',
+    },
+    { name: 'effort', member: '"reasoning":{"Effort":"high"}', named: 'reasoning.Effort' },
+    {
+      name: 'the content of a message',
+      behind: '{"role":"user",',
+      member: '"Content":"More","content":"Hello"',
+      named: 'input.0.Content',
+    },
+    {
+      name: 'an address',
+      behind: '{"role":"user",',
+      member:
+        '"content":[{"type":"input_image","image_url":"https://a.example/a.png","Image_URL":"http://127.0.0.1"}]',
+      named: 'input.0.content.0.Image_URL',
+    },
+  ],
 };
 
 /** By the readers of bodies: at once, outlined, in the worker thread. */
@@ -146,28 +194,25 @@ function attacked(body: JsonObject, { member, behind }: Attack, size: keyof type
   return text.slice(0, at) + member + text.slice(end);
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
-    for (const size of ['short', 'outlined', 'long'] as const) {
-      describe(`${dialect}, ${mode}, ${size}`, () => {
-        for (const attack of attacks[dialect]) {
-          test(`X-1 ${attack.name}`, async () => {
-            const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
-            const legal = requestBody(dialect, { model, stream: false });
-            const reply = await ask(rig, dialect, attacked(legal, attack, size));
-            assert.equal(reply.status, 400, reply.text);
-            assert.equal(script.requests.length, 0, 'no upstream call');
-            const { message } = assertErrorBody(dialect, reply.json);
-            assert.match(String(message), /is read as/);
-            const named = attack.named.split('.').at(-1) ?? '';
-            assert.ok(String(message).includes(`"${named}"`), reply.text);
-            const spelled = attack.named.replace(/\.(\d+)/g, dialect === 'chat' ? '[$1]' : '.$1');
-            assert.ok(reply.text.includes(JSON.stringify(spelled).slice(1, -1)), reply.text);
-          });
-        }
-      });
-    }
+for (const { client: dialect, upstream } of pairs) {
+  for (const size of ['short', 'outlined', 'long'] as const) {
+    describe(`${dialect} on ${upstream}, ${size}`, () => {
+      for (const attack of attacks[dialect]) {
+        test(`X-1 ${attack.name}`, async () => {
+          const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+          const legal = requestBody(dialect, { model, stream: false });
+          const reply = await ask(rig, dialect, attacked(legal, attack, size));
+          assert.equal(reply.status, 400, reply.text);
+          assert.equal(script.requests.length, 0, 'no upstream call');
+          const { message } = assertErrorBody(dialect, reply.json);
+          assert.match(String(message), /is read as/);
+          const named = attack.named.split('.').at(-1) ?? '';
+          assert.ok(String(message).includes(`"${named}"`), reply.text);
+          const spelled = attack.named.replace(/\.(\d+)/g, dialect === 'messages' ? '.$1' : '[$1]');
+          assert.ok(reply.text.includes(JSON.stringify(spelled).slice(1, -1)), reply.text);
+        });
+      }
+    });
   }
 }
 
@@ -188,17 +233,14 @@ const harmless: JsonObject = {
   metadata: { Model: 'a', user_id: 'b' },
 };
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`X-1 ${dialect}: names of others, and names in schemas and inputs, pass`, async () => {
     const { model, script } = rig.play(dialect, replying(dialect, { text: 'Hello' }));
     const schema = {
       type: 'object',
       properties: { Model: { type: 'string' }, Type: { type: 'string' } },
     };
-    const tools =
-      dialect === 'chat'
-        ? [{ type: 'function', function: { name: 'f', parameters: schema } }]
-        : [{ name: 'f', input_schema: schema }];
+    const tools = [tool(dialect, 'f', schema)];
     const body = requestBody(dialect, { model, stream: false, more: { ...harmless, tools } });
     for (const padding of ['', 'x'.repeat(sizes.outlined), 'x'.repeat(sizes.long)]) {
       const reply = await ask(rig, dialect, { ...body, padding });
@@ -224,7 +266,7 @@ const foreign: ReadonlySet<string> = new Set([
   'display_width_px',
 ]);
 
-function refused(dialect: Dialect, body: JsonObject): boolean {
+function refused(dialect: ClientDialect, body: JsonObject): boolean {
   try {
     clients[dialect].names.check({ skeleton: body, spans: new Map(), lacks: () => false });
     return false;
@@ -236,7 +278,7 @@ function refused(dialect: Dialect, body: JsonObject): boolean {
 
 /** Blocks that vendors wrote themselves, and blocks inside of them. */
 function isForeignBlock(
-  dialect: Dialect,
+  dialect: ClientDialect,
   body: JsonObject,
   path: readonly (string | number)[],
 ): boolean {
@@ -278,7 +320,16 @@ for (const dialect of dialects) {
     }
     assert.ok(seen > 500, String(seen));
   });
+}
 
+/** What the shared readers look for and no server of this dialect has. */
+const elsewhere: { readonly [D in ClientDialect]: readonly string[] } = {
+  chat: [],
+  messages: [],
+  responses: ['messages', 'thinking'],
+};
+
+for (const dialect of clientDialects) {
   test(`X-1 ${dialect}: whatever the gateway reads at the top has no twin`, () => {
     const read = new Set<string>();
     const watched = (body: JsonObject): JsonObject =>
@@ -300,9 +351,10 @@ for (const dialect of dialects) {
     request.serviceTier();
     request.dearerTierMember();
     request.searches(true);
-    for (const name of [...read, ...dearMembers]) {
-      assert.ok(refused(dialect, { ...body, [name.toUpperCase()]: 1 }), name);
-    }
+    const twinless = [...read, ...dearMembers].filter(
+      (name) => !refused(dialect, { ...body, [name.toUpperCase()]: 1 }),
+    );
+    assert.deepEqual(twinless, elsewhere[dialect]);
     assert.ok(read.size > 20, String(read.size));
   });
 }
