@@ -1,5 +1,5 @@
 /**
- * The guard: ratios to nginx as they were committed, and whether a new run is dearer. Ratios, since
+ * The guard: ratios to nginx as they were committed, and whether a new run costs more. Ratios, since
  * microseconds are those of one machine on one day.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -60,11 +60,11 @@ export function judge(committed: Ratios, measured: Ratios): Verdict {
   for (const [id, now] of Object.entries(measured)) {
     const before = committed[id];
     if (before === undefined) continue;
-    const dearer = now > before * (1 + mayGrowBy);
-    failed ||= dearer;
+    const higher = now > before * (1 + mayGrowBy);
+    failed ||= higher;
     const change = `${now >= before ? '+' : ''}${((100 * (now - before)) / before).toFixed(0)} %`;
     lines.push(
-      `${dearer ? 'DEARER' : 'ok    '} ${id}: ${now.toFixed(2)} × nginx, committed ${before.toFixed(2)} × (${change})`,
+      `${higher ? 'HIGHER' : 'ok    '} ${id}: ${now.toFixed(2)} × nginx, committed ${before.toFixed(2)} × (${change})`,
     );
   }
   if (lines.length > 0) return { lines, failed };

@@ -190,7 +190,7 @@ const unsized: AskedSize = {
   others: () => undefined,
   raised: () => undefined,
   serviceTier: () => undefined,
-  dearerBy: () => undefined,
+  expensiveBy: () => undefined,
 };
 
 interface AdmittingParts extends Omit<AdmissionParts, 'overruns'> {

@@ -268,7 +268,7 @@ export class CallGrant implements Grant, Reserving {
     const images = reservation.possible.some(({ perImage }) => perImage !== undefined)
       ? reservation.images * (earlier.length + 1)
       : 0;
-    let dearest = 0;
+    let highest = 0;
     // The kind of output is unknown before its end: all of it may be of the most expensive kind.
     const { audioOutputTokens: _audio, imageOutputTokens: _image, ...prompt } = usage;
     for (const price of reservation.possible) {
@@ -280,10 +280,10 @@ export class CallGrant implements Grant, Reserving {
           webSearches,
           images,
         });
-        dearest = Math.max(dearest, cost?.total ?? 0);
+        highest = Math.max(highest, cost?.total ?? 0);
       }
     }
-    return dearest;
+    return highest;
   }
 }
 

@@ -101,13 +101,13 @@ export interface MostTokens {
  */
 export function mostCost(price: Price, most: MostTokens): number {
   const { tiers } = price;
-  let dearest = bound(price, most, { rates: price.rates, endsAt: tiers[0]?.above });
+  let highest = bound(price, most, { rates: price.rates, endsAt: tiers[0]?.above });
   tiers.forEach(({ above, rates }, i) => {
     if (most.promptTokens <= above) return;
     const other = bound(price, most, { rates, endsAt: tiers[i + 1]?.above });
-    if (other > dearest) dearest = other;
+    if (other > highest) highest = other;
   });
-  return dearest;
+  return highest;
 }
 
 /** The upper bound for prompts in the range of these rates. */
@@ -116,40 +116,40 @@ function bound(
   most: MostTokens,
   { rates, endsAt = Number.POSITIVE_INFINITY }: { rates: Rates; endsAt: number | undefined },
 ): number {
-  term(0, Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most));
-  term(1, Math.ceil(most.outputTokens), Math.max(dearestOutput(rates), rates.reasoning ?? 0));
+  term(0, Math.ceil(Math.min(most.promptTokens, endsAt)), highestInput(rates, most));
+  term(1, Math.ceil(most.outputTokens), Math.max(highestOutput(rates), rates.reasoning ?? 0));
   term(2, 1, price.call ?? 0);
   term(3, most.webSearches ?? 0, price.webSearch ?? 0);
   term(4, most.images ?? 0, price.perImage ?? 0);
   return nanodollars(0, 5, 999);
 }
 
-function dearestOutput({ output, audioOutput = 0, imageOutput = 0 }: Rates): number {
+function highestOutput({ output, audioOutput = 0, imageOutput = 0 }: Rates): number {
   return Math.max(output, audioOutput, imageOutput);
 }
 
-function dearestInput(rates: Rates, { cacheWrites = 'long', media }: MostTokens): number {
+function highestInput(rates: Rates, { cacheWrites = 'long', media }: MostTokens): number {
   const write = rates.cacheWrite ?? rates.input;
   const long = rates.cacheWriteLong ?? write;
   return Math.max(
     rates.input,
     // Reads that cost more than input make no sense, but the config allows them.
     rates.cacheRead ?? 0,
-    media === false ? 0 : dearestMedium(rates),
+    media === false ? 0 : highestMedium(rates),
     cacheWrites === 'none' ? 0 : write,
     cacheWrites === 'long' ? long : 0,
   );
 }
 
-function dearestMedium(rates: Rates): number {
+function highestMedium(rates: Rates): number {
   const { audioInput = 0, imageInput = 0, videoInput = 0, audioCacheRead = 0 } = rates;
   return Math.max(audioInput, imageInput, videoInput, audioCacheRead);
 }
 
 /** Whether media in a prompt affect the price. */
 export function caresForMedia({ rates, tiers }: Price): boolean {
-  if (dearestMedium(rates) > 0) return true;
-  for (const tier of tiers) if (dearestMedium(tier.rates) > 0) return true;
+  if (highestMedium(rates) > 0) return true;
+  for (const tier of tiers) if (highestMedium(tier.rates) > 0) return true;
   return false;
 }
 
@@ -185,7 +185,7 @@ function isFreeInput({ rates, tiers }: Price): boolean {
 
 function hasFreeInput(rates: Rates): boolean {
   const { input, cacheRead, cacheWrite, cacheWriteLong } = rates;
-  return input === 0 && !cacheRead && !cacheWrite && !cacheWriteLong && dearestMedium(rates) === 0;
+  return input === 0 && !cacheRead && !cacheWrite && !cacheWriteLong && highestMedium(rates) === 0;
 }
 
 function isFreeOutput({ rates, tiers }: Price): boolean {
@@ -195,7 +195,7 @@ function isFreeOutput({ rates, tiers }: Price): boolean {
 }
 
 function hasFreeOutput(rates: Rates): boolean {
-  return dearestOutput(rates) === 0 && !rates.reasoning;
+  return highestOutput(rates) === 0 && !rates.reasoning;
 }
 
 /**
@@ -269,7 +269,7 @@ function outputTerms(rates: Rates, usage: BilledTokens): void {
   const told = isTold(rates, usage);
   const audio = Math.min(usage.audioOutputTokens ?? 0, all - reasoning);
   const image = Math.min(usage.imageOutputTokens ?? 0, all - reasoning - audio);
-  term(place.output, all - reasoning - audio - image, told ? rates.output : dearestOutput(rates));
+  term(place.output, all - reasoning - audio - image, told ? rates.output : highestOutput(rates));
   term(place.output + 1, audio, rates.audioOutput ?? rates.output);
   term(place.output + 2, image, rates.imageOutput ?? rates.output);
   term(place.reasoning, reasoning, rates.reasoning ?? rates.output);

@@ -58,7 +58,7 @@ export interface AskedSize {
   /** The requested service tier, in the request's own word (`fast` for fast mode); undefined = none. */
   serviceTier(): string | undefined;
   /** The request member that asks for more expensive service without a known price. */
-  dearerBy(): string | undefined;
+  expensiveBy(): string | undefined;
 }
 
 /** For an answer that neither the client nor the model limits. */
@@ -87,7 +87,7 @@ function priceUnknown(provider: string, model: string): Error {
   return invalidRequest(why, ['model'], 'price_unknown');
 }
 
-function dearerUnknown(member: string): Error {
+function unknownExtraCost(member: string): Error {
   const why =
     `What "${member}" asks for costs more than the price that is known, and calls of this key count ` +
     'for a budget. Leave it out, or have the price of that service set in the configuration (prices).';
@@ -221,7 +221,7 @@ export class Reservation {
   }
 
   #costOf(output: number): number {
-    let dearest = 0;
+    let highest = 0;
     const raised = this.#raise;
     const promptTokens = this.prompt + this.found + (raised?.prompt ?? 0);
     const outputTokens = this.#mostOf(output);
@@ -235,13 +235,13 @@ export class Reservation {
         webSearches: this.webSearches,
         images: price.perImage === undefined ? 0 : this.images,
       });
-      if (cost > dearest) dearest = cost;
+      if (cost > highest) highest = cost;
     }
     if (raised !== undefined && raised.requests > 1) {
-      dearest = Math.min(dearest, mostOfOne / raised.requests) * raised.requests;
+      highest = Math.min(highest, mostOfOne / raised.requests) * raised.requests;
     }
-    dearest += this.learned;
-    return this.#hedged ? 2 * Math.min(dearest, mostOfOne) : dearest;
+    highest += this.learned;
+    return this.#hedged ? 2 * Math.min(highest, mostOfOne) : highest;
   }
 
   /** Maximum output tokens of all answers, including what the request may produce beyond its cap. */
@@ -317,11 +317,11 @@ export class Reservation {
     if (others !== undefined) throw othersUnpriced(others.member);
     this.#assertSearchPriced();
     this.#assertBounded();
-    const member = this.free ? undefined : this.#size.dearerBy();
+    const member = this.free ? undefined : this.#size.expensiveBy();
     if (member === undefined) return;
     const tier = this.askedTier ?? '';
     if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
-      throw dearerUnknown(member);
+      throw unknownExtraCost(member);
     }
   }
 
@@ -331,10 +331,10 @@ export class Reservation {
     const { sound, pictures, unbounded: member } = raised;
     if (member !== undefined) throw unbounded(member);
     if (sound !== undefined && !this.possible.every(hasRate('audioOutput'))) {
-      throw dearerUnknown(sound);
+      throw unknownExtraCost(sound);
     }
     if (pictures !== undefined && !this.possible.every(hasRate('imageOutput'))) {
-      throw dearerUnknown(pictures);
+      throw unknownExtraCost(pictures);
     }
   }
 

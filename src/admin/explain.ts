@@ -154,7 +154,7 @@ const countedBy = {
   estimated: 'estimate',
 } as const;
 
-/** The highest cost by the dearest target; the expected one by the first that is tried, with an answer of the usual length. */
+/** The highest cost by the most expensive target; the expected one by the first that is tried, with an answer of the usual length. */
 async function costJson(
   parts: Explaining,
   { targets: [first], prompt }: Pick<ExplainedCall, 'targets' | 'prompt'>,

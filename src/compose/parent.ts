@@ -67,7 +67,7 @@ export function openPool(): OpenedPool {
       return parentEvents(events, told);
     },
     host: (parts) => {
-      if (told === undefined) throw new Error('Workers have nobody to tell of events.');
+      if (told === undefined) throw new Error('The pool of workers is made before their host.');
       return new WorkerHost({ ...parts, pool, events: told });
     },
   };

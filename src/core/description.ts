@@ -98,7 +98,7 @@ export interface RequestDescription {
   /** The service tier, or `fast`. */
   serviceTier(): string | undefined;
   /** The member that asks for a tier that vendors charge more for. */
-  dearerTierMember(): string | undefined;
+  expensiveTierMember(): string | undefined;
   /** The member in which this request caps its output. */
   capMember(): string;
   /** The client's own name for its user. */

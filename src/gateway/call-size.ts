@@ -183,8 +183,8 @@ export class CallSize {
   }
 
   /** The member that requests a more expensive tier; a cheaper one does not matter. */
-  dearerBy(): string | undefined {
-    const member = this.#request.dearerTierMember();
+  expensiveBy(): string | undefined {
+    const member = this.#request.expensiveTierMember();
     return member !== undefined && this.#mayBeServed() ? member : undefined;
   }
 

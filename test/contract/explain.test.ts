@@ -166,7 +166,7 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
       );
       const { highest_usd: highest } = explained['cost'] as JsonObject;
       assert.equal(limits[2]?.['takes'], highest);
-      // 1,000 tokens of output at $4 a million, by the dearer of the two targets, and the prompt.
+      // 1,000 tokens of output at $4 a million, by the more expensive of the two targets, and the prompt.
       assert.ok(Number(highest) > 0.004 && Number(highest) < 0.005, String(highest));
       const { tokens, counted_by: by } = explained['prompt'] as JsonObject;
       assert.ok(Number(tokens) > 0);

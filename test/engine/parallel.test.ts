@@ -109,7 +109,7 @@ describe('at once', { skip }, () => {
 
 describe('a prompt of a megabyte', { skip }, () => {
   test('others are answered while it is tokenised', async () => {
-    // Made of markers, each of which must stay text: the dearest that there is.
+    // Made of markers, each of which must stay text: the most expensive that there is.
     const body = chatBody('<|im_start|>'.repeat(100_000));
     for (const path of ['/v1/count_tokens', completions]) {
       const counted = { answers: 0, over: false };

@@ -246,7 +246,7 @@ for (const dialect of dialects) {
         const gate = Promise.withResolvers<void>();
         const here = behind(gate.promise, replying(up, { text: 'First.' }));
         const { model, second } = pair(up, { first: here, second: silence });
-        // 100 tokens at the dearer price are 0.01 $, twice that 0.02 $.
+        // 100 tokens at the more expensive price are 0.01 $, twice that 0.02 $.
         const key = await rig.key({ budget: '0.015', per: 'day', shrink: false });
         const more = { max_tokens: 100 };
         const body = requestBody(dialect, { model, stream, more });

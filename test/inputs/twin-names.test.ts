@@ -349,7 +349,7 @@ for (const dialect of clientDialects) {
     request.endUser();
     request.metadata();
     request.serviceTier();
-    request.dearerTierMember();
+    request.expensiveTierMember();
     request.searches(true);
     const twinless = [...read, ...dearMembers].filter(
       (name) => !refused(dialect, { ...body, [name.toUpperCase()]: 1 }),

@@ -191,7 +191,7 @@ test('Q1 a mark for the cache that is written in escapes is reserved as any othe
   assert.equal(reserved[1], reserved[0]);
 });
 
-describe('dearer service', () => {
+describe('more expensive service', () => {
   const asks: readonly (readonly [Dialect, Dialect, JsonObject, string])[] = [
     ['chat', 'chat', { service_tier: 'priority' }, 'service_tier'],
     ['messages', 'messages', { speed: 'fast' }, 'speed'],
@@ -213,7 +213,7 @@ describe('dearer service', () => {
     });
   }
 
-  test('a tier that is no dearer is served', async () => {
+  test('a tier that is no more expensive is served', async () => {
     const { model } = rig.play('chat', replying('chat', answer));
     const key = await rig.key({ budget: 1, per: 'day' });
     for (const tier of ['auto', 'default', 'flex']) {

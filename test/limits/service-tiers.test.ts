@@ -1,4 +1,4 @@
-/** What service tiers cost a budget: reserved by the dearest that may apply, charged by what the vendor says. */
+/** What service tiers cost a budget: reserved by the most expensive that may apply, charged by what the vendor says. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';

@@ -70,7 +70,7 @@ export function routes(version: number): readonly DeclaredRoute[] {
 export const rates = { input: 1000, output: 10_000 } as const;
 
 export function priceSettings(version: number): PriceSettings {
-  // Dearer from reload to reload: calls that run keep the price they were admitted at.
+  // More expensive from reload to reload: calls that run keep the price they were admitted at.
   const price: Price = {
     rates: {
       input: rates.input * 1000 * (1 + version),

@@ -21,16 +21,16 @@ export function callSuite(open: OpenStore): void {
     });
 
     it('keeps the price of each call, also when the next one has another', async () => {
-      const dearer = { ...price, source: 'gateway.yaml:13' };
+      const changed = { ...price, source: 'gateway.yaml:13' };
       await opened.store.calls.record([
         callRow('c1', costing(5)),
-        callRow('c2', { ...costing(6), price: dearer }),
+        callRow('c2', { ...costing(6), price: changed }),
         callRow('c3', costing(7)),
       ]);
       const found = await Promise.all(['c1', 'c2', 'c3'].map((id) => opened.store.calls.find(id)));
       assert.deepEqual(
         found.map((row) => row?.price),
-        [price, dearer, price],
+        [price, changed, price],
       );
     });
 

@@ -236,9 +236,7 @@ export const continueDev: Client = {
       },
     },
   ],
-  notes: () => [
-    'Continue sends it pictures once "image_input" stands beside "tool_use" in its entry.',
-  ],
+  notes: () => ['Continue sends it images once its entry lists "image_input" next to "tool_use".'],
 };
 
 export const crush: Client = {

@@ -106,7 +106,7 @@ export const libreChat: Client = {
     },
   ],
   notes: () => [
-    'librechat.yaml stands beside its compose file: say where with --file.',
+    'librechat.yaml is next to its compose file: name it with --file.',
     'In a container, 127.0.0.1 is the container: give the address of this machine with --base-url.',
   ],
 };

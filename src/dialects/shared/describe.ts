@@ -324,10 +324,10 @@ export class BodyDescription implements RequestDescription {
     return typeof tier === 'string' ? tier : undefined;
   }
 
-  dearerTierMember(): string | undefined {
+  expensiveTierMember(): string | undefined {
     const { service_tier: tier, speed } = this.#source.skeleton;
-    if (isDearer(tier, cheapTiers)) return 'service_tier';
-    return isDearer(speed, cheapSpeeds) ? 'speed' : undefined;
+    if (isExpensive(tier, cheapTiers)) return 'service_tier';
+    return isExpensive(speed, cheapSpeeds) ? 'speed' : undefined;
   }
 
   capMember(): string {
@@ -393,7 +393,7 @@ function isUserMessage(message: Json): message is JsonObject {
   return isObject(message) && message['role'] === 'user';
 }
 
-function isDearer(asked: Json | undefined, cheap: ReadonlySet<string>): boolean {
+function isExpensive(asked: Json | undefined, cheap: ReadonlySet<string>): boolean {
   if (asked === undefined || asked === null) return false;
   return typeof asked !== 'string' || !cheap.has(asked);
 }

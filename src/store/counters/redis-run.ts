@@ -27,7 +27,7 @@ export class Script {
   }
 }
 
-/** What is sent in one turn of the event loop goes out in one write: a write is dearer than a command. */
+/** What is sent in one turn of the event loop goes out in one write: a write is more expensive than a command. */
 function sendTogether({ stream }: RedisClient): void {
   // There is none before the first connection.
   const socket: RedisClient['stream'] | undefined = stream;

@@ -288,7 +288,7 @@ function skipped(body: ChunkedBody, byte: number): void {
   if (byte === lf) throw new ProtocolError('a line end that is not CR LF');
   body.aside += 1;
   if (body.aside > maxAsideBytes) {
-    throw new ProtocolError('more than 64 KiB beside the chunks', { passing: false });
+    throw new ProtocolError('more than 64 KiB of chunk framing', { passing: false });
   }
 }
 
@@ -470,8 +470,7 @@ function framingOf(
   const length: string | readonly string[] | undefined = headers['content-length'];
   if (status < 200 || status === 204 || status === 304) return { framing: 'none', length: 0 };
   if (coding !== undefined) {
-    if (length !== undefined)
-      throw new ProtocolError('a content-length beside a transfer-encoding');
+    if (length !== undefined) throw new ProtocolError('both content-length and transfer-encoding');
     if (typeof coding !== 'string' || coding.toLowerCase() !== 'chunked')
       throw new ProtocolError('a transfer-encoding other than chunked', { passing: false });
     return { framing: 'chunked', length: 0 };

@@ -61,7 +61,7 @@ test('X-5 a tag that does not count is told of by a call, and not by an explaine
   assert.deepEqual(told, ['others']);
 });
 
-test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, dearest target', async () => {
+test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, most expensive target', async () => {
   const dear: Price = { ...price, rates: { input: 3_000_000, output: 4_000_000 } };
   const rig = new LimitsRig((model) => (model === 'dear' ? dear : price));
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);

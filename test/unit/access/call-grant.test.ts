@@ -106,7 +106,7 @@ test('Q1 F64 a larger prompt does not take the money of searches that may still 
   assert.equal(grant.reserved, 30_150 * 1000 + 100 * 2000 + 3 * 10_000_000);
 });
 
-test('Q1 F64 a prompt that is no longer, but dearer than reserved, is paid for', async () => {
+test('Q1 F64 a prompt that is no longer, but more expensive than reserved, is paid for', async () => {
   const rig = new LimitsRig(() => ({
     ...price,
     rates: { ...price.rates, cacheWrite: 2_000_000, cacheWriteLong: 4_000_000 },

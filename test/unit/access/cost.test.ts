@@ -56,7 +56,7 @@ describe('F6 what a call costs', () => {
     assert.equal(cost?.total, 30_000_000 + 2_250_000 + 2_400_000);
   });
 
-  it('takes dearer rates where one is absent: a read and a write as input, a long write as a write', () => {
+  it('takes more expensive rates where one is absent: a read and a write as input, a long write as a write', () => {
     const usage = {
       freshInputTokens: 1000,
       cacheReadTokens: 1000,
@@ -185,7 +185,7 @@ describe('F6 absent is not zero', () => {
 });
 
 describe('F6 what a call may cost at most', () => {
-  it('assumes no discount, and the dearest write unless told which writes there can be', () => {
+  it('assumes no discount, and the most expensive write unless told which writes there can be', () => {
     const most = { promptTokens: 1000, outputTokens: 100 };
     const output = 100 * 15_000;
     assert.equal(mostCost(sonnet, most), 1000 * 6000 + output);
@@ -393,7 +393,11 @@ test('F6 sound and pictures have rates of their own where they are told apart', 
   });
   const silent = known(price, { ...usage, audioOutputTokens: 0 });
   assert.equal(silent.output, 30 * 10_000, 'an answer in text');
-  assert.equal(known(price, usage).output, 30 * 64_000, 'nobody says what it is: the dearest');
+  assert.equal(
+    known(price, usage).output,
+    30 * 64_000,
+    'nobody says what it is: the most expensive',
+  );
   assert.equal(known(price, usage).input, 100 * 2500);
 });
 

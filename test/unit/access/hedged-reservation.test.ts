@@ -20,7 +20,7 @@ const size = (hedged: boolean): AskedSize => ({
   raised: () => undefined,
   media: () => false,
   serviceTier: () => undefined,
-  dearerBy: () => undefined,
+  expensiveBy: () => undefined,
 });
 
 test('Q1 a hedged call reserves both requests, and one once the second is given up', () => {

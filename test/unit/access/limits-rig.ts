@@ -141,7 +141,7 @@ export class LimitsRig {
         others: () => undefined,
         raised: () => undefined,
         serviceTier: () => undefined,
-        dearerBy: () => undefined,
+        expensiveBy: () => undefined,
       },
     };
   }

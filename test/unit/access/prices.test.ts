@@ -54,7 +54,7 @@ describe('F6 vendors’ price sheets', () => {
     assert.deepEqual(tiers, []);
   });
 
-  it('Gemini: the whole call is dearer above 200,000 tokens', () => {
+  it('Gemini: the whole call is more expensive above 200,000 tokens', () => {
     assert.deepEqual(found('gemini', 'gemini-2.5-pro'), {
       rates: { input: 1_250_000, output: 10_000_000, cacheRead: 125_000 },
       tiers: [

@@ -10,9 +10,9 @@ import { committedRatios, judge, keepRatios } from '../../../bench/ratios.ts';
 test('issue 7.8: the guard fails on a ratio that grew by more than 15 %, and on no other', () => {
   const committed = { a: 4, b: 2 };
   assert.equal(judge(committed, { a: 4.6, b: 1 }).failed, false);
-  const dearer = judge(committed, { a: 4.61, b: 2 });
-  assert.equal(dearer.failed, true);
-  assert.match(dearer.lines[0] ?? '', /^DEARER a: 4\.61 × nginx, committed 4\.00 × \(\+15 %\)/);
+  const higher = judge(committed, { a: 4.61, b: 2 });
+  assert.equal(higher.failed, true);
+  assert.match(higher.lines[0] ?? '', /^HIGHER a: 4\.61 × nginx, committed 4\.00 × \(\+15 %\)/);
 });
 
 test('issue 7.8: a guard that has nothing to compare fails', () => {
