@@ -94,7 +94,8 @@ export class AnswerBody {
     const body = this.errorText;
     const { dialect, generate } = provider;
     const error = maskCredentials(dialect.readError(head.status, body), secretHeaders(generate));
-    return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));
+    const words = error.code === 'rate_limited' ? error.message : '';
+    return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs, words));
   }
 }
 

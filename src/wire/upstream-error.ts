@@ -80,11 +80,27 @@ function whyBroken(error: unknown, where: string): string {
 /** Longer waits are not passed on: both official SDKs would sleep through them. */
 export const maxRetryAfterMs = 60_000;
 
+/** Where a wait stands in the words of an error: `Please retry after 45 seconds.`, `Please try again in 6ms.` */
+const waitInWords =
+  /\b(?:retry|try again) (?:after|in) (\d{1,9}(?:\.\d{1,9})?) ?(ms|milliseconds?|s|seconds?)\b/i;
+
 /**
- * The wait in ms from `retry-after-ms`, `retry-after` (seconds or HTTP date); undefined when absent,
- * unreadable, negative or in the past.
+ * The wait in ms from `retry-after-ms`, `retry-after` (seconds or HTTP date), else from the words of the error;
+ * undefined when absent, unreadable, negative or in the past.
  */
-export function readRetryAfterMs(headers: ResponseHeaders, wallMs: number): number | undefined {
+export function readRetryAfterMs(
+  headers: ResponseHeaders,
+  wallMs: number,
+  words = '',
+): number | undefined {
+  const told = readRetryHeaders(headers, wallMs);
+  if (told !== undefined || words === '') return told;
+  const [, amount, unit = ''] = waitInWords.exec(words) ?? [];
+  if (amount === undefined) return undefined;
+  return Number(amount) * (unit.toLowerCase().startsWith('m') ? 1 : 1000);
+}
+
+function readRetryHeaders(headers: ResponseHeaders, wallMs: number): number | undefined {
   const milliseconds = positiveNumber(first(headers['retry-after-ms']));
   if (milliseconds !== undefined) return milliseconds;
   const text = first(headers['retry-after']);

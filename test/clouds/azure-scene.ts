@@ -25,6 +25,8 @@ export interface AzureScene {
   readonly azure: ScriptedUpstream;
   readonly tokens: TokenServer;
   readonly gateway: TestGateway;
+  /** Has the same config read again. */
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -56,6 +58,7 @@ export async function startAzure(
     azure,
     tokens,
     gateway,
+    reload: () => gateway.reload(config(servers)),
     stop: async () => {
       await gateway.stop();
       await close();

@@ -83,11 +83,10 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
     id: stringOr(body['id'], ''),
     model: stringOr(body['model'], ''),
     parts,
-    finish: readFinish({
-      raw: choice['finish_reason'],
-      stopReason: choice['stop_reason'],
-      hasToolCalls: parts.some((part) => part.type === 'tool-call'),
-    }),
+    finish: readFinish(
+      choice,
+      parts.some((part) => part.type === 'tool-call'),
+    ),
     ...(usage === undefined ? {} : { usage }),
   };
 }
@@ -258,11 +257,11 @@ function refusalOf(parts: readonly Part[], finish: FinishReason): string | null 
   return refusalExplanation(finish) ?? null;
 }
 
-/** The words of a messages refusal (`stop_details.explanation`). */
+/** The words of a messages refusal (`stop_details.explanation`). An answer that a filter cut is none: it has no end. */
 export function refusalExplanation(finish: FinishReason): string | undefined {
   const explanation = finish.details?.['explanation'];
-  if (finish.kind !== 'content-filter' || typeof explanation !== 'string') return undefined;
-  return explanation === '' ? undefined : explanation;
+  if (finish.kind !== 'content-filter' || finish.raw === 'content_filter') return undefined;
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined;
 }
 
 function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMembers {

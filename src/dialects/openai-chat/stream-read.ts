@@ -131,7 +131,7 @@ export class ChatStreamReader implements StreamReader {
     assertChoices(chunk['choices']);
     this.#watchChoices(chunk['choices']);
     const usage = findUsage(chunk, this.#traits);
-    if (choice === undefined && usage === undefined) return none;
+    if (usage === undefined && (choice === undefined || isFilterReport(choice))) return none;
     const events: GenerationEvent[] = [];
     this.#start(chunk, events);
     if (usage !== undefined) events.push({ type: 'usage', usage });
@@ -190,11 +190,7 @@ export class ChatStreamReader implements StreamReader {
       );
       return [{ type: 'error', error }];
     }
-    const reason = readFinish({
-      raw: this.#finish?.['finish_reason'],
-      stopReason: this.#finish?.['stop_reason'],
-      hasToolCalls: this.#parts.hasToolCalls,
-    });
+    const reason = readFinish(this.#finish ?? {}, this.#parts.hasToolCalls);
     events.push({ type: 'finish', reason });
     return events;
   }
@@ -203,6 +199,15 @@ export class ChatStreamReader implements StreamReader {
     this.#over = true;
     return [{ type: 'error', error }];
   }
+}
+
+/** Azure's filter, where it runs behind the text, reports how far it came: no word of the answer, and no id of it. */
+function isFilterReport(choice: JsonObject): boolean {
+  return (
+    choice['content_filter_offsets'] !== undefined &&
+    !isPresent(choice['finish_reason']) &&
+    textLength(choice['delta']) === 0
+  );
 }
 
 /** @throws GatewayError `upstream_invalid` for what no choice can be read of. */

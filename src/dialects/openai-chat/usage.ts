@@ -215,29 +215,37 @@ const failures: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['canceled', 'stream_interrupted'],
 ]);
 
-export interface SeenFinish {
-  /** `finish_reason`; null or missing in a complete answer counts as a natural end. */
-  readonly raw: Json | undefined;
-  /** The choice's `stop_reason`: vLLM names the stop sequence that matched, or a token id. */
-  readonly stopReason: Json | undefined;
-  readonly hasToolCalls: boolean;
-}
-
 /**
  * The reason in canonical words. Tool calls decide between `stop` and `tool-calls`, whatever the
  * upstream says; a cut-off answer stays cut off even if it holds calls (B12).
+ * @param choice whose `finish_reason`, null or missing in a complete answer, counts as a natural end.
  */
-export function readFinish({ raw, stopReason, hasToolCalls }: SeenFinish): FinishReason {
+export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishReason {
+  // vLLM names in `stop_reason` the stop sequence that matched, or a token id.
+  const { finish_reason: raw, stop_reason: stopReason } = choice;
   const word = typeof raw === 'string' && raw !== '' ? raw : undefined;
   const named = (word === undefined ? undefined : kinds.get(word)) ?? 'other';
   const base = word === undefined ? {} : { raw: word };
-  if (named === 'length' || named === 'content-filter') return { kind: named, ...base };
+  if (named === 'length') return { kind: named, ...base };
+  if (named === 'content-filter') return { kind: named, ...base, ...filterDetails(choice) };
   if (hasToolCalls) return { kind: 'tool-calls', ...base };
   if (named === 'stop' && typeof stopReason === 'string') {
     return { kind: 'stop-sequence', sequence: stopReason, ...base };
   }
   // Calls that are not there, or no reason at all: a natural end, as far as the words tell.
   return { kind: named === 'tool-calls' ? 'other' : named, ...base };
+}
+
+/** What Azure's filter found, in the form in which messages clients are told of a refusal. */
+function filterDetails({ content_filter_results: results }: JsonObject): {
+  readonly details?: JsonObject;
+} {
+  const found = Object.entries(isObject(results) ? results : {})
+    .filter(([, category]) => isObject(category) && category['filtered'] === true)
+    .map(([name]) => name);
+  if (found.length === 0) return {};
+  const explanation = `The provider's content filter stopped the answer: ${found.join(', ')}.`;
+  return { details: { type: 'refusal', category: null, explanation } };
 }
 
 /** Whether the answer was cut off, so that its last call may be incomplete. */

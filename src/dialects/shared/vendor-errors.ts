@@ -26,11 +26,13 @@ type Meaning =
   | 'no-money'
   | 'money-for-less'
   | 'overloaded'
+  | 'shared-capacity'
   | 'rate-limited'
   | 'timeout'
   | 'rejected'
   | 'not-found'
   | 'no-model'
+  | 'other-kind'
   | 'unauthorized'
   | 'bad-key';
 
@@ -76,6 +78,8 @@ export const vendorErrors: readonly VendorErrorRow[] = [
     match: /\bunavailable|service_?unavailable|model_?not_?ready|capacity_exceeded/i,
     field: 'words',
   },
+  // Azure's 429 of a pool that it shares among customers: no quota of this account.
+  { means: 'shared-capacity', match: /experiencing high demand|during peak load/i },
   {
     means: 'rate-limited',
     match: /rate_?limit|resource_exhausted|too_many_requests|tokens_per/i,
@@ -92,6 +96,8 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'rejected', match: /image_|_image/i, field: 'words' },
   { means: 'not-found', match: /not_?found/i, field: 'words' },
   { means: 'no-model', match: /model|not_?found/i },
+  // Azure: the model of a deployment speaks another API.
+  { means: 'other-kind', match: /operationnotsupported|unavailable_model/i, field: 'words' },
   {
     means: 'unauthorized',
     match: /authentication|unauthenticated|permission|api_?key|unauthorized|forbidden/i,
@@ -122,6 +128,7 @@ const plainStatuses: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>
   [403, 'upstream_auth'],
   [408, 'timeout'],
   [409, 'upstream_unavailable'],
+  [424, 'upstream_unavailable'],
   [498, 'overloaded'],
   [499, 'upstream_unavailable'],
   [501, 'upstream_rejected'],
@@ -324,11 +331,13 @@ function codeByStatus(complaint: Complaint, status: number): ErrorCode {
     case 400:
     case 413:
     case 422:
+      if (says('other-kind', complaint)) return 'model_not_found';
       return says('bad-key', complaint) ? 'upstream_auth' : 'upstream_rejected';
     case 404:
       // Without a word about a model the address is wrong, which is not the client's fault.
       return says('no-model', complaint) ? 'model_not_found' : 'upstream_invalid';
     case 429:
+      if (says('shared-capacity', complaint)) return 'overloaded';
       return says('no-money', complaint) ? 'upstream_auth' : 'rate_limited';
     default: {
       const code = codeOfStatus(status) ?? 'upstream_invalid';
@@ -403,7 +412,7 @@ const nothingSaid: Complaint = {
 };
 
 function readStatus(error: JsonObject, code: Json | undefined): number | undefined {
-  for (const value of [code, error['status_code'], error['status']]) {
+  for (const value of [code, error['status_code'], error['statusCode'], error['status']]) {
     const status = typeof value === 'string' ? Number(value) : value;
     if (typeof status === 'number' && status >= 400 && status < 600) return status;
   }
