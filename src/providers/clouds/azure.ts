@@ -127,8 +127,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
   return {
     keys,
     problems: (wish) => problemsOf(service, wish),
-    appears: (env) =>
-      keyOf(service, env) !== undefined && baseOf(service, alone(env)) !== undefined,
+    appears: (env) => problemsOf(service, alone(env)).length === 0,
     address: (wish) => baseOf(service, wish),
     key: (env) => keyOf(service, env),
     tokens: ({ declared: { cloud: settings }, env }, clock) => {

@@ -44,7 +44,11 @@ export interface Given {
   readonly env?: { readonly [name: string]: string };
 }
 
-export function scene(context: TestContext, yaml?: string): Scene {
+export function scene(
+  context: TestContext,
+  yaml?: string,
+  knownProviders: KnownProviders = known,
+): Scene {
   const directory = mkdtempSync(join(tmpdir(), 'model-gateway-config-'));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   const write = (name: string, text: string): string => {
@@ -54,7 +58,7 @@ export function scene(context: TestContext, yaml?: string): Scene {
   };
   if (yaml !== undefined) write('gateway.yaml', yaml);
   const load = ({ flags = {}, env = {} }: Given = {}): Promise<Settings> =>
-    loadSettings({ flags, env, cwd: directory, knownProviders: known });
+    loadSettings({ flags, env, cwd: directory, knownProviders });
   const errors = async (given?: Given): Promise<readonly string[]> => {
     try {
       await load(given);

@@ -1,0 +1,171 @@
+/** Clouds in gateway.yaml and in the environment: what is wrong is said with its line (wire/clouds-config.md, azure 46). */
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { describeProviders } from '../../../src/compose/providers.ts';
+import { providerRows } from '../../../src/providers/compatible.ts';
+import { scene } from './scene.ts';
+
+const knownProviders = new Map(providerRows.map((row) => [row.id, row]));
+const key = { AZURE_OPENAI_API_KEY: 'k' };
+
+/** Text of the file, variables, and the only line of errors that it must give. */
+const mistakes: readonly (readonly [
+  name: string,
+  yaml: string,
+  env: { readonly [name: string]: string },
+  line: string,
+])[] = [
+  [
+    '46: resource and base_url',
+    'providers:\n  azure:\n    resource: acme\n    base_url: https://acme.openai.azure.com\n',
+    key,
+    'gateway.yaml:3: providers.azure.resource: cannot be combined with base_url: use one of them',
+  ],
+  [
+    'neither of them',
+    'providers:\n  azure: {}\n',
+    key,
+    'gateway.yaml:2: providers.azure: needs resource or base_url (or AZURE_RESOURCE_NAME)',
+  ],
+  [
+    'two variables for one address',
+    'providers:\n  foundry: {}\n',
+    {
+      AZURE_API_KEY: 'k',
+      ANTHROPIC_FOUNDRY_RESOURCE: 'acme',
+      ANTHROPIC_FOUNDRY_BASE_URL: 'https://acme.services.ai.azure.com/anthropic',
+    },
+    'gateway.yaml:2: providers.foundry: finds ANTHROPIC_FOUNDRY_RESOURCE and ANTHROPIC_FOUNDRY_BASE_URL: use one of them',
+  ],
+  [
+    'a plain address',
+    'providers:\n  azure:\n    base_url: http://acme.example\n',
+    key,
+    'gateway.yaml:3: providers.azure.base_url: is neither an https:// address nor one of this machine',
+  ],
+  [
+    'no key',
+    'providers:\n  azure: { resource: acme }\n',
+    {},
+    'gateway.yaml:2: providers.azure.auth: has no key: set AZURE_OPENAI_API_KEY or api_key, or auth: entra or managed_identity',
+  ],
+  [
+    'a key beside tokens',
+    'providers:\n  azure:\n    resource: acme\n    auth: managed_identity\n    api_key: k\n',
+    {},
+    'gateway.yaml:4: providers.azure.auth: cannot be combined with api_key: use one of them',
+  ],
+  [
+    'an app without its tenant',
+    'providers:\n  azure:\n    resource: acme\n    auth: entra\n    client_id: app\n    client_secret: s\n',
+    {},
+    'gateway.yaml:4: providers.azure.auth: needs tenant_id or AZURE_TENANT_ID',
+  ],
+  [
+    'an app without a proof',
+    'providers:\n  azure:\n    resource: acme\n    auth: entra\n    client_id: app\n    tenant_id: t\n',
+    {},
+    'gateway.yaml:4: providers.azure.auth: needs client_secret or AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH, or AZURE_FEDERATED_TOKEN_FILE',
+  ],
+  [
+    'a login host of somebody else',
+    'providers:\n  azure: { resource: acme, auth: entra, client_id: a, tenant_id: t, client_secret: s }\n',
+    { AZURE_AUTHORITY_HOST: 'https://login.example.com' },
+    'gateway.yaml:2: providers.azure.auth: has an AZURE_AUTHORITY_HOST that is none of the login hosts of Microsoft',
+  ],
+  [
+    'the dialect of another model',
+    'providers:\n  azure: { resource: acme, dialect: anthropic-messages }\n',
+    key,
+    'gateway.yaml:2: providers.azure.dialect: must be openai-chat or openai-responses here',
+  ],
+  [
+    'a name that is no deployment',
+    'providers:\n  azure: { resource: acme, deployments: { a/b: gpt-5 } }\n',
+    key,
+    'gateway.yaml:2: providers.azure.deployments: "a/b" cannot be the name of a deployment',
+  ],
+  [
+    'a version that is no date',
+    'providers:\n  azure: { resource: acme, api_version: v1 }\n',
+    key,
+    'gateway.yaml:2: providers.azure.api_version: is neither preview nor a date such as 2024-10-21',
+  ],
+  [
+    'a key of a cloud at another vendor',
+    'providers:\n  openai: { resource: acme, api_key: k }\n',
+    {},
+    'gateway.yaml:2: providers.openai.resource: does not apply to this provider',
+  ],
+  [
+    'a key of Azure OpenAI at Foundry',
+    'providers:\n  foundry: { resource: acme, api_key: k, api_version: preview }\n',
+    {},
+    'gateway.yaml:2: providers.foundry.api_version: does not apply to this provider',
+  ],
+];
+
+/** With all vendors that the gateway knows. */
+const withAll = (t: TestContext, yaml?: string): ReturnType<typeof scene> =>
+  scene(t, yaml, knownProviders);
+
+describe('mistakes in a cloud', () => {
+  for (const [name, yaml, env, line] of mistakes) {
+    it(name, async (t) => {
+      assert.deepEqual(await withAll(t, yaml).errors({ env }), [line]);
+    });
+  }
+});
+
+describe('a cloud as check shows it', () => {
+  it('names where its credential comes from, and never a value', async (t) => {
+    const yaml = `
+providers:
+  azure: { resource: acme-eu, deployments: { fast: gpt-5-mini } }
+  app: { like: azure, resource: acme, auth: entra, tenant_id: t, client_id: app-1, client_secret: canary }
+  machine: { like: foundry, resource: acme, auth: managed_identity }
+  keyed: { like: foundry, base_url: 'https://acme.services.ai.azure.com/anthropic/', api_key: canary }
+`;
+    const env = { AZURE_API_KEY: 'canary' };
+    const settings = await withAll(t, yaml).load({ env });
+    const described = describeProviders(settings, env).filter(({ id }) => id !== 'local');
+    const shown = described
+      .filter(({ credential }) => credential !== undefined)
+      .map(({ id, address, credential }) => [id, address, credential]);
+    assert.deepEqual(shown, [
+      ['azure', 'https://acme-eu.openai.azure.com', 'env AZURE_API_KEY'],
+      ['app', 'https://acme.openai.azure.com', 'Entra app app-1, client secret'],
+      ['machine', 'https://acme.services.ai.azure.com', 'managed identity'],
+      ['keyed', 'https://acme.services.ai.azure.com', 'key of the config'],
+    ]);
+    assert.doesNotMatch(
+      JSON.stringify([described, settings.origins, settings.providers]),
+      /canary/,
+    );
+    const lines = settings.origins.map(({ path, value }) => `${path}: ${value}`);
+    assert.ok(lines.includes('providers.azure.deployments.fast: gpt-5-mini'), lines.join('\n'));
+    assert.ok(lines.includes('providers.app.client_secret: [secret]'), lines.join('\n'));
+  });
+
+  it('appears by itself with a key and an address', async (t) => {
+    const settings = await withAll(t).load();
+    const there = (env: { readonly [name: string]: string }): readonly (string | undefined)[] =>
+      describeProviders(settings, env)
+        .filter(({ id }) => id === 'azure' || id === 'foundry')
+        .map(({ id, address, origin }) => `${id} ${address} ${origin}`);
+    assert.deepEqual(there({ AZURE_OPENAI_API_KEY: 'k' }), []);
+    assert.deepEqual(there({ AZURE_RESOURCE_NAME: 'acme' }), []);
+    assert.deepEqual(there({ AZURE_OPENAI_API_KEY: 'k', AZURE_RESOURCE_NAME: 'acme' }), [
+      'azure https://acme.openai.azure.com env AZURE_OPENAI_API_KEY',
+    ]);
+    const endpoint = {
+      AZURE_API_KEY: 'k',
+      AZURE_OPENAI_ENDPOINT: 'https://acme.openai.azure.com/',
+    };
+    assert.deepEqual(there(endpoint), ['azure https://acme.openai.azure.com env AZURE_API_KEY']);
+    const foundry = { ANTHROPIC_FOUNDRY_API_KEY: 'k', ANTHROPIC_FOUNDRY_RESOURCE: 'acme' };
+    assert.deepEqual(there(foundry), [
+      'foundry https://acme.services.ai.azure.com env ANTHROPIC_FOUNDRY_API_KEY',
+    ]);
+  });
+});
