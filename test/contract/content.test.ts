@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';
-import { dialects, objectAt } from '../support/reading.ts';
+import { allDialects, objectAt } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -30,8 +30,8 @@ function header(of: JsonObject, name: string): unknown {
   return listOf(of['headers']).find((each) => each['name'] === name)?.['value'];
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of allDialects) {
+  for (const upstream of allDialects) {
     for (const stream of [false, true]) {
       const what = `${dialect}, ${upstream} upstream, ${stream ? 'stream' : 'document'}`;
       test(`what was asked and answered is kept: ${what}`, async () => {
@@ -173,7 +173,7 @@ describe('what is taken out', () => {
       return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices })}\n\n`;
     });
     const finish = `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`;
-    for (const dialect of dialects) {
+    for (const dialect of allDialects) {
       const { model } = rig.play('chat', {
         headers: { 'content-type': 'text/event-stream' },
         body: [...frames, finish, 'data: [DONE]\n\n'],

@@ -12,7 +12,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { explainRoutes } from '../../src/admin/explain.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { dialects, listAt, objectAt, type Dialect } from '../support/reading.ts';
+import { allDialects, listAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -48,7 +48,7 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
       headers: { authorization: `Bearer ${adminToken}` },
     });
 
-  const explain = async (dialect: Dialect, body: unknown, key?: string): Promise<JsonObject> => {
+  const explain = async (dialect: AnyDialect, body: unknown, key?: string): Promise<JsonObject> => {
     const endpoint = endpointOf[dialect].slice('/v1/'.length);
     const query = new URLSearchParams({ endpoint, ...(key === undefined ? {} : { key }) });
     const reply = await admin(`/api/explain?${query}`, body);
@@ -65,8 +65,8 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
   const targetsOf = (explained: JsonObject): readonly JsonObject[] =>
     Array.isArray(explained['targets']) ? explained['targets'] : assert.fail();
 
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of allDialects) {
+    for (const upstream of allDialects) {
       for (const stream of [false, true]) {
         test(`${dialect} on ${upstream}, stream ${stream}: the body, the notes and the mode are those of the call`, async () => {
           const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
@@ -195,7 +195,7 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
   });
 
   test('what the endpoint refuses is answered as the endpoint does', async () => {
-    for (const dialect of dialects) {
+    for (const dialect of allDialects) {
       const endpoint = endpointOf[dialect].slice('/v1/'.length);
       const body = requestBody(dialect, { model: 'no-such-model', stream: false });
       const explained = await admin(`/api/explain?endpoint=${endpoint}`, body);

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';
-import { objectAt, type Dialect } from '../support/reading.ts';
+import { objectAt, type AnyDialect } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
 import { startRig, type Rig, type RigConfig } from '../support/rig.ts';
 import type { TestConfig } from '../support/gateway.ts';
@@ -22,7 +22,7 @@ export interface LimitedRig extends Rig {
   admin(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
   call(
     key: LimitedKey,
-    dialect: Dialect,
+    dialect: AnyDialect,
     body: JsonObject,
     headers?: JsonObject,
     sending?: Pick<Sending, 'signal' | 'onData'>,

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { clientKey } from '../support/keys.ts';
 import { Collector, type SeenSpan } from '../support/otlp.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
@@ -23,7 +23,7 @@ after(async () => {
   collector.close();
 });
 
-async function spansOf(dialect: Dialect, body: JsonObject): Promise<readonly SeenSpan[]> {
+async function spansOf(dialect: AnyDialect, body: JsonObject): Promise<readonly SeenSpan[]> {
   const reply = await ask(rig, dialect, body);
   const spans = await collector.ofCall(String(reply.headers['x-request-id']));
   for (const span of spans) assertConventions(span);
@@ -37,8 +37,8 @@ function contentOf(span: SeenSpan | undefined, which: 'input' | 'output'): unkno
 
 const asked = (text: string): JsonObject => ({ messages: [{ role: 'user', content: text }] });
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of allDialects) {
+  for (const upstream of allDialects) {
     for (const stream of [true, false]) {
       const shape = stream ? 'stream' : 'document';
       test(`issue 8.3 prompt and answer: ${dialect} on ${upstream}, ${shape}`, async () => {
@@ -176,7 +176,7 @@ test('issue 8.3 long prompts and answers are cut: of a prompt the end stays, of 
   assert.equal(call?.attributes['gateway.content_cut'], true);
 });
 
-for (const dialect of dialects) {
+for (const dialect of allDialects) {
   test(`issue 8.3 G11 the end of a prompt that is not read on the event loop is told, ${dialect}`, async () => {
     const messages = Array.from({ length: 400 }, (_, i) => ({
       role: i % 2 === 0 ? 'user' : 'assistant',

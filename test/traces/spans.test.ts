@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { begun, legalFrames, stream as streamOf } from '../faults/stream-pieces.ts';
 import { Collector, type SeenSpan } from '../support/otlp.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
@@ -66,7 +66,7 @@ function eventNames(span: SeenSpan | undefined): readonly string[] {
 }
 
 async function spansOf(
-  dialect: Dialect,
+  dialect: AnyDialect,
   body: JsonObject,
   headers: { readonly [name: string]: string } = {},
 ): Promise<readonly SeenSpan[]> {
@@ -76,10 +76,16 @@ async function spansOf(
   return spans;
 }
 
+const endpoints = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+} as const;
+const ends = { chat: 'stop', messages: 'end_turn', responses: 'completed' } as const;
 const whole = { text: 'Hello there.' } as const;
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of allDialects) {
+  for (const upstream of allDialects) {
     for (const stream of [true, false]) {
       const shape = stream ? 'stream' : 'document';
       test(`issue 8.3 a call and its attempt: ${dialect} on ${upstream}, ${shape}`, async () => {
@@ -98,10 +104,7 @@ for (const dialect of dialects) {
         assert.equal(attempt.traceId, call.traceId);
         assert.deepEqual(
           [call.attributes['gateway.mode'], call.attributes['gateway.endpoint']],
-          [
-            dialect === upstream ? 'relay' : 'translate',
-            dialect === 'chat' ? 'openai-chat' : 'anthropic-messages',
-          ],
+          [dialect === upstream ? 'relay' : 'translate', endpoints[dialect]],
         );
         for (const span of [call, attempt]) {
           const { attributes } = span;
@@ -111,9 +114,7 @@ for (const dialect of dialects) {
           assert.equal(attributes['gen_ai.usage.input_tokens'], 100);
           assert.equal(attributes['gen_ai.usage.cache_read.input_tokens'], 60);
           assert.equal(attributes['gen_ai.usage.output_tokens'], 7);
-          assert.deepEqual(attributes['gen_ai.response.finish_reasons'], [
-            upstream === 'chat' ? 'stop' : 'end_turn',
-          ]);
+          assert.deepEqual(attributes['gen_ai.response.finish_reasons'], [ends[upstream]]);
           assert.equal(attributes['http.response.status_code'], 200);
           assert.equal(span.status, 0);
           assert.deepEqual(eventNames(span), ['gateway.first_token']);
@@ -140,6 +141,7 @@ test('issue 8.3 an answer that must be JSON is told as such, wherever the reques
   for (const [dialect, more] of [
     ['messages', { output_config: { format } }],
     ['chat', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }],
+    ['responses', { text: { format: { ...format, name: 'a' } } }],
   ] as const) {
     const { model } = rig.play(dialect, answerIn(dialect, { text: '{}' }, false));
     const spans = await spansOf(dialect, requestBody(dialect, { model, stream: false, more }));
@@ -158,7 +160,7 @@ test('issue 8.3 the path and the content type are those of OTLP over HTTP', () =
   );
 });
 
-for (const dialect of dialects) {
+for (const dialect of allDialects) {
   test(`issue 8.3 a fallback is an event and two attempts: ${dialect}`, async () => {
     rig.upstreams.chat.script('pair-a', errorIn('chat', 500, 'broken'));
     rig.upstreams.messages.script('pair-b', answerIn('messages', whole, false));
@@ -207,7 +209,7 @@ test("issue 8.3 what the client did wrong is told and is no failure of the serve
   assert.equal(call.status, 0);
 });
 
-for (const dialect of dialects) {
+for (const dialect of allDialects) {
   test(`issue 8.3 a stream that breaks off is cut and failed: ${dialect}`, async () => {
     const { model } = rig.play(dialect, { ...streamOf(begun(dialect)), ending: 'reset' });
     const [call, attempt] = await spansOf(dialect, requestBody(dialect, { model, stream: true }));
