@@ -30,12 +30,18 @@ function turns(page: Page, of: string): ReturnType<Page['locator']> {
   return page.locator(`article[data-role="${of}"]`);
 }
 
+const lastEvents = {
+  chat: 'data: [DONE]',
+  messages: 'message_stop',
+  responses: 'event: response.completed',
+} as const;
+
 function playground(stage: Stage): void {
   describe('issue 8.1 playground', { timeout: 900_000 }, () => {
     const { chat, messages } = stage.upstreams;
     after(() => stage.stop());
 
-    for (const endpoint of ['chat', 'messages'] as const) {
+    for (const endpoint of ['chat', 'messages', 'responses'] as const) {
       test(`${endpoint}: local/tiny answers, with usage, cost and its row`, async () => {
         await stage.view('/playground', async (page) => {
           await page.getByLabel('Endpoint').selectOption(endpoint);
@@ -52,10 +58,7 @@ function playground(stage: Stage): void {
           await page.getByRole('tab', { name: 'Request' }).click();
           await page.getByText('"model": "local/tiny"').waitFor();
           await page.getByRole('tab', { name: /^Events/ }).click();
-          await page
-            .getByText(endpoint === 'chat' ? 'data: [DONE]' : 'message_stop')
-            .last()
-            .waitFor();
+          await page.getByText(lastEvents[endpoint]).last().waitFor();
         });
       });
     }
@@ -127,7 +130,7 @@ function playground(stage: Stage): void {
       });
     });
 
-    for (const endpoint of ['chat', 'messages'] as const) {
+    for (const endpoint of ['chat', 'messages', 'responses'] as const) {
       test(`${endpoint}: tools go as JSON, the call is shown, its result is sent back`, async () => {
         const call = { id: 'call_1', name: 'get_weather', arguments: '{"city":"Ulm"}' };
         const script = chat.script(

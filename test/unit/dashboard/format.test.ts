@@ -66,6 +66,16 @@ test('issue 8 S12 a call copied as curl is one command, whatever the model is ca
   );
 });
 
+test('issue 21 a call of each endpoint is copied with its own path and prompt', () => {
+  const words = { 'openai-chat': 'messages', 'openai-responses': 'input' };
+  const paths = { 'openai-chat': 'chat/completions', 'openai-responses': 'responses' };
+  for (const endpoint of ['openai-chat', 'openai-responses'] as const) {
+    const text = curlOf({ endpoint, model: 'm', stream: false }, 'http://127.0.0.1:1');
+    assert.ok(text.includes(`'http://127.0.0.1:1/v1/${paths[endpoint]}'`), text);
+    assert.ok(text.includes(`"${words[endpoint]}":`), text);
+  }
+});
+
 test('issue 8 a burn-down goes from all of a budget to what is left, hour by hour', () => {
   const start = Date.parse('2026-11-20T23:00:00Z');
   const hour = 3_600_000;

@@ -16,6 +16,11 @@ function quoted(text: string): string {
 /** Cap that the messages endpoint wants to be told. */
 const cap = 1024;
 
+const paths: { readonly [endpoint: string]: string } = {
+  'anthropic-messages': '/v1/messages',
+  'openai-responses': '/v1/responses',
+};
+
 /** Headers of a request that change its answer. */
 const telling: ReadonlySet<string> = new Set(['anthropic-beta', 'openai-beta', 'x-gateway-tags']);
 
@@ -26,7 +31,7 @@ const telling: ReadonlySet<string> = new Set(['anthropic-beta', 'openai-beta', '
 export function curlOf(call: MadeCall, url: string, request?: KeptRequest | null): string {
   const { endpoint, stream } = call;
   const isMessages = endpoint === 'anthropic-messages';
-  const path = isMessages ? '/v1/messages' : '/v1/chat/completions';
+  const path = paths[endpoint] ?? '/v1/chat/completions';
   const headers = isMessages
     ? [`-H "x-api-key: $MODEL_GATEWAY_KEY"`, `-H 'anthropic-version: 2023-06-01'`]
     : [`-H "authorization: Bearer $MODEL_GATEWAY_KEY"`];
@@ -40,6 +45,9 @@ export function curlOf(call: MadeCall, url: string, request?: KeptRequest | null
 }
 
 function placeholder({ endpoint, model, stream }: MadeCall): object {
+  if (endpoint === 'openai-responses') {
+    return { model, ...(stream ? { stream } : {}), input: 'your prompt' };
+  }
   return {
     model,
     ...(endpoint === 'anthropic-messages' ? { max_tokens: cap } : {}),

@@ -1,4 +1,4 @@
-/** An answer of either endpoint as it comes in: what was said so far, and how it ended. */
+/** An answer of any endpoint as it comes in: what was said so far, and how it ended. */
 import { isRecord, type JsonRecord } from './request.ts';
 import type { AssistantTurn, Endpoint, ToolCall } from './turns.ts';
 
@@ -26,13 +26,18 @@ export function withEvent(answer: Answer, endpoint: Endpoint, event: unknown): A
   if (!isRecord(event)) return answer;
   const { error } = event;
   if (isRecord(error)) return { ...answer, error: textOf(error['message']) };
-  return endpoint === 'chat' ? withChunk(answer, event) : withMessagesEvent(answer, event);
+  return readers[endpoint].event(answer, event);
 }
 
 /** A whole answer. */
 export function documentAnswer(endpoint: Endpoint, document: unknown): Answer {
   if (!isRecord(document)) return nothingYet;
-  return endpoint === 'chat' ? chatDocument(document) : messagesDocument(document);
+  return readers[endpoint].document(document);
+}
+
+interface AnswerReader {
+  readonly event: (answer: Answer, event: JsonRecord) => Answer;
+  readonly document: (document: JsonRecord) => Answer;
 }
 
 function withChunk(answer: Answer, event: JsonRecord): Answer {
@@ -153,6 +158,72 @@ function messagesDocument(document: JsonRecord): Answer {
     usage: isRecord(document['usage']) ? document['usage'] : undefined,
   };
 }
+
+function withResponsesEvent(answer: Answer, event: JsonRecord): Answer {
+  const delta = textOf(event['delta']);
+  switch (event['type']) {
+    case 'response.output_text.delta':
+    case 'response.refusal.delta':
+      return { ...answer, text: answer.text + delta };
+    case 'response.reasoning_summary_text.delta':
+    case 'response.reasoning_text.delta':
+      return { ...answer, reasoning: answer.reasoning + delta };
+    case 'response.output_item.done':
+      return withCallItem(answer, event['item']);
+    case 'response.completed':
+    case 'response.incomplete':
+    case 'response.failed':
+      return isRecord(event['response']) ? withEnd(answer, event['response']) : answer;
+    default:
+      return answer;
+  }
+}
+
+function responsesDocument(document: JsonRecord): Answer {
+  const items = Array.isArray(document['output']) ? (document['output'] as readonly unknown[]) : [];
+  const said = items.reduce<Answer>((answer, item) => {
+    if (!isRecord(item)) return answer;
+    const text = answer.text + textsOf(item['content']);
+    if (item['type'] === 'message') return { ...answer, text };
+    const reasoning = answer.reasoning + textsOf(item['summary']);
+    return item['type'] === 'reasoning' ? { ...answer, reasoning } : withCallItem(answer, item);
+  }, nothingYet);
+  return withEnd(said, document);
+}
+
+function withCallItem(answer: Answer, item: unknown): Answer {
+  if (!isRecord(item)) return answer;
+  const { type, call_id: id, name } = item;
+  if (type !== 'function_call' && type !== 'custom_tool_call') return answer;
+  const given = textOf(type === 'function_call' ? item['arguments'] : item['input']);
+  const call = { id: textOf(id), name: textOf(name), arguments: given };
+  return { ...answer, calls: [...answer.calls, call] };
+}
+
+/** Why it ended stands in the details where it was cut. */
+function withEnd(answer: Answer, response: JsonRecord): Answer {
+  const { status, incomplete_details: details, usage, error } = response;
+  const reason = isRecord(details) ? textOf(details['reason']) : '';
+  return {
+    ...answer,
+    finish: reason === '' ? textOf(status) : reason,
+    error: isRecord(error) ? textOf(error['message']) : answer.error,
+    usage: isRecord(usage) ? usage : answer.usage,
+  };
+}
+
+function textsOf(parts: unknown): string {
+  if (!Array.isArray(parts)) return '';
+  return (parts as readonly unknown[])
+    .map((part) => (isRecord(part) ? textOf(part['text']) + textOf(part['refusal']) : ''))
+    .join('');
+}
+
+const readers: { readonly [E in Endpoint]: AnswerReader } = {
+  chat: { event: withChunk, document: chatDocument },
+  messages: { event: withMessagesEvent, document: messagesDocument },
+  responses: { event: withResponsesEvent, document: responsesDocument },
+};
 
 function firstOf(list: unknown): unknown {
   return Array.isArray(list) ? (list as readonly unknown[])[0] : undefined;

@@ -1,4 +1,4 @@
-/** Try any model on either endpoint, one or two at a time. */
+/** Try any model on any endpoint, one or two at a time. */
 import { useState, type ReactElement } from 'react';
 import { useListedModels } from '../../components/model-field.tsx';
 import { PageHead } from '../../components/panel.tsx';

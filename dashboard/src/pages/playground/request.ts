@@ -34,13 +34,33 @@ export function requestBody(settings: CallSettings, turns: readonly Turn[]): Jso
   const temperature = readNumber(settings, 'temperature');
   return {
     model: model.trim(),
-    ...(endpoint === 'chat' ? chatMembers(settings, turns) : messagesMembers(settings, turns)),
+    ...members[endpoint](settings, turns),
     ...(temperature === undefined ? {} : { temperature }),
     ...(tools === undefined || tools.length === 0 ? {} : { tools }),
     ...(stream ? { stream: true } : {}),
     ...added,
   };
 }
+
+/** Nothing is kept for the playground: it sends the whole conversation each time. */
+function responsesMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
+  const { system } = settings;
+  const maxTokens = readNumber(settings, 'maxTokens');
+  return {
+    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...(system.trim() === '' ? {} : { instructions: system }),
+    input: turns.flatMap((turn) => responsesItems(turn)),
+    store: false,
+  };
+}
+
+const members = {
+  chat: chatMembers,
+  messages: messagesMembers,
+  responses: responsesMembers,
+} as const satisfies {
+  readonly [E in Endpoint]: (settings: CallSettings, turns: readonly Turn[]) => JsonRecord;
+};
 
 function chatMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
   const maxTokens = readNumber(settings, 'maxTokens');
@@ -178,6 +198,44 @@ function messagesContent(
   ];
 }
 
+function responsesItems(turn: Turn): readonly JsonRecord[] {
+  switch (turn.role) {
+    case 'user':
+      return [{ role: 'user', content: responsesContent(turn.text, turn.pictures) }];
+    case 'tool':
+      return turn.results.map(({ id, text }) => ({
+        type: 'function_call_output',
+        call_id: id,
+        output: text,
+      }));
+    case 'assistant':
+      return [
+        ...(turn.text === '' ? [] : [{ role: 'assistant', content: turn.text }]),
+        ...turn.calls.map((call) => ({
+          type: 'function_call',
+          call_id: call.id,
+          name: call.name,
+          arguments: call.arguments,
+        })),
+      ];
+  }
+}
+
+function responsesContent(
+  text: string,
+  pictures: readonly Picture[],
+): string | readonly JsonRecord[] {
+  if (pictures.length === 0) return text;
+  return [
+    ...pictures.map((picture) => ({
+      type: 'input_image',
+      image_url: pictureUrl(picture),
+      detail: 'auto',
+    })),
+    ...(text === '' ? [] : [{ type: 'input_text', text }]),
+  ];
+}
+
 /** A model may write arguments that are not JSON; the format has no place for them. */
 function parsedArguments(text: string): unknown {
   try {
@@ -220,24 +278,24 @@ export function translatedTools(text: string, to: Endpoint): string {
 }
 
 function translatedTool(tool: unknown, to: Endpoint): unknown {
-  if (!isRecord(tool)) return tool;
-  const { function: chat } = tool;
-  if (to === 'messages' && isRecord(chat)) {
-    return toolOf(to, { ...chat, schema: chat['parameters'] });
-  }
-  if (to === 'chat' && 'input_schema' in tool) {
-    return toolOf(to, { ...tool, schema: tool['input_schema'] });
-  }
-  return tool;
+  const read = isRecord(tool) ? readTool(tool) : undefined;
+  return read === undefined ? tool : toolOf(to, read);
+}
+
+/** A function tool of any endpoint; undefined for others. */
+function readTool(tool: JsonRecord): JsonRecord | undefined {
+  const { type, function: chat } = tool;
+  if (isRecord(chat)) return { ...chat, schema: chat['parameters'] };
+  if ('input_schema' in tool) return { ...tool, schema: tool['input_schema'] };
+  return type === 'function' ? { ...tool, schema: tool['parameters'] } : undefined;
 }
 
 function toolOf(endpoint: Endpoint, tool: JsonRecord): JsonRecord {
   const { name, description, schema } = tool;
   const named = { name, ...(description === undefined ? {} : { description }) };
-  return endpoint === 'messages'
-    ? { ...named, input_schema: schema ?? { type: 'object' } }
-    : {
-        type: 'function',
-        function: { ...named, ...(schema === undefined ? {} : { parameters: schema }) },
-      };
+  if (endpoint === 'messages') return { ...named, input_schema: schema ?? { type: 'object' } };
+  const definition = { ...named, ...(schema === undefined ? {} : { parameters: schema }) };
+  return endpoint === 'chat'
+    ? { type: 'function', function: definition }
+    : { type: 'function', ...definition, strict: false };
 }

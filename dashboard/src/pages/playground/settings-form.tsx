@@ -38,13 +38,15 @@ function useKeys() {
   });
 }
 
+const endpoints: readonly Endpoint[] = ['chat', 'messages', 'responses'];
+
 export function SettingsForm(props: SettingsFormProps): ReactElement {
   const { settings, onChange, wrong, firstModel } = props;
   const errorOf = (name: keyof CallSettings): string | undefined =>
     wrong?.setting === name ? wrong.message : undefined;
   const { endpoint, compare } = settings;
   const setEndpoint = (value: string): void => {
-    const to: Endpoint = value === 'messages' ? 'messages' : 'chat';
+    const to = endpoints.find((each) => each === value) ?? 'chat';
     onChange({ endpoint: to, tools: translatedTools(settings.tools, to) });
   };
   return (
@@ -54,7 +56,7 @@ export function SettingsForm(props: SettingsFormProps): ReactElement {
           label="Endpoint"
           value={endpoint}
           onChange={setEndpoint}
-          choices={(['chat', 'messages'] as const).map((value) => ({
+          choices={endpoints.map((value) => ({
             value,
             label: endpointPaths[value],
           }))}

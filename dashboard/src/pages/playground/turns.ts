@@ -1,6 +1,6 @@
-/** A conversation of the playground in neither format, so that both endpoints can be asked with it. */
+/** A conversation of the playground in no format, so that all endpoints can be asked with it. */
 
-export type Endpoint = 'chat' | 'messages';
+export type Endpoint = 'chat' | 'messages' | 'responses';
 
 export interface Picture {
   /** Of the file, for people. */
@@ -55,4 +55,5 @@ export interface CallSettings {
 export const endpointPaths: { readonly [E in Endpoint]: string } = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
+  responses: '/v1/responses',
 };

@@ -1,0 +1,129 @@
+/** The playground asks each endpoint with the same conversation, and reads the same answer from each. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import {
+  documentAnswer,
+  nothingYet,
+  withEvent,
+} from '../../../dashboard/src/pages/playground/answer.ts';
+import { FrameReader } from '../../../dashboard/src/pages/playground/frames.ts';
+import {
+  exampleTools,
+  requestBody,
+  translatedTools,
+} from '../../../dashboard/src/pages/playground/request.ts';
+import type { CallSettings, Turn } from '../../../dashboard/src/pages/playground/turns.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { replay, type Generation } from '../../../src/core/generation.ts';
+import { NoteList } from '../../../src/core/notes.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { answerContext, halves, writeStream } from '../../property/dialect-halves.ts';
+import { allDialects, type AnyDialect } from '../../support/reading.ts';
+
+const turns: readonly Turn[] = [
+  {
+    role: 'user',
+    text: 'What is it?',
+    pictures: [{ name: 'p', type: 'image/png', base64: 'iVBORw0KGgo=' }],
+  },
+  {
+    role: 'assistant',
+    text: 'I look.',
+    reasoning: '',
+    calls: [{ id: 'call_1', name: 'get_weather', arguments: '{"city":"Paris"}' }],
+  },
+  { role: 'tool', results: [{ id: 'call_1', text: 'Sunny.' }] },
+  { role: 'user', text: 'And now?', pictures: [] },
+];
+
+function settings(endpoint: AnyDialect): CallSettings {
+  const plain = {
+    model: 'm',
+    stream: true,
+    system: 'Be brief.',
+    maxTokens: '77',
+    temperature: '0.5',
+  };
+  return { endpoint, ...plain, tools: exampleTools(endpoint), more: '' };
+}
+
+/** What the gateway reads of it. */
+function understood(endpoint: AnyDialect): unknown {
+  const { client } = halves[endpoint];
+  const text = JSON.stringify(requestBody(settings(endpoint), turns));
+  const body = tryParseObject(text) ?? assert.fail(text);
+  const head = client.readHead(body);
+  const notes = new NoteList();
+  const { system, turns: read, tools, sampling } = client.readRequest(body, notes);
+  assert.deepEqual(notes.all, []);
+  return {
+    model: head.model,
+    stream: head.stream,
+    cap: sampling.maxOutputTokens,
+    temperature: sampling.temperature,
+    system: system.map((part) => part.type === 'text' && part.text),
+    tools: tools.map(({ name, description, schema }) => ({ name, description, schema })),
+    // Turns of one role may be one or two.
+    parts: read.flatMap(({ role, parts }) =>
+      parts.map((part) => {
+        if (part.type === 'text') return [role, part.text];
+        if (part.type === 'tool-call') return [role, part.id, part.name, part.argumentsJson];
+        return [role, part.type === 'tool-result' ? part.callId : part.type];
+      }),
+    ),
+  };
+}
+
+const generation: Generation = {
+  id: 'x',
+  model: 'm',
+  parts: [
+    { type: 'reasoning', text: 'Hm.', signature: 's' },
+    { type: 'text', text: 'Sunny.' },
+    { type: 'tool-call', id: 'call_1', name: 'get_weather', argumentsJson: '{"city":"Paris"}' },
+  ],
+  finish: { kind: 'tool-calls' },
+  usage: { freshInputTokens: 3, outputTokens: 5 },
+};
+const ends = { chat: 'tool_calls', messages: 'tool_use', responses: 'completed' } as const;
+
+for (const endpoint of allDialects) {
+  describe(endpoint, () => {
+    test('a conversation with pictures, calls and results is what it is on chat', () => {
+      assert.deepEqual(understood(endpoint), understood('chat'));
+    });
+
+    test('tools are translated from each other endpoint', () => {
+      for (const other of allDialects) {
+        assert.equal(translatedTools(exampleTools(other), endpoint), exampleTools(endpoint), other);
+      }
+    });
+
+    test('a stream and a document are read alike', () => {
+      const stream = writeStream(halves[endpoint], replay(generation));
+      const streamed = new FrameReader()
+        .push(stream)
+        .reduce((answer, { data }) => withEvent(answer, endpoint, data), nothingYet);
+      const document = halves[endpoint].client.writeResponse(generation, answerContext());
+      for (const answer of [streamed, documentAnswer(endpoint, document)]) {
+        assert.equal(answer.text, 'Sunny.');
+        assert.equal(answer.reasoning, 'Hm.');
+        assert.deepEqual(answer.calls, [
+          { id: 'call_1', name: 'get_weather', arguments: '{"city":"Paris"}' },
+        ]);
+        assert.equal(answer.finish, ends[endpoint]);
+        assert.ok(answer.usage !== undefined);
+        assert.equal(answer.error, undefined);
+      }
+    });
+
+    test('a stream that fails says why', () => {
+      const failure = new GatewayError('stream_interrupted', 'It broke.');
+      const begun = replay(generation).slice(0, 3);
+      const failed = new FrameReader()
+        .push(writeStream(halves[endpoint], begun, failure))
+        .reduce((answer, { data }) => withEvent(answer, endpoint, data), nothingYet);
+      assert.match(failed.error ?? '', /It broke/);
+    });
+  });
+}
