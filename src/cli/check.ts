@@ -27,18 +27,25 @@ export interface CheckParts {
     settings: Settings,
     env: CommandContext['env'],
   ): readonly DescribedProvider[] | Promise<readonly DescribedProvider[]>;
+  /** Asks the providers for their models, with the credentials that calls have. */
+  askProviders?(
+    settings: Settings,
+    env: CommandContext['env'],
+  ): Promise<readonly { readonly id: string; readonly works: boolean; readonly told: string }[]>;
   /** What this machine lacks of a valid configuration, e.g. files of models; absent = not looked at. */
   lookAround?(settings: Settings): Promise<readonly string[]>;
 }
 
-const help = `Usage: model-gateway check [flags of start] [--json]
+const help = `Usage: model-gateway check [flags of start] [--ask] [--json]
 
 Validates the configuration that start would use and prints each effective value
 with its origin. Exits with 1 on any error, and lists all errors with file and line
 on stderr.
 
-${flagsHelp()}  --json                    one object: valid, config_file, settings, providers,
-                            warnings, errors
+${flagsHelp()}  --ask                     asks each provider for its models: does its credential work?
+                            Exits with 1 if one does not
+  --json                    one object: valid, config_file, settings, providers,
+                            warnings, errors; with --ask also asked
 
 Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
 --listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
@@ -61,9 +68,9 @@ async function run(
   // Known before the flags are: a wrong flag is told as JSON too.
   const asJson = args.includes('--json');
   try {
-    const parsed = parseFlags(args, { json: true });
+    const parsed = parseFlags(args, { switches: ['json', 'ask'] });
     if (parsed.help) context.stdout(help);
-    else await report(parsed, context, parts);
+    else return await report(parsed, context, parts);
     return 0;
   } catch (error) {
     const issues = issuesOf(error);
@@ -75,21 +82,31 @@ async function run(
 }
 
 async function report(
-  { flags, json: asJson }: ParsedFlags,
+  { flags, json: asJson, ask }: ParsedFlags,
   context: CommandContext,
-  { cwd, knownProviders, describeProviders, lookAround }: CheckParts,
-): Promise<void> {
+  { cwd, knownProviders, describeProviders, lookAround, askProviders }: CheckParts,
+): Promise<number> {
   const { env } = context;
   const settings = await loadSettings({ flags, env, cwd, knownProviders });
   const providers = await describeProviders(settings, env);
   const { origins } = settings;
   const warnings = [...settings.warnings, ...((await lookAround?.(settings)) ?? [])];
+  const asked = ask ? ((await askProviders?.(settings, env)) ?? []) : undefined;
+  const code = asked?.some(({ works }) => !works) === true ? 1 : 0;
   if (asJson) {
     const config_file = settings.configFile ?? null;
     context.stdout(
-      json({ valid: true, config_file, settings: origins, providers, warnings, errors: [] }),
+      json({
+        valid: true,
+        config_file,
+        settings: origins,
+        providers,
+        warnings,
+        errors: [],
+        ...(asked === undefined ? {} : { asked }),
+      }),
     );
-    return;
+    return code;
   }
   const { screen = noScreen, errorScreen = noScreen } = context;
   // Defaults are dimmed.
@@ -103,10 +120,19 @@ async function report(
     credential === undefined || credential === origin ? origin : `${origin}, ${credential}`,
   ]);
   context.stdout(`\n${paint(screen, 'bold', 'providers')}\n${columns(found, { screen })}`);
+  if (asked !== undefined) {
+    const rows = asked.map(({ id, works, told }) => [
+      `  ${id}`,
+      works ? 'works' : 'fails',
+      printable(told),
+    ]);
+    context.stdout(`\n${paint(screen, 'bold', 'asked')}\n${columns(rows, { screen })}`);
+  }
   for (const warning of warnings) {
     context.stderr(`${paint(errorScreen, 'yellow', 'warning')}: ${printable(warning)}\n`);
   }
   context.stdout(`\n${paint(screen, 'green', 'The configuration is valid.')}\n`);
+  return code;
 }
 
 function issuesOf(error: unknown): readonly ConfigIssue[] {

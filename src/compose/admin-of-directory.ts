@@ -8,7 +8,7 @@ import type { Log } from '../core/runtime.ts';
 import { LineLog } from '../observe/log.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { Credentials } from '../providers/credentials/credentials.ts';
-import { ModelLists } from '../providers/model-list.ts';
+import { type AskedProvider, askProvider, ModelLists } from '../providers/model-list.ts';
 import { Registry } from '../providers/registry.ts';
 import { HttpClient } from '../wire/http-client.ts';
 import { adminModel, createLocalModels } from './local.ts';
@@ -122,10 +122,22 @@ function pricesWithoutGateway(
   );
 }
 
+/** Asks each configured provider for its models, with the credential that calls have. */
+export function askProviders(
+  settings: Settings,
+  env: Environment,
+): Promise<readonly AskedProvider[]> {
+  return withRegistry(settings, env, async (registry, _problems, client) =>
+    Promise.all(
+      registry.configured.map((each) => askProvider(client, each, settings.timeouts.connectMs)),
+    ),
+  );
+}
+
 async function withRegistry<T>(
   settings: Settings,
   env: Environment,
-  ask: (registry: Registry, problems: readonly ModelProblem[]) => Promise<T>,
+  ask: (registry: Registry, problems: readonly ModelProblem[], client: HttpClient) => Promise<T>,
 ): Promise<T> {
   const client = new HttpClient();
   const local = createLocalModels(settings, silentLog);
@@ -143,7 +155,7 @@ async function withRegistry<T>(
   });
   await local.refresh(settings.local);
   try {
-    return await ask(registry, local.problems());
+    return await ask(registry, local.problems(), client);
   } finally {
     await client.close();
     await local.engines.stop();

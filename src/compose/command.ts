@@ -51,6 +51,10 @@ export const checkCommand: Command = makeCheckCommand({
   knownProviders,
   describeProviders,
   lookAround: missingModels,
+  askProviders: async (settings, env) => {
+    const { askProviders } = await import('./admin-of-directory.ts');
+    return askProviders(settings, env);
+  },
 });
 
 /** Local models that cannot be called: the gateway starts without them. */

@@ -77,6 +77,7 @@ export interface ParsedFlags {
   readonly help: boolean;
   /** `--json` was among them; only where the caller allows it. */
   readonly json: boolean;
+  readonly ask: boolean;
 }
 
 /** Every flag with its value and its line of help. */
@@ -120,12 +121,12 @@ export function flagsHelp(): string {
 }
 
 /**
- * Reads the flags of `start` (and of `check`, which also takes `--json`).
+ * Reads the flags of `start` (and of `check`, which also takes `--json` and `--ask`).
  * @throws ConfigError that names each flag which is unknown, repeated or lacks its value.
  */
 export function parseFlags(
   args: readonly string[],
-  allow: { readonly json: boolean } = { json: false },
+  allow: { readonly switches: readonly ('json' | 'ask')[] } = { switches: [] },
 ): ParsedFlags {
   const { tokens } = parseArgs({
     args: [...args],
@@ -133,6 +134,7 @@ export function parseFlags(
       ...Object.fromEntries(flagForms.map(({ name }) => [name, { type: 'string' } as const])),
       help: { type: 'boolean', short: 'h' },
       json: { type: 'boolean' },
+      ask: { type: 'boolean' },
     },
     // Errors are made below, all together and with a suggestion.
     strict: false,
@@ -141,7 +143,7 @@ export function parseFlags(
   const issues: ConfigIssue[] = [];
   const values = new Map<string, string>();
   const switches = new Set<string>();
-  const switchNames = allow.json ? ['help', 'json'] : ['help'];
+  const switchNames: readonly string[] = ['help', ...allow.switches];
   let unknownFlag = false;
   for (const token of tokens) {
     if (token.kind === 'positional') {
@@ -158,7 +160,12 @@ export function parseFlags(
   }
   if (issues.length > 0) throw new ConfigError(issues);
   const flags: Flags = Object.fromEntries(values);
-  return { flags, help: switches.has('help'), json: switches.has('json') };
+  return {
+    flags,
+    help: switches.has('help'),
+    json: switches.has('json'),
+    ask: switches.has('ask'),
+  };
 }
 
 const notAFlag = 'is not a flag of this command';

@@ -1,6 +1,9 @@
 /** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
+import { GatewayError } from '../core/errors.ts';
 import type { Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
+import { withoutKeys } from '../core/secret.ts';
+import { errorSentence } from '../dialects/shared/vendor-errors.ts';
 import { tryParseObject } from '../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../json/value.ts';
 import type { HttpClient } from '../wire/http-client.ts';
@@ -85,6 +88,43 @@ export class ModelLists {
     }
   }
 }
+
+/** What came of asking a provider for its models with the credential that calls have. */
+export interface AskedProvider {
+  readonly id: string;
+  readonly works: boolean;
+  /** In words for the operator. */
+  readonly told: string;
+}
+
+/** Asks one provider, for `check --ask`. Never throws. */
+export async function askProvider(
+  client: HttpClient,
+  provider: Provider,
+  connectMs: number,
+): Promise<AskedProvider> {
+  const { id, models: endpoint, dialect } = provider;
+  const request = { endpoint, method: 'GET', headers: [], connectMs } as const;
+  try {
+    const { status, body } = await requestWhole(client, request, limits);
+    const models = status === 200 ? readModels(body) : undefined;
+    if (models !== undefined) return { id, works: true, told: `lists ${models.size} models` };
+    if (status === 200) return { id, works: false, told: 'answered with no list of models' };
+    const { code, message } = dialect.readError(status, body);
+    const said = errorSentence(tryParseObject(body)).slice(0, maxTold);
+    const why = code === 'upstream_auth' ? 'refused the credential' : 'has no list of models';
+    return {
+      id,
+      works: false,
+      told: `${why} (${status}): ${withoutKeys(said === '' ? message : said)}`,
+    };
+  } catch (error) {
+    const why = error instanceof GatewayError ? (error.detail ?? error.message) : String(error);
+    return { id, works: false, told: why };
+  }
+}
+
+const maxTold = 300;
 
 /** Lists belong to addresses: a reload may give a provider another one. */
 function place({ models }: Provider): string {

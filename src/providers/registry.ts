@@ -151,6 +151,13 @@ export class Registry {
       .map(({ provider }) => provider.id);
   }
 
+  /** The configured providers, without the embedded engine and without engines that are looked for. */
+  get configured(): readonly Provider[] {
+    return [...this.#providers.values()]
+      .filter(({ provider, probed }) => !probed && provider.id !== this.#options.local.provider.id)
+      .map(({ provider }) => provider);
+  }
+
   /** Asks the engines on loopback ports whether they are there. */
   async probe(): Promise<void> {
     const probed = [...this.#providers.values()].filter((known) => known.probed);

@@ -9,7 +9,7 @@ test('flags are read in both spellings', () => {
   assert.equal(help, false);
   assert.equal(json, false);
   assert.equal(parseFlags(['-h']).help, true);
-  assert.equal(parseFlags(['--json'], { json: true }).json, true);
+  assert.equal(parseFlags(['--json'], { switches: ['json', 'ask'] }).json, true);
 });
 
 test('every wrong flag is named, all together', () => {
