@@ -64,6 +64,11 @@ function ids() {
     readFileSync(join(root, path), 'utf8'),
   );
   const known = new Set(documents.flatMap((text) => text.match(/\b[A-Z]{1,3}\d{1,3}\b/g) ?? []));
+  // A line of docs/guarantees.md may have a range, such as F21–F30.
+  for (const [, letter, first, last] of documents
+    .join('\n')
+    .matchAll(/\b([A-Z])(\d{1,3})–\1(\d{1,3})\b/g))
+    for (let i = Number(first); i <= Number(last); i += 1) known.add(`${letter}${i}`);
   const named = new Set(
     sources
       .flatMap(({ text }) => text.match(/\/\*[\s\S]*?\*\/|\/\/.*$|;;.*$/gm) ?? [])

@@ -62,7 +62,7 @@ export interface AskedSize {
 }
 
 /** For an answer that neither the client nor the model limits. */
-export const defaultOutputTokens = 4096;
+const defaultOutputTokens = 4096;
 
 /**
  * The possible prices of the call, per target; `prices.otherwise` for an unknown price (F6).

@@ -12,7 +12,7 @@ import type { AnswerStore, CallStore } from '../store/store.ts';
 const pauseMs = 50;
 const everyMs = 60_000;
 
-export abstract class MinuteSweeper {
+abstract class MinuteSweeper {
   /** No further rows: it is being closed. */
   protected closed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ export abstract class MinuteSweeper {
 }
 
 /** The time between two pieces of a sweep. */
-export function pauseOfSweep(): Promise<void> {
+function pauseOfSweep(): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, pauseMs).unref();
   });

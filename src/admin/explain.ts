@@ -32,7 +32,7 @@ import { generatingEndpoints } from '../http/paths.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
 import { callAs, createCaller, type Caller, type CallerKeys } from './playground.ts';
 
-export const explainPath = '/api/explain';
+const explainPath = '/api/explain';
 
 /** Endpoints as clients name them, behind `/v1`. */
 const endpoints = generatingEndpoints(clientDialects);

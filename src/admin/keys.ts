@@ -358,15 +358,15 @@ const members = {
   previous_used_at: time.nullable().describe('Last use of one of them.'),
 };
 
-export const keyAnswer = z.strictObject(members);
+const keyAnswer = z.strictObject(members);
 
 /** The only answer that a secret stands in. */
-export const newKeyAnswer = z.strictObject({
+const newKeyAnswer = z.strictObject({
   ...members,
   key: z.string().describe('The secret. It is shown only here and not stored.'),
 });
 
-export function keyJson(listed: ListedKey, now: number): JsonObject {
+function keyJson(listed: ListedKey, now: number): JsonObject {
   const { record, state, source, lastUsedAt, previousUsedAt } = listed;
   const replacedAt = record.previous[0]?.replacedAt ?? 0;
   // A use from before the rotation was one of the secret that it replaced.

@@ -16,7 +16,7 @@ import type { AuthenticationDeps } from '../http/authenticate-request.ts';
 const prefix = '/api/playground';
 
 /** Replaces the key id in rows of calls without a key. */
-export const playgroundKeyId = 'playground';
+const playgroundKeyId = 'playground';
 
 /** Without limits: a caller with the admin token could create such a key anyway. */
 export const playgroundPrincipal: Principal = new KeyPrincipal({

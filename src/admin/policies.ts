@@ -95,11 +95,11 @@ export function policyJson({ limits, budgets }: Policy): JsonObject {
 }
 
 /** The keys and teams that may set a tag, as the admin API shows them. */
-export function namedByJson({ namedBy }: CommonPolicy): JsonObject {
+function namedByJson({ namedBy }: CommonPolicy): JsonObject {
   return { keys: namedBy?.keys ?? [], teams: namedBy?.teams ?? [] };
 }
 
-export const namedByAnswer = {
+const namedByAnswer = {
   keys: z
     .array(z.string())
     .describe('Keys that may set the tag by x-gateway-tags, in addition to keys that have it.'),

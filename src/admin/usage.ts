@@ -223,7 +223,7 @@ const sumNames = [...mainSums, ...summedColumns.filter((name) => !mainSums.inclu
  * The cost of calls, as far as it is known: null, not 0, if unknown (F6). Refused calls cost nothing and do not
  * make other calls' unknown prices known.
  */
-export function knownCost({
+function knownCost({
   pricedCalls,
   unpricedCalls,
   nanodollars,

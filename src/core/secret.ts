@@ -47,7 +47,7 @@ const wholeKeys =
  */
 const smallKeys = /sk-or-v1-[\da-f]{64}|csk-[a-z\d]{48}|(?<!\p{Ll})sk-[a-z\d]{32,}/gu;
 
-export const redacted = '[redacted]';
+const redacted = '[redacted]';
 
 /** The text with everything that looks like a key of a vendor or of the gateway replaced by `[redacted]`. */
 export function withoutKeys(text: string): string {

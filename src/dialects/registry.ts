@@ -15,7 +15,7 @@ export const clientDialects: readonly [ClientDialect, ...ClientDialect[]] = [
   openaiResponsesClient,
 ];
 
-export const upstreamDialects: readonly UpstreamDialect[] = [
+const upstreamDialects: readonly UpstreamDialect[] = [
   openaiChatUpstream,
   anthropicMessagesUpstream,
   openaiResponsesUpstream,

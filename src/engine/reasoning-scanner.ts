@@ -248,7 +248,7 @@ export class StopScanner {
 }
 
 /** Length of the longest end of the text that begins one of the sequences. */
-export function heldLength(text: string, sequences: readonly string[]): number {
+function heldLength(text: string, sequences: readonly string[]): number {
   let longest = 0;
   for (const sequence of sequences) {
     let length = Math.min(sequence.length - 1, text.length);

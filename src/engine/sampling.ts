@@ -40,7 +40,7 @@ const customary = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as cons
 /** llama.cpp takes this seed as "any". */
 const anySeed = 0xffffffff;
 /** How many tokens of the answer the penalties look back on. */
-export const penaltyWindow = 1024;
+const penaltyWindow = 1024;
 
 /** @throws EngineError 400 that names the field. */
 export function readSampling(body: JsonObject): SamplingWishes {

@@ -1,4 +1,4 @@
-/** Bytes as a store holds them: sealed with a key that stands in no store, and bound to their place (T6). */
+/** Bytes sealed for a store with a key that no store holds, and bound to where they are stored. */
 import {
   createCipheriv,
   createDecipheriv,

@@ -471,7 +471,7 @@ function revokedKey(): GatewayError {
  * What the client's dialect may read of a call while it writes the answer. A class and not a literal: V8 gives
  * each literal with a getter its own hidden class, which doubled the heap and the time of young collections.
  */
-export class CallContext implements AnswerContext {
+class CallContext implements AnswerContext {
   readonly model: string;
   readonly requestId: string;
   readonly createdSeconds: number;

@@ -451,7 +451,7 @@ const longestOutMs = 60_000;
  * The circuit breaker of a target, a credential or the pair of both (R6). Failures in a row open it; then
  * one call at a time probes whether it works again.
  */
-export class FailureState {
+class FailureState {
   /** Failures in a row. */
   failures = 0;
   /** Monotonic ms until which the breaker is open; undefined = closed. */

@@ -363,7 +363,7 @@ interface GrowingPart {
 }
 
 /** The parts of an answer as they come, for the span of its call where content is traced (docs/operator/traces.md). */
-export class Transcript {
+class Transcript {
   readonly #parts: GrowingPart[] = [];
   readonly #open = new Map<number, GrowingPart>();
   #room = maxSpanCharacters;

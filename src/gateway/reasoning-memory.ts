@@ -135,7 +135,7 @@ interface OpenCall {
 }
 
 /** Records what the upstream of one answer wants back with the next request. */
-export class TurnRecorder {
+class TurnRecorder {
   readonly #origin: Origin;
   readonly #traits: UpstreamTraits;
   readonly #reasoning = new Map<number, OpenReasoning>();

@@ -170,7 +170,7 @@ function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
  * by it, so it comes to the same target on every gateway and after every restart without any stored state. A
  * target that goes away moves only its own conversations, and gets the same ones back.
  */
-export function drawn(conversation: string, name: string): number {
+function drawn(conversation: string, name: string): number {
   let hash = 0x811c9dc5;
   hash = fnv(hash, conversation);
   hash = fnv(hash, '\n');
@@ -191,7 +191,7 @@ function fnv(from: number, text: string): number {
 }
 
 /** The score of a draw for a weight: the highest of several wins, each in proportion to its weight. @param draw in [0, 1). */
-export function weightedScore(draw: number, weight: number): number {
+function weightedScore(draw: number, weight: number): number {
   return weight / -Math.log(draw);
 }
 

@@ -298,7 +298,7 @@ function divide(event: HeldEvent, at: number): readonly [HeldEvent, HeldEvent] {
 }
 
 /** One stop sequence, and how much of it a text may have begun. */
-export class StopSequence {
+class StopSequence {
   readonly text: string;
   /** For each beginning, the length of the longest shorter one that it ends in; made when needed. */
   readonly #borders: number[] = [0];

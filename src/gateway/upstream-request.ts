@@ -111,7 +111,7 @@ export interface RequestMeans {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
  */
-export function prepareRequest(call: Call, target: Target, means: RequestMeans): Preparing {
+function prepareRequest(call: Call, target: Target, means: RequestMeans): Preparing {
   const { provider } = target;
   const { memory } = means;
   const { keyId } = call.caller;

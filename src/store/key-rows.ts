@@ -18,7 +18,7 @@ import {
 } from './columns.ts';
 import type { AuditRecord, KeyRecord } from './records.ts';
 
-export class SharedValues {
+class SharedValues {
   readonly #texts = new Map<string, readonly string[]>();
   readonly #policies = new Map<string, Policy>();
 

@@ -119,7 +119,7 @@ export function lostCall(id: string, holds: readonly LostHold[], at: number): Ca
   };
 }
 
-export function readAbout(kept: string | undefined): HoldAbout {
+function readAbout(kept: string | undefined): HoldAbout {
   if (kept === undefined || kept === '') return {};
   const { endsAt, ...about } = parseOwn<About>(kept);
   return { about, ...(endsAt === undefined ? {} : { endsAt }) };

@@ -102,18 +102,6 @@ export function addSums(to: Sums, more: Sums): void {
   for (const { member } of summedClasses) to[member] += more[member];
 }
 
-export function isInGroup(filter: UsageFilter | undefined, group: UsageGroup): boolean {
-  if (filter === undefined) return true;
-  const { key, team, model, provider, tag } = filter;
-  return (
-    (key === undefined || key === group.key) &&
-    (team === undefined || team === group.team) &&
-    (model === undefined || model === group.model) &&
-    (provider === undefined || provider === group.provider) &&
-    (tag === undefined || (tag === '' ? group.tags.length === 0 : group.tags.includes(tag)))
-  );
-}
-
 /** What the sums of a group count for; `time` is the beginning of their day or hour, or the call's. */
 export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime): readonly string[] {
   switch (by) {
@@ -301,7 +289,7 @@ export interface LatencySamples {
   readonly isAll: boolean;
 }
 
-export const mostSlices = 200;
+const mostSlices = 200;
 /** A period with no more calls is read as a whole; else of all slices together, each takes its part. */
 export const mostLooks = 6_000;
 

@@ -67,7 +67,7 @@ export interface AnswerStore {
 }
 
 /** What a kept answer counts for besides its bytes. */
-export const answerOverhead = 512;
+const answerOverhead = 512;
 
 /** How long a claim is remembered after its lease: an owner that stood still may find it again. */
 export const claimGraceMs = 600_000;

@@ -12,7 +12,7 @@ function statement(name: string, text: string): Statement {
 }
 
 /** `$2, $3, …` */
-export function parameters(count: number, from = 1): string {
+function parameters(count: number, from = 1): string {
   return Array.from({ length: count }, (_, i) => `$${i + from}`).join(', ');
 }
 

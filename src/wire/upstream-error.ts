@@ -4,7 +4,7 @@ import type { Endpoint } from '../core/provider.ts';
 import { ProtocolError, UnsendableRequest } from './http1/response-reader.ts';
 import type { ResponseHeaders } from './exchange.ts';
 
-export function errorCode(error: unknown): string {
+function errorCode(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 

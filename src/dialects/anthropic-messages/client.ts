@@ -60,7 +60,7 @@ const ofRequests = limitNames((part) => `anthropic-ratelimit-requests-${part}`);
 const ofTokens = limitNames((part) => `anthropic-ratelimit-tokens-${part}`);
 
 /** Flat headers; none for a caller without limits. */
-export function limitHeaders({ requests, tokens }: Standings): readonly string[] {
+function limitHeaders({ requests, tokens }: Standings): readonly string[] {
   const headers: string[] = [];
   if (requests !== undefined) add(headers, ofRequests, requests);
   if (tokens !== undefined) add(headers, ofTokens, tokens);

@@ -48,7 +48,7 @@ export const wordings = {
  * Errors that name a rule and no member: of chat templates, and of the items of a Responses input. Of templates: vLLM, omlx and Ollama answer them with 400, llama.cpp with
  * 400 or 500 (vllm#41114, llama.cpp#20733, ollama#17774), so their status does not matter.
  */
-export const templateRules = {
+const templateRules = {
   system_position:
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
   /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */

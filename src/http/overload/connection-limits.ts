@@ -151,7 +151,7 @@ export class UnauthenticatedConnections {
 // in total and by address, since a delayed answer occupies a slot. A guess beyond that is answered at once and
 // its connection is closed.
 
-export const heldForMs = 1000;
+const heldForMs = 1000;
 const maxTotal = 32;
 const maxPerAddress = 8;
 

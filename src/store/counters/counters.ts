@@ -1,5 +1,5 @@
 /**
- * The counters behind limits and budgets. One `draw` a call takes everything or nothing (K6); one
+ * The counters behind limits and budgets. One `draw` a call takes everything or nothing; one
  * `settle` gives back what was not used, exactly once (Q3).
  *
  * Where one process counts, all of it is in memory (memory-counters.ts), rebuilt from the ledger at start. Where

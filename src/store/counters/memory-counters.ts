@@ -107,7 +107,7 @@ export class MemoryCounters implements Counters {
     this.#live.set(callId, { ...draw, concurrent: [] });
   }
 
-  /** Gives everything back, as if the call had not been admitted (K6). */
+  /** Gives everything back, as if the call had not been admitted. */
   undo(callId: string): void {
     const now = this.#now();
     const draw = this.#end(callId, 0, now);

@@ -405,7 +405,7 @@ const all: Statement = {
   text: `SELECT ${columns} FROM calls c WHERE started_at >= $1 AND started_at < $2 AND ${isWanted}`,
 };
 
-export async function sampleOfPostgres(sql: Sql, query: LatencyQuery): Promise<LatencySamples> {
+async function sampleOfPostgres(sql: Sql, query: LatencyQuery): Promise<LatencySamples> {
   const period = { from: Math.round(query.since), to: Math.round(query.until) };
   const values = usageValues(query.filter, period);
   const [few] = (await sql.run(fewCalls, [period.from, period.to])).rows;

@@ -1,7 +1,7 @@
 /**
  * The writing half of the ledger in PostgreSQL. A batch of calls is one statement, and so one
  * transaction and one round trip: rows, attempts, roll-ups and spending move together, and only for
- * calls that were not there before (K5, F8).
+ * calls that were not there before (F81, F84).
  */
 import { hash } from 'node:crypto';
 import type { CallRow, OpenCall, Retention } from '../calls.ts';
@@ -58,7 +58,7 @@ const count: Statement = {
     GROUP BY key_id`,
 };
 
-/** Beyond this number of remembered groups or keys, the memory is cleared (L2). */
+/** Beyond this number of remembered groups or keys, the memory is cleared. */
 const mostRemembered = 10_000;
 
 class PostgresTagGroups {

@@ -22,7 +22,7 @@ export interface Patience {
   readonly lookMs: number;
 }
 
-export const usualPatience: Patience = { answerMs: 5000, lookEveryMs: 5000, lookMs: 10_000 };
+const usualPatience: Patience = { answerMs: 5000, lookEveryMs: 5000, lookMs: 10_000 };
 const silenceMs = 2000;
 /** One look may come while the answer is on its way, or into a server that is busy just then. */
 const mostMisses = 3;
@@ -31,7 +31,7 @@ const mostMisses = 3;
 const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`;
 
-export class WatchedConnection {
+class WatchedConnection {
   readonly #client: Client;
   readonly #socket: Socket;
   readonly #address: ServerAddress;

@@ -419,7 +419,7 @@ const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
   WHERE started_at >= $from AND started_at < $to LIMIT ${mostLooks + 1})`;
 const all = `SELECT ${columns} FROM calls WHERE started_at >= $from AND started_at < $to`;
 
-export function sampleSqlite(sql: Statements, query: LatencyQuery): LatencySamples {
+function sampleSqlite(sql: Statements, query: LatencyQuery): LatencySamples {
   const { filter = {} } = query;
   const period = { from: Math.round(query.since), to: Math.round(query.until) };
   return sql.read(() => {

@@ -368,7 +368,7 @@ PRAGMA user_version = ${schemaVersion};
  * Makes the tables where there are none, in one transaction with their version.
  * @throws StoreError `newer_schema`, `older_schema`, or `corrupt` (a database that is not ours).
  */
-export function prepareSchema(db: DatabaseSync, path: string): void {
+function prepareSchema(db: DatabaseSync, path: string): void {
   if (readPragma(db, 'PRAGMA schema_version') > 0) {
     if (readPragma(db, 'PRAGMA application_id') !== applicationId) throw corrupt(path);
     requireSchemaVersion(readPragma(db, 'PRAGMA user_version'), path);

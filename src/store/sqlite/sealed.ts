@@ -157,7 +157,7 @@ function toldOf(row: Columns): Claimed {
 }
 
 /** The sealed answer in a row of any of the stores. */
-export function answerOf(row: Columns): Uint8Array | undefined {
+function answerOf(row: Columns): Uint8Array | undefined {
   const { answer } = row;
   return answer instanceof Uint8Array ? answer : undefined;
 }

@@ -169,7 +169,7 @@ const maxAsideBytes = 64 * 1024;
 type State = (body: ChunkedBody, byte: number) => State;
 
 /** The chunked transfer coding (RFC 9112 §7.1): the data of all chunks of one read are moved together in their buffer. */
-export class ChunkedBody {
+class ChunkedBody {
   /** Position of the data in the buffer of the last `decode`. */
   start = 0;
   end = 0;
