@@ -58,12 +58,7 @@ export class CallSize {
   }
 
   get targets(): readonly SizedTarget[] {
-    this.#targets ??= this.#sizedTargets();
-    return this.#targets;
-  }
-
-  #sizedTargets(): readonly SizedTarget[] {
-    return this.#call.route.targets.map((target): SizedTarget => {
+    this.#targets ??= this.#call.route.targets.map((target): SizedTarget => {
       const { provider, model } = target;
       const { minOutputTokens } = provider.traits(model);
       const least = minOutputTokens === undefined ? {} : { minOutputTokens };
@@ -72,6 +67,7 @@ export class CallSize {
       const cap = this.maxOutputTokens === undefined ? this.#capOf(target) : undefined;
       return cap === undefined ? sized : { ...sized, maxOutputTokens: cap };
     });
+    return this.#targets;
   }
 
   get maxOutputTokens(): number | undefined {

@@ -102,7 +102,8 @@ export function answerHeaders(
   const headers = ['x-request-id', requestId, 'request-id', requestId];
   if (attempt !== undefined) {
     const { provider, model } = attempt.target;
-    headers.push('x-gateway-target', headerSafe(`${provider.id}/${model}`));
+    // Header values are latin-1 without control characters; anything else becomes `?`.
+    headers.push('x-gateway-target', `${provider.id}/${model}`.replace(/[^\x20-\x7e]/g, '?'));
     if (attempt.mode !== undefined) headers.push('x-gateway-mode', attempt.mode);
   }
   headers.push('x-gateway-attempts', String(count));
@@ -141,11 +142,6 @@ export function retryHeaders(error: GatewayError, random: () => number): readonl
   const wait = error.retryAfterMs ?? 1000 + Math.floor(random() * 4000);
   if (wait > maxRetryAfterMs) return ['x-should-retry', 'false'];
   return ['retry-after', String(Math.ceil(wait / 1000)), 'retry-after-ms', String(Math.ceil(wait))];
-}
-
-/** Header values are latin-1 without control characters; anything else becomes `?`. */
-function headerSafe(value: string): string {
-  return value.replace(/[^\x20-\x7e]/g, '?');
 }
 
 // Step 7 for streams. Relay forwards the bytes of frames, translate writes events; both read every event, so both

@@ -121,8 +121,26 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       if (this.#settled || attempt === undefined) return;
       // Its client left while it was read.
       if (this.#leftAt !== undefined) this.completed();
-      else if (this.#call.head.stream) this.#respondStream(answer, attempt);
-      else if (answer.kind !== 'stream') {
+      else if (this.#call.head.stream) {
+        const { dialect } = this.#call;
+        const context = this.#context(attempt);
+        const relayed = attempt.mode === 'relay' && answer.kind === 'stream';
+        const output = relayed
+          ? { relay: dialect.answerRelay(context) }
+          : { writer: dialect.streamWriter(context) };
+        this.#out.startStream();
+        const responder = new StreamResponder({
+          sink: this.#sink,
+          dialect,
+          requestId: this.#call.id,
+          owner: this,
+          output,
+          usageGap: () => attempt.meter.gap,
+          choices: this.#call.head.choices ?? 1,
+        });
+        this.#responder = responder;
+        this.#loop.deliver(answer, responder, () => this.#fullSince === undefined);
+      } else if (answer.kind !== 'stream') {
         if (isLong(answer, attempt)) await this.#respondLong(answer, attempt);
         else this.#respondDocument(answer, attempt);
       }
@@ -130,27 +148,6 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       this.#refuse(asGatewayError(error));
     }
     await this.#done.promise;
-  }
-
-  #respondStream(answer: Answer, attempt: Attempt): void {
-    const { dialect } = this.#call;
-    const context = this.#context(attempt);
-    const relayed = attempt.mode === 'relay' && answer.kind === 'stream';
-    const output = relayed
-      ? { relay: dialect.answerRelay(context) }
-      : { writer: dialect.streamWriter(context) };
-    this.#out.startStream();
-    const responder = new StreamResponder({
-      sink: this.#sink,
-      dialect,
-      requestId: this.#call.id,
-      owner: this,
-      output,
-      usageGap: () => attempt.meter.gap,
-      choices: this.#call.head.choices ?? 1,
-    });
-    this.#responder = responder;
-    this.#loop.deliver(answer, responder, () => this.#fullSince === undefined);
   }
 
   #respondDocument(answer: WholeAnswer, attempt: Attempt): void {
@@ -267,13 +264,18 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (ending !== undefined) return this.#endWith(ending);
     this.#checkpoint(now);
     if (this.#leftAt !== undefined) {
-      if (now - this.#leftAt > maxDetachedMs) this.broken(canceledError());
+      if (now - this.#leftAt > maxDetachedMs)
+        this.broken(new GatewayError('canceled', 'The client disconnected.'));
       else this.#loop.check(now);
       return;
     }
     if (this.#fullSince !== undefined) {
       this.#loop.touch();
-      if (now - this.#fullSince > this.#times.stalledMs) this.#cutStalledClient();
+      if (now - this.#fullSince > this.#times.stalledMs) {
+        this.#sink.cut();
+        this.#settle('failed', 'interrupted');
+        this.#close();
+      }
       return;
     }
     if (this.#call.head.stream) this.#keepAlive(now);
@@ -281,7 +283,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   #mustEnd(now: number): GatewayError | undefined {
-    if (this.#call.caller.revoked()) return revokedKey();
+    if (this.#call.caller.revoked())
+      return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
     const total = (this.#loop.attempt?.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total === undefined || now - this.#call.startedAt <= total) return undefined;
     const why = `The call took longer than ${total} ms.`;
@@ -347,12 +350,6 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #endWith(error: GatewayError): void {
     if (this.#loop.attempt?.running === true) this.#loop.fail(error);
     else this.#refuse(error);
-  }
-
-  #cutStalledClient(): void {
-    this.#sink.cut();
-    this.#settle('failed', 'interrupted');
-    this.#close();
   }
 
   #keepAlive(now: number): void {
@@ -457,14 +454,6 @@ function isLong(answer: WholeAnswer, { meter }: Attempt): boolean {
   // A long document is not parsed on the event loop.
   if (answer.kind === 'document' && answer.body === undefined) return true;
   return meter.outputLength > longAnswer;
-}
-
-function canceledError(): GatewayError {
-  return new GatewayError('canceled', 'The client disconnected.');
-}
-
-function revokedKey(): GatewayError {
-  return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
 }
 
 /**

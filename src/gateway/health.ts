@@ -173,8 +173,16 @@ export class TargetHealth {
   /** Records what a failure says about the target (R6); most say nothing. */
   failed(target: Target, error: GatewayError): void {
     if (isUntrusted(error)) this.#tellUntrusted(target, error);
-    if (error.code === 'rate_limited' || error.code === 'upstream_auth')
-      this.#refused(target, error);
+    if (error.code === 'rate_limited' || error.code === 'upstream_auth') {
+      // A rate limit or a permission: another credential may have neither problem.
+      const { code, retryAfterMs } = error;
+      if (retryAfterMs !== undefined && (code === 'rate_limited' || isShort(error))) {
+        this.#cool(target, retryAfterMs);
+      } else if (target.credential !== undefined) {
+        const state = this.#entry(pairOf(target));
+        state.avoidUntil = this.#now + avoidMs;
+      }
+    }
     if (isDeadCredential(error)) this.#kill(target, error);
     else if (speaksAgainstTarget(error)) this.#count(target, error.code);
     else if (error.upstream === undefined) this.release(target);
@@ -255,17 +263,6 @@ export class TargetHealth {
       message: detail ?? message,
       reason,
     });
-  }
-
-  /** A rate limit or a permission: another credential may have neither problem. */
-  #refused(target: Target, error: GatewayError): void {
-    const { code, retryAfterMs } = error;
-    if (retryAfterMs !== undefined && (code === 'rate_limited' || isShort(error))) {
-      this.#cool(target, retryAfterMs);
-    } else if (target.credential !== undefined) {
-      const state = this.#entry(pairOf(target));
-      state.avoidUntil = this.#now + avoidMs;
-    }
   }
 
   #kill(target: Target, { code, upstream }: GatewayError): void {

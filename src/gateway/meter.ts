@@ -145,7 +145,7 @@ export class Meter {
         this.#outputBytes += textLength(event.part);
         return;
       case 'usage':
-        this.#absurd ||= isAbsurd(event.usage);
+        this.#absurd ||= event.usage.raw !== undefined && holdsAbsurd(event.usage.raw);
         this.#reported = mergeUsage(this.#reported, sane(event.usage));
         return;
       case 'finish':
@@ -293,11 +293,6 @@ function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part
   }
 }
 
-/** Whether something that is called a number of tokens is none: what readers leave out is seen here. */
-function isAbsurd({ raw }: Usage): boolean {
-  return raw !== undefined && holdsAbsurd(raw);
-}
-
 /** The counts of a report stand in it, and in the details of it. */
 function holdsAbsurd(counts: JsonObject): boolean {
   for (const name in counts) {
@@ -377,20 +372,19 @@ class Transcript {
       this.#room -= lengthOf(event.part);
     } else if (event.type === 'part-delta' && event.field !== 'signature') {
       const growing = this.#open.get(event.index);
-      if (growing !== undefined) this.#grow(growing, event.delta);
+      if (growing !== undefined) {
+        const delta = event.delta;
+        const taken = delta.length <= this.#room ? delta : delta.slice(0, Math.max(0, this.#room));
+        if (taken.length < delta.length) this.#cut = true;
+        this.#room -= taken.length;
+        growing.text += taken;
+      }
     }
   }
 
   /** What came, up to the limit. */
   answer(): { readonly parts: readonly Part[]; readonly cut: boolean } {
     return { parts: this.#parts.map(whole), cut: this.#cut };
-  }
-
-  #grow(growing: GrowingPart, delta: string): void {
-    const taken = delta.length <= this.#room ? delta : delta.slice(0, Math.max(0, this.#room));
-    if (taken.length < delta.length) this.#cut = true;
-    this.#room -= taken.length;
-    growing.text += taken;
   }
 }
 

@@ -149,8 +149,17 @@ class TurnRecorder {
   }
 
   see(event: GenerationEvent): void {
-    if (event.type === 'part-start') this.#start(event.index, event.part);
-    else if (event.type === 'part-delta') this.#add(event);
+    if (event.type === 'part-start') {
+      const index = event.index;
+      const part = event.part;
+      if (part.type === 'reasoning') {
+        this.#reasoning.set(index, { callsBefore: this.#calls.size, part });
+      } else if (part.type === 'tool-call') {
+        const { id, name, argumentsJson } = part;
+        const extras = part.extras?.[this.#origin.dialect];
+        this.#calls.set(index, { id, name, argumentsJson, extras });
+      }
+    } else if (event.type === 'part-delta') this.#add(event);
     else if (event.type === 'finish') this.#finished = true;
   }
 
@@ -179,16 +188,6 @@ class TurnRecorder {
     }
     if (said === '' && reasoning.length + calls.size === 0) return undefined;
     return { origin: this.#origin, reasoning, calls, known, said };
-  }
-
-  #start(index: number, part: Extract<GenerationEvent, { type: 'part-start' }>['part']): void {
-    if (part.type === 'reasoning') {
-      this.#reasoning.set(index, { callsBefore: this.#calls.size, part });
-    } else if (part.type === 'tool-call') {
-      const { id, name, argumentsJson } = part;
-      const extras = part.extras?.[this.#origin.dialect];
-      this.#calls.set(index, { id, name, argumentsJson, extras });
-    }
   }
 
   #add({ index, field, delta }: Extract<GenerationEvent, { type: 'part-delta' }>): void {
@@ -254,17 +253,16 @@ export function withoutReasoning(conversation: Conversation): Conversation {
 
 /** The turn with the kept reasoning, unless it brings its own. */
 function withKept(parts: readonly Part[], kept: KeptTurn, upstream: Upstream): readonly Part[] {
-  const usable = kept.reasoning.filter((placed) => isUsable(placed, upstream));
+  const usable = kept.reasoning.filter(
+    (placed) =>
+      upstream.dialect.signsReasoning === true || placed.part.origin?.provider === upstream.id,
+  );
   if (usable.length === 0) return parts;
   const brought = parts.filter((part) => part.type === 'reasoning' && part.broken !== true);
   const sealed = usable.some(({ part }) => isSealedPart(part));
   if (brought.some((part) => !sealed || isSealedPart(part))) return parts;
   const others = parts.filter((part) => part.type !== 'reasoning');
   return withReasoning(others, usable);
-}
-
-function isUsable({ part }: PlacedReasoning, upstream: Upstream): boolean {
-  return upstream.dialect.signsReasoning === true || part.origin?.provider === upstream.id;
 }
 
 function isSealedPart(part: Part): boolean {
@@ -364,7 +362,14 @@ export class ReasoningStore {
 
   /** @param keyId of the API key that owns the turn; it is returned to no other key. */
   keep(keyId: string, turn: StoredTurn, asked: Asked): void {
-    const bytes = sizeOf(turn);
+    let length = 0;
+    for (const { part } of turn.reasoning) {
+      length += part.text.length + (part.signature?.length ?? 0) + (part.encrypted?.length ?? 0);
+      if (part.extras !== undefined) length += JSON.stringify(part.extras).length;
+    }
+    for (const members of turn.calls.values()) length += JSON.stringify(members).length;
+    for (const { id } of turn.known) length += id.length;
+    const bytes = overheadBytes + 2 * length;
     if (bytes > this.#maxBytes) return;
     const keys = turn.known.map((call) => recallKey(keyId, call, asked));
     const { origin, reasoning, calls, said = '' } = turn;
@@ -467,15 +472,4 @@ function canonicalJson(text: string): string {
 function isRandom(id: string, name: string): boolean {
   const runs = id.replaceAll(name, ' ').match(/[A-Za-z0-9]{9,}/g) ?? [];
   return runs.some((run) => /[0-9]/.test(run) && /[A-Za-z]/.test(run));
-}
-
-function sizeOf({ reasoning, calls, known }: StoredTurn): number {
-  let length = 0;
-  for (const { part } of reasoning) {
-    length += part.text.length + (part.signature?.length ?? 0) + (part.encrypted?.length ?? 0);
-    if (part.extras !== undefined) length += JSON.stringify(part.extras).length;
-  }
-  for (const members of calls.values()) length += JSON.stringify(members).length;
-  for (const { id } of known) length += id.length;
-  return overheadBytes + 2 * length;
 }

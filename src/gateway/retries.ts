@@ -102,7 +102,17 @@ export class Retries {
       );
       const [target] = place === -1 ? [] : this.#unasked.splice(place, 1);
       if (target === undefined) return undefined;
-      if (this.#isGivenUp(target) || !health.isReady(target)) continue;
+      // The target failed with another credential, for a reason of its own.
+      if (
+        this.#failed.some(
+          ({ target: failed, error }) =>
+            nameOf(failed) === nameOf(target) &&
+            error.code !== 'rate_limited' &&
+            error.code !== 'upstream_auth',
+        ) ||
+        !health.isReady(target)
+      )
+        continue;
       const { id } = target.provider;
       // Another credential of a provider that just refused one counts as a retry (G12).
       const again = nameOf(target) === nameOf(failed) && health.isAvoided(target);
@@ -111,16 +121,6 @@ export class Retries {
       if (!again) retryBudget.called(id, clock.now());
       return { target, waitMs: 0 };
     }
-  }
-
-  /** The target failed with another credential, for a reason of its own. */
-  #isGivenUp(target: Target): boolean {
-    return this.#failed.some(
-      ({ target: failed, error }) =>
-        nameOf(failed) === nameOf(target) &&
-        error.code !== 'rate_limited' &&
-        error.code !== 'upstream_auth',
-    );
   }
 
   #repeated(): NextTry | undefined {
@@ -199,18 +199,16 @@ export function repeatOf(
   if (error.repeat !== undefined) return error.repeat;
   if (!error.retryable || !transient.has(error.code)) return 'never';
   const told = error.upstream?.status ?? 0;
-  if (told >= 400) return repeatOfStatus(told);
+  if (told >= 400) {
+    if (repeated.has(told)) return 'may';
+    // Not a status of HTTP (F30).
+    return told >= 600 ? 'once' : 'never';
+  }
   if (error.cause !== undefined) return repeatOfConnection(error, status);
   // An error inside a 200 counts as that error. A silent stream is asked for once more; a document had all
   // its time.
   if (error.code !== 'timeout' || told !== 0) return 'may';
   return streamed ? 'once' : 'never';
-}
-
-function repeatOfStatus(status: number): Repeat {
-  if (repeated.has(status)) return 'may';
-  // Not a status of HTTP (F30).
-  return status >= 600 ? 'once' : 'never';
 }
 
 function repeatOfConnection(error: GatewayError, status: number): Repeat {

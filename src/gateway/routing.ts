@@ -145,17 +145,13 @@ function best<T extends Target | Group>(
   items: readonly T[],
   score: (item: T, name: string) => number,
 ): readonly T[] {
-  const scored = items.map((item) => ({ item, score: score(item, nameIn(item)) }));
-  return scored.toSorted((a, b) => compare(b.score, a.score)).map(({ item }) => item);
-}
-
-function nameIn(item: Target | Group): string {
-  return 'provider' in item ? nameOf(item) : nameOfGroup(item);
-}
-
-/** Infinity minus itself is not a number. */
-function compare(a: number, b: number): number {
-  return a === b ? 0 : a < b ? -1 : 1;
+  const scored = items.map((item) => ({
+    item,
+    score: score(item, 'provider' in item ? nameOf(item) : nameOfGroup(item)),
+  }));
+  return scored
+    .toSorted((a, b) => (b.score === a.score ? 0 : b.score < a.score ? -1 : 1))
+    .map(({ item }) => item);
 }
 
 function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
@@ -329,12 +325,11 @@ export type RoutedCall = Pick<Call, 'header'> & {
 export function conversationKey(call: RoutedCall): string {
   const request = call.dialect.describe(call.source);
   const name = sessionName(call, request);
-  const text = name === undefined ? `o${openingOf(call, request)}` : `s${name}`;
+  const text =
+    name === undefined
+      ? `o${call.source instanceof LongBody ? call.source.opening : request.opening()}`
+      : `s${name}`;
   return hash('sha1', `${call.caller.keyId}\n${text}`, 'base64');
-}
-
-function openingOf({ source }: RoutedCall, request: RequestDescription): string {
-  return source instanceof LongBody ? source.opening : request.opening();
 }
 
 function sessionName({ header }: RoutedCall, request: RequestDescription): string | undefined {

@@ -100,7 +100,12 @@ export function authenticateRequest(
     if (!(error instanceof GatewayError) || error.code !== 'unauthenticated') throw error;
     const address = parts.clientAddress(request);
     const waitMs = parts.badKeys.refused(address);
-    if (waitMs !== undefined) throw tooManyTries(waitMs);
+    if (waitMs !== undefined)
+      throw new GatewayError(
+        'rate_limited',
+        'Too many requests without a valid API key came from this address. Send a valid one, or wait.',
+        { retryAfterMs: waitMs },
+      );
     const looking = parts.refreshKey(request.headers.authorization, apiKey);
     if (looking === undefined) throw error;
     return looking.then(() => {
@@ -121,12 +126,4 @@ function known(
     throw new GatewayError('forbidden', 'This key may not be used from this address.');
   }
   return principal;
-}
-
-function tooManyTries(retryAfterMs: number): GatewayError {
-  return new GatewayError(
-    'rate_limited',
-    'Too many requests without a valid API key came from this address. Send a valid one, or wait.',
-    { retryAfterMs },
-  );
 }

@@ -359,17 +359,17 @@ class WatchedBody implements BodyWatch, ComingBody {
   }
 
   tooSlow(): void {
-    this.#overload.paced.add(() => this.#refuse?.(lateBody()));
+    this.#overload.paced.add(() =>
+      this.#refuse?.(
+        new GatewayError(
+          'request_timeout',
+          'The request timed out: its body did not arrive in time.',
+        ),
+      ),
+    );
   }
 }
 
 function noRoom(overload: Overload): GatewayError {
   return overload.refusal('The gateway has no memory left for a body of this size', 'body_memory');
-}
-
-function lateBody(): GatewayError {
-  return new GatewayError(
-    'request_timeout',
-    'The request timed out: its body did not arrive in time.',
-  );
 }

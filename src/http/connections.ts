@@ -311,10 +311,21 @@ export class RawRefusals {
   #refuse(socket: Duplex, { status, reason, message }: Words, error: string): void {
     if (this.#ending.has(socket)) return;
     const id = this.#parts.newId('req_');
-    this.#parts.refused({ id, status, error, address: addressOf(socket) });
+    this.#parts.refused({
+      id,
+      status,
+      error,
+      address:
+        'remoteAddress' in socket && typeof socket.remoteAddress === 'string'
+          ? socket.remoteAddress
+          : undefined,
+    });
     const answer = this.#answers.get(socket);
     if (answer !== undefined && answer !== 'answered' && answer.req.complete) {
-      this.#endBehind(socket, answer);
+      // What is wrong follows a good request: that one gets its own answer, and the last one.
+      this.#ending.add(socket);
+      answer.shouldKeepAlive = false;
+      answer.once('finish', () => endSoon(socket));
       return;
     }
     if (answer === 'answered' || answer?.headersSent === true) {
@@ -342,13 +353,6 @@ export class RawRefusals {
     ];
     endSoon(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
   }
-
-  /** What is wrong follows a good request: that one gets its own answer, and the last one. */
-  #endBehind(socket: Duplex, answer: ServerResponse): void {
-    this.#ending.add(socket);
-    answer.shouldKeepAlive = false;
-    answer.once('finish', () => endSoon(socket));
-  }
 }
 
 /** What was read of the connection may be waited for no longer than this. */
@@ -359,10 +363,4 @@ function endSoon(socket: Duplex, bytes = ''): void {
   socket.end(bytes);
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
   socket.once('close', () => clearTimeout(timer));
-}
-
-function addressOf(socket: Duplex): string | undefined {
-  return 'remoteAddress' in socket && typeof socket.remoteAddress === 'string'
-    ? socket.remoteAddress
-    : undefined;
 }

@@ -172,11 +172,9 @@ export async function listenInherited(server: Server, fds: readonly number[]): P
 
 function urlOf(server: Server): string {
   const bound = server.address();
-  return isAddress(bound) ? `http://${hostPort(bound)}` : '';
-}
-
-function hostPort({ address, family, port }: AddressInfo): string {
-  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+  return isAddress(bound)
+    ? `http://${bound.family === 'IPv6' ? `[${bound.address}]:${bound.port}` : `${bound.address}:${bound.port}`}`
+    : '';
 }
 
 function ignore(): void {}

@@ -164,23 +164,21 @@ function hintFor(path: string): string {
   const plain = rest.replace(/\/$/, '');
   const other = otherApis.find(({ form }) => form.test(plain));
   if (other !== undefined) return other.sentence;
-  if (ownPaths.test(plain)) return wrongAddress(prefix, { plain, rest });
+  if (ownPaths.test(plain)) {
+    const right = `/v1${plain}`;
+    if (prefix === '') {
+      return `The base address of the client lacks /v1; with it the path is ${right}.`;
+    }
+    if (prefix !== '/v1') {
+      return `/v1 stands in it several times: the base address of the client must not hold what the client adds. The path is ${right}.`;
+    }
+    return rest === plain
+      ? `The path is ${right}.`
+      : `The path is ${right}, without a slash at its end.`;
+  }
   const foreign = foreignApis.find(({ form }) => form.test(path));
   const what = foreign === undefined ? '' : `${foreign.sentence} `;
   return `${what}The gateway offers ${served}.`;
-}
-
-function wrongAddress(prefix: string, { plain, rest }: { plain: string; rest: string }): string {
-  const right = `/v1${plain}`;
-  if (prefix === '') {
-    return `The base address of the client lacks /v1; with it the path is ${right}.`;
-  }
-  if (prefix !== '/v1') {
-    return `/v1 stands in it several times: the base address of the client must not hold what the client adds. The path is ${right}.`;
-  }
-  return rest === plain
-    ? `The path is ${right}.`
-    : `The path is ${right}, without a slash at its end.`;
 }
 
 // Errors for requests that name something unknown or not permitted (E5–E7).

@@ -65,26 +65,38 @@ const maxHeaders = 100;
  */
 export function checkRequestHead(request: IncomingMessage, response: ServerResponse): void {
   try {
-    checkHead(request);
+    const url = request.url ?? '';
+    if (!url.startsWith('/') || url.startsWith('//')) {
+      throw invalidRequest('The request target must be a path.');
+    }
+    if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
+    checkHost(request);
+    const transfer = request.headers['transfer-encoding'];
+    if (transfer !== undefined) {
+      // HTTP/1.0 has no transfer codings: two readers could frame such a request differently (B11).
+      if (!(request.httpVersionMinor > 0 && transfer.toLowerCase() === 'chunked')) {
+        throw invalidRequest(
+          'The only transfer-encoding that is accepted is chunked, with HTTP/1.1.',
+        );
+      }
+    }
+    if (request.rawHeaders.length > 2 * maxHeaders) {
+      throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
+    }
+    const rawHeaders = request.rawHeaders;
+    let seen = '';
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const written = rawHeaders[i] ?? '';
+      if (!lengthsOfOnce.has(written.length)) continue;
+      const name = written.toLowerCase();
+      if (!once.has(name)) continue;
+      if (seen.includes(`${name},`)) throw repeated(name);
+      seen += `${name},`;
+    }
   } catch (error) {
     response.shouldKeepAlive = false;
     throw error;
   }
-}
-
-function checkHead(request: IncomingMessage): void {
-  const url = request.url ?? '';
-  if (!url.startsWith('/') || url.startsWith('//')) {
-    throw invalidRequest('The request target must be a path.');
-  }
-  if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
-  checkHost(request);
-  const transfer = request.headers['transfer-encoding'];
-  if (transfer !== undefined) checkTransfer(transfer, request.httpVersionMinor);
-  if (request.rawHeaders.length > 2 * maxHeaders) {
-    throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
-  }
-  checkTwins(request.rawHeaders);
 }
 
 /** The gateway does not use the host, but a proxy in front may interpret an odd value in any way (B12). */
@@ -97,24 +109,6 @@ function checkHost({ headers: { host }, httpVersionMinor }: IncomingMessage): vo
 }
 
 const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
-
-/** HTTP/1.0 has no transfer codings: two readers could frame such a request differently (B11). */
-function checkTransfer(transfer: string, minor: number): void {
-  if (minor > 0 && transfer.toLowerCase() === 'chunked') return;
-  throw invalidRequest('The only transfer-encoding that is accepted is chunked, with HTTP/1.1.');
-}
-
-function checkTwins(rawHeaders: readonly string[]): void {
-  let seen = '';
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const written = rawHeaders[i] ?? '';
-    if (!lengthsOfOnce.has(written.length)) continue;
-    const name = written.toLowerCase();
-    if (!once.has(name)) continue;
-    if (seen.includes(`${name},`)) throw repeated(name);
-    seen += `${name},`;
-  }
-}
 
 function repeated(name: string): GatewayError {
   return invalidRequest(`The header ${name} stands more than once.`);

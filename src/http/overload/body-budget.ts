@@ -132,7 +132,7 @@ class Share implements BodyShare {
   }
 
   parsed(length: number, tokens: number): boolean {
-    return this.#hold(servedCost(length, tokens));
+    return this.#hold(whileServed * length + perToken * tokens);
   }
 
   release(): void {
@@ -144,10 +144,6 @@ class Share implements BodyShare {
     this.#held = cost;
     return true;
   }
-}
-
-function servedCost(length: number, tokens: number): number {
-  return whileServed * length + perToken * tokens;
 }
 
 // Slow bodies (G10). After five seconds, a body must have arrived at `limits.body_rate` on average, and no body

@@ -161,16 +161,15 @@ export class PressureLevel {
   update(situation: Situation): boolean {
     const { rssBytes, heapShare, memoryBytes, idle } = situation;
     this.#share = Math.max(rssBytes / memoryBytes, heapShare);
-    const wanted = Math.max(this.#stepOfMemory(), this.#isLate(situation) ? 1 : 0);
+    const wanted = Math.max(
+      shares.filter((share, i) => this.#share >= share - (this.#step > i ? slack : 0)).length,
+      this.#isLate(situation) ? 1 : 0,
+    );
     // Resident memory may never fall by itself: an idle process always accepts a call.
     const step = asStep(idle ? Math.min(wanted, 1) : wanted);
     const changed = step !== this.#step;
     this.#step = step;
     return changed;
-  }
-
-  #stepOfMemory(): number {
-    return shares.filter((share, i) => this.#share >= share - (this.#step > i ? slack : 0)).length;
   }
 
   #isLate({ delayMs, now }: Situation): boolean {

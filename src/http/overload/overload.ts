@@ -107,7 +107,11 @@ export class CallSlots {
 
   /** Takes a slot for a call of this key, or returns why there is none. Each slot is released once. */
   enter(key: string): NoSlot | undefined {
-    this.#note(key);
+    if (!(key === this.#lastKey)) {
+      // The very first key replaces no other.
+      if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
+      this.#lastKey = key;
+    }
     const refused = this.#refusal(key, this.#held.of(key));
     if (refused !== undefined) return refused;
     if (this.#live >= this.slots) this.#reserve(key, 1);
@@ -139,8 +143,14 @@ export class CallSlots {
     const inTime = delayMs < loopDelayMs / 2;
     if (inTime || now - this.#lateAt > inTimeMs) this.#lateSince = undefined;
     if (delayMs > loopDelayMs) {
-      if (this.#staysLate(delayMs / loopDelayMs, now))
-        this.#take(delayMs > 4 * loopDelayMs ? 0.75 : 0.9);
+      if (this.#staysLate(delayMs / loopDelayMs, now)) {
+        // A lower cap takes effect as calls end. No calls are admitted until then; lowering it further meanwhile
+        // would leave half of the event loop idle for seconds.
+        const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
+        if (!(this.#live > this.slots)) {
+          this.#borne = Math.max(leastSlots, Math.floor(this.#live * kept));
+        }
+      }
     } else if (this.#lateSince === undefined && this.#borne < streams) {
       this.#borne = Math.ceil(this.#borne * regainedOf(inTime ? busy : 1));
     }
@@ -158,15 +168,6 @@ export class CallSlots {
     return now - this.#lateSince >= burstMs && (refuses || this.#lateness >= burstDepth * burstMs);
   }
 
-  /**
-   * A lower cap takes effect as calls end. No calls are admitted until then; lowering it further meanwhile
-   * would leave half of the event loop idle for seconds.
-   */
-  #take(kept: number): void {
-    if (this.#live > this.slots) return;
-    this.#borne = Math.max(leastSlots, Math.floor(this.#live * kept));
-  }
-
   #refusal(key: string, held: number): NoSlot | undefined {
     const { slots } = this;
     if (this.#live < scarce * slots) return undefined;
@@ -176,13 +177,6 @@ export class CallSlots {
     if (this.#live < slots) return undefined;
     const spare = Math.ceil(reserve * slots);
     return othersAsk && held < spare && this.#inReserve < spare ? undefined : 'all';
-  }
-
-  #note(key: string): void {
-    if (key === this.#lastKey) return;
-    // The very first key replaces no other.
-    if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
-    this.#lastKey = key;
   }
 }
 
@@ -279,7 +273,7 @@ export class Overload {
     this.#parts = parts;
     this.calls = new CallSlots({ limits, clock });
     this.bodies = new BodyBudget({
-      bytes: () => this.#bodyBytes(),
+      bytes: () => Math.min(this.#memoryBytes / 2, this.#parts.memory.heap),
       hasLeft: (asked) => this.#hasLeft(asked),
       shareOf: (key) => (this.calls.othersAsk(key) ? limits().keySharePercent / 100 : 1),
     });
@@ -379,11 +373,6 @@ export class Overload {
 
   get #memoryBytes(): number {
     return this.#parts.limits().memoryBytes ?? this.#parts.memory.process;
-  }
-
-  /** Half of the cost of bodies is in the heap, up to all of it. */
-  #bodyBytes(): number {
-    return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
   }
 
   /**
