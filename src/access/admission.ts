@@ -8,14 +8,7 @@ import type { CommonPolicy } from '../core/policy.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type {
-  Counters,
-  Draw,
-  DrawnCall,
-  DrawResult,
-  Granted,
-  Refused,
-} from '../store/counters/counters.ts';
+import type { Counters, Draw, DrawnCall, DrawResult, Refused } from '../store/counters/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
 import { HeldLimits, type HeldLimit } from './held-limits.ts';
@@ -302,25 +295,23 @@ class Admitting {
   }
 
   #take(draw: Draw, result: DrawResult): CallGrant | Promise<CallGrant> {
-    if (result.granted) return this.#grant(draw, result);
+    if (result.granted) {
+      const { counters, clock, overruns } = this.#parts;
+      const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
+      const parts = {
+        counters,
+        draw,
+        granted: result,
+        reservation: this.#reservation,
+        now: this.#now,
+        toldAt: clock.wall(),
+        held: paid ? this.#held.budgets : [],
+        windows: this.#windows,
+        overruns,
+      };
+      return new CallGrant(parts, paid ? this.#capNote() : undefined);
+    }
     return result.kind === 'budget' ? this.#retry(result) : this.#refuse(result);
-  }
-
-  #grant(draw: Draw, granted: Granted): CallGrant {
-    const { counters, clock, overruns } = this.#parts;
-    const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
-    const parts = {
-      counters,
-      draw,
-      granted,
-      reservation: this.#reservation,
-      now: this.#now,
-      toldAt: clock.wall(),
-      held: paid ? this.#held.budgets : [],
-      windows: this.#windows,
-      overruns,
-    };
-    return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }
 
   /** A budget refused: first drop the second request, then count the prompt exactly, then lower the output. */

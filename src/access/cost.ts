@@ -59,7 +59,25 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   const rates = ratesFor(price, prompt ?? 0);
   if (prompt === undefined && !isFreeInput(price)) return undefined;
   if (usage.outputTokens === undefined && !isFreeOutput(price)) return undefined;
-  return summed(price, rates, usage);
+  const write = usage.cacheWriteTokens ?? 0;
+  const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
+  const writeRate = rates.cacheWrite ?? rates.input;
+  freshTerms(rates, usage);
+  term(place.cacheWrite, write - long, writeRate);
+  term(place.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
+  outputTerms(rates, usage);
+  term(place.call, 1, price.call ?? 0);
+  term(place.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
+  term(place.call + 2, usage.images ?? 0, price.perImage ?? 0);
+  return {
+    total: nanodollars(0, place.end, 500),
+    input: nanodollars(place.input, place.cacheRead, 500),
+    cacheRead: nanodollars(place.cacheRead, place.cacheWrite, 500),
+    cacheWrite: nanodollars(place.cacheWrite, place.output, 500),
+    output: nanodollars(place.output, place.reasoning, 500),
+    reasoning: nanodollars(place.reasoning, place.call, 500),
+    call: nanodollars(place.call, place.end, 500),
+  };
 }
 
 /** Cost of two requests; undefined if one of them is unknown. */
@@ -219,32 +237,6 @@ const place = {
   call: 12,
   end: 15,
 };
-
-function summed(price: Price, rates: Rates, usage: BilledTokens): Cost {
-  inputTerms(rates, usage);
-  outputTerms(rates, usage);
-  term(place.call, 1, price.call ?? 0);
-  term(place.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
-  term(place.call + 2, usage.images ?? 0, price.perImage ?? 0);
-  return {
-    total: nanodollars(0, place.end, 500),
-    input: nanodollars(place.input, place.cacheRead, 500),
-    cacheRead: nanodollars(place.cacheRead, place.cacheWrite, 500),
-    cacheWrite: nanodollars(place.cacheWrite, place.output, 500),
-    output: nanodollars(place.output, place.reasoning, 500),
-    reasoning: nanodollars(place.reasoning, place.call, 500),
-    call: nanodollars(place.call, place.end, 500),
-  };
-}
-
-function inputTerms(rates: Rates, usage: BilledTokens): void {
-  const write = usage.cacheWriteTokens ?? 0;
-  const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
-  const writeRate = rates.cacheWrite ?? rates.input;
-  freshTerms(rates, usage);
-  term(place.cacheWrite, write - long, writeRate);
-  term(place.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
-}
 
 /** Cache reads are not reported by media type: audio beyond the fresh input was read from the cache. */
 function freshTerms(rates: Rates, usage: BilledTokens): void {

@@ -24,7 +24,13 @@ for (const character of alphabet) inAlphabet[character.charCodeAt(0)] = 1;
 
 /** A new key with its public id. */
 export function makeKey(random: RandomBytes): { readonly id: string; readonly key: Secret } {
-  const id = randomText(random, idLength);
+  // Bytes from 248 on are discarded: 256 is not a multiple of 62, so some letters would be more frequent.
+  let id = '';
+  while (id.length < idLength) {
+    for (const byte of random(idLength)) {
+      if (byte < 248 && id.length < idLength) id += alphabet.charAt(byte % 62);
+    }
+  }
   return { id, key: makeKeyOf(id, random) };
 }
 
@@ -57,17 +63,6 @@ function randomSecret(random: RandomBytes): string {
   let value = 0n;
   for (const byte of random(secretBytes)) value = (value << 8n) | BigInt(byte);
   return base62(value, secretLength);
-}
-
-/** Bytes from 248 on are discarded: 256 is not a multiple of 62, so some letters would be more frequent. */
-function randomText(random: RandomBytes, length: number): string {
-  let text = '';
-  while (text.length < length) {
-    for (const byte of random(length)) {
-      if (byte < 248 && text.length < length) text += alphabet.charAt(byte % 62);
-    }
-  }
-  return text;
 }
 
 function checksum(text: string): string {

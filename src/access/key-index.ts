@@ -317,7 +317,10 @@ export class KeyIndex {
     const before = after === undefined ? undefined : this.#entries.get(after);
     const gone = after === undefined ? 0 : this.#gone.get(after);
     if (before === undefined && gone === undefined) return undefined;
-    const start = before === undefined ? (gone ?? 0) : this.#placeOf(before) + 1;
+    const start =
+      before === undefined
+        ? (gone ?? 0)
+        : (before.source === 'store' ? this.#fixed.length + before.position : before.position) + 1;
     const fixed = this.#fixed.slice(start, start + limit);
     const from = Math.max(0, start - this.#fixed.length);
     const stored = this.#stored.slice(from, from + limit - fixed.length);
@@ -358,10 +361,6 @@ export class KeyIndex {
     }
   }
 
-  #placeOf({ source, position }: KeyEntry): number {
-    return source === 'store' ? this.#fixed.length + position : position;
-  }
-
   #add(record: KeyRecord, source: KeySource, position: number): KeyEntry {
     const trust = source === 'store' ? this.#trust : this.#fixedTrust;
     const { policies } = this.#parts;
@@ -382,7 +381,11 @@ export class KeyIndex {
   async #load(): Promise<void> {
     await this.#readNew();
     if (this.#loaded) return;
-    this.#order();
+    // Portions come in the order of changes; pages of keys are in the order of creation.
+    this.#stored.sort(({ record: a }, { record: b }) => {
+      return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+    });
+    for (const [position, entry] of this.#stored.entries()) entry.position = position;
     await this.#checkPepper();
     this.#loaded = true;
   }
@@ -395,14 +398,6 @@ export class KeyIndex {
       this.#stamp = changes.stamp;
       ({ more } = changes);
     }
-  }
-
-  /** Portions come in the order of changes; pages of keys are in the order of creation. */
-  #order(): void {
-    this.#stored.sort(({ record: a }, { record: b }) => {
-      return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
-    });
-    for (const [position, entry] of this.#stored.entries()) entry.position = position;
   }
 
   async #checkPepper(): Promise<void> {

@@ -42,7 +42,10 @@ type Wished = Omit<
 /** @throws GatewayError `invalid_request` with the field. */
 export function wishedOf(wish: KeyWish, now: number): Wished {
   requireUsable(wish);
-  requireFuture(wish.expiresAt, now);
+  const expiresAt = wish.expiresAt;
+  if (expiresAt !== undefined && expiresAt <= now) {
+    throw invalidRequest('The expiry is in the past.', ['expires_at']);
+  }
   return {
     name: wish.name,
     models: wish.models,
@@ -119,12 +122,6 @@ function requireUsable(wish: KeyWish): void {
   for (const range of wish.cidrs ?? []) {
     const problem = rangeProblem(range);
     if (problem !== undefined) throw invalidRequest(`${range} ${problem}`, ['cidrs']);
-  }
-}
-
-function requireFuture(expiresAt: number | undefined, now: number): void {
-  if (expiresAt !== undefined && expiresAt <= now) {
-    throw invalidRequest('The expiry is in the past.', ['expires_at']);
   }
 }
 

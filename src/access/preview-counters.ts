@@ -1,7 +1,6 @@
 /** Counters that answer a draw without reserving anything, for previews. */
 import type {
   Balance,
-  BudgetDraw,
   Counters,
   CounterState,
   Draw,
@@ -46,7 +45,9 @@ export class PreviewCounters implements Counters {
   /** Refused if a budget has too little left; rates and concurrency count as free. */
   async draw(draw: Draw): Promise<DrawResult> {
     this.#draw = draw;
-    const balances = await Promise.all(draw.budgets.map((budget) => this.#balanceOf(budget)));
+    const balances = await Promise.all(
+      draw.budgets.map((budget) => this.#counters.balance(budget.counter, budget.window)),
+    );
     this.#left = draw.budgets.map(({ nanodollars }, i) => leftOf(nanodollars, balances[i]));
     const requests = draw.requests.map(({ counter, perMinute }) => full(counter, perMinute));
     const tokens = draw.tokens.map(({ counter, perMinute }) => full(counter, perMinute));
@@ -56,7 +57,13 @@ export class PreviewCounters implements Counters {
       const refused = { kind: 'tokens', index: tooLong, state, waitMs: undefined } as const;
       return { granted: false, ...refused, requests, tokens };
     }
-    const budgets = draw.budgets.map((budget, i) => this.#stateOf(budget, i));
+    const budgets = draw.budgets.map((budget, i) => ({
+      counter: budget.counter,
+      window: budget.window,
+      limit: budget.nanodollars,
+      remaining: this.#left[i] ?? 0,
+      resetMs: 0,
+    }));
     const index = budgets.findIndex(
       ({ remaining }, i) => (draw.budgets[i]?.amount ?? 0) > remaining,
     );
@@ -90,17 +97,6 @@ export class PreviewCounters implements Counters {
       };
     });
     return [...rates, ...money];
-  }
-
-  #balanceOf({ counter, window }: BudgetDraw): Balance | Promise<Balance> {
-    return this.#counters.balance(counter, window);
-  }
-
-  #stateOf(
-    { counter, window, nanodollars }: BudgetDraw,
-    i: number,
-  ): CounterState & { window: string } {
-    return { counter, window, limit: nanodollars, remaining: this.#left[i] ?? 0, resetMs: 0 };
   }
 
   balance(counter: string, window: string): Balance | Promise<Balance> {

@@ -1,9 +1,8 @@
 /** `/api/audit`: who changed what, and whether the log of it is as it was written (S24). */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
-import type { Json, JsonObject } from '../json/value.ts';
+import type { Json } from '../json/value.ts';
 import { tryParse } from '../json/parse.ts';
-import type { AuditRecord } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 import { type AdminRoute, dateText, readInput, time } from './route.ts';
 
@@ -64,7 +63,23 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
         });
         const last = found.length === limit ? found.at(-1)?.seq : undefined;
         const next = last === undefined || last === 1 ? null : last;
-        return { status: 200, body: { entries: found.map((each) => entryJson(each)), next } };
+        return {
+          status: 200,
+          body: {
+            entries: found.map((each) => ({
+              seq: each.seq,
+              at: dateText(each.at),
+              actor: each.actor,
+              ip: each.ip ?? null,
+              action: each.action,
+              subject: each.subject,
+              before: parsed(each.before),
+              after: parsed(each.after),
+              hash: each.hash,
+            })),
+            next,
+          },
+        };
       },
     },
     {
@@ -99,20 +114,6 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
       },
     },
   ];
-}
-
-function entryJson(record: AuditRecord): JsonObject {
-  return {
-    seq: record.seq,
-    at: dateText(record.at),
-    actor: record.actor,
-    ip: record.ip ?? null,
-    action: record.action,
-    subject: record.subject,
-    before: parsed(record.before),
-    after: parsed(record.after),
-    hash: record.hash,
-  };
 }
 
 function parsed(text: string | undefined): Json {

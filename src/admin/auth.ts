@@ -56,21 +56,23 @@ const foreignSignIn: AdminAnswer = errorAnswer(
 
 export function enter(parts: DoorParts, request: IncomingMessage): Entry {
   const { headers, method, url = '' } = request;
-  const visit = plainVisit(parts, request);
+  const { origin } = request.headers;
+  const visit = {
+    signedIn: false,
+    now: parts.wallNow(),
+    ...(origin === undefined ? {} : { origin }),
+  };
   if (headers.authorization !== undefined) return withToken(parts, headers.authorization, visit);
   const sessionId = cookieOf(request);
   const session = sessionId === undefined ? undefined : parts.sessions.find(sessionId);
   const isSession = url.split('?', 1)[0] === sessionPath;
-  if (isSession && method === 'POST') return signingIn(request, visit);
+  if (isSession && method === 'POST')
+    return isOwnPage(request) && isMarked(request) ? { name: undefined, visit } : foreignSignIn;
   if (session === undefined || sessionId === undefined) {
     return isSession && method === 'GET' ? { name: undefined, visit } : 'anonymous';
   }
   if (!isOwnPage(request) || !comesFrom(session, request)) return foreign;
   return { name: 'admin', visit: { ...visit, signedIn: true, session, sessionId } };
-}
-
-function signingIn(request: IncomingMessage, visit: Visit): Entry {
-  return isOwnPage(request) && isMarked(request) ? { name: undefined, visit } : foreignSignIn;
 }
 
 /** What changes nothing may come without: browsers send no origin with it. */
@@ -98,11 +100,6 @@ function isMarked({ headers }: IncomingMessage): boolean {
 function isOwnPage({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];
   return site === undefined || site === 'same-origin' || site === 'none';
-}
-
-function plainVisit(parts: DoorParts, { headers }: IncomingMessage): Visit {
-  const { origin } = headers;
-  return { signedIn: false, now: parts.wallNow(), ...(origin === undefined ? {} : { origin }) };
 }
 
 /** Cookies know no ports: gateways on one machine must not overwrite each other's. */

@@ -107,8 +107,16 @@ export function sendDashboard(
   const file = isPage ? files.index() : files.file(path);
   if (file !== undefined)
     sendFile(file, path.startsWith('/assets/') ? kept : askedAgain, { request, response });
-  else if (isPage) sendNotBuilt(request, response);
-  else return false;
+  else if (isPage) {
+    response.writeHead(404, {
+      ...pageSafety,
+      'content-type': 'text/html; charset=utf-8',
+      'content-length': notBuilt.length,
+      'cache-control': 'no-store',
+    });
+    response.end(request.method === 'HEAD' ? undefined : notBuilt);
+    request.resume();
+  } else return false;
   return true;
 }
 
@@ -140,17 +148,6 @@ function sendFile(file: DashboardFile, caching: string, { request, response }: E
     });
     response.end(method === 'HEAD' ? undefined : bytes);
   }
-  request.resume();
-}
-
-function sendNotBuilt(request: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(404, {
-    ...pageSafety,
-    'content-type': 'text/html; charset=utf-8',
-    'content-length': notBuilt.length,
-    'cache-control': 'no-store',
-  });
-  response.end(request.method === 'HEAD' ? undefined : notBuilt);
   request.resume();
 }
 

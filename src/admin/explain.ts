@@ -21,7 +21,6 @@ import type { Pieces } from '../json/pieces.ts';
 import type { Call } from '../core/call.ts';
 import type { NewId } from '../core/runtime.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { ClientSink } from '../gateway/client-answer.ts';
 import { explainCall, type ExplainedCall, type ExplainedTarget } from '../gateway/explain.ts';
 import { nameOf } from '../gateway/health.ts';
 import type { CallStore } from '../store/store.ts';
@@ -75,7 +74,15 @@ export function createExplainer({ keys, options, ...parts }: ExplainParts): Call
         const preview = previews.get(call.caller);
         const bodies = new LongTexts(gateway.newId);
         const answer = await explanation({ ...parts, gateway, call, preview, bodies });
-        send(sink, call.id, bodies.written(answer));
+        const bytes = bodies.written(answer);
+        sink.start(200, [
+          ...idHeaders(call.id),
+          'content-type',
+          'application/json',
+          'content-length',
+          String(bytes.length),
+        ]);
+        sink.end(bytes);
       },
     });
   });
@@ -320,17 +327,6 @@ function limitJson({ kind, holder, limit, takes, model, budget }: PreviewedLimit
     window: budget?.window ?? null,
     models: model ?? null,
   };
-}
-
-function send(sink: ClientSink, id: string, bytes: Buffer): void {
-  sink.start(200, [
-    ...idHeaders(id),
-    'content-type',
-    'application/json',
-    'content-length',
-    String(bytes.length),
-  ]);
-  sink.end(bytes);
 }
 
 const refused = z

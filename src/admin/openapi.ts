@@ -80,7 +80,15 @@ function operation({ method, path, about }: AdminRoute): JsonObject {
   return {
     summary,
     operationId: operationId(method, path),
-    parameters: [...pathParameters(path), ...queryParameters(query)],
+    parameters: [
+      ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+        name,
+        in: 'path',
+        required: true,
+        schema: { type: 'string' },
+      })),
+      ...queryParameters(query),
+    ],
     ...(body === undefined ? {} : { requestBody: requestBody(body) }),
     responses: {
       [String(status)]: {
@@ -102,15 +110,6 @@ function operationId(method: string, path: string): string {
     method.toLowerCase(),
     ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)),
   ].join('');
-}
-
-function pathParameters(path: string): readonly JsonObject[] {
-  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }));
 }
 
 function queryParameters(query: z.ZodObject | undefined): readonly JsonObject[] {

@@ -94,11 +94,6 @@ export function policyJson({ limits, budgets }: Policy): JsonObject {
   };
 }
 
-/** The keys and teams that may set a tag, as the admin API shows them. */
-function namedByJson({ namedBy }: CommonPolicy): JsonObject {
-  return { keys: namedBy?.keys ?? [], teams: namedBy?.teams ?? [] };
-}
-
 const namedByAnswer = {
   keys: z
     .array(z.string())
@@ -269,7 +264,13 @@ function listedJson({ policy, source }: ListedPolicy): JsonObject {
 }
 
 function sharedJson(kind: SharedKind, policy: CommonPolicy): JsonObject {
-  return { ...policyJson(policy), ...(kind === 'tag' ? namedByJson(policy) : {}) };
+  // The keys and teams that may set a tag, as the admin API shows them.
+  return {
+    ...policyJson(policy),
+    ...(kind === 'tag'
+      ? { keys: policy.namedBy?.keys ?? [], teams: policy.namedBy?.teams ?? [] }
+      : {}),
+  };
 }
 
 function unknown(kind: SharedKind, name: string): never {

@@ -195,7 +195,9 @@ async function handle(
   const given = await parts.handle(method, url, { body, actor, visit });
   if (name !== undefined || given.status !== 401) return given;
   const counted = await wrongToken(parts, ip);
-  return counted.status === 401 ? { ...given, ...ending(counted) } : counted;
+  return counted.status === 401
+    ? { ...given, ...(counted.last === true ? { last: counted.last } : {}) }
+    : counted;
 }
 
 function isMetrics({ url = '/' }: IncomingMessage): boolean {
@@ -214,10 +216,6 @@ async function wrongToken(
   const answer = waitMs === undefined ? refused : { ...tooManyGuesses, retryAfterMs: waitMs };
   if (waitMs === undefined && !manyInAll) return answer;
   return (await held.hold(address)) ? answer : { ...answer, last: true };
-}
-
-function ending({ last }: AdminAnswer): Pick<AdminAnswer, 'last'> {
-  return last === true ? { last } : {};
 }
 
 function passed(ms: number): Promise<void> {

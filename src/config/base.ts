@@ -108,11 +108,6 @@ const flagForms: readonly {
   },
 ];
 
-/** `MODEL_GATEWAY_DATA_DIR` of `data-dir`. */
-function variableOf(flag: FlagName): string {
-  return `MODEL_GATEWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
-}
-
 /** Help text of the flags, one line each. */
 export function flagsHelp(): string {
   return flagForms
@@ -236,7 +231,13 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
   const workers = choose(sources, 'workers', baseOptions.workers);
   const addresses = { listen: toAddress(listen), adminListen: toAddress(adminListen) };
   checkApart(addresses, adminListen);
-  checkClosed(addresses.adminListen, adminPublic.value, adminListen);
+  // S9: the admin plane has no TLS of its own, so opening it to other machines must be said.
+  const { host } = addresses.adminListen;
+  if (!(adminPublic.value || host === '' || isLoopback(host))) {
+    adminListen.complain(
+      'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
+    );
+  }
   const directory = resolve(dataDir.directory, dataDir.value);
   const line = (path: string, value: string, origin: string): OriginLine => ({
     path,
@@ -267,7 +268,8 @@ export function outerChoice(
   const fromFlag = flags[flag];
   if (fromFlag !== undefined)
     return { text: fromFlag, origin: `flag --${flag}`, path: `--${flag}` };
-  const variable = variableOf(flag);
+  // `MODEL_GATEWAY_DATA_DIR` of `data-dir`.
+  const variable = `MODEL_GATEWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
   const fromEnv = env[variable];
   if (fromEnv === undefined || fromEnv === '') return undefined;
   return { text: fromEnv, origin: `env ${variable}`, path: variable };
@@ -333,12 +335,4 @@ function checkApart(
     return;
   }
   complain('is also the address of the data plane; the admin plane needs its own');
-}
-
-/** S9: the admin plane has no TLS of its own, so opening it to other machines must be said. */
-function checkClosed({ host }: Address, mayBePublic: boolean, { complain }: Choice<string>): void {
-  if (mayBePublic || host === '' || isLoopback(host)) return;
-  complain(
-    'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
-  );
 }

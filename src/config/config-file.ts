@@ -128,17 +128,14 @@ function checkedFile({ place, content, issues, warnings = [], yaml }: FileParts)
     declared: new Set(isObject(providers) ? Object.keys(providers) : []),
     issues,
     warnings,
-    isSet: (path) => valueAt(content, path) !== undefined,
+    isSet: (path) =>
+      path.reduce<unknown>(
+        (value, step) => (isObject(value) ? value[String(step)] : undefined),
+        content,
+      ) !== undefined,
     where: (path) => fileAndLine(place.name, yaml?.lineOf(path)),
     issue: (path, message) => toIssue(place, { path, message }, yaml),
   };
-}
-
-function valueAt(content: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (value, step) => (isObject(value) ? value[String(step)] : undefined),
-    content,
-  );
 }
 
 function toIssue(place: ConfigPlace, finding: Finding, yaml: YamlText | undefined): ConfigIssue {

@@ -61,7 +61,17 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(wanted, plain(candidate));
+    const b = plain(candidate);
+    let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+    for (let i = 1; i <= wanted.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) {
+        const replaced = (row[j - 1] ?? 0) + (wanted[i - 1] === b[j - 1] ? 0 : 1);
+        next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      }
+      row = next;
+    }
+    const distance = row[b.length] ?? 0;
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;
@@ -79,19 +89,6 @@ export function suggestion(name: string, candidates: Iterable<string>): string {
 /** `baseURL`, `base-url` and `base_url` are one name to a reader. */
 function plain(name: string): string {
   return name.toLowerCase().replace(/[-_]/g, '');
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }
 
 // Addresses to listen on.

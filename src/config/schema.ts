@@ -89,8 +89,29 @@ function formOf(option: Option): z.ZodType {
 /** Checks and reads a value as it is written. */
 function valueForm(form: Form): z.ZodType {
   switch (form.is) {
-    case 'duration':
-      return durationForm(form);
+    case 'duration': {
+      const { min, never } = form;
+      const wrong =
+        never === undefined
+          ? 'is not a duration (500ms, 2s, 30m, 1h)'
+          : 'is neither never nor a duration (500ms, 2s, 30m, 1h)';
+      return z
+        .string({ error: ({ input }) => (typeof input === 'number' ? unitMissing : undefined) })
+        .meta({
+          pattern: `${never === undefined ? '' : '^never$|'}${durationPattern}${orReference}`,
+          examples: never === undefined ? ['2s', '500ms', '30m'] : ['15s', 'never'],
+        })
+        .transform((text, context) => {
+          if (text === 'never' && never !== undefined) return never;
+          const ms = readDuration(text);
+          if (ms !== undefined && ms >= min && ms <= maxDurationMs) return ms;
+          context.addIssue({
+            code: 'custom',
+            message: ms === undefined ? wrong : `must be ${min}ms to 24h`,
+          });
+          return z.NEVER;
+        });
+    }
     case 'span':
       return spanForm(form.min);
     case 'size':
@@ -128,29 +149,6 @@ function choiceForm({ of, planned = [] }: FormOf<'choice'>): z.ZodType {
         ? notYet
         : undefined,
   });
-}
-
-function durationForm({ min, never }: FormOf<'duration'>): z.ZodType {
-  const wrong =
-    never === undefined
-      ? 'is not a duration (500ms, 2s, 30m, 1h)'
-      : 'is neither never nor a duration (500ms, 2s, 30m, 1h)';
-  return z
-    .string({ error: ({ input }) => (typeof input === 'number' ? unitMissing : undefined) })
-    .meta({
-      pattern: `${never === undefined ? '' : '^never$|'}${durationPattern}${orReference}`,
-      examples: never === undefined ? ['2s', '500ms', '30m'] : ['15s', 'never'],
-    })
-    .transform((text, context) => {
-      if (text === 'never' && never !== undefined) return never;
-      const ms = readDuration(text);
-      if (ms !== undefined && ms >= min && ms <= maxDurationMs) return ms;
-      context.addIssue({
-        code: 'custom',
-        message: ms === undefined ? wrong : `must be ${min}ms to 24h`,
-      });
-      return z.NEVER;
-    });
 }
 
 /** In quotes it would be none either. */

@@ -39,7 +39,7 @@ const forms = `expected sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DAT
 export function readStorage(sources: BaseSources): StorageRead {
   const pieces = findPieces(sources);
   const { database, counters, tenant, onStoreLoss } = pieces;
-  const storage = isPostgres(database.text) ? shared(pieces) : local(pieces);
+  const storage = postgresForm.test(database.text) ? shared(pieces) : local(pieces);
   if (storage.database !== 'postgres') {
     return { storage, origins: [originOf(database, storage.database)], warnings: [] };
   }
@@ -93,7 +93,10 @@ function exposed({ postgres, redis }: SharedStorage): readonly string[] {
     [redis, 'use rediss://'],
   ] as const;
   return advice.flatMap(([address, cure]) =>
-    address !== undefined && isExposed(address)
+    address !== undefined &&
+    address.tls === undefined &&
+    !address.host.startsWith('/') &&
+    !isLoopback(address.host)
       ? [`storage ${address.shown}: the connection is not encrypted; ${cure}`]
       : [],
   );
@@ -186,10 +189,6 @@ const postgresExample = 'postgres://USER:PASSWORD@HOST:5432/DATABASE';
 const redisExample = 'redis://USER:PASSWORD@HOST:6379/0';
 const encoding = 'in names and passwords write : / ? # @ and % as %3A %2F %3F %23 %40 and %25';
 
-function isPostgres(text: string): boolean {
-  return postgresForm.test(text);
-}
-
 function isRedis(text: string): boolean {
   return redisForm.test(text);
 }
@@ -235,11 +234,6 @@ function redisTls(
   if (options.size === 0) return undefined;
   scope.complain('has TLS options, which need rediss://');
   return 'wrong';
-}
-
-/** Whether what is sent there can be read on the way. */
-function isExposed({ host, tls }: ServerAddress): boolean {
-  return tls === undefined && !host.startsWith('/') && !isLoopback(host);
 }
 
 interface Parts {

@@ -69,7 +69,11 @@ function settingsOf(url: string, form: TracesForm, { env, report }: Scope): Trac
   return {
     url,
     headers: new HeaderSettings([...headersOf(env), ...lowered(form.headers)]),
-    timeoutMs: timeout ?? timeoutOf(env, report) ?? defaultTimeoutMs,
+    timeoutMs:
+      timeout ??
+      milliseconds(env, 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', report) ??
+      milliseconds(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', report) ??
+      defaultTimeoutMs,
     sendEveryMs: milliseconds(env, 'OTEL_BSP_SCHEDULE_DELAY', report) ?? defaultDelayMs,
     compression: compression ?? (both(env, 'COMPRESSION') === 'gzip' ? 'gzip' : 'none'),
     sample: sample ?? sampler.ratio,
@@ -164,13 +168,6 @@ function withPath(text: string, asItIs: boolean): string {
 function both(env: Environment, name: string): string | undefined {
   const own = env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] ?? '';
   return own === '' ? env[`OTEL_EXPORTER_OTLP_${name}`] : own;
-}
-
-function timeoutOf(env: Environment, report: Scope['report']): number | undefined {
-  return (
-    milliseconds(env, 'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', report) ??
-    milliseconds(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', report)
-  );
 }
 
 function milliseconds(

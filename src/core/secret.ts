@@ -53,10 +53,8 @@ const redacted = '[redacted]';
 export function withoutKeys(text: string): string {
   return text
     .replace(keyShapes, `$1${redacted}`)
-    .replace(wholeKeys, (found) => (isMixed(found) ? redacted : found))
+    .replace(wholeKeys, (found) =>
+      /[A-Z]/.test(found) && /[a-z]/.test(found) && /\d/.test(found) ? redacted : found,
+    )
     .replace(smallKeys, redacted);
-}
-
-function isMixed(text: string): boolean {
-  return /[A-Z]/.test(text) && /[a-z]/.test(text) && /\d/.test(text);
 }

@@ -39,21 +39,18 @@ export function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObj
   };
   if (outcome === undefined) return counts;
   const { reasoningTokens } = outcome;
+  // A kept prefix counts as cached from 1,024 tokens on, in steps of 128, as at OpenAI: the same short
+  // question asked twice then has the same usage twice.
   return {
     ...counts,
-    prompt_tokens_details: { cached_tokens: reportedCache(outcome.cachedTokens) },
+    prompt_tokens_details: {
+      cached_tokens:
+        outcome.cachedTokens < 1024 ? 0 : outcome.cachedTokens - (outcome.cachedTokens % 128),
+    },
     ...(reasoningTokens === 0
       ? {}
       : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
   };
-}
-
-/**
- * A kept prefix counts as cached from 1,024 tokens on, in steps of 128, as at OpenAI: the same short
- * question asked twice then has the same usage twice.
- */
-function reportedCache(tokens: number): number {
-  return tokens < 1024 ? 0 : tokens - (tokens % 128);
 }
 
 /** vLLM's spelling: the sequence that ended the answer, on the choice. */

@@ -37,7 +37,11 @@ interface ModelFacts {
 const controlMarker = /^[<[].*[>\]]$|\|/u;
 
 function factsOf(model: LlamaModel, sizeBytes: number): ModelFacts {
-  const parameters = parametersOf(model);
+  const tensors = model.fileInfo.fullTensorInfo ?? [];
+  const sizes = tensors.map((tensor) =>
+    tensor.dimensions.reduce((product: number, size) => product * Number(size), 1),
+  );
+  const parameters = sizes.reduce((sum, size) => sum + size, 0);
   // llama.cpp's own description: "llama 1B Q4_K - Medium", "qwen2 ?B Q8_0".
   const quantization = /\b(?:I?Q\d\w*|TQ\d\w*|BF16|F16|F32|MXFP4\w*)(?: - \w+)?/u.exec(
     model.typeDescription,
@@ -54,14 +58,6 @@ function factsOf(model: LlamaModel, sizeBytes: number): ModelFacts {
 function shortName(quantization: string): string {
   const [type = '', size] = quantization.split(' - ');
   return size === undefined ? type : `${type}_${size[0]}`;
-}
-
-function parametersOf(model: LlamaModel): number {
-  const tensors = model.fileInfo.fullTensorInfo ?? [];
-  const sizes = tensors.map((tensor) =>
-    tensor.dimensions.reduce((product: number, size) => product * Number(size), 1),
-  );
-  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 /**
@@ -577,7 +573,10 @@ export async function loadLibrary(threads: number | undefined): Promise<LoadedLi
       logLevel: library.LlamaLogLevel.error,
       maxThreads: threads ?? 0,
     });
-    llama.maxThreads = threads ?? threadsBeside(llama.cpuMathCores);
+    // The threads of a model wait for each other in loops, hundreds of times a token. One that shares its
+    // core holds up all: with a second busy process on two cores, two threads took 25 times as long as one.
+    llama.maxThreads =
+      threads ?? Math.max(1, Math.min(llama.cpuMathCores, availableParallelism() - 1));
     return { library, llama, compileTemplate: templateCompiler() };
   } catch (error) {
     if (error instanceof library.NoBinaryFoundError) {
@@ -585,14 +584,6 @@ export async function loadLibrary(threads: number | undefined): Promise<LoadedLi
     }
     throw error;
   }
-}
-
-/**
- * The threads of a model wait for each other in loops, hundreds of times a token. One that shares its
- * core holds up all: with a second busy process on two cores, two threads took 25 times as long as one.
- */
-function threadsBeside(cores: number): number {
-  return Math.max(1, Math.min(cores, availableParallelism() - 1));
 }
 
 async function importLibrary(): Promise<Library> {

@@ -38,7 +38,12 @@ const maxLogprobs = 20;
 /** @throws EngineError 400 that names the field. */
 export function readRequest(body: Json | undefined): ChatRequest {
   if (!isObject(body)) throw invalid('The request body must be a JSON object.', 'body');
-  refuseUnsupported(body);
+  for (const field of Object.keys(refused)) {
+    const value = member(body, field);
+    const rule = refused[field];
+    if (value === undefined || rule === undefined || rule.unless(value)) continue;
+    throw unsupported(`The local engine does not support "${field}": ${rule.why}.`, field);
+  }
   const model = member(body, 'model');
   if (typeof model !== 'string' || model === '') {
     throw invalid('A model is required.', 'model', 'missing_required_parameter');
@@ -91,15 +96,6 @@ const refused: {
   web_search_options: { unless: never, why: 'no web search' },
   moderation: { unless: never, why: 'no moderation' },
 };
-
-function refuseUnsupported(body: JsonObject): void {
-  for (const field of Object.keys(refused)) {
-    const value = member(body, field);
-    const rule = refused[field];
-    if (value === undefined || rule === undefined || rule.unless(value)) continue;
-    throw unsupported(`The local engine does not support "${field}": ${rule.why}.`, field);
-  }
-}
 
 function never(): boolean {
   return false;

@@ -314,34 +314,32 @@ class SchemaReader {
         return this.#object(schema, place);
       case 'array':
         return this.#array(schema, place);
-      case 'string':
-        return this.#string(schema, place);
+      case 'string': {
+        this.#refuse(schema, ['pattern'], place);
+        const { format } = schema;
+        const low = this.#count(schema, 'minLength', place) ?? 0;
+        const high = this.#count(schema, 'maxLength', place);
+        if (typeof format === 'string') {
+          const body = stringFormats[format];
+          if (body === undefined)
+            this.#give(`${place.path}.format`, `"${format}" is not known here`);
+          else if (low > 0 || high !== undefined)
+            this.#give(`${place.path}.format`, 'it has a length too');
+          else return this.#options.rules.add(String.raw`"\"" ${body} "\""`);
+        }
+        if (low === 0 && high === undefined) return 'string';
+        if (low > Math.min(high ?? maxLength, maxLength)) {
+          return this.#give(`${place.path}.minLength`, `it exceeds maxLength or ${maxLength}`);
+        }
+        const most = high === undefined ? '' : Math.min(high, maxLength);
+        return this.#options.rules.add(String.raw`"\"" char{${low},${most}} "\""`);
+      }
       case 'number':
       case 'integer':
         return this.#number(schema, type, place);
       default:
         return type;
     }
-  }
-
-  #string(schema: JsonObject, place: Place): string {
-    this.#refuse(schema, ['pattern'], place);
-    const { format } = schema;
-    const low = this.#count(schema, 'minLength', place) ?? 0;
-    const high = this.#count(schema, 'maxLength', place);
-    if (typeof format === 'string') {
-      const body = stringFormats[format];
-      if (body === undefined) this.#give(`${place.path}.format`, `"${format}" is not known here`);
-      else if (low > 0 || high !== undefined)
-        this.#give(`${place.path}.format`, 'it has a length too');
-      else return this.#options.rules.add(String.raw`"\"" ${body} "\""`);
-    }
-    if (low === 0 && high === undefined) return 'string';
-    if (low > Math.min(high ?? maxLength, maxLength)) {
-      return this.#give(`${place.path}.minLength`, `it exceeds maxLength or ${maxLength}`);
-    }
-    const most = high === undefined ? '' : Math.min(high, maxLength);
-    return this.#options.rules.add(String.raw`"\"" char{${low},${most}} "\""`);
   }
 
   #number(schema: JsonObject, type: 'number' | 'integer', place: Place): string {
@@ -360,9 +358,17 @@ class SchemaReader {
     };
     const range = withoutInfinity(Math.max(minimum, above), Math.min(maximum, below));
     const { rules } = this.#options;
+    // For integers "more than 2" is "at least 3".
     const rule =
       type === 'integer'
-        ? integerRule(rules, wholeBounds(range, exclusive))
+        ? integerRule(rules, {
+            ...(range.low === undefined
+              ? {}
+              : { low: exclusive.low ? Math.floor(range.low) + 1 : range.low }),
+            ...(range.high === undefined
+              ? {}
+              : { high: exclusive.high ? Math.ceil(range.high) - 1 : range.high }),
+          })
         : numberRule(rules, range, exclusive);
     return (
       rule ??
@@ -419,7 +425,18 @@ class SchemaReader {
     if (most < properties.length) {
       this.#give(`${place.path}.maxProperties`, 'fewer than the properties are allowed');
     }
-    return objectRule(rules, properties);
+    // An object with these properties and no others, in this order; optional ones may be left out.
+    // From the end: what may follow when nothing was written yet, and when something was.
+    let first = '""';
+    let after = '""';
+    for (const { name, required, rule } of properties.toReversed()) {
+      const pair = rules.add(`${literal(JSON.stringify(name))} ":" space ${rule}`);
+      const begun = `${pair} ${after}`;
+      first = rules.add(required ? begun : `${begun} | ${first}`);
+      const next = `"," space ${pair} ${after}`;
+      after = rules.add(required ? next : `${next} | ${after}`);
+    }
+    return rules.add(`"{" space ${first} "}"`);
   }
 
   /** The declared ones, and those that are required without being declared. */
@@ -521,17 +538,6 @@ function withoutInfinity(low: number, high: number): Bounds {
   };
 }
 
-/** For integers "more than 2" is "at least 3". */
-function wholeBounds(
-  { low, high }: Bounds,
-  exclusive: { readonly low: boolean; readonly high: boolean },
-): Bounds {
-  return {
-    ...(low === undefined ? {} : { low: exclusive.low ? Math.floor(low) + 1 : low }),
-    ...(high === undefined ? {} : { high: exclusive.high ? Math.ceil(high) - 1 : high }),
-  };
-}
-
 // Formats of JSON Schema strings that the engine can hold an answer to, as grammar rules.
 
 const day31 = '("0" [1-9] | [12] [0-9] | "3" [01])';
@@ -581,21 +587,6 @@ function arrayRule(item: string, { least, most, brackets = '[]' }: ItemCount): s
   const more = `("," space ${item}){${Math.max(0, least - 1)},${most === undefined ? '' : most - 1}}`;
   const items = `${item} ${more}`;
   return `"${open}" space ${least > 0 ? items : `(${items})?`} "${close}"`;
-}
-
-/** An object with these properties and no others, in this order; optional ones may be left out. */
-function objectRule(rules: GrammarRules, properties: readonly Property[]): string {
-  // From the end: what may follow when nothing was written yet, and when something was.
-  let first = '""';
-  let after = '""';
-  for (const { name, required, rule } of properties.toReversed()) {
-    const pair = rules.add(`${literal(JSON.stringify(name))} ":" space ${rule}`);
-    const begun = `${pair} ${after}`;
-    first = rules.add(required ? begun : `${begun} | ${first}`);
-    const next = `"," space ${pair} ${after}`;
-    after = rules.add(required ? next : `${next} | ${after}`);
-  }
-  return rules.add(`"{" space ${first} "}"`);
 }
 
 // Grammars in llama.cpp's GBNF: a set of named rules, and the rules of JSON itself.

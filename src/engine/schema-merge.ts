@@ -82,15 +82,11 @@ export function resolveReference(root: Json, reference: string): Json | undefine
   if (!reference.startsWith('#')) return undefined;
   let current: Json | undefined = root;
   for (const step of reference.slice(1).split('/').slice(1)) {
-    const key = unescaped(step);
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
     if (isArray(current)) current = current[Number(key)];
     else current = isObject(current) && Object.hasOwn(current, key) ? current[key] : undefined;
   }
   return current;
-}
-
-function unescaped(step: string): string {
-  return decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** A percent sign that begins no escape stands for itself. */

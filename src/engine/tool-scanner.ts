@@ -142,79 +142,64 @@ export class ToolScanner {
   /** True when what is held may hold more. */
   #step(): boolean {
     switch (this.#state) {
-      case 'text':
-        return this.#openCall();
-      case 'whole':
-        return this.#closeCall();
-      case 'header':
-        return this.#readHeader();
-      case 'arguments':
-        return this.#readArguments();
-      case 'tail':
-        return this.#readTail();
+      case 'text': {
+        // Passes text on up to a call.
+        const { text, rest } = this.#said.push(this.#taken());
+        this.#emit(text);
+        if (rest === undefined) return false;
+        this.#held = rest;
+        if (this.#options.holdsForm(rest)) this.#state = 'header';
+        else {
+          this.#state = 'whole';
+          this.#body = new TextBefore(callClosing);
+        }
+        return true;
+      }
+      case 'whole': {
+        const found = this.#body.push(this.#taken());
+        if (found === undefined) return false;
+        this.#held = found.rest;
+        this.#finishCall(found.before, callClosing);
+        return true;
+      }
+      case 'header': {
+        const match = header.exec(this.#held);
+        if (match === null) return false;
+        this.#held = this.#held.slice(match[0].length);
+        this.#calls += 1;
+        this.#state = 'arguments';
+        this.#depth.reset();
+        this.#sink.call(match[1] ?? '');
+        return true;
+      }
+      case 'arguments': {
+        const length = this.#depth.read(this.#held);
+        if (length > 0) this.#sink.callArguments(this.#held.slice(0, length));
+        this.#held = this.#held.slice(length);
+        if (!this.#depth.closed) return false;
+        this.#state = 'tail';
+        return true;
+      }
+      case 'tail': {
+        const at = this.#held.indexOf(callClosing);
+        if (at === -1) {
+          this.#held = this.#held.slice(1 - callClosing.length);
+          return false;
+        }
+        this.#held = this.#held.slice(at + callClosing.length);
+        this.#state = 'text';
+        this.#options.callEnded();
+        return true;
+      }
       default:
         return this.#state satisfies never;
     }
-  }
-
-  /** Passes text on up to a call. */
-  #openCall(): boolean {
-    const { text, rest } = this.#said.push(this.#taken());
-    this.#emit(text);
-    if (rest === undefined) return false;
-    this.#held = rest;
-    if (this.#options.holdsForm(rest)) this.#state = 'header';
-    else {
-      this.#state = 'whole';
-      this.#body = new TextBefore(callClosing);
-    }
-    return true;
   }
 
   #taken(): string {
     const text = this.#held;
     this.#held = '';
     return text;
-  }
-
-  #readHeader(): boolean {
-    const match = header.exec(this.#held);
-    if (match === null) return false;
-    this.#held = this.#held.slice(match[0].length);
-    this.#calls += 1;
-    this.#state = 'arguments';
-    this.#depth.reset();
-    this.#sink.call(match[1] ?? '');
-    return true;
-  }
-
-  #readArguments(): boolean {
-    const length = this.#depth.read(this.#held);
-    if (length > 0) this.#sink.callArguments(this.#held.slice(0, length));
-    this.#held = this.#held.slice(length);
-    if (!this.#depth.closed) return false;
-    this.#state = 'tail';
-    return true;
-  }
-
-  #readTail(): boolean {
-    const at = this.#held.indexOf(callClosing);
-    if (at === -1) {
-      this.#held = this.#held.slice(1 - callClosing.length);
-      return false;
-    }
-    this.#held = this.#held.slice(at + callClosing.length);
-    this.#state = 'text';
-    this.#options.callEnded();
-    return true;
-  }
-
-  #closeCall(): boolean {
-    const found = this.#body.push(this.#taken());
-    if (found === undefined) return false;
-    this.#held = found.rest;
-    this.#finishCall(found.before, callClosing);
-    return true;
   }
 
   #finishCall(body: string, closing: string): void {
@@ -252,23 +237,20 @@ class JsonDepth {
   /** How much of the text belongs to the object; `closed` tells whether it ended there. */
   read(text: string): number {
     for (let index = 0; index < text.length; index++) {
-      this.#character(text[index] ?? '');
+      const character = text[index] ?? '';
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (character === '\\') this.#escaped = true;
+        else if (character === '"') this.#inString = false;
+      } else if (character === '"') this.#inString = true;
+      else if (character === '{' || character === '[') this.#depth += 1;
+      else if (character === '}' || character === ']') {
+        this.#depth -= 1;
+        this.closed = this.#depth === 0;
+      }
       if (this.closed) return index + 1;
     }
     return text.length;
-  }
-
-  #character(character: string): void {
-    if (this.#inString) {
-      if (this.#escaped) this.#escaped = false;
-      else if (character === '\\') this.#escaped = true;
-      else if (character === '"') this.#inString = false;
-    } else if (character === '"') this.#inString = true;
-    else if (character === '{' || character === '[') this.#depth += 1;
-    else if (character === '}' || character === ']') {
-      this.#depth -= 1;
-      this.closed = this.#depth === 0;
-    }
   }
 }
 

@@ -23,7 +23,14 @@ export interface SealKey {
 
 /** @param bytes 32 of them */
 export function sealKey(bytes: Uint8Array): SealKey {
-  return { secret: createSecretKey(bytes), mark: markOf(bytes) };
+  return {
+    secret: createSecretKey(bytes),
+    mark: hash(
+      'sha256',
+      Buffer.concat([Buffer.from('content key mark\n'), bytes]),
+      'buffer',
+    ).subarray(0, markBytes),
+  };
 }
 
 /**
@@ -63,11 +70,4 @@ export function openBytes(
     // The seal does not fit: what was decrypted means nothing.
     return 'unreadable';
   }
-}
-
-function markOf(key: Uint8Array): Buffer {
-  return hash('sha256', Buffer.concat([Buffer.from('content key mark\n'), key]), 'buffer').subarray(
-    0,
-    markBytes,
-  );
 }

@@ -96,7 +96,10 @@ export class Webhooks {
     const { log, random } = this.#parts;
     let reason = '';
     for (let attempt = 0; attempt < tries && !this.#closed; attempt++) {
-      if (attempt > 0) await this.#wait((0.5 + random() / 2) * this.#delay(attempt));
+      if (attempt > 0)
+        await this.#wait(
+          (0.5 + random() / 2) * ((this.#parts.firstRetryMs ?? firstRetryMs) * 2 ** (attempt - 1)),
+        );
       if (this.#closed) break;
       const result = await this.#post(hook, event);
       if (result === undefined) {
@@ -108,10 +111,6 @@ export class Webhooks {
     }
     this.#dropped += 1;
     log.error('webhook_dropped', { id: event.id, host: hostOf(hook), reason });
-  }
-
-  #delay(attempt: number): number {
-    return (this.#parts.firstRetryMs ?? firstRetryMs) * 2 ** (attempt - 1);
   }
 
   /** Undefined when it arrived. */

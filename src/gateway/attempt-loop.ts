@@ -3,7 +3,6 @@
  * is retried, what is sent in parallel (hedging, docs/user/routing.md), what is sent again in other words (corrections),
  * and how a committed answer reaches its consumer.
  */
-import type { Conversation, Origin, Part } from '../core/conversation.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, replay, type Generation } from '../core/generation.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
@@ -320,7 +319,13 @@ export class AttemptLoop {
         this.#cancelHedge();
         running.clear();
         running.add(track);
-        this.#lead(track);
+        // The first content arrived: the other of two requests is canceled.
+        if (this.#stopped) return;
+        if (track === this.#secondary) {
+          this.#secondary = this.#track;
+          this.#track = track;
+        }
+        this.#leaveSecondary();
       };
       const answered = (answer: Answer): void => {
         won();
@@ -363,16 +368,6 @@ export class AttemptLoop {
     this.#retriesOf(order).note(attempt.target, failure, this.#outcomes.giveUp(attempt, failure));
     this.#track = (track === this.#track ? this.#secondary : this.#track) ?? track;
     this.#secondary = undefined;
-  }
-
-  /** The first content arrived: the other of two requests is canceled. */
-  #lead(track: Track): void {
-    if (this.#stopped) return;
-    if (track === this.#secondary) {
-      this.#secondary = this.#track;
-      this.#track = track;
-    }
-    this.#leaveSecondary();
   }
 
   #leaveSecondary(): void {
@@ -497,31 +492,31 @@ export class AttemptLoop {
     attempt.prepared = prepared;
     attempt.mode = prepared.mode;
     attempt.meter.watch(prepared.watch);
-    if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing(attempt);
-    if (mayPause(prepared.conversation)) attempt.rounds = new TurnRounds();
+    if (prepared.conversation?.sampling.maxOutputTokens === 0) {
+      // `max_tokens: 0` asks to warm a cache, which only the client's own dialect supports: nothing is sent.
+      attempt.ended = true;
+      this.#outcomes.unload(attempt);
+      const { dialect, source, strict } = this.#call;
+      const notes = strict ? strictNotes : attempt.notes;
+      notes.lost(
+        [dialect.describe(source).capMember()],
+        'there is no cache to warm; the model was not asked',
+      );
+      const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
+      const generation: Generation = { id: '', model: '', parts: [], ...ending };
+      const events = replay(generation);
+      for (const event of events) attempt.meter.see(event);
+      return { kind: 'collected', generation, events };
+    }
+    // Only turns in which the provider runs its own tools are ever paused.
+    if (prepared.conversation?.tools.some(({ native }) => native !== undefined) === true)
+      attempt.rounds = new TurnRounds();
     const answer = await this.#exchange(track, attempt, prepared.request);
     // Its client left: what it used is all that is wanted of it.
     if (this.#lastAsked) return answer;
     const mustCollect =
       answer.kind === 'stream' || prepared.scanned.length > 0 || attempt.rounds?.paused === true;
     return mustCollect && !this.#call.head.stream ? this.#collect(track, answer) : answer;
-  }
-
-  /** `max_tokens: 0` asks to warm a cache, which only the client's own dialect supports: nothing is sent. */
-  #answerNothing(attempt: Attempt): Answer {
-    attempt.ended = true;
-    this.#outcomes.unload(attempt);
-    const { dialect, source, strict } = this.#call;
-    const notes = strict ? strictNotes : attempt.notes;
-    notes.lost(
-      [dialect.describe(source).capMember()],
-      'there is no cache to warm; the model was not asked',
-    );
-    const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
-    const generation: Generation = { id: '', model: '', parts: [], ...ending };
-    const events = replay(generation);
-    for (const event of events) attempt.meter.see(event);
-    return { kind: 'collected', generation, events };
   }
 
   async #exchange(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
@@ -630,7 +625,11 @@ export class AttemptLoop {
     this.#outcomes.end(before, 'ok');
     before.abort();
     const used = meter.paused();
-    const answered = rounds.goOn(used).map((part) => madeBy(part, origin));
+    const answered = rounds
+      .goOn(used)
+      .map((part) =>
+        part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part,
+      );
     try {
       const most = await payRound(this.#call, used);
       if (track.stopped) return undefined;
@@ -679,16 +678,6 @@ function assertCorrected(
 function promptSample({ source, dialect }: Call): number {
   if (source instanceof LongBody) return source.prompt.sample;
   return samplePrompt(dialect.describe(source).prompt());
-}
-
-/** Only turns in which the provider runs its own tools are ever paused. */
-function mayPause(conversation: Conversation | undefined): boolean {
-  return conversation?.tools.some(({ native }) => native !== undefined) === true;
-}
-
-/** Marks a part with its provider, to which it may be sent back. */
-function madeBy(part: Part, origin: Origin): Part {
-  return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
 }
 
 function canceled(): GatewayError {

@@ -251,11 +251,14 @@ export class Attempt implements UpstreamHandler {
     if (status >= 400) {
       this.#phase = 'error-body';
     } else if (status !== 200) {
+      // The location without its query, which may hold a secret.
       this.fail(
         new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`, {
           // Redirects stay what they are; other odd statuses may pass (F30).
           repeat: status >= 300 ? 'never' : 'once',
-          ...(headers.location === undefined ? {} : { location: withoutQuery(headers.location) }),
+          ...(headers.location === undefined
+            ? {}
+            : { location: (/^[^?#]*/.exec(headers.location)?.[0] ?? '').slice(0, 256) }),
         }),
       );
     } else {
@@ -373,12 +376,31 @@ export class Attempt implements UpstreamHandler {
         if (this.#over) return;
       }
       // Usage reported so far is what the answer used, even if an error follows at once.
-      if (reader.finishPending) this.#sawFinish(now);
+      if (reader.finishPending) {
+        if (!(this.#finishReadAt !== undefined)) {
+          this.#finishReadAt = now;
+          this.meter.answered();
+        }
+      }
       batch.push({ frame, events, plain: reader.plain === true });
     }
     if (reader.besideLength !== undefined) this.meter.otherChoices(reader.besideLength);
     if (this.#committed) this.#consumer?.frames(batch);
-    else this.#hold(batch, content);
+    else {
+      for (const read of batch) {
+        this.#held.push(read);
+        this.#heldBytes += read.frame.bytes.length;
+      }
+      if (content) {
+        this.#committed = true;
+        this.#deadlines.commit();
+        // The promise resolves one tick later: nothing may reach the consumer before the held frames.
+        this.#exchange?.pause();
+        this.#settled.resolve({ kind: 'stream' });
+      } else if (this.#heldBytes > maxHeldBytes) {
+        this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
+      }
+    }
   }
 
   /** Frames of one read that precede a broken frame go to the client: they were metered and are charged. */
@@ -393,12 +415,6 @@ export class Attempt implements UpstreamHandler {
       if (this.#committed && before.length > 0) this.#consumer?.frames(before);
       throw error;
     }
-  }
-
-  #sawFinish(now: number): void {
-    if (this.#finishReadAt !== undefined) return;
-    this.#finishReadAt = now;
-    this.meter.answered();
   }
 
   #sawEvent(bytes: number, now: number): void {
@@ -422,22 +438,6 @@ export class Attempt implements UpstreamHandler {
       else if (event.type === 'error' && !content) this.fail(event.error);
     }
     return content;
-  }
-
-  #hold(batch: readonly ReadFrame[], content: boolean): void {
-    for (const read of batch) {
-      this.#held.push(read);
-      this.#heldBytes += read.frame.bytes.length;
-    }
-    if (content) {
-      this.#committed = true;
-      this.#deadlines.commit();
-      // The promise resolves one tick later: nothing may reach the consumer before the held frames.
-      this.#exchange?.pause();
-      this.#settled.resolve({ kind: 'stream' });
-    } else if (this.#heldBytes > maxHeldBytes) {
-      this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
-    }
   }
 
   /** Never throws: timers and broken connections end a stream too, and do not catch. */
@@ -533,11 +533,6 @@ export class Attempt implements UpstreamHandler {
     const head = { status: this.#status, headers: this.#headers, wallMs };
     return this.#body.error(this.target.provider, head);
   }
-}
-
-/** The location without its query, which may hold a secret. */
-function withoutQuery(location: string): string {
-  return (/^[^?#]*/.exec(location)?.[0] ?? '').slice(0, 256);
 }
 
 /** Transient at some vendors: worth one retry (F29). */

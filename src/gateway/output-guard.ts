@@ -4,7 +4,7 @@
  * limited calls have a guard.
  */
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import type { GenerationEvent, Usage } from '../core/generation.ts';
+import type { GenerationEvent } from '../core/generation.ts';
 import type { Grant } from '../core/policy.ts';
 import { estimateText } from '../tokens/text-estimate.ts';
 import type { Meter } from './meter.ts';
@@ -84,15 +84,11 @@ export class OutputGuard implements StreamConsumer {
     } else if (event.type === 'part-end') {
       this.#open.delete(event.index);
     } else if (event.type === 'usage') {
-      this.#pay(event.usage);
+      // The upstream reported the prompt: there may be less money for the answer.
+      const after = this.#options.grant.outputAfter(event.usage);
+      if (after instanceof Promise) void this.#payLater(after);
+      else this.#lower(after);
     }
-  }
-
-  /** The upstream reported the prompt: there may be less money for the answer. */
-  #pay(usage: Usage): void {
-    const after = this.#options.grant.outputAfter(usage);
-    if (after instanceof Promise) void this.#payLater(after);
-    else this.#lower(after);
   }
 
   async #payLater(after: Promise<number | undefined>): Promise<void> {

@@ -64,7 +64,9 @@ export class TranslatedTurn implements StreamConsumer {
       return this.#showLast(passed);
     }
     this.#options.consumer.frames(passed);
-    this.#goOnIfPaused();
+    const { rounds, source } = this.#options;
+    if (this.#over || rounds?.paused !== true) return;
+    source.goOn().catch((error: unknown) => this.failed(asGatewayError(error)));
   }
 
   /** The upstream is gone: the consumer would not learn otherwise that it failed. */
@@ -93,12 +95,6 @@ export class TranslatedTurn implements StreamConsumer {
       // It may be the consumer's own failure that is told: the first one counts.
     }
     consumer.failed(error);
-  }
-
-  #goOnIfPaused(): void {
-    const { rounds, source } = this.#options;
-    if (this.#over || rounds?.paused !== true) return;
-    source.goOn().catch((error: unknown) => this.failed(asGatewayError(error)));
   }
 }
 
@@ -143,14 +139,31 @@ export class StopScanner {
   push(event: GenerationEvent): readonly GenerationEvent[] {
     if (this.#matched !== undefined) return [];
     switch (event.type) {
-      case 'part-start':
-        return this.#start(event);
+      case 'part-start': {
+        const { index, part } = event;
+        if (part.type === 'text') {
+          this.#open.set(index, 'text');
+          return this.#take(event, part.text);
+        }
+        // Something else stands between this text and the next: no sequence reaches across.
+        const before = this.flush();
+        this.#open.set(index, 'other');
+        this.#show(event);
+        return [...before, event];
+      }
       case 'part-delta':
-        return this.#isText(event) ? this.#take(event, event.delta) : [event];
+        return event.field === 'text' && this.#open.get(event.index) === 'text'
+          ? this.#take(event, event.delta)
+          : [event];
       case 'part-citation':
         return this.#among(event);
-      case 'part-end':
-        return this.#end(event);
+      case 'part-end': {
+        const kind = this.#open.get(event.index);
+        this.#open.delete(event.index);
+        if (kind === 'text') return this.#among(event);
+        this.#show(event);
+        return [event];
+      }
       case 'finish':
       case 'error':
         return [...this.flush(), event];
@@ -171,31 +184,6 @@ export class StopScanner {
     return events;
   }
 
-  #start(event: PartStart): readonly GenerationEvent[] {
-    const { index, part } = event;
-    if (part.type === 'text') {
-      this.#open.set(index, 'text');
-      return this.#take(event, part.text);
-    }
-    // Something else stands between this text and the next: no sequence reaches across.
-    const before = this.flush();
-    this.#open.set(index, 'other');
-    this.#show(event);
-    return [...before, event];
-  }
-
-  #isText({ index, field }: PartDelta): boolean {
-    return field === 'text' && this.#open.get(index) === 'text';
-  }
-
-  #end(event: HeldEvent): readonly GenerationEvent[] {
-    const kind = this.#open.get(event.index);
-    this.#open.delete(event.index);
-    if (kind === 'text') return this.#among(event);
-    this.#show(event);
-    return [event];
-  }
-
   /** An event without text keeps its place among those that are held. */
   #among(event: HeldEvent): readonly GenerationEvent[] {
     if (this.#held.length > 0) {
@@ -210,12 +198,21 @@ export class StopScanner {
     if (text === '' && event.type === 'part-delta') return [];
     this.#held.push(event);
     this.#text += text;
-    const match = firstMatch(this.#text, this.#stops);
-    if (match === undefined) return this.#release(this.#text.length - this.#pendingLength());
-    this.#matched = match.stop;
-    const events = [...this.#release(match.start)];
+    // The sequence that is complete first; of several that end together the one that began first.
+    let first: (Match & { readonly end: number }) | undefined;
+    for (const { text: stop } of this.#stops) {
+      const start = this.#text.indexOf(stop);
+      if (start === -1) continue;
+      const end = start + stop.length;
+      if (first === undefined || end < first.end || (end === first.end && start < first.start)) {
+        first = { start, end, stop };
+      }
+    }
+    if (first === undefined) return this.#release(this.#text.length - this.#pendingLength());
+    this.#matched = first.stop;
+    const events = [...this.#release(first.start)];
     for (const index of this.#shown) events.push({ type: 'part-end', index });
-    const reason = { kind: 'stop-sequence', sequence: match.stop } as const;
+    const reason = { kind: 'stop-sequence', sequence: first.stop } as const;
     events.push({ type: 'finish', reason });
     return events;
   }
@@ -265,20 +262,6 @@ export class StopScanner {
 interface Match {
   readonly start: number;
   readonly stop: string;
-}
-
-/** The sequence that is complete first; of several that end together the one that began first. */
-function firstMatch(text: string, stops: readonly StopSequence[]): Match | undefined {
-  let first: (Match & { readonly end: number }) | undefined;
-  for (const { text: stop } of stops) {
-    const start = text.indexOf(stop);
-    if (start === -1) continue;
-    const end = start + stop.length;
-    if (first === undefined || end < first.end || (end === first.end && start < first.start)) {
-      first = { start, end, stop };
-    }
-  }
-  return first;
 }
 
 function textOf(event: HeldEvent): string {

@@ -99,7 +99,10 @@ export class StreamCollector implements StreamConsumer {
       if (this.#over) return;
       this.#length += overhead + (event.type === 'part-delta' ? event.delta.length : 0);
       if (event.type === 'error') this.failed(event.error);
-      else if (this.#length > maxLength) this.failed(tooLong());
+      else if (this.#length > maxLength)
+        this.failed(
+          new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.'),
+        );
       else this.#collector.add(event);
       if (event.type === 'finish') this.#complete();
     }
@@ -112,8 +115,4 @@ export class StreamCollector implements StreamConsumer {
     this.#over = true;
     this.#owner.complete(generation);
   }
-}
-
-function tooLong(): GatewayError {
-  return new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.');
 }

@@ -73,26 +73,6 @@ export function localModelJson(file: LocalModelFile): JsonObject {
 
 const largestPage = 1000;
 
-/**
- * A page of the list by `limit`, `after_id` and `before_id`. Without `limit` everything up to the maximum is
- * one page, since chat clients do not read further pages.
- * @param query of the request, without `?`.
- * @throws GatewayError `invalid_request` with the name of the parameter.
- */
-function modelPage(listings: readonly ModelListing[], query: string): ModelPage {
-  const wanted = new URLSearchParams(query);
-  const after = wanted.get('after_id') ?? '';
-  const before = wanted.get('before_id') ?? '';
-  if (after !== '' && before !== '') {
-    throw invalidRequest('Give after_id or before_id, not both.', ['before_id']);
-  }
-  const paged = wanted.has('limit') || after !== '' || before !== '';
-  const limit = readLimit(wanted.get('limit')) ?? (paged ? largestPage : listings.length);
-  return before === ''
-    ? pageOf(listings, pageBehind(listings, after, limit))
-    : pageOf(listings, pageBefore(listings, before, limit));
-}
-
 interface Bounds {
   readonly start: number;
   readonly end: number;
@@ -149,7 +129,21 @@ export async function modelsAnswer(
 ): Promise<ModelEntry | ModelPage> {
   const all = await registry.list();
   const allowed = all.filter((listing) => principal.allowsModel(listing.id));
-  if (name === undefined) return modelPage(allowed, query);
+  if (name === undefined) {
+    // A page of the list by `limit`, `after_id` and `before_id`. Without `limit` everything up to the maximum is
+    // one page, since chat clients do not read further pages.
+    const wanted = new URLSearchParams(query);
+    const after = wanted.get('after_id') ?? '';
+    const before = wanted.get('before_id') ?? '';
+    if (after !== '' && before !== '') {
+      throw invalidRequest('Give after_id or before_id, not both.', ['before_id']);
+    }
+    const paged = wanted.has('limit') || after !== '' || before !== '';
+    const limit = readLimit(wanted.get('limit')) ?? (paged ? largestPage : allowed.length);
+    return before === ''
+      ? pageOf(allowed, pageBehind(allowed, after, limit))
+      : pageOf(allowed, pageBefore(allowed, before, limit));
+  }
   const id = decodeName(name);
   const listing =
     allowed.find((each) => each.id === id) ??

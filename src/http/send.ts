@@ -1,6 +1,5 @@
 /** The client's side of an answer: one head, backpressure, and disconnects. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ClientDialect } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
@@ -40,7 +39,14 @@ export class ResponseSink implements ClientSink {
     if (this.#ended || this.#response.destroyed) return true;
     const { socket } = this.#response;
     const piece = this.#chunked ? chunk(bytes, noBytes) : bytes;
-    if (this.#headOut && socket !== null && takesAtOnce(socket, piece.length)) {
+    // The socket has no pending bytes, and this few do not fill it.
+    if (
+      this.#headOut &&
+      socket !== null &&
+      socket.writable &&
+      socket.writableLength === 0 &&
+      piece.length < socket.writableHighWaterMark
+    ) {
       // Writes past the response object, which would count, cork, and schedule a callback for every chunk. A
       // slow client is still written through it, since it tracks `drain`.
       return socket.write(piece);
@@ -83,11 +89,6 @@ export class ResponseSink implements ClientSink {
     });
     this.#response.on('error', ignore);
   }
-}
-
-/** The socket has no pending bytes, and this few do not fill it. */
-function takesAtOnce(socket: Socket, length: number): boolean {
-  return socket.writable && socket.writableLength === 0 && length < socket.writableHighWaterMark;
 }
 
 const noBytes = Buffer.alloc(0);

@@ -51,7 +51,17 @@ export function editJson(source: Spliceable, edits: readonly JsonEdit[]): Pieces
   if (root.members.size === 0) return source.pieces;
   const editing = new Editing(source);
   editing.body(root);
-  return spliced(source.pieces, editing.splices);
+  const pieces = source.pieces;
+  const splices = editing.splices;
+  splices.sort((a, b) => a.start - b.start || a.end - b.end);
+  const list: Buffer[] = [];
+  let position = 0;
+  for (const { start, end, text } of splices) {
+    list.push(...pieces.between(position, start), Buffer.from(text));
+    position = end;
+  }
+  list.push(...pieces.between(position, pieces.length));
+  return list.length > maxPieces ? Pieces.of(Buffer.concat(list)) : new Pieces(list);
 }
 
 /** The body with some top-level members set. A value is JSON text; `undefined` leaves the member as it is. */
@@ -239,18 +249,6 @@ function noParent({ members }: EditNode): RangeError {
 
 /** Each piece is a part of one vectored write. */
 const maxPieces = 256;
-
-function spliced(pieces: Pieces, splices: Splice[]): Pieces {
-  splices.sort((a, b) => a.start - b.start || a.end - b.end);
-  const list: Buffer[] = [];
-  let position = 0;
-  for (const { start, end, text } of splices) {
-    list.push(...pieces.between(position, start), Buffer.from(text));
-    position = end;
-  }
-  list.push(...pieces.between(position, pieces.length));
-  return list.length > maxPieces ? Pieces.of(Buffer.concat(list)) : new Pieces(list);
-}
 
 /** The edits applied to a parsed value; undefined where the value is absent or removed. */
 function editedValue(value: Json | undefined, node: EditNode | undefined): Json | undefined {

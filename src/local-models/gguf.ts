@@ -78,7 +78,23 @@ export function readGgufHeader(bytes: Buffer, fileBytes: number): LocalModelFact
   if (bytes.length < Math.min(fileBytes, 4)) return undefined;
   if (!beginsAsGguf(bytes)) throw new GgufProblem('is not a GGUF file');
   try {
-    return readHeader(new Cursor(bytes, fileBytes));
+    const cursor = new Cursor(bytes, fileBytes);
+    const version = cursor.u32();
+    if (!(version === 2 || version === 3)) {
+      if (version === 0x02000000 || version === 0x03000000) {
+        throw new GgufProblem('is in big-endian byte order, which the engine does not read');
+      }
+      throw new GgufProblem(`has version ${version} of the GGUF format; 2 and 3 are known`);
+    }
+    const tensors = cursor.u64();
+    const entries = cursor.u64();
+    if (entries > maxEntries || tensors > maxTensors) {
+      throw new GgufProblem('is damaged: its header counts more entries than any model has');
+    }
+    const found = readEntries(cursor, entries);
+    checkKind(found, tensors);
+    const parameters = readTensors(cursor, tensors, found.numbers.get('general.alignment'));
+    return factsOf(found, parameters);
   } catch (error) {
     if (error instanceof EndOfBytes) return undefined;
     throw error;
@@ -160,27 +176,6 @@ const sizes: ReadonlyMap<number, number> = new Map([
   [11, 8],
   [12, 8],
 ]);
-
-function readHeader(cursor: Cursor): LocalModelFacts {
-  checkVersion(cursor.u32());
-  const tensors = cursor.u64();
-  const entries = cursor.u64();
-  if (entries > maxEntries || tensors > maxTensors) {
-    throw new GgufProblem('is damaged: its header counts more entries than any model has');
-  }
-  const found = readEntries(cursor, entries);
-  checkKind(found, tensors);
-  const parameters = readTensors(cursor, tensors, found.numbers.get('general.alignment'));
-  return factsOf(found, parameters);
-}
-
-function checkVersion(version: number): void {
-  if (version === 2 || version === 3) return;
-  if (version === 0x02000000 || version === 0x03000000) {
-    throw new GgufProblem('is in big-endian byte order, which the engine does not read');
-  }
-  throw new GgufProblem(`has version ${version} of the GGUF format; 2 and 3 are known`);
-}
 
 /** The entries that are wanted, by their keys. */
 interface Found {

@@ -116,15 +116,6 @@ export async function pull(
   }
 }
 
-function makeFolder(folder: string): void {
-  try {
-    makeDirectories(folder);
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    throw new PullError(error.message, { cause: error });
-  }
-}
-
 function givenHash(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const hash = text.toLowerCase().replace(/^sha256:/, '');
@@ -218,7 +209,12 @@ class Pull {
 
   async run(given: string | undefined): Promise<Pulled> {
     const { request, origin, name } = this.#parts;
-    makeFolder(request.folder);
+    try {
+      makeDirectories(request.folder);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw new PullError(error.message, { cause: error });
+    }
     const lockPath = join(request.folder, `.${name}.lock`);
     const lock = this.#lock(lockPath);
     try {
@@ -403,14 +399,12 @@ async function download(task: DownloadTask, parts: DownloadParts): Promise<Downl
         throw error;
       }
       failures += 1;
-      parts.note(`${firstLine(error.message)} Going on in ${Math.ceil(pauseMs / 1000)} s.`);
+      parts.note(
+        `${error.message.split('\n')[0] ?? error.message} Going on in ${Math.ceil(pauseMs / 1000)} s.`,
+      );
       await parts.sleep(pauseMs);
     }
   }
-}
-
-function firstLine(text: string): string {
-  return text.split('\n')[0] ?? text;
 }
 
 class Download {
@@ -531,7 +525,15 @@ class Download {
     try {
       for await (const piece of body) {
         const bytes = Buffer.from(piece);
-        if (part.length === 0) requireGguf(bytes, place);
+        if (part.length === 0) {
+          // The first piece of a body is at least four bytes long wherever that can tell anything.
+          if (!(bytes.length < 4 || beginsAsGguf(bytes))) {
+            const isPage = /^\s*<(!doctype|html)/i.test(bytes.toString('latin1', 0, 64));
+            throw new PullError(
+              `${place} is ${isPage ? 'a web page' : 'no GGUF file'}. Give the address of the file itself.`,
+            );
+          }
+        }
         if (total !== undefined && part.length + bytes.length > total) {
           throw new PullError(`${place} sends more than the ${total} bytes it announced.`);
         }
@@ -546,15 +548,6 @@ class Download {
       throw cutOff({ place, length: part.length, total, error: undefined });
     }
   }
-}
-
-/** The first piece of a body is at least four bytes long wherever that can tell anything. */
-function requireGguf(bytes: Buffer, place: string): void {
-  if (bytes.length < 4 || beginsAsGguf(bytes)) return;
-  const isPage = /^\s*<(!doctype|html)/i.test(bytes.toString('latin1', 0, 64));
-  throw new PullError(
-    `${place} is ${isPage ? 'a web page' : 'no GGUF file'}. Give the address of the file itself.`,
-  );
 }
 
 function cutOff(cut: {

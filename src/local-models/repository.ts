@@ -214,7 +214,17 @@ const revisionForm = /^[\w][\w./-]{0,127}$/;
 /** @throws PullError when the text is none of the forms. */
 export function readSource(text: string): Source {
   if (/^hf:/i.test(text)) return readHub(text.slice('hf:'.length), text);
-  if (/^https?:\/\//i.test(text)) return readWeb(text);
+  if (/^https?:\/\//i.test(text)) {
+    if (!URL.canParse(text)) throw new PullError('This is not an address.');
+    const url = new URL(text);
+    if (url.username !== '' || url.password !== '') {
+      throw new PullError('The address holds a user or password, which is not supported.');
+    }
+    url.hash = '';
+    // What the browser shows of a file on the hub is a page; the file itself is next door.
+    url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
+    return { kind: 'web', url };
+  }
   if (/^[a-z][a-z0-9+.-]+:/i.test(text) && !/^[a-z]:[\\/]/i.test(text)) {
     throw new PullError(`${text.slice(0, 100)}: this is none of ${forms}.`);
   }
@@ -228,7 +238,7 @@ function readHub(text: string, whole: string): HubSource {
   const words = [user, repository, ...(quantization === undefined ? [] : [quantization])];
   const isRight =
     words.every((word) => wordForm.test(word)) &&
-    isRevision(revision) &&
+    (revision === undefined || (revisionForm.test(revision) && !revision.includes('..'))) &&
     (file === undefined || isFilePath(file));
   if (!isRight) {
     throw new PullError(
@@ -245,28 +255,12 @@ function readHub(text: string, whole: string): HubSource {
   };
 }
 
-function isRevision(text: string | undefined): boolean {
-  return text === undefined || (revisionForm.test(text) && !text.includes('..'));
-}
-
 function isFilePath(path: string): boolean {
   return (
     /\.gguf$/i.test(path) &&
     path.length <= 512 &&
     path.split('/').every((part) => /^[^\\:*?"<>|\p{Cc}]+$/u.test(part) && !/^\.+$/.test(part))
   );
-}
-
-function readWeb(text: string): WebSource {
-  if (!URL.canParse(text)) throw new PullError('This is not an address.');
-  const url = new URL(text);
-  if (url.username !== '' || url.password !== '') {
-    throw new PullError('The address holds a user or password, which is not supported.');
-  }
-  url.hash = '';
-  // What the browser shows of a file on the hub is a page; the file itself is next door.
-  url.pathname = url.pathname.replace(/^(\/[^/]+\/[^/]+)\/blob\//, '$1/resolve/');
-  return { kind: 'web', url };
 }
 
 /** Over plain http the file can be replaced on the way, so its hash must be given. */

@@ -26,8 +26,11 @@ const elsewhere =
 /** No answer at all: DNS, connection, TLS or proxy. */
 function networkText({ error, place, host, proxy }: NetworkFailure): string {
   const code = codeOf(error);
+  // A proxy's address without its user and password.
   const through =
-    proxy === undefined ? 'directly (no proxy is set)' : `by the proxy ${bare(proxy)}`;
+    proxy === undefined
+      ? 'directly (no proxy is set)'
+      : `by the proxy ${URL.canParse(proxy) ? new URL(proxy).host : 'of the environment'}`;
   const tried = `Tried ${place} ${through}: ${whatHappened(error, host)}.`;
   if (isCertificate(code)) {
     return `${tried}\nIf a proxy of your network signs its own certificates, name its authority in NODE_EXTRA_CA_CERTS.`;
@@ -69,11 +72,6 @@ function isCertificate(code: string): boolean {
   return /CERT|SELF_SIGNED|UNABLE_TO_|SSL|TLS_/.test(code);
 }
 
-/** A proxy's address without its user and password. */
-function bare(proxy: string): string {
-  return URL.canParse(proxy) ? new URL(proxy).host : 'of the environment';
-}
-
 interface RefusedAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -100,7 +98,8 @@ function statusText({ status, headers, place, hub }: RefusedAnswer): PullError {
 }
 
 function busyText(said: string, headers: IncomingHttpHeaders, tokenHelps: boolean): PullError {
-  const afterMs = retryAfterMs(headers);
+  const text = headers['retry-after'];
+  const afterMs = text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
   const wait = afterMs === undefined ? 'later' : `in ${Math.ceil(afterMs / 1000)} s`;
   const hint = tokenHelps ? ' HF_TOKEN raises the limit.' : '';
   return new PullError(`${said}: too many requests. Try again ${wait}.${hint}`, {
@@ -113,11 +112,6 @@ function deniedText(hub: Hub, ofHub: boolean): string {
   return hub.hasToken
     ? 'HF_TOKEN does not open this repository. Check its name, and accept its terms on its page if it has any.'
     : 'the repository does not exist, is private, or has terms to be accepted. Check its name; to log in set HF_TOKEN (and accept the terms on its page).';
-}
-
-function retryAfterMs(headers: IncomingHttpHeaders): number | undefined {
-  const text = headers['retry-after'];
-  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
 export interface WebAnswer {

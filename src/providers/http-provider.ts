@@ -152,7 +152,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       ...(region === undefined ? {} : { region }),
       ...(serverTools === undefined ? {} : { serverTools }),
       // The models are known, the account is not: the fast mode must be said to be open.
-      ...(opensFastMode(betas) ? {} : { fastMode: false }),
+      ...(betas?.includes(fastModeBeta) === true ? {} : { fastMode: false }),
     })),
   };
 }
@@ -171,10 +171,6 @@ function forwardedOf(
   if (betas === undefined) return headers;
   const allowed = new Set(betas);
   return headers.map((header) => (header.name === betaHeader ? { ...header, allowed } : header));
-}
-
-function opensFastMode(betas: readonly string[] | undefined): boolean {
-  return betas?.includes(fastModeBeta) === true;
 }
 
 /** By the dialect's convention; without one, by the vendor's row. */
@@ -246,7 +242,25 @@ export function plainCounter(endpoint: Endpoint, answerField: string): TokenCoun
 }
 
 function counterOf(kind: CounterKind, place: CounterPlace): TokenCounter {
-  return kind === 'vllm' ? vllm(place) : llamaCpp(place);
+  // The template makes the prompt, the tokenizer counts it.
+  return kind === 'vllm'
+    ? vllm(place)
+    : {
+        steps: [
+          { endpoint: place.endpoint('/apply-template'), members: promptMembers },
+          {
+            endpoint: place.endpoint('/tokenize'),
+            members: ['model'],
+            more: (before) => {
+              const prompt = before?.['prompt'];
+              if (typeof prompt !== 'string') return undefined;
+              return { content: prompt, add_special: true, parse_special: true };
+            },
+          },
+        ],
+        countsMedia: false,
+        read: ({ tokens }) => (Array.isArray(tokens) ? tokens.length : undefined),
+      };
 }
 
 /** The members of a chat request that shape the prompt. */
@@ -258,26 +272,6 @@ function vllm({ endpoint }: CounterPlace): TokenCounter {
     steps: [{ endpoint: endpoint('/tokenize'), members: promptMembers, more }],
     countsMedia: false,
     read: (answer) => answer['count'],
-  };
-}
-
-/** The template makes the prompt, the tokenizer counts it. */
-function llamaCpp({ endpoint }: CounterPlace): TokenCounter {
-  return {
-    steps: [
-      { endpoint: endpoint('/apply-template'), members: promptMembers },
-      {
-        endpoint: endpoint('/tokenize'),
-        members: ['model'],
-        more: (before) => {
-          const prompt = before?.['prompt'];
-          if (typeof prompt !== 'string') return undefined;
-          return { content: prompt, add_special: true, parse_special: true };
-        },
-      },
-    ],
-    countsMedia: false,
-    read: ({ tokens }) => (Array.isArray(tokens) ? tokens.length : undefined),
   };
 }
 

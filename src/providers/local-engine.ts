@@ -124,15 +124,19 @@ function spawnEngine(options: ProcessOptions): ChildProcess {
   add('--threads', options.threads);
   add('--parallel', options.parallel);
   add('--sha256', options.sha256);
-  return spawn(process.execPath, [options.entry ?? engineEntry(), ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: engineEnvironment(options.cacheDir),
-  });
-}
-
-/** With the same ending as this file: TypeScript in development, JavaScript when published. */
-function engineEntry(): string {
-  return fileURLToPath(new URL(`../engine/main${extname(import.meta.url)}`, import.meta.url));
+  // With the same ending as this file: TypeScript in development, JavaScript when published.
+  return spawn(
+    process.execPath,
+    [
+      options.entry ??
+        fileURLToPath(new URL(`../engine/main${extname(import.meta.url)}`, import.meta.url)),
+      ...flags,
+    ],
+    {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: engineEnvironment(options.cacheDir),
+    },
+  );
 }
 
 /** Provider keys stand in the gateway's environment, so the engine gets named variables only (S25). */
@@ -467,7 +471,13 @@ class EngineSupervisor implements LocalEngine {
     this.#watch = new Watch(this.#hangMs, this.#tickMs);
     log.info('engine_loading', { model: this.name });
     try {
-      this.#prepareFolder();
+      // Cleaners of temporary folders remove files that look old.
+      if (!(process.platform === 'win32')) {
+        const folder = dirname(this.socketPath);
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        if (statSync(folder).uid !== process.getuid?.())
+          throw new Error('its folder is not its own');
+      }
       this.#process = new EngineProcess(
         { ...options, name: this.name, socketPath: this.socketPath },
         log,
@@ -486,14 +496,6 @@ class EngineSupervisor implements LocalEngine {
     }
     this.#timer = setInterval(() => this.#tick(), this.#tickMs);
     this.#timer.unref();
-  }
-
-  /** Cleaners of temporary folders remove files that look old. */
-  #prepareFolder(): void {
-    if (process.platform === 'win32') return;
-    const folder = dirname(this.socketPath);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    if (statSync(folder).uid !== process.getuid?.()) throw new Error('its folder is not its own');
   }
 
   #onLoading(percent: number): void {
@@ -538,13 +540,11 @@ class EngineSupervisor implements LocalEngine {
     const wrong = this.#watch.beat(beat);
     if (wrong !== undefined) return this.#endHung(wrong);
     // Not at once after it said that it stays.
-    if (!beat.stays && beat.active === 0) this.#leaveIfUnneeded(now);
-  }
-
-  #leaveIfUnneeded(now: number): void {
-    const { idleUnloadMs = 0 } = this.#options;
-    if (this.#retired) void this.leave('removed');
-    else if (idleUnloadMs > 0 && now - this.#lastUsedAt >= idleUnloadMs) void this.leave('idle');
+    if (!beat.stays && beat.active === 0) {
+      const { idleUnloadMs = 0 } = this.#options;
+      if (this.#retired) void this.leave('removed');
+      else if (idleUnloadMs > 0 && now - this.#lastUsedAt >= idleUnloadMs) void this.leave('idle');
+    }
   }
 
   #endHung(wrong: string): void {
@@ -585,7 +585,8 @@ class EngineSupervisor implements LocalEngine {
 
   #fail(reason: string): void {
     this.#failures += 1;
-    const restartInMs = backoffMs(this.#failures);
+    // The first restart is immediate; then 0.5 s, 1 s, 2 s … 30 s.
+    const restartInMs = this.#failures <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (this.#failures - 2));
     this.#notBefore = this.#options.clock.now() + restartInMs;
     this.#status = { phase: 'failed', reason };
     this.#options.log.warn('engine_failed', { model: this.name, reason, restartInMs });
@@ -597,11 +598,6 @@ class EngineSupervisor implements LocalEngine {
 function tickMs(hangMs: number, idleUnloadMs: number | undefined): number {
   const idle = idleUnloadMs === undefined || idleUnloadMs === 0 ? maxTickMs : idleUnloadMs / 4;
   return Math.max(10, Math.min(maxTickMs, hangMs / 8, idle));
-}
-
-/** The first restart is immediate; then 0.5 s, 1 s, 2 s … 30 s. */
-function backoffMs(failures: number): number {
-  return failures <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (failures - 2));
 }
 
 function unavailable(reason: string | undefined, retryAfterMs: number | undefined): GatewayError {

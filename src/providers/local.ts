@@ -162,7 +162,8 @@ class EnginePool implements LocalEngines {
   #providerOf(name: string): Provider {
     return localProvider({
       dialect: this.#options.dialect,
-      socketPath: () => this.#socketOf(name),
+      socketPath: () =>
+        this.#members.get(name)?.engine.socketPath ?? socketIn(this.#folder, 'none'),
       traits: (model) => this.#members.get(model)?.traits,
       wake: () => this.#ready(name),
     });
@@ -205,10 +206,6 @@ class EnginePool implements LocalEngines {
     return demo === true ? 0 : (this.#limits.idleUnloadMs ?? defaultIdleUnloadMs);
   }
 
-  #socketOf(name: string): string {
-    return this.#members.get(name)?.engine.socketPath ?? socketIn(this.#folder, 'none');
-  }
-
   /**
    * Never one that was in use: behind kept-alive connections there may still be the engine before,
    * which answers who it has and would answer new calls as well. Numbered, since names hold what no
@@ -228,7 +225,13 @@ class EnginePool implements LocalEngines {
   async #untilRoom(model: LocalModelFile): Promise<void> {
     while (!this.#stopped && this.#members.get(model.name)?.model === model) {
       const room = this.#room();
-      const blocking = whoBlocks(this.#loaded(), model.bytes, room);
+      const blocking = whoBlocks(
+        [...this.#members.values(), ...this.#retired].filter(
+          ({ model, engine }) => model.demo !== true && engine.loaded,
+        ),
+        model.bytes,
+        room,
+      );
       if (blocking.length > 0) {
         if (!(await anyLeft(blocking))) await delay(roomPollMs, undefined, { ref: false });
         continue;
@@ -239,12 +242,6 @@ class EnginePool implements LocalEngines {
         this.#options.log.warn('engine_large', { model: name, bytes, maxBytes });
       return;
     }
-  }
-
-  #loaded(): readonly Member[] {
-    return [...this.#members.values(), ...this.#retired].filter(
-      ({ model, engine }) => model.demo !== true && engine.loaded,
-    );
   }
 
   #room(): RoomLimits {

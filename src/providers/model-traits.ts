@@ -198,23 +198,19 @@ export function groqModelTraits(model: string): Partial<UpstreamTraits> {
   const reasons = /gpt-oss|qwen|deepseek-r1/.test(model);
   return {
     imageInput: /llama-4/.test(model) ? 'url' : 'none',
-    ...groqReasoning(model),
+    ...lookUp(
+      [
+        [/gpt-oss/, { efforts: lowToHigh, ...reasoningBack }],
+        // Unasked, the reasoning would stand in the answer's text.
+        [/qwen/, { efforts: ['none'], always: { reasoning_format: 'parsed' }, ...reasoningBack }],
+        [/./, noEffort],
+      ],
+      model,
+    ),
     refuses: reasons ? refuses.groq : refuses.groqWithoutReasoning,
     // Of the others, schemas are a 400.
     ...(/gpt-oss|llama-4|kimi/.test(model) ? {} : { responseFormat: 'object' }),
   };
-}
-
-function groqReasoning(model: string): Partial<UpstreamTraits> {
-  return lookUp(
-    [
-      [/gpt-oss/, { efforts: lowToHigh, ...reasoningBack }],
-      // Unasked, the reasoning would stand in the answer's text.
-      [/qwen/, { efforts: ['none'], always: { reasoning_format: 'parsed' }, ...reasoningBack }],
-      [/./, noEffort],
-    ],
-    model,
-  );
 }
 
 /** Cerebras: the same, with other words. */

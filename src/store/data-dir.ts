@@ -21,7 +21,7 @@ export function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if (!isExisting(error)) throw error;
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
     closeToOthers(path);
   }
 }
@@ -30,10 +30,6 @@ export function createPrivateFile(path: string): void {
 export function closeToOthers(path: string): void {
   if (process.platform === 'win32') return;
   if ((statSync(path).mode & othersMayDoAnything) !== 0) chmodSync(path, 0o600);
-}
-
-function isExisting(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
 const sticky = 0o1000;

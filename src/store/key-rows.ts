@@ -81,11 +81,7 @@ export const auditColumns = namesOf(auditTable);
 
 export function readKeyRows(rows: readonly Columns[]): readonly KeyRecord[] {
   const shared = new SharedValues();
-  return rows.map((row) => readKeyRow(row, shared));
-}
-
-function readKeyRow(row: Columns, shared: SharedValues): KeyRecord {
-  return {
+  return rows.map((row) => ({
     id: text(row, 'id'),
     name: text(row, 'name'),
     digest: text(row, 'digest'),
@@ -108,7 +104,7 @@ function readKeyRow(row: Columns, shared: SharedValues): KeyRecord {
     ...present('lastUsedAt', optionalNumber(row, 'last_used_at')),
     ...present('previousUsedAt', optionalNumber(row, 'previous_used_at')),
     version: number(row, 'version'),
-  };
+  }));
 }
 
 export function readPolicyRow(row: Columns): SharedPolicy {

@@ -127,12 +127,12 @@ function opener(
 /** Node tries the addresses of a name one after the other, each with a timeout of its own. */
 function asTimeout(error: Error): Error {
   if (!(error instanceof AggregateError)) return error;
-  const timedOut = error.errors.some((each: unknown) => codeOf(each) === 'ETIMEDOUT');
+  const timedOut = error.errors.some(
+    (each: unknown) =>
+      (typeof each === 'object' && each !== null && 'code' in each ? each.code : undefined) ===
+      'ETIMEDOUT',
+  );
   return timedOut ? new ConnectTimeout('no address answered in time', { cause: error }) : error;
-}
-
-function codeOf(error: unknown): unknown {
-  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }
 
 /** The same look-up without forbidden addresses; an error when no other address is left. */

@@ -88,7 +88,19 @@ function errorForm(error: GatewayError): ErrorForm {
 
 function messageOf(error: GatewayError, requestId: string): string {
   const { path, message } = error;
-  if (error.code === 'context_overflow') return overflowMessage(message);
+  if (error.code === 'context_overflow') {
+    // The message as the native service words it, with its numbers where the upstream told them.
+    if (asAgentsReadIt.test(message)) return message;
+    const found = limitWords.exec(message);
+    const text = found?.[1] ?? found?.[2];
+    const limit = text === undefined ? undefined : toNumber(text);
+    const count =
+      limit === undefined
+        ? undefined
+        : [...message.matchAll(numbers)].map((found) => toNumber(found[0])).find((n) => n > limit);
+    if (limit === undefined || count === undefined) return `prompt is too long: ${message}`;
+    return `prompt is too long: ${count} tokens > ${limit} maximum`;
+  }
   if (error.code === 'internal') return `${message} (request ${requestId})`;
   // Where an upstream found the fault is a place in the body that was sent to it.
   if (path === undefined || path.length === 0 || error.code === 'upstream_rejected') return message;
@@ -197,25 +209,6 @@ const asAgentsReadIt = /^prompt is too long/i;
 const limitWords =
   /(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max/i;
 const numbers = /\d[\d,]{2,}/g;
-
-/** The message as the native service words it, with its numbers where the upstream told them. */
-function overflowMessage(message: string): string {
-  if (asAgentsReadIt.test(message)) return message;
-  const limit = readLimit(message);
-  const count = limit === undefined ? undefined : readNumbers(message).find((n) => n > limit);
-  if (limit === undefined || count === undefined) return `prompt is too long: ${message}`;
-  return `prompt is too long: ${count} tokens > ${limit} maximum`;
-}
-
-function readLimit(message: string): number | undefined {
-  const found = limitWords.exec(message);
-  const text = found?.[1] ?? found?.[2];
-  return text === undefined ? undefined : toNumber(text);
-}
-
-function readNumbers(message: string): readonly number[] {
-  return [...message.matchAll(numbers)].map((found) => toNumber(found[0]));
-}
 
 function toNumber(text: string): number {
   return Number(text.replaceAll(',', ''));

@@ -55,7 +55,11 @@ export function readHead(body: JsonObject): RequestHead {
 
 function readOptions(body: JsonObject): Pick<RequestHead, 'model' | 'stream' | 'maxOutputTokens'> {
   const model = readModel(body);
-  const maxOutputTokens = readMaxTokens(body);
+  // 0 is legal here: it asks to warm the prompt cache and generate nothing.
+  const field = { of: body, key: 'max_tokens' };
+  if (body['max_tokens'] === undefined) throw required(pathOf(field));
+  const maxOutputTokens = readInteger(field, { min: 0 });
+  if (maxOutputTokens === undefined) throw wrongType(pathOf(field), 'a valid integer');
   const stream = readBoolean({ of: body, key: 'stream' }) ?? false;
   if (isPresent(body['thread'])) throw threadRefusal();
   return { model, stream, maxOutputTokens };
@@ -85,18 +89,31 @@ function asksThinking(thinking: Json | undefined): boolean {
  */
 export function checkRequest(body: JsonObject): number | undefined {
   checkSystem(body);
-  checkMessages(body['messages']);
-  return checkOptions(body);
-}
-
-/** What stands behind the messages. */
-function checkOptions(body: JsonObject): number | undefined {
+  const messages = body['messages'];
+  const pairing = new ToolPairing();
+  listed(messages).forEach((message, i) => check(message, i, pairing));
+  pairing.end();
   checkTools(body);
-  checkSampling(body);
+  readNumber({ of: body, key: 'temperature' }, { min: 0, max: 1 });
+  readNumber({ of: body, key: 'top_p' }, { min: 0, max: 1 });
+  readInteger({ of: body, key: 'top_k' }, { min: 0 });
   checkStops(body);
   checkMetadata(body);
-  checkFormats(body);
-  return checkThinking(body);
+  const config = readObject({ of: body, key: 'output_config' });
+  if (config !== undefined) {
+    readString({ of: config, key: 'effort', at: ['output_config'] });
+    checkFormat({ of: config, key: 'format', at: ['output_config'] });
+  }
+  checkFormat({ of: body, key: 'output_format' });
+  // Unknown kinds of thinking pass: clients learn them before gateways do.
+  const thinking = readObject({ of: body, key: 'thinking' });
+  if (thinking === undefined) return undefined;
+  const at = ['thinking'];
+  const type = requireString({ of: thinking, key: 'type', at });
+  const budget = { of: thinking, key: 'budget_tokens', at };
+  const tokens = readInteger(budget, { min: 0 });
+  if (type === 'enabled' && tokens === undefined) throw required(pathOf(budget));
+  return type === 'enabled' ? tokens : undefined;
 }
 
 /** @throws GatewayError `invalid_request`. */
@@ -113,26 +130,17 @@ export function readModel(body: JsonObject): string {
   return model;
 }
 
-/** 0 is legal here: it asks to warm the prompt cache and generate nothing. */
-function readMaxTokens(body: JsonObject): number {
-  const field = { of: body, key: 'max_tokens' };
-  if (body['max_tokens'] === undefined) throw required(pathOf(field));
-  const value = readInteger(field, { min: 0 });
-  if (value === undefined) throw wrongType(pathOf(field), 'a valid integer');
-  return value;
-}
-
 function checkSystem(body: JsonObject): void {
   const { system } = body;
   if (!isPresent(system) || typeof system === 'string') return;
   if (!isArray(system)) throw wrongType(['system'], 'a valid string or a list of text blocks');
-  checkTextBlocks(system, ['system']);
-}
-
-function checkSampling(body: JsonObject): void {
-  readNumber({ of: body, key: 'temperature' }, { min: 0, max: 1 });
-  readNumber({ of: body, key: 'top_p' }, { min: 0, max: 1 });
-  readInteger({ of: body, key: 'top_k' }, { min: 0 });
+  // Text blocks only, as in `system`; other types are the upstream's business.
+  const path = ['system'];
+  system.forEach((block, j) => {
+    if (!isObject(block)) throw wrongType([...path, j], 'a valid dictionary');
+    const type = requireString({ of: block, key: 'type', at: [...path, j] });
+    if (type === 'text') requireString({ of: block, key: 'text', at: [...path, j] });
+  });
 }
 
 function checkStops(body: JsonObject): void {
@@ -162,27 +170,6 @@ function checkMetadata(body: JsonObject): void {
   }
 }
 
-/** Unknown kinds of thinking pass: clients learn them before gateways do. */
-function checkThinking(body: JsonObject): number | undefined {
-  const thinking = readObject({ of: body, key: 'thinking' });
-  if (thinking === undefined) return undefined;
-  const at = ['thinking'];
-  const type = requireString({ of: thinking, key: 'type', at });
-  const budget = { of: thinking, key: 'budget_tokens', at };
-  const tokens = readInteger(budget, { min: 0 });
-  if (type === 'enabled' && tokens === undefined) throw required(pathOf(budget));
-  return type === 'enabled' ? tokens : undefined;
-}
-
-function checkFormats(body: JsonObject): void {
-  const config = readObject({ of: body, key: 'output_config' });
-  if (config !== undefined) {
-    readString({ of: config, key: 'effort', at: ['output_config'] });
-    checkFormat({ of: config, key: 'format', at: ['output_config'] });
-  }
-  checkFormat({ of: body, key: 'output_format' });
-}
-
 function checkFormat(field: Field): void {
   const format = readObject(field);
   if (format === undefined) return;
@@ -204,13 +191,6 @@ function checkFormat(field: Field): void {
 
 const maxMessages = 100_000;
 
-/** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
-function checkMessages(messages: Json | undefined): void {
-  const pairing = new ToolPairing();
-  listed(messages).forEach((message, i) => check(message, i, pairing));
-  pairing.end();
-}
-
 function listed(messages: Json | undefined): readonly Json[] {
   if (messages === undefined) throw required(['messages']);
   if (!isArray(messages)) throw wrongType(['messages'], 'a valid list');
@@ -230,27 +210,10 @@ function check(message: Json, i: number, pairing: ToolPairing): void {
   const blocks = content.map((block, j) =>
     checkBlock(block, { path: ['messages', i, 'content', j], role }),
   );
-  pair(role, blocks, { pairing, i });
-}
-
-function pair(
-  role: CheckedMessage['role'],
-  blocks: readonly JsonObject[],
-  { pairing, i }: { readonly pairing: ToolPairing; readonly i: number },
-): void {
   if (i === 0 && role === 'assistant') {
     throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
   }
   pairing.see(role, blocks, i);
-}
-
-/** Text blocks only, as in `system`; other types are the upstream's business. */
-function checkTextBlocks(blocks: readonly Json[], path: FieldPath): void {
-  blocks.forEach((block, j) => {
-    if (!isObject(block)) throw wrongType([...path, j], 'a valid dictionary');
-    const type = requireString({ of: block, key: 'type', at: [...path, j] });
-    if (type === 'text') requireString({ of: block, key: 'text', at: [...path, j] });
-  });
 }
 
 interface CheckedMessage {
@@ -319,7 +282,17 @@ function checkBlock(block: Json, place: BlockPlace): JsonObject {
       requireString({ of: block, key: 'data', at: path });
       break;
     case 'tool_use':
-      checkToolUse(block, path);
+      {
+        for (const key of ['id', 'name']) {
+          const field = { of: block, key, at: path };
+          if (requireString(field) === '') {
+            throw invalidRequest('String should have at least 1 character', pathOf(field));
+          }
+        }
+        const { input } = block;
+        if (input === undefined) throw required([...path, 'input']);
+        if (!isObject(input)) throw wrongType([...path, 'input'], 'a valid dictionary');
+      }
       break;
     case 'tool_result':
       checkToolResult(block, path);
@@ -337,18 +310,6 @@ function checkRole(type: string, { path, role }: BlockPlace): void {
   if (type === 'tool_result' && role !== 'user') {
     throw invalidRequest('`tool_result` blocks can only be in `user` messages', path);
   }
-}
-
-function checkToolUse(block: JsonObject, path: FieldPath): void {
-  for (const key of ['id', 'name']) {
-    const field = { of: block, key, at: path };
-    if (requireString(field) === '') {
-      throw invalidRequest('String should have at least 1 character', pathOf(field));
-    }
-  }
-  const { input } = block;
-  if (input === undefined) throw required([...path, 'input']);
-  if (!isObject(input)) throw wrongType([...path, 'input'], 'a valid dictionary');
 }
 
 function checkToolResult(block: JsonObject, path: FieldPath): void {
@@ -422,7 +383,21 @@ class ToolPairing {
       // Neighbouring assistant messages are one turn.
       if (this.#previous !== 'assistant') this.end();
       blocks.forEach((block, j) => {
-        if (block['type'] === 'tool_use') this.#call(textOf(block['id']), i, j);
+        if (block['type'] === 'tool_use') {
+          const id = textOf(block['id']);
+          if (this.#used.has(id)) {
+            throw invalidRequest('`tool_use` ids must be unique', [
+              'messages',
+              i,
+              'content',
+              j,
+              'id',
+            ]);
+          }
+          this.#used.add(id);
+          this.#calls.set(id, false);
+          this.#at = i;
+        }
       });
     } else if (role === 'user') {
       this.#results(blocks, i);
@@ -442,15 +417,6 @@ class ToolPairing {
       );
     }
     this.#calls = new Map();
-  }
-
-  #call(id: string, i: number, j: number): void {
-    if (this.#used.has(id)) {
-      throw invalidRequest('`tool_use` ids must be unique', ['messages', i, 'content', j, 'id']);
-    }
-    this.#used.add(id);
-    this.#calls.set(id, false);
-    this.#at = i;
   }
 
   #results(blocks: readonly JsonObject[], i: number): void {
@@ -561,17 +527,17 @@ function checkChoice(body: JsonObject, tools: KnownTools): void {
       if (tools.none) {
         throw invalidRequest('tool_choice may only be specified while providing tools', at);
       }
-      if (type === 'tool') checkNamed(requireString({ of: choice, key: 'name', at }), tools);
+      if (type === 'tool') {
+        const name = requireString({ of: choice, key: 'name', at });
+        if (!(!tools.allKnown || tools.names.has(name))) {
+          throw invalidRequest(`Tool '${name.slice(0, 128)}' not found in provided tools`, [
+            'tool_choice',
+            'name',
+          ]);
+        }
+      }
       return;
     default:
       throw wrongType([...at, 'type'], "'auto', 'any', 'tool' or 'none'");
   }
-}
-
-function checkNamed(name: string, { names, allKnown }: KnownTools): void {
-  if (!allKnown || names.has(name)) return;
-  throw invalidRequest(`Tool '${name.slice(0, 128)}' not found in provided tools`, [
-    'tool_choice',
-    'name',
-  ]);
 }

@@ -42,7 +42,11 @@ export class MessagesAnswerRelay implements AnswerRelay {
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (!this.#started) return this.#first(frame, data, events);
-    this.#watchBlock(data, events);
+    // A block's number on the wire is in its first event only.
+    for (const { type } of events) {
+      if (type === 'part-start') this.#openBlock = data;
+      else if (type === 'part-end') this.#openBlock = undefined;
+    }
     const reason = finishOf(events);
     const bytes = mayNameModel(data, events)
       ? this.#named(frame, data)
@@ -77,14 +81,6 @@ export class MessagesAnswerRelay implements AnswerRelay {
     const stop = { type: 'content_block_stop', index };
     const open = index === undefined ? '' : eventFrame('content_block_stop', stop);
     return open + usageText({ kind: 'length', raw: 'max_tokens' }, usage) + messageStop;
-  }
-
-  /** A block's number on the wire is in its first event only. */
-  #watchBlock(data: string, events: readonly GenerationEvent[]): void {
-    for (const { type } of events) {
-      if (type === 'part-start') this.#openBlock = data;
-      else if (type === 'part-end') this.#openBlock = undefined;
-    }
   }
 
   /** The first frame is `message_start` as a rule: its model, and its usage where it has none. */

@@ -206,39 +206,33 @@ class BlockEdits {
       case 'text':
         return this.#unmarked(block, path);
       case 'thinking':
-      case 'redacted_thinking':
-        return this.#thinking(block, path);
+      case 'redacted_thinking': {
+        const why = this.#whyUnthought(block);
+        if (why === undefined) return [];
+        // Once a request: a history may hold hundreds of them.
+        if (!this.#noted) this.#notes.lost(path, why);
+        this.#noted = true;
+        this.removedThinking = true;
+        return [{ path, text: undefined }];
+      }
       case 'image':
       case 'document':
         return this.#media(block, path, place);
-      case 'tool_result':
-        return this.#result(block, path);
+      case 'tool_result': {
+        const { content } = block;
+        const inner = isArray(content) ? content : [];
+        return [
+          ...this.#unmarked(block, path),
+          ...inner.flatMap((each, k) =>
+            isObject(each) ? this.#block(each, [...path, 'content', k], 'result') : [],
+          ),
+        ];
+      }
       default: {
         const foreign = this.#traits.nativeTools === false && !commonBlocks.has(type);
         return foreign ? this.#inWords(path) : this.#unmarked(block, path);
       }
     }
-  }
-
-  #result(block: JsonObject, path: FieldPath): readonly JsonEdit[] {
-    const { content } = block;
-    const inner = isArray(content) ? content : [];
-    return [
-      ...this.#unmarked(block, path),
-      ...inner.flatMap((each, k) =>
-        isObject(each) ? this.#block(each, [...path, 'content', k], 'result') : [],
-      ),
-    ];
-  }
-
-  #thinking(block: JsonObject, path: FieldPath): readonly JsonEdit[] {
-    const why = this.#whyUnthought(block);
-    if (why === undefined) return [];
-    // Once a request: a history may hold hundreds of them.
-    if (!this.#noted) this.#notes.lost(path, why);
-    this.#noted = true;
-    this.removedThinking = true;
-    return [{ path, text: undefined }];
   }
 
   #whyUnthought({ type, signature, data }: JsonObject): string | undefined {

@@ -462,11 +462,38 @@ function toolEdits({ skeleton }: JsonSource, traits: UpstreamTraits, notes: Note
   if (!isArray(tools) || choice.some(({ path }) => path[0] === 'tools')) {
     return { edits: [...marks, ...choice] };
   }
+  // Versioned tools: functions where the client runs them; what the service would run is refused.
   return {
     edits: [
       ...marks,
       ...choice,
-      ...(traits.nativeTools === false ? nativeEdits(tools, skeleton, notes) : []),
+      ...(traits.nativeTools === false
+        ? tools.flatMap((tool, i): readonly JsonEdit[] => {
+            if (!isObject(tool) || isClientTool(tool)) return [];
+            const path = ['tools', i];
+            const type = textOf(tool['type']);
+            const published = publishedTool(type);
+            if (published !== undefined) {
+              notes.changed([...path, 'type'], 'offered as an ordinary function tool');
+              const { name = type, cache_control: mark } = tool;
+              const { description, schema } = published;
+              const written = { name, description, input_schema: schema, cache_control: mark };
+              return [{ path, text: JSON.stringify(written) }];
+            }
+            if (type.startsWith('tool_search_tool_')) {
+              notes.changed(
+                [...path, 'type'],
+                'tools to be loaded on demand are all offered at once',
+              );
+              return [{ path, text: undefined }];
+            }
+            if (!type.startsWith('web_search_') || !isOptional(tool, tools, skeleton)) {
+              throw unsupported([...path, 'type'], `This model has no tool of the type '${type}'.`);
+            }
+            notes.lost([...path, 'type'], 'the model has no web search');
+            return [{ path, text: undefined }];
+          })
+        : []),
       ...(traits.responseFormat === 'none' ? strictEdits(tools, notes) : []),
     ],
   };
@@ -504,36 +531,6 @@ function choiceEdits(
     edits.push({ path: [...path, 'disable_parallel_tool_use'], text: undefined });
   }
   return edits;
-}
-
-/** Versioned tools: functions where the client runs them; what the service would run is refused. */
-function nativeEdits(
-  tools: readonly Json[],
-  skeleton: JsonObject,
-  notes: Notes,
-): readonly JsonEdit[] {
-  return tools.flatMap((tool, i): readonly JsonEdit[] => {
-    if (!isObject(tool) || isClientTool(tool)) return [];
-    const path = ['tools', i];
-    const type = textOf(tool['type']);
-    const published = publishedTool(type);
-    if (published !== undefined) {
-      notes.changed([...path, 'type'], 'offered as an ordinary function tool');
-      const { name = type, cache_control: mark } = tool;
-      const { description, schema } = published;
-      const written = { name, description, input_schema: schema, cache_control: mark };
-      return [{ path, text: JSON.stringify(written) }];
-    }
-    if (type.startsWith('tool_search_tool_')) {
-      notes.changed([...path, 'type'], 'tools to be loaded on demand are all offered at once');
-      return [{ path, text: undefined }];
-    }
-    if (!type.startsWith('web_search_') || !isOptional(tool, tools, skeleton)) {
-      throw unsupported([...path, 'type'], `This model has no tool of the type '${type}'.`);
-    }
-    notes.lost([...path, 'type'], 'the model has no web search');
-    return [{ path, text: undefined }];
-  });
 }
 
 /** Some agents always list web search among their own tools; they work without it. */

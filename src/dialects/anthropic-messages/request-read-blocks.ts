@@ -77,59 +77,56 @@ export class BlockReader {
       case 'search_result':
         reading.notes.changed(path, 'a search result is shown as text');
         return [{ type: 'text', text: readSearchResult(block), ...readMark(block) }];
-      case 'thinking':
-        return this.#readThinking(textOf(block['thinking']), textOf(block['signature']));
+      case 'thinking': {
+        const text = textOf(block['thinking']);
+        const signature = textOf(block['signature']);
+        if (isSealed(signature)) return this.#unsealed(signature, text);
+        if (text === '' && signature === '') return [];
+        return [{ type: 'reasoning', text, ...(signature === '' ? {} : { signature }) }];
+      }
       case 'redacted_thinking':
         return this.#readRedacted(textOf(block['data']));
       case 'tool_use':
         return [this.#readToolUse(block)];
       case 'tool_result':
-        return [this.#readToolResult(block, path)];
+        return [
+          toolResult(
+            block,
+            this.readContent(block['content'], { role: 'user', path: [...path, 'content'] }),
+          ),
+        ];
       case 'tool_reference':
         reading.notes.changed(path, 'a reference to a tool is shown as text');
         return [{ type: 'text', text: toolReference(block) }];
-      default:
-        return this.#readServerBlock(block, path);
+      default: {
+        // Blocks that the native service wrote itself, in earlier turns.
+        const { notes } = this.#reading;
+        const type = textOf(block['type']);
+        if (type === 'compaction') {
+          notes.changed(path, 'a compaction is shown as text');
+          const content = textOf(block['content']);
+          return content === '' ? [] : [{ type: 'text', text: content, ...readMark(block) }];
+        }
+        if (type === 'fallback' || type === 'container_upload') {
+          notes.lost(path, `a block of the type "${type}" means nothing to this model`);
+          return [];
+        }
+        if (isToolChange(block)) {
+          notes.changed(path, 'a change of the tools is told in words');
+          return [{ type: 'text', text: describeChange(block), ...readMark(block) }];
+        }
+        if (type.endsWith('_tool_use')) {
+          this.#serverTools.ask(block, path);
+          return [];
+        }
+        if (type.endsWith('_tool_result')) {
+          notes.changed(path, 'what a server tool found is shown as text');
+          return [{ type: 'text', text: this.#serverTools.result(block), ...readMark(block) }];
+        }
+        this.#reading.refuse([...path, 'type'], 'This model takes no blocks of this type.');
+        return [];
+      }
     }
-  }
-
-  #readToolResult(block: JsonObject, path: FieldPath): ToolResultPart {
-    return toolResult(block, this.readContent(block['content'], resultPlace(path)));
-  }
-
-  /** Blocks that the native service wrote itself, in earlier turns. */
-  #readServerBlock(block: JsonObject, path: FieldPath): readonly Part[] {
-    const { notes } = this.#reading;
-    const type = textOf(block['type']);
-    if (type === 'compaction') {
-      notes.changed(path, 'a compaction is shown as text');
-      const content = textOf(block['content']);
-      return content === '' ? [] : [{ type: 'text', text: content, ...readMark(block) }];
-    }
-    if (type === 'fallback' || type === 'container_upload') {
-      notes.lost(path, `a block of the type "${type}" means nothing to this model`);
-      return [];
-    }
-    if (isToolChange(block)) {
-      notes.changed(path, 'a change of the tools is told in words');
-      return [{ type: 'text', text: describeChange(block), ...readMark(block) }];
-    }
-    if (type.endsWith('_tool_use')) {
-      this.#serverTools.ask(block, path);
-      return [];
-    }
-    if (type.endsWith('_tool_result')) {
-      notes.changed(path, 'what a server tool found is shown as text');
-      return [{ type: 'text', text: this.#serverTools.result(block), ...readMark(block) }];
-    }
-    this.#reading.refuse([...path, 'type'], 'This model takes no blocks of this type.');
-    return [];
-  }
-
-  #readThinking(text: string, signature: string): readonly Part[] {
-    if (isSealed(signature)) return this.#unsealed(signature, text);
-    if (text === '' && signature === '') return [];
-    return [{ type: 'reasoning', text, ...(signature === '' ? {} : { signature }) }];
   }
 
   #readRedacted(data: string): readonly Part[] {
@@ -199,10 +196,6 @@ class Paragraphs {
     if (last === undefined || (!told && !last.told)) return part;
     return { ...part, text: `\n\n${part.text}` };
   }
-}
-
-function resultPlace(path: FieldPath): ContentPlace {
-  return { role: 'user', path: [...path, 'content'] };
 }
 
 function toolResult(block: JsonObject, parts: readonly Part[]): ToolResultPart {

@@ -44,7 +44,9 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
 function readConversation(body: JsonObject, reading: Reading): Conversation {
   noteStrangers(body, requestShape, reading.notes);
   const reasoning = readReasoning(body, reading.notes);
-  const endUser = readEndUser(body['metadata']);
+  const metadata = body['metadata'];
+  const userId = isObject(metadata) ? metadata['user_id'] : undefined;
+  const endUser = typeof userId === 'string' && userId !== '' ? userId : undefined;
   const parallel = isObject(body['tool_choice'])
     ? body['tool_choice']['disable_parallel_tool_use']
     : undefined;
@@ -94,11 +96,6 @@ function readSampling(body: JsonObject): Sampling {
     ...(topK === undefined ? {} : { topK }),
     ...(stop.length === 0 ? {} : { stop }),
   };
-}
-
-function readEndUser(metadata: Json | undefined): string | undefined {
-  const userId = isObject(metadata) ? metadata['user_id'] : undefined;
-  return typeof userId === 'string' && userId !== '' ? userId : undefined;
 }
 
 const userIdKey: ReadonlySet<string> = new Set(['user_id']);
@@ -347,20 +344,17 @@ class TurnBuilder {
 
   add(turn: Turn): void {
     if (turn.parts.length === 0) return;
-    if (turn.role === 'assistant') this.#assistant(turn);
-    else if (turn.role === 'user') this.#user(turn);
+    if (turn.role === 'assistant') {
+      this.#release();
+      this.#turns.push(turn);
+      for (const part of turn.parts) if (part.type === 'tool-call') this.#unanswered.add(part.id);
+    } else if (turn.role === 'user') this.#user(turn);
     else this.#append(turn);
   }
 
   finish(): readonly Turn[] {
     this.#release();
     return this.#turns;
-  }
-
-  #assistant(turn: Turn): void {
-    this.#release();
-    this.#turns.push(turn);
-    for (const part of turn.parts) if (part.type === 'tool-call') this.#unanswered.add(part.id);
   }
 
   #user(turn: Turn): void {
@@ -373,18 +367,14 @@ class TurnBuilder {
       this.#turns.push(withPathOf(turn, { role: 'user', parts: [...results, ...rest] }));
       return;
     }
-    this.#addResults(results);
-    if (rest.length > 0) this.#delayed.push({ role: 'user', parts: rest });
-    if (complete) this.#release();
-  }
-
-  #addResults(results: readonly Part[]): void {
     const open = this.#answers === undefined ? undefined : this.#turns[this.#answers];
     if (open === undefined || this.#answers === undefined) {
       this.#answers = this.#turns.push({ role: 'user', parts: results }) - 1;
     } else {
       this.#turns[this.#answers] = { role: 'user', parts: [...open.parts, ...results] };
     }
+    if (rest.length > 0) this.#delayed.push({ role: 'user', parts: rest });
+    if (complete) this.#release();
   }
 
   #append(turn: Turn): void {

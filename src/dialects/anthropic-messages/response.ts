@@ -41,7 +41,9 @@ export function readResponse(body: JsonObject): Generation {
     if (!isObject(block)) throw wrongType('a content block');
     parts.push(readBlock(block));
   }
-  assertStop(body['stop_reason']);
+  // Null or missing is a natural end; anything else that is not text hides why the answer ended.
+  const reason = body['stop_reason'];
+  if (isPresent(reason) && typeof reason !== 'string') throw wrongType('a stop_reason');
   const usage = readUsage(body['usage']);
   return {
     id: textOf(body['id']),
@@ -50,11 +52,6 @@ export function readResponse(body: JsonObject): Generation {
     finish: readStop(body) ?? { kind: 'other' },
     ...(usage === undefined ? {} : { usage }),
   };
-}
-
-/** Null or missing is a natural end; anything else that is not text hides why the answer ended. */
-function assertStop(reason: Json | undefined): void {
-  if (isPresent(reason) && typeof reason !== 'string') throw wrongType('a stop_reason');
 }
 
 function looksLikeError(body: JsonObject): boolean {
@@ -136,13 +133,14 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   let called = false;
   for (const part of generation.parts) {
     // Line breaks between calls are not a block: the service would refuse it in the history.
-    if (!called || !isBlankText(part)) content.push(...writePart(part, writing));
+    if (!called || !(part.type === 'text' && part.text.trim() === ''))
+      content.push(...writePart(part, writing));
     called ||= part.type === 'tool-call';
   }
   const ending = {
     reason: finish,
     hasToolCalls: generation.parts.some((part) => part.type === 'tool-call'),
-    refusal: refusalOf(generation.parts),
+    refusal: generation.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join(''),
   };
   return {
     id: writing.blocks.messageId(generation.id),
@@ -175,10 +173,6 @@ export function usedUp(usage: Usage | undefined, { conversation }: AnswerContext
   return cap !== undefined && (usage?.outputTokens ?? 0) >= cap;
 }
 
-function isBlankText(part: Part): boolean {
-  return part.type === 'text' && part.text.trim() === '';
-}
-
 /** Usage whose input is known: what was reported, else the estimate of the prompt (F1, F55). */
 export function withEstimate(usage: Usage | undefined, context: AnswerContext): Usage {
   if (usage?.freshInputTokens !== undefined) return usage;
@@ -200,8 +194,12 @@ function writePart(part: Part, writing: Writing): readonly JsonObject[] {
       return part.text === '' ? [] : [writeText(part, writing.context)];
     case 'refusal':
       return part.text === '' ? [] : [{ type: 'text', text: part.text }];
-    case 'reasoning':
-      return writeReasoning(part, blocks);
+    case 'reasoning': {
+      if (isEmptyReasoning(part)) return [];
+      if (isRedacted(part)) return [blocks.redacted(part)];
+      const thinking = blocks.hidesReasoning ? '' : part.text;
+      return [{ type: 'thinking', thinking, signature: blocks.signature(part) }];
+    }
     case 'tool-call': {
       const { companion, block } = blocks.toolUse(part);
       const call = { ...block, input: writeInput(part, writing) };
@@ -218,13 +216,6 @@ function writePart(part: Part, writing: Writing): readonly JsonObject[] {
     default:
       return part satisfies never;
   }
-}
-
-function writeReasoning(part: ReasoningPart, blocks: AnswerBlocks): readonly JsonObject[] {
-  if (isEmptyReasoning(part)) return [];
-  if (isRedacted(part)) return [blocks.redacted(part)];
-  const thinking = blocks.hidesReasoning ? '' : part.text;
-  return [{ type: 'thinking', thinking, signature: blocks.signature(part) }];
 }
 
 function writeText(part: TextPart, { notes }: AnswerContext): JsonObject {
@@ -248,10 +239,6 @@ function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObjec
   }
   context.notes.changed(['content'], 'tool arguments that are not a JSON object were wrapped');
   return input;
-}
-
-function refusalOf(parts: readonly Part[]): string {
-  return parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
 }
 
 // What documents and streams of this dialect share when an answer is written.
@@ -375,7 +362,12 @@ export function answerCitations(citations: Json | undefined): readonly Citation[
 
 export function readCitation(value: JsonObject): Citation {
   const { url, source, title, document_title: documentTitle, cited_text: citedText } = value;
-  const address = typeof url === 'string' ? url : webAddress(source);
+  const address =
+    typeof url === 'string'
+      ? url
+      : typeof source === 'string' && /^https?:\/\//.test(source)
+        ? source
+        : undefined;
   const named = typeof title === 'string' ? title : documentTitle;
   return {
     ...(address === undefined ? {} : { url: address }),
@@ -388,8 +380,4 @@ export function readCitation(value: JsonObject): Citation {
 /** Undefined for a citation of another dialect: it lacks the index that this one demands. */
 export function writeCitation(citation: Citation): JsonObject | undefined {
   return citation.native.dialect === 'anthropic-messages' ? citation.native.value : undefined;
-}
-
-function webAddress(source: Json | undefined): string | undefined {
-  return typeof source === 'string' && /^https?:\/\//.test(source) ? source : undefined;
 }

@@ -59,8 +59,30 @@ export class MessagesStreamReader implements StreamReader {
         return [...this.#unannounced(), ...this.#blocks.start(event), ...this.#search(event)];
       case 'content_block_stop':
         return this.#blocks.stop(event['index']);
-      case 'message_start':
-        return this.#start(event['message']);
+      case 'message_start': {
+        // A second start of the same message is a repetition. A start of another one means that something
+        // between here and the model tried again: two half answers, which cannot be joined.
+        const message = event['message'];
+        const start = isObject(message) ? message : {};
+        const id = textOf(start['id']);
+        if (this.#message !== undefined) {
+          if (id === this.#message) return none;
+          this.#over = true;
+          const error = new GatewayError(
+            'upstream_invalid',
+            'The upstream began a second answer in the first.',
+          );
+          return [{ type: 'error', error }];
+        }
+        this.#message = id;
+        const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
+        if (isObject(start['usage'])) {
+          // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
+          const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
+          this.#readUsage(usage, events);
+        }
+        return events;
+      }
       case 'message_delta':
         return this.#messageDelta(event);
       case 'message_stop':
@@ -83,32 +105,6 @@ export class MessagesStreamReader implements StreamReader {
     throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
   }
 
-  /**
-   * A second start of the same message is a repetition. A start of another one means that something
-   * between here and the model tried again: two half answers, which cannot be joined.
-   */
-  #start(message: Json | undefined): readonly GenerationEvent[] {
-    const start = isObject(message) ? message : {};
-    const id = textOf(start['id']);
-    if (this.#message !== undefined) {
-      if (id === this.#message) return none;
-      this.#over = true;
-      const error = new GatewayError(
-        'upstream_invalid',
-        'The upstream began a second answer in the first.',
-      );
-      return [{ type: 'error', error }];
-    }
-    this.#message = id;
-    const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
-    if (isObject(start['usage'])) {
-      // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
-      const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
-      this.#readUsage(usage, events);
-    }
-    return events;
-  }
-
   /** A server that leaves out `message_start`: the answer begins all the same, once. */
   #unannounced(): readonly GenerationEvent[] {
     if (this.#message !== undefined) return none;
@@ -121,7 +117,13 @@ export class MessagesStreamReader implements StreamReader {
     const { delta, usage } = event;
     if (isObject(usage)) {
       this.#readUsage(usage, events);
-      if (this.#searches > 0 && ranNone(usage)) events.push(searched(0));
+      // Searches that failed are shown, and not charged.
+      if (
+        this.#searches > 0 &&
+        isObject(usage.server_tool_use) &&
+        usage.server_tool_use['web_search_requests'] === 0
+      )
+        events.push(searched(0));
     }
     if (isObject(delta)) this.#stop ??= readStop(delta);
     return events;
@@ -168,11 +170,6 @@ export class MessagesStreamReader implements StreamReader {
 
 function searched(webSearches: number): GenerationEvent {
   return { type: 'usage', usage: { webSearches } };
-}
-
-/** Searches that failed are shown, and not charged. */
-function ranNone({ server_tool_use: tools }: JsonObject): boolean {
-  return isObject(tools) && tools['web_search_requests'] === 0;
 }
 
 /** The JSON repeats the name of the event; servers of other dialects only say `error`. */
@@ -234,14 +231,35 @@ class StreamBlocks {
     switch (delta['type']) {
       case 'text_delta':
         return textEvent(open, 'text', delta['text']);
-      case 'input_json_delta':
-        return inputEvent(open, inputPiece(delta['partial_json']));
+      case 'input_json_delta': {
+        const json = inputPiece(delta['partial_json']);
+        if (json === '') return none;
+        if (open.gathered !== undefined) {
+          open.received += json;
+          return none;
+        }
+        assertKind(open, 'tool');
+        open.received = json;
+        return [{ type: 'part-delta', index: open.part, field: 'arguments', delta: json }];
+      }
       case 'thinking_delta':
         return textEvent(open, 'reasoning', delta['thinking']);
-      case 'signature_delta':
-        return signatureEvent(open, answerText(delta['signature'], 'a signature'));
-      case 'citations_delta':
-        return citationEvent(open, delta['citation']);
+      case 'signature_delta': {
+        // The native service sends one signature a block; a repetition of it adds nothing.
+        const signature = answerText(delta['signature'], 'a signature');
+        const known = open.received === '' ? textOf(open.start['signature']) : open.received;
+        if (signature === '' || signature === known) return none;
+        assertKind(open, 'reasoning');
+        open.received += signature;
+        return [{ type: 'part-delta', index: open.part, field: 'signature', delta: signature }];
+      }
+      case 'citations_delta': {
+        const value = delta['citation'];
+        const citation = answerObject(value, 'a citation');
+        if (citation === undefined) return none;
+        assertKind(open, 'text');
+        return [{ type: 'part-citation', index: open.part, citation: readCitation(citation) }];
+      }
       default:
         gather(open, delta);
         return none;
@@ -288,13 +306,6 @@ function indexOf(index: Json | undefined): number {
 function assertKind({ kind }: OpenBlock, expected: Kind): void {
   if (kind === expected) return;
   throw new GatewayError('upstream_invalid', 'The upstream sent a delta of another block.');
-}
-
-function citationEvent(open: OpenBlock, value: Json | undefined): readonly GenerationEvent[] {
-  const citation = answerObject(value, 'a citation');
-  if (citation === undefined) return none;
-  assertKind(open, 'text');
-  return [{ type: 'part-citation', index: open.part, citation: readCitation(citation) }];
 }
 
 /** A piece of the input; some servers send it as a value. */
@@ -361,31 +372,6 @@ function textEvent(
   return [{ type: 'part-delta', index: open.part, field: 'text', delta: text }];
 }
 
-/** The native service sends one signature a block; a repetition of it adds nothing. */
-function signatureEvent(open: OpenBlock, signature: string): readonly GenerationEvent[] {
-  const known = open.received === '' ? textOf(open.start['signature']) : open.received;
-  if (signature === '' || signature === known) return none;
-  assertKind(open, 'reasoning');
-  open.received += signature;
-  return [{ type: 'part-delta', index: open.part, field: 'signature', delta: signature }];
-}
-
-function inputEvent(open: OpenBlock, json: string): readonly GenerationEvent[] {
-  if (json === '') return none;
-  if (open.gathered !== undefined) {
-    open.received += json;
-    return none;
-  }
-  assertKind(open, 'tool');
-  open.received = json;
-  return [{ type: 'part-delta', index: open.part, field: 'arguments', delta: json }];
-}
-
-/** The input of a call is an object, whatever came. */
-function gatheredInput(json: string): Json {
-  return tryParseInnerObject(json) ?? { _raw: json };
-}
-
 /**
  * Members of an unknown delta belong to the block: compaction sends its content so.
  * @throws GatewayError `upstream_invalid` for a delta that does not say what it is.
@@ -403,7 +389,8 @@ function gather(open: OpenBlock, delta: JsonObject): void {
 function endEvents(open: OpenBlock): readonly GenerationEvent[] {
   const { part: index, gathered } = open;
   if (gathered !== undefined) {
-    if (open.received !== '') gathered['input'] = gatheredInput(open.received);
+    if (open.received !== '')
+      gathered['input'] = tryParseInnerObject(open.received) ?? { _raw: open.received };
     const part: Part = { type: 'opaque', dialect: 'anthropic-messages', value: gathered };
     return [
       { type: 'part-start', index, part },

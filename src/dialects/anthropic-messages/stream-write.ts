@@ -3,7 +3,7 @@
  * strictly sequential, canonical parts are not: a part whose predecessor is still open waits, and is
  * replayed when that one has ended (B1).
  */
-import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
+import type { Citation, Part, ReasoningPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
 import {
   type FinishReason,
@@ -155,7 +155,11 @@ export class MessagesStreamWriter implements StreamWriter {
     let text = '';
     while (this.#current !== undefined) text += this.#partEnd();
     const { brokenCall } = this.#live;
-    if (brokenCall !== undefined && isNatural(reason) && usedUp(this.#usage, this.#context)) {
+    if (
+      brokenCall !== undefined &&
+      (reason.kind === 'stop' || reason.kind === 'tool-calls') &&
+      usedUp(this.#usage, this.#context)
+    ) {
       // The token limit cut the call off, whatever the upstream calls it (B12).
       this.#finish = { ...reason, kind: 'length' };
     }
@@ -166,10 +170,6 @@ export class MessagesStreamWriter implements StreamWriter {
     }
     return text;
   }
-}
-
-function isNatural({ kind }: FinishReason): boolean {
-  return kind === 'stop' || kind === 'tool-calls';
 }
 
 // The content block that is being streamed. It opens with its first content, so that an empty part
@@ -233,8 +233,18 @@ class LiveBlock {
         this.#reasoning = { ...part, text: '' };
         this.#thought = '';
         return this.#text(part.text);
-      case 'tool-call':
-        return this.#openCall(part);
+      case 'tool-call': {
+        this.#kind = 'tool';
+        this.#call = part.name;
+        this.#arguments = '';
+        this.#begun = false;
+        this.#held = false;
+        this.toolCalls += 1;
+        const { companion, block } = this.#blocks.toolUse(part);
+        const before = companion === undefined ? '' : this.#start(companion, '') + this.#stop();
+        const start = this.#start(block, 'input_json_delta","partial_json');
+        return before + start + this.#argumentsDelta(part.argumentsJson);
+      }
       case 'opaque': {
         const value = this.#blocks.opaque(part);
         return value === undefined ? '' : this.#whole(value);
@@ -317,19 +327,6 @@ class LiveBlock {
     const start = this.#start(emptyText, 'text_delta","text');
     this.#plain = !this.#isRefusal;
     return `${start}${this.#head}${JSON.stringify(text)}}}\n\n`;
-  }
-
-  #openCall(part: ToolCallPart): string {
-    this.#kind = 'tool';
-    this.#call = part.name;
-    this.#arguments = '';
-    this.#begun = false;
-    this.#held = false;
-    this.toolCalls += 1;
-    const { companion, block } = this.#blocks.toolUse(part);
-    const before = companion === undefined ? '' : this.#start(companion, '') + this.#stop();
-    const start = this.#start(block, 'input_json_delta","partial_json');
-    return before + start + this.#argumentsDelta(part.argumentsJson);
   }
 
   #argumentsDelta(delta: string): string {

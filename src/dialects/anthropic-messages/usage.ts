@@ -151,7 +151,14 @@ export function writeStop(ending: Ending, notes: Notes): JsonObject {
   return {
     stop_reason: stopReason,
     stop_sequence: stopReason === 'stop_sequence' ? (reason.sequence ?? null) : null,
-    stop_details: stopReason === 'refusal' ? writeDetails(ending) : null,
+    stop_details:
+      stopReason === 'refusal'
+        ? (ending.reason.details ?? {
+            type: 'refusal',
+            category: null,
+            explanation: ending.refusal === '' ? null : ending.refusal,
+          })
+        : null,
   };
 }
 
@@ -173,25 +180,14 @@ function writeReason({ reason, hasToolCalls, refusal }: Ending, notes: Notes): s
       return 'pause_turn';
     case 'other':
       if (reason.raw === 'compaction') return reason.raw;
-      notes.changed(['stop_reason'], unknownEnd(reason));
+      notes.changed(
+        ['stop_reason'],
+        reason.raw === undefined
+          ? 'the provider did not say why the answer ended'
+          : `the provider ended the answer for a reason of its own (${reason.raw.slice(0, 40)})`,
+      );
       return natural;
     default:
       return reason.kind satisfies never;
   }
-}
-
-function writeDetails({ reason, refusal }: Ending): Json {
-  return (
-    reason.details ?? {
-      type: 'refusal',
-      category: null,
-      explanation: refusal === '' ? null : refusal,
-    }
-  );
-}
-
-function unknownEnd({ raw }: FinishReason): string {
-  return raw === undefined
-    ? 'the provider did not say why the answer ended'
-    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
 }

@@ -57,8 +57,44 @@ const controlCharacter = /\p{Cc}/u;
  * @throws GatewayError `invalid_request` or `too_large` with the path of the field.
  */
 export function readHead(body: JsonObject): RequestHead {
-  const begun = readOptions(body);
-  checkMessages(body['messages']);
+  // Reads all members except messages and tools.
+  const model = readModel(body);
+  const stream = readBoolean(body, 'stream') ?? false;
+  // The newer spelling wins; two that disagree are refused.
+  const current = readInteger(body, 'max_completion_tokens', anyPositive);
+  const deprecated = readInteger(body, 'max_tokens', anyPositive);
+  if (current !== undefined && deprecated !== undefined && current !== deprecated) {
+    throw invalidRequest(
+      "'max_tokens' and 'max_completion_tokens' contradict each other; send only one of them.",
+      ['max_tokens'],
+      'invalid_value',
+    );
+  }
+  const maxOutputTokens = current ?? deprecated;
+  const wantsUsageFrame = readIncludeUsage(body);
+  const choices = checkSampling(body);
+  checkStop(body);
+  for (const key of ['user', 'safety_identifier']) {
+    const value = readString(body, key);
+    if (value !== undefined && value.length > maxIdentityLength) {
+      throw badValue([key], `must have at most ${maxIdentityLength} characters`);
+    }
+  }
+  checkMetadata(body);
+  checkResponseFormat(body);
+  const begun = { model, stream, wantsUsageFrame, maxOutputTokens, choices };
+  const messages = body['messages'];
+  if (messages === undefined || messages === null) throw missing(['messages']);
+  if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
+  if (messages.length === 0) throw badValue(['messages'], 'must hold at least one message');
+  if (messages.length > maxMessages) {
+    throw new GatewayError('too_large', `The request has more than ${maxMessages} messages.`, {
+      path: ['messages'],
+    });
+  }
+  const calls = new OpenCalls();
+  for (let i = 0; i < messages.length; i++) check(messages[i], i, calls);
+  calls.end();
   return finished(begun, body);
 }
 
@@ -67,25 +103,22 @@ interface ReadOptions extends Pick<RequestHead, 'model' | 'stream' | 'wantsUsage
   readonly choices: number;
 }
 
-/** Reads all members except messages and tools. */
-function readOptions(body: JsonObject): ReadOptions {
-  const model = readModel(body);
-  const stream = readBoolean(body, 'stream') ?? false;
-  const maxOutputTokens = readMaxTokens(body);
-  const wantsUsageFrame = readIncludeUsage(body);
-  const choices = checkSampling(body);
-  checkStop(body);
-  checkIdentity(body);
-  checkMetadata(body);
-  checkResponseFormat(body);
-  return { model, stream, wantsUsageFrame, maxOutputTokens, choices };
-}
-
 function finished(
   { model, stream, wantsUsageFrame, maxOutputTokens, choices }: ReadOptions,
   body: JsonObject,
 ): RequestHead {
-  checkTools(body);
+  const names = new Set<string>();
+  const allKnown = checkDefinitions(readArray(body, 'tools') ?? [], names);
+  const functions = readArray(body, 'functions') ?? [];
+  if (functions.length > maxTools) {
+    throw badValue(['functions'], `must hold at most ${maxTools} functions`);
+  }
+  functions.forEach((definition, i) => {
+    if (!isObject(definition)) throw wrongType(['functions', i], 'an object', definition);
+    checkDefinition(definition, ['functions', i], names);
+  });
+  checkChoice(body['tool_choice'], names, allKnown);
+  checkFunctionCall(body['function_call'], names);
   return {
     model,
     stream,
@@ -114,20 +147,6 @@ function readModel(body: JsonObject): string {
     throw badValue(['model'], 'must not contain control characters');
   }
   return model;
-}
-
-/** The newer spelling wins; two that disagree are refused. */
-function readMaxTokens(body: JsonObject): number | undefined {
-  const current = readInteger(body, 'max_completion_tokens', anyPositive);
-  const deprecated = readInteger(body, 'max_tokens', anyPositive);
-  if (current !== undefined && deprecated !== undefined && current !== deprecated) {
-    throw invalidRequest(
-      "'max_tokens' and 'max_completion_tokens' contradict each other; send only one of them.",
-      ['max_tokens'],
-      'invalid_value',
-    );
-  }
-  return current ?? deprecated;
 }
 
 function readIncludeUsage(body: JsonObject): boolean {
@@ -173,15 +192,6 @@ function checkStopText(text: string, path: readonly (string | number)[]): void {
   }
 }
 
-function checkIdentity(body: JsonObject): void {
-  for (const key of ['user', 'safety_identifier']) {
-    const value = readString(body, key);
-    if (value !== undefined && value.length > maxIdentityLength) {
-      throw badValue([key], `must have at most ${maxIdentityLength} characters`);
-    }
-  }
-}
-
 /** At most 16 pairs, keys of 64 and string values of 512 characters. */
 function checkMetadata(body: JsonObject): void {
   const metadata = readObject(body, 'metadata');
@@ -220,26 +230,6 @@ function checkResponseFormat(body: JsonObject): void {
 // Checks the messages of a request as strictly as every provider does, and no further.
 
 const maxMessages = 50_000;
-
-/** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
-function checkMessages(messages: Json | undefined): void {
-  const all = listed(messages);
-  const calls = new OpenCalls();
-  for (let i = 0; i < all.length; i++) check(all[i], i, calls);
-  calls.end();
-}
-
-function listed(messages: Json | undefined): readonly Json[] {
-  if (messages === undefined || messages === null) throw missing(['messages']);
-  if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
-  if (messages.length === 0) throw badValue(['messages'], 'must hold at least one message');
-  if (messages.length > maxMessages) {
-    throw new GatewayError('too_large', `The request has more than ${maxMessages} messages.`, {
-      path: ['messages'],
-    });
-  }
-  return messages;
-}
 
 function check(message: Json | undefined, i: number, calls: OpenCalls): void {
   if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
@@ -374,21 +364,21 @@ function checkImage(value: Json | undefined, path: FieldPath): void {
 function checkCalls(calls: Json | undefined, i: number): void {
   if (calls === undefined || calls === null) return;
   if (!isArray(calls)) throw wrongType(['messages', i, 'tool_calls'], 'an array', calls);
-  for (let j = 0; j < calls.length; j++) checkCall(calls[j], ['messages', i, 'tool_calls', j]);
-}
-
-function checkCall(call: Json | undefined, path: FieldPath): void {
-  if (!isObject(call)) throw wrongType(path, 'an object', call);
-  if (typeof call['id'] !== 'string') throw missing([...path, 'id']);
-  const kind = isObject(call['custom']) ? 'custom' : 'function';
-  const called = call[kind];
-  if (!isObject(called)) throw missing([...path, 'function']);
-  const name = called['name'];
-  if (typeof name !== 'string' || name === '') throw missing([...path, kind, 'name']);
-  const field = kind === 'custom' ? 'input' : 'arguments';
-  const text = called[field];
-  if (text !== undefined && text !== null && typeof text !== 'string') {
-    throw wrongType([...path, kind, field], 'a string', text);
+  for (let j = 0; j < calls.length; j++) {
+    const call = calls[j];
+    const path = ['messages', i, 'tool_calls', j];
+    if (!isObject(call)) throw wrongType(path, 'an object', call);
+    if (typeof call['id'] !== 'string') throw missing([...path, 'id']);
+    const kind = isObject(call['custom']) ? 'custom' : 'function';
+    const called = call[kind];
+    if (!isObject(called)) throw missing([...path, 'function']);
+    const name = called['name'];
+    if (typeof name !== 'string' || name === '') throw missing([...path, kind, 'name']);
+    const field = kind === 'custom' ? 'input' : 'arguments';
+    const text = called[field];
+    if (text !== undefined && text !== null && typeof text !== 'string') {
+      throw wrongType([...path, kind, field], 'a string', text);
+    }
   }
 }
 
@@ -398,15 +388,6 @@ const maxTools = 512;
 /** The widest rule among the providers; a narrower one is met by renaming. */
 const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
 const choiceWords: ReadonlySet<string> = new Set(['none', 'auto', 'required', 'any']);
-
-/** @throws GatewayError `invalid_request` with the path of the first fault. */
-function checkTools(body: JsonObject): void {
-  const names = new Set<string>();
-  const allKnown = checkDefinitions(readArray(body, 'tools') ?? [], names);
-  checkFunctions(readArray(body, 'functions') ?? [], names);
-  checkChoice(body['tool_choice'], names, allKnown);
-  checkFunctionCall(body['function_call'], names);
-}
 
 /** False when a tool has a type that only its provider knows, so its name is unknown here. */
 function checkDefinitions(tools: readonly Json[], names: Set<string>): boolean {
@@ -425,16 +406,6 @@ function checkDefinitions(tools: readonly Json[], names: Set<string>): boolean {
     checkDefinition(definition, ['tools', i, type], names);
   });
   return allKnown;
-}
-
-function checkFunctions(functions: readonly Json[], names: Set<string>): void {
-  if (functions.length > maxTools) {
-    throw badValue(['functions'], `must hold at most ${maxTools} functions`);
-  }
-  functions.forEach((definition, i) => {
-    if (!isObject(definition)) throw wrongType(['functions', i], 'an object', definition);
-    checkDefinition(definition, ['functions', i], names);
-  });
 }
 
 function checkDefinition(definition: JsonObject, path: FieldPath, names: Set<string>): void {

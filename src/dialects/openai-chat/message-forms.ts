@@ -148,13 +148,13 @@ export function withoutUnknownMembers(
     if (isKnownMember(name, message, traits)) continue;
     const { [name]: value, ...rest } = known;
     known = rest;
-    if (name !== 'cache_control' && !isEmpty(value)) note(name, unknownMemberNote);
+    if (
+      name !== 'cache_control' &&
+      !(value === null || value === undefined || (isArray(value) && value.length === 0))
+    )
+      note(name, unknownMemberNote);
   }
   return known;
-}
-
-function isEmpty(value: Json | undefined): boolean {
-  return value === null || value === undefined || (isArray(value) && value.length === 0);
 }
 
 /** The texts of a content. */
@@ -264,7 +264,10 @@ export function settleBreakpoints(messages: readonly JsonMembers[]): void {
   let mark: Marking = () => {};
   for (const message of messages) {
     const { content, tool_calls: calls } = message;
-    if (typeof content === 'string' && content !== '') mark = markWhole(message, content);
+    if (typeof content === 'string' && content !== '')
+      mark = () => {
+        message['content'] = [{ type: 'text', text: content, ...breakpoint }];
+      };
     if (isArray(content)) {
       const parts = [...content];
       message['content'] = parts;
@@ -283,12 +286,6 @@ export function settleBreakpoints(messages: readonly JsonMembers[]): void {
       mark();
     }
   }
-}
-
-function markWhole(message: JsonMembers, text: string): Marking {
-  return () => {
-    message['content'] = [{ type: 'text', text, ...breakpoint }];
-  };
 }
 
 function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): JsonObject {

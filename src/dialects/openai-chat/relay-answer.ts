@@ -59,7 +59,18 @@ export class ChatAnswerRelay implements AnswerRelay {
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
     const { data } = frame;
     if (this.#ended) return undefined;
-    if (events.length > 0) this.#remember(data, events, gap);
+    if (events.length > 0) {
+      for (const event of events) {
+        if (event.type === 'start') {
+          this.#id = event.id;
+          this.#created = createdMember.exec(data ?? '')?.[1];
+        } else if (event.type === 'usage') {
+          this.#usage = mergeUsage(this.#usage, event.usage);
+          this.#report = undefined;
+        }
+      }
+      this.#estimate(gap);
+    }
     if (data === undefined || data === '') {
       // An event with a name and no data makes the clients parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
@@ -76,7 +87,12 @@ export class ChatAnswerRelay implements AnswerRelay {
   /** Each mend is of what the one before left, so that all of them hold in any frame. */
   #chunk(frame: Frame, data: string): Buffer | undefined {
     // The clients read `choices` of every chunk without looking whether it is there.
-    if (!data.includes(choicesKey) || hasNoChoices(data)) return undefined;
+    // Another member may have one of this name that is null.
+    if (
+      !data.includes(choicesKey) ||
+      (nullChoices.test(data) && tryParseObject(data)?.['choices'] === null)
+    )
+      return undefined;
     const mended = this.#choices.apply(data);
     const bytes = mended === undefined ? frame.bytes : restated(mended);
     const shown = someUsage.test(data) ? this.#withoutUsage(bytes, data) : bytes;
@@ -144,19 +160,6 @@ export class ChatAnswerRelay implements AnswerRelay {
     return typeof body['model'] === 'string' && body['model'] !== model ? model : undefined;
   }
 
-  #remember(data: string | undefined, events: readonly GenerationEvent[], gap?: Usage): void {
-    for (const event of events) {
-      if (event.type === 'start') {
-        this.#id = event.id;
-        this.#created = createdMember.exec(data ?? '')?.[1];
-      } else if (event.type === 'usage') {
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        this.#report = undefined;
-      }
-    }
-    this.#estimate(gap);
-  }
-
   #estimate(gap: Usage | undefined): void {
     if (gap === undefined) return;
     this.#usage = gap;
@@ -207,11 +210,6 @@ export class ChatAnswerRelay implements AnswerRelay {
     this.#report = isAlone ? Buffer.from(bytes) : undefined;
     return isAlone ? undefined : replaced(bytes, span, 'null');
   }
-}
-
-/** Another member may have one of this name that is null. */
-function hasNoChoices(data: string): boolean {
-  return nullChoices.test(data) && tryParseObject(data)?.['choices'] === null;
 }
 
 function restated(chunk: JsonObject): Buffer {

@@ -425,7 +425,18 @@ function keptMember(
   ask: Ask,
 ): Json | undefined {
   if (name === 'reasoning_details' && ask.traits.reasoningDetails === true) {
-    return readableDetails(message, isOwn, ask);
+    // Entries that the model's maker reads, whichever provider passed them on: a signature holds for the family of models
+    // that made it. The same list where all of them are sent as they are.
+    const { reasoning_details: given } = message;
+    if (!isArray(given)) return undefined;
+    const all = given.filter(isObject);
+    const kept = all.filter((entry) => isReadable(entry, isOwn, ask.traits));
+    if (kept.length === 0) return undefined;
+    if (!all.some(({ id }) => isDetailMark(id))) return kept.length === given.length ? given : kept;
+    // The gateway's own marks tell whether the text of a signature is still whole.
+    const parts = checkReasoning(reasoningParts(readReasoning(message)), ask.sealer);
+    const whole = kept.length === all.length && parts.every(({ part }) => part.broken !== true);
+    return whole ? parts.map(({ part }, index) => writeDetail(part, index)) : undefined;
   }
   return isOwn && isOwnSpelling(name, ask.traits) ? message[name] : undefined;
 }
@@ -454,23 +465,6 @@ function withoutCallSignatures(
     return rest;
   });
   return { ...message, tool_calls: plain };
-}
-
-/**
- * Entries that the model's maker reads, whichever provider passed them on: a signature holds for the family of models
- * that made it. The same list where all of them are sent as they are.
- */
-function readableDetails(message: JsonObject, isOwn: boolean, ask: Ask): Json | undefined {
-  const { reasoning_details: given } = message;
-  if (!isArray(given)) return undefined;
-  const all = given.filter(isObject);
-  const kept = all.filter((entry) => isReadable(entry, isOwn, ask.traits));
-  if (kept.length === 0) return undefined;
-  if (!all.some(({ id }) => isDetailMark(id))) return kept.length === given.length ? given : kept;
-  // The gateway's own marks tell whether the text of a signature is still whole.
-  const parts = checkReasoning(reasoningParts(readReasoning(message)), ask.sealer);
-  const whole = kept.length === all.length && parts.every(({ part }) => part.broken !== true);
-  return whole ? parts.map(({ part }, index) => writeDetail(part, index)) : undefined;
 }
 
 function isReadable(

@@ -76,20 +76,19 @@ export class StreamCalls {
     const seen = readCall(value);
     const call = this.#find(seen) ?? this.#add(seen);
     // What belongs to a call that is complete and closed can only be padding.
-    if (!call.ended) this.#goOn(call, seen, events);
-    return call.place;
-  }
-
-  #goOn(call: StreamCall, seen: SeenCall, events: GenerationEvent[]): void {
-    call.says ||= saysSomething(seen);
-    if (call.id === '') call.id = seen.id;
-    if (call.name === '') call.name = seen.name;
-    if (call.part !== undefined) this.#append(call, seen.arguments, events);
-    else {
-      gather(call, seen.arguments);
-      // The id may come a moment later than the name; arguments do not wait for it.
-      if (call.name !== '' && (call.id !== '' || call.arguments !== '')) this.#start(call, events);
+    if (!call.ended) {
+      call.says ||= saysSomething(seen);
+      if (call.id === '') call.id = seen.id;
+      if (call.name === '') call.name = seen.name;
+      if (call.part !== undefined) this.#append(call, seen.arguments, events);
+      else {
+        gather(call, seen.arguments);
+        // The id may come a moment later than the name; arguments do not wait for it.
+        if (call.name !== '' && (call.id !== '' || call.arguments !== ''))
+          this.#start(call, events);
+      }
     }
+    return call.place;
   }
 
   /** Ends the calls whose arguments are complete, so that what follows can be shown at once. */

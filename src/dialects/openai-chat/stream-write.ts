@@ -4,12 +4,7 @@
  */
 import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
-import {
-  type FinishReason,
-  type GenerationEvent,
-  mergeUsage,
-  type Usage,
-} from '../../core/generation.ts';
+import { type GenerationEvent, mergeUsage, type Usage } from '../../core/generation.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { writeStreamError } from './errors.ts';
@@ -85,8 +80,22 @@ export class ChatStreamWriter implements StreamWriter {
       case 'usage':
         this.#usage = mergeUsage(this.#usage, event.usage);
         return '';
-      case 'finish':
-        return this.#finish(event.reason);
+      case 'finish': {
+        const reason = event.reason;
+        let text = this.#role('""');
+        for (let index = 0; index < this.#parts.length; index++) text += this.#endPart(index);
+        const explanation = this.#refusalSent ? undefined : refusalExplanation(reason);
+        if (explanation !== undefined)
+          text += this.#frame(`"refusal":${JSON.stringify(explanation)}`);
+        const word = writeFinish(reason, this.#nextTool > 0, this.#context.notes);
+        const shown = this.#tools.legacy && word === 'tool_calls' ? 'function_call' : word;
+        const sequence =
+          reason.sequence === undefined ? '' : `,"stop_reason":${JSON.stringify(reason.sequence)}`;
+        return (
+          `${text}${this.#before}},"logprobs":null,"finish_reason":"${shown}"${sequence}}]` +
+          `${this.#usageNull()}}\n\n`
+        );
+      }
       case 'error':
         return writeStreamError(event.error, this.#context.requestId);
       default:
@@ -231,51 +240,32 @@ export class ChatStreamWriter implements StreamWriter {
     if (open === undefined) return '';
     this.#parts[index] = undefined;
     switch (open.part.type) {
-      case 'tool-call':
-        return this.#endCall(open);
-      case 'text':
-        return this.#writeAnnotations(open);
+      case 'tool-call': {
+        // Arguments are never `''` in total.
+        if (open.heldArguments !== undefined) {
+          const input = freeTextInput(open.heldArguments);
+          return input === '' ? '' : this.#calls({ index: open.toolIndex, custom: { input } });
+        }
+        return open.sawArguments ? '' : this.#addArguments(open, '{}');
+      }
+      case 'text': {
+        const { citations, textStart } = open;
+        if (citations === undefined || citations.length === 0) return '';
+        const span = { start: textStart, end: this.#textLength };
+        const annotations: JsonObject[] = [];
+        for (const citation of citations) {
+          const annotation = writeCitation(citation, span, this.#context.notes);
+          // Entries of extension lists need an index, or the Python client fails.
+          if (annotation !== undefined)
+            annotations.push({ index: this.#annotations++, ...annotation });
+        }
+        return annotations.length === 0
+          ? ''
+          : this.#frame(`"annotations":${JSON.stringify(annotations)}`);
+      }
       default:
         return '';
     }
-  }
-
-  /** Arguments are never `''` in total. */
-  #endCall(open: OpenPart): string {
-    if (open.heldArguments !== undefined) {
-      const input = freeTextInput(open.heldArguments);
-      return input === '' ? '' : this.#calls({ index: open.toolIndex, custom: { input } });
-    }
-    return open.sawArguments ? '' : this.#addArguments(open, '{}');
-  }
-
-  #writeAnnotations({ citations, textStart }: OpenPart): string {
-    if (citations === undefined || citations.length === 0) return '';
-    const span = { start: textStart, end: this.#textLength };
-    const annotations: JsonObject[] = [];
-    for (const citation of citations) {
-      const annotation = writeCitation(citation, span, this.#context.notes);
-      // Entries of extension lists need an index, or the Python client fails.
-      if (annotation !== undefined) annotations.push({ index: this.#annotations++, ...annotation });
-    }
-    return annotations.length === 0
-      ? ''
-      : this.#frame(`"annotations":${JSON.stringify(annotations)}`);
-  }
-
-  #finish(reason: FinishReason): string {
-    let text = this.#role('""');
-    for (let index = 0; index < this.#parts.length; index++) text += this.#endPart(index);
-    const explanation = this.#refusalSent ? undefined : refusalExplanation(reason);
-    if (explanation !== undefined) text += this.#frame(`"refusal":${JSON.stringify(explanation)}`);
-    const word = writeFinish(reason, this.#nextTool > 0, this.#context.notes);
-    const shown = this.#tools.legacy && word === 'tool_calls' ? 'function_call' : word;
-    const sequence =
-      reason.sequence === undefined ? '' : `,"stop_reason":${JSON.stringify(reason.sequence)}`;
-    return (
-      `${text}${this.#before}},"logprobs":null,"finish_reason":"${shown}"${sequence}}]` +
-      `${this.#usageNull()}}\n\n`
-    );
   }
 
   #calls(call: JsonObject): string {

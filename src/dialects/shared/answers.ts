@@ -19,7 +19,7 @@ export function answerText(value: Json | undefined, name: string): string {
 
 /** The objects of a list; none where it is absent. @throws GatewayError `upstream_invalid` */
 export function answerObjects(value: Json | undefined, name: string): readonly JsonObject[] {
-  if (isAbsent(value) || isEmptyObject(value)) return none;
+  if (isAbsent(value) || (isObject(value) && Object.keys(value).length === 0)) return none;
   if (!Array.isArray(value) || !value.every(isObject)) throw wrongType(name);
   return value;
 }
@@ -38,10 +38,6 @@ export function isPresent(value: Json | undefined): boolean {
 /** What servers write for nothing. */
 function isAbsent(value: Json | undefined): value is undefined | null | '' | false {
   return value === undefined || value === null || value === '' || value === false;
-}
-
-function isEmptyObject(value: Json | undefined): boolean {
-  return isObject(value) && Object.keys(value).length === 0;
 }
 
 export function wrongType(name: string): GatewayError {

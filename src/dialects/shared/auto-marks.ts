@@ -87,7 +87,9 @@ function toolEdits(tools: Json | undefined): readonly JsonEdit[] {
 function messagesEdits(messages: readonly Json[]): readonly JsonEdit[] {
   const edits: JsonEdit[] = [];
   let left = marksKept;
-  const system = messages.findLastIndex((each) => isInstruction(each));
+  const system = messages.findLastIndex(
+    (each) => isObject(each) && (each['role'] === 'system' || each['role'] === 'developer'),
+  );
   for (let i = messages.length - 1; i >= 0; i -= 1) {
     const message = messages[i];
     if (!isObject(message)) continue;
@@ -100,10 +102,6 @@ function messagesEdits(messages: readonly Json[]): readonly JsonEdit[] {
   return edits;
 }
 
-function isInstruction(message: Json): boolean {
-  return isObject(message) && (message['role'] === 'system' || message['role'] === 'developer');
-}
-
 /** A text becomes one block, since only blocks can be marked. */
 function contentEdits(content: Json | undefined, path: JsonEdit['path']): readonly JsonEdit[] {
   if (typeof content === 'string') {
@@ -112,12 +110,12 @@ function contentEdits(content: Json | undefined, path: JsonEdit['path']): readon
     return [{ path, text: JSON.stringify([block]) }];
   }
   if (!isList(content)) return [];
-  const last = content.findLastIndex((block) => isObject(block) && !isBlank(block));
+  const last = content.findLastIndex(
+    (block) =>
+      isObject(block) &&
+      !(block.type === 'text' && typeof block.text === 'string' && block.text.trim() === ''),
+  );
   return last < 0 ? [] : [{ path: [...path, last, 'cache_control'], text: markText }];
-}
-
-function isBlank({ type, text }: JsonObject): boolean {
-  return type === 'text' && typeof text === 'string' && text.trim() === '';
 }
 
 function isList(value: Json | undefined): value is readonly Json[] {

@@ -244,8 +244,17 @@ class ShapedWriter implements StreamWriter {
     switch (event.type) {
       case 'part-start':
         return this.#start(event);
-      case 'part-delta':
-        return this.#delta(event);
+      case 'part-delta': {
+        const { index, field } = event;
+        if (this.#hidden.has(index)) return '';
+        const start = this.#undecided;
+        if (start?.index === index && start.part.type === 'text') {
+          const part = { ...start.part, text: start.part.text + event.delta };
+          this.#undecided = undefined;
+          return this.#start({ ...start, part });
+        }
+        return this.#writer.write({ ...event, field: this.#fields.get(index) ?? field });
+      }
       case 'part-citation':
       case 'part-end':
         if (this.#hidden.has(event.index)) return '';
@@ -278,18 +287,6 @@ class ShapedWriter implements StreamWriter {
     if (part.type === 'text' && given.type === 'tool-call') this.#fields.set(index, 'text');
     if (part.type === 'tool-call' && isText) this.#fields.set(index, 'arguments');
     return this.#writer.write({ ...event, part });
-  }
-
-  #delta(event: PartDelta): string {
-    const { index, field } = event;
-    if (this.#hidden.has(index)) return '';
-    const start = this.#undecided;
-    if (start?.index === index && start.part.type === 'text') {
-      const part = { ...start.part, text: start.part.text + event.delta };
-      this.#undecided = undefined;
-      return this.#start({ ...start, part });
-    }
-    return this.#writer.write({ ...event, field: this.#fields.get(index) ?? field });
   }
 
   /** A text that ends while it is still blank is a text. */

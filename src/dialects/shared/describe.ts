@@ -21,26 +21,6 @@ import { promptOf } from './prompt.ts';
 
 type Raising = { -readonly [K in keyof RaisedCost]: RaisedCost[K] };
 
-/** Undefined where nothing raises the cost. */
-function raisedCost(body: JsonObject, terms: CostTerms): RaisedCost | undefined {
-  const raising: Raising = {
-    outputAtLeast: 0,
-    outputBeside: 0,
-    prompt: 0,
-    answers: 1,
-    requests: 1,
-  };
-  let any = false;
-  for (const [member, value] of Object.entries(body)) {
-    if (value === undefined || harmless.has(member) || isOff(value)) continue;
-    any = true;
-    const reader = readers.get(member);
-    if (reader !== undefined) reader(value, raising, terms);
-    else if (!otherName.test(plain(member))) new Looking(raising, member).at(member, value, 0);
-  }
-  return any ? raising : undefined;
-}
-
 /**
  * Members without a cost of their own, or whose cost is reserved elsewhere (searches and other models, see
  * `asked-services.ts`). All other members are examined.
@@ -315,7 +295,23 @@ export class BodyDescription implements RequestDescription {
   }
 
   raisedCost(terms: CostTerms): RaisedCost | undefined {
-    return raisedCost(this.#source.skeleton, terms);
+    // Undefined where nothing raises the cost.
+    const raising: Raising = {
+      outputAtLeast: 0,
+      outputBeside: 0,
+      prompt: 0,
+      answers: 1,
+      requests: 1,
+    };
+    let any = false;
+    for (const [member, value] of Object.entries(this.#source.skeleton)) {
+      if (value === undefined || harmless.has(member) || isOff(value)) continue;
+      any = true;
+      const reader = readers.get(member);
+      if (reader !== undefined) reader(value, raising, terms);
+      else if (!otherName.test(plain(member))) new Looking(raising, member).at(member, value, 0);
+    }
+    return any ? raising : undefined;
   }
 
   serviceTier(): string | undefined {
@@ -412,8 +408,13 @@ class OpeningText {
     if (typeof value === 'string') this.#addText(value);
     else if (Array.isArray(value)) for (const each of value) this.add(each);
     else if (isTextPart(value)) this.#addText(value.text);
-    else if (isObject(value)) this.#addMembers(value);
-    else if (value !== undefined) this.text += `${String(value)};`;
+    else if (isObject(value)) {
+      for (const name in value) {
+        if (name === 'cache_control') continue;
+        this.text += `${name}=`;
+        this.add(value[name]);
+      }
+    } else if (value !== undefined) this.text += `${String(value)};`;
   }
 
   #addText(value: string): void {
@@ -423,14 +424,6 @@ class OpeningText {
         ? value
         : value.slice(0, comparedLength) + value.slice(-comparedLength);
     this.text += `${length}:${seen};`;
-  }
-
-  #addMembers(value: JsonObject): void {
-    for (const name in value) {
-      if (name === 'cache_control') continue;
-      this.text += `${name}=`;
-      this.add(value[name]);
-    }
   }
 }
 

@@ -99,7 +99,7 @@ class PromptReader {
     const found = mediumOf(part);
     if (found !== undefined) this.media.push(found);
     for (const key of Object.keys(part).toReversed()) {
-      if (unread.has(key) || (found !== undefined && isMediaMember(key))) continue;
+      if (unread.has(key) || (found !== undefined && mediaMembers.has(key))) continue;
       const value = part[key];
       if (value === undefined) continue;
       // The arguments of a tool call are shown as JSON.
@@ -116,10 +116,6 @@ const mediaMembers: ReadonlySet<string> = new Set([
   'file_url',
   'input_audio',
 ]);
-
-function isMediaMember(key: string): boolean {
-  return mediaMembers.has(key);
-}
 
 function isArray(value: unknown): value is readonly Json[] {
   return Array.isArray(value);

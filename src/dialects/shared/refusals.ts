@@ -117,16 +117,14 @@ function gather(value: Json, gathering: Gathering, depth = 0): void {
   if (typeof value === 'string') gathering.texts.push(value);
   else if (Array.isArray(value)) for (const each of value) gather(each, gathering, depth + 1);
   if (!isObject(value)) return;
-  gatherNames(value, gathering.names);
+  const { param, loc, field } = value;
+  const names = gathering.names;
+  for (const name of [param, field]) if (typeof name === 'string') names.add(normal(name));
+  if (Array.isArray(loc)) names.add(normal(loc.join('.')));
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined || member === null) continue;
     if (typeof member === 'object' || textKeys.has(key)) gather(member, gathering, depth + 1);
   }
-}
-
-function gatherNames({ param, loc, field }: JsonObject, names: Set<string>): void {
-  for (const name of [param, field]) if (typeof name === 'string') names.add(normal(name));
-  if (Array.isArray(loc)) names.add(normal(loc.join('.')));
 }
 
 function* namesIn(text: string): Generator<string> {
@@ -478,7 +476,8 @@ export function repairsOf(
   const seen = { ...request, text };
   const found: FoundRepair[] = [];
   for (const name of names) {
-    const member = repairsByField.has(name) ? name : lastPart(name);
+    // `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself.
+    const member = repairsByField.has(name) ? name : name.slice(name.lastIndexOf('.') + 1);
     const row = repairsByField.get(member)?.find((each) => fits(each, seen));
     const wanted = typeof row?.repair === 'function' ? row.repair(seen) : row?.repair;
     if (row !== undefined && wanted !== undefined) found.push({ member, row, wanted });
@@ -493,8 +492,21 @@ export function correctionOf(
 ): Correction | undefined {
   const found = repairsOf(complaint, request);
   const wanted: Changes = Object.assign({}, ...found.map((each) => each.wanted));
-  const traits = changes(wanted, request.traits);
-  if (traits === undefined) return unknownMembers(complaint, request);
+  // Only what is new; undefined when nothing is.
+  const fresh = Object.entries(wanted).filter(
+    ([key, value]) => JSON.stringify(Reflect.get(request.traits, key)) !== JSON.stringify(value),
+  );
+  const traits = fresh.length === 0 ? undefined : Object.fromEntries(fresh);
+  if (traits === undefined) {
+    // Members of the request that are not known, where no trait has another form for them: they are left out.
+    if (!unknownMember.test(complaint.text)) return undefined;
+    const { refuses = [] } = request.traits;
+    const members = [...complaint.names].filter(
+      (name) => request.sent[name] !== undefined && !needed.has(name) && !refuses.includes(name),
+    );
+    if (members.length === 0) return undefined;
+    return { traits: { refuses: [...refuses, ...members] }, members, lasting: true };
+  }
   return {
     traits,
     members: [...new Set(found.map(({ member }) => member))],
@@ -502,35 +514,8 @@ export function correctionOf(
   };
 }
 
-/** `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself. */
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1);
-}
-
 /** Without these there is no request. */
 const needed: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'max_tokens']);
-
-/** Members of the request that are not known, where no trait has another form for them: they are left out. */
-function unknownMembers(
-  { names, text }: Complaint,
-  { sent, traits }: Omit<Seen, 'text'>,
-): Correction | undefined {
-  if (!unknownMember.test(text)) return undefined;
-  const { refuses = [] } = traits;
-  const members = [...names].filter(
-    (name) => sent[name] !== undefined && !needed.has(name) && !refuses.includes(name),
-  );
-  if (members.length === 0) return undefined;
-  return { traits: { refuses: [...refuses, ...members] }, members, lasting: true };
-}
-
-/** Only what is new; undefined when nothing is. */
-function changes(wanted: Changes, traits: UpstreamTraits): Changes | undefined {
-  const fresh = Object.entries(wanted).filter(
-    ([key, value]) => JSON.stringify(Reflect.get(traits, key)) !== JSON.stringify(value),
-  );
-  return fresh.length === 0 ? undefined : Object.fromEntries(fresh);
-}
 
 function lowerDefaultCap({ text, sent, traits }: Seen): Changes | undefined {
   const limit = /max_tokens: \d+ > (\d+)/.exec(text)?.[1];

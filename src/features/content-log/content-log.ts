@@ -194,7 +194,13 @@ export class ContentLog {
       this.#leave(batch, 'kept');
       return true;
     } catch (error) {
-      this.#putOff(batch, error);
+      const now = this.#parts.clock.now();
+      const given = batch.filter(({ since }) => now - since > maxWaitMs);
+      this.#parts.log.warn('contents_write_retried', {
+        calls: this.#queue.length,
+        reason: String(error),
+      });
+      if (given.length > 0) this.#leave(given, 'dropped');
       return false;
     }
   }
@@ -215,16 +221,6 @@ export class ContentLog {
     const gone = new Set(batch);
     this.#queue = this.#queue.filter((each) => !gone.has(each));
     for (const { done } of batch) done();
-  }
-
-  #putOff(batch: readonly Waiting[], error: unknown): void {
-    const now = this.#parts.clock.now();
-    const given = batch.filter(({ since }) => now - since > maxWaitMs);
-    this.#parts.log.warn('contents_write_retried', {
-      calls: this.#queue.length,
-      reason: String(error),
-    });
-    if (given.length > 0) this.#leave(given, 'dropped');
   }
 }
 

@@ -4,14 +4,7 @@ import { tryParse, tryParseObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { SseSplitter } from '../../wire/sse.ts';
 import { Redactor } from './redactor.ts';
-import type {
-  BodyForm,
-  KeptBody,
-  KeptContent,
-  KeptHeader,
-  SeenBody,
-  SeenCall,
-} from './sealed-content.ts';
+import type { BodyForm, KeptBody, KeptContent, SeenBody, SeenCall } from './sealed-content.ts';
 
 /** What an upstream says when it fails tells the rest in fewer words. */
 const maxErrorLength = 16_384;
@@ -26,11 +19,16 @@ export function keptContent(
   redactor = new Redactor(seen.secrets),
 ): KeptContent {
   const { request, answer, attempts } = seen;
+  // The gateway's own: it writes no secret into any.
   return {
     request: {
       method: request.method,
       path: redactor.text(request.path),
-      headers: requestHeaders(request.headers, redactor),
+      headers: pairs(request.headers).map(([name, value]) =>
+        known.has(name) || name.startsWith(knownPrefix)
+          ? { name: redactor.text(name), value: shown(value, redactor) }
+          : { name: redactor.text(name), value: null },
+      ),
       body: request.body === undefined ? null : keptBody(request.body, { redactor, most }),
     },
     answer:
@@ -38,7 +36,10 @@ export function keptContent(
         ? null
         : {
             status: answer.status,
-            headers: answerHeaders(answer.headers, redactor),
+            headers: pairs(answer.headers).map(([name, value]) => ({
+              name,
+              value: shown(value, redactor),
+            })),
             body: keptBody(answer.body, { redactor, most }, isStream(answer.headers)),
             whole: answer.whole,
           },
@@ -154,20 +155,6 @@ const knownPrefix = 'x-stainless-';
 
 const maxLength = 1024;
 
-/** @param headers flat. Of others the name is kept, so that one sees that they were there. */
-function requestHeaders(headers: readonly string[], redactor: Redactor): readonly KeptHeader[] {
-  return pairs(headers).map(([name, value]) =>
-    known.has(name) || name.startsWith(knownPrefix)
-      ? { name: redactor.text(name), value: shown(value, redactor) }
-      : { name: redactor.text(name), value: null },
-  );
-}
-
-/** The gateway's own: it writes no secret into any. */
-function answerHeaders(headers: readonly string[], redactor: Redactor): readonly KeptHeader[] {
-  return pairs(headers).map(([name, value]) => ({ name, value: shown(value, redactor) }));
-}
-
 function pairs(flat: readonly string[]): readonly (readonly [string, string])[] {
   const names = flat.filter((_, i) => i % 2 === 0);
   return names.map((name, i) => [name.toLowerCase(), flat[2 * i + 1] ?? ''] as const);
@@ -194,7 +181,23 @@ export function mergedEvents(bytes: Buffer): readonly Json[] {
   if (last !== undefined) frames.push(last);
   const merger = new Merger();
   for (const { data } of frames) if (data !== undefined && data !== '') merger.add(data);
-  return wholeTexts(merger.events);
+  // The same events: each text whole in the first that has some of it, and empty in the others.
+  const events = merger.events;
+  const texts = new Map<string, WholeText>();
+  const reader = new Places((place, text) => {
+    const known = texts.get(place);
+    if (known !== undefined) known.text += text;
+    else if (text !== '') texts.set(place, { at: reader.event, text });
+    return text;
+  });
+  for (const event of events) reader.next(event);
+  const writer = new Places((place) => {
+    const whole = texts.get(place);
+    if (whole?.at !== writer.event) return '';
+    whole.at = -1;
+    return whole.text;
+  });
+  return events.map((event) => writer.next(event));
 }
 
 class Merger {
@@ -289,25 +292,6 @@ interface WholeText {
 }
 
 type EachText = (place: string, text: string) => string;
-
-/** The same events: each text whole in the first that has some of it, and empty in the others. */
-function wholeTexts(events: readonly Json[]): readonly Json[] {
-  const texts = new Map<string, WholeText>();
-  const reader = new Places((place, text) => {
-    const known = texts.get(place);
-    if (known !== undefined) known.text += text;
-    else if (text !== '') texts.set(place, { at: reader.event, text });
-    return text;
-  });
-  for (const event of events) reader.next(event);
-  const writer = new Places((place) => {
-    const whole = texts.get(place);
-    if (whole?.at !== writer.event) return '';
-    whole.at = -1;
-    return whole.text;
-  });
-  return events.map((event) => writer.next(event));
-}
 
 /** Walks through the events of a stream, and says of every piece of a text to which it belongs. */
 class Places {

@@ -78,11 +78,6 @@ export function sealRequest(request: IdempotentRequest, sealer: Sealer): SealedR
   return { id, keyId, mark, sealKey: root.subarray(0, keyBytes) };
 }
 
-/** Whether both were sent with the same API key text; one of a rotation's two secrets is not the other. */
-function sameSecret({ mark }: SealedRequest, other: string): boolean {
-  return mark.slice(0, proofLength) === other.slice(0, proofLength);
-}
-
 /** @param iv 12 random bytes, other ones each time. */
 export function sealAnswer(request: SealedRequest, answer: KeptAnswer, iv: Uint8Array): Buffer {
   const head = Buffer.from(JSON.stringify({ status: answer.status, headers: answer.headers }));
@@ -105,7 +100,12 @@ export function openAnswer(request: SealedRequest, sealed: Uint8Array): KeptAnsw
   try {
     const opened = cipher.update(sealed.subarray(headBytes));
     cipher.final();
-    return readOpened(opened);
+    const start = 4 + opened.readUInt32BE();
+    const head = tryParseObject(opened.toString('utf8', 4, start));
+    const status = head?.['status'];
+    const headers = head?.['headers'];
+    if (typeof status !== 'number' || !Array.isArray(headers)) return undefined;
+    return { status, headers: headers.map(String), body: opened.subarray(start) };
   } catch {
     // The seal does not fit: what was decrypted means nothing.
     return undefined;
@@ -115,15 +115,6 @@ export function openAnswer(request: SealedRequest, sealed: Uint8Array): KeptAnsw
 /** An answer that was moved to another row does not open there. */
 function boundTo({ id, mark }: SealedRequest): Buffer {
   return Buffer.from(`${id} ${mark}`);
-}
-
-function readOpened(opened: Buffer): KeptAnswer | undefined {
-  const start = 4 + opened.readUInt32BE();
-  const head = tryParseObject(opened.toString('utf8', 4, start));
-  const status = head?.['status'];
-  const headers = head?.['headers'];
-  if (typeof status !== 'number' || !Array.isArray(headers)) return undefined;
-  return { status, headers: headers.map(String), body: opened.subarray(start) };
 }
 
 /** What may be kept, by all gateways on the store; of one API key the oldest go first. */
@@ -325,7 +316,8 @@ export class IdempotentAnswers {
     }
     if (claimed.state === 'mine') return undefined;
     const same = claimed.mark === mark;
-    if (!same && sameSecret(sealed, claimed.mark)) {
+    // Whether both were sent with the same API key text; one of a rotation's two secrets is not the other.
+    if (!same && sealed.mark.slice(0, proofLength) === claimed.mark.slice(0, proofLength)) {
       throw this.#refusal(
         'conflict',
         new GatewayError(
@@ -516,7 +508,9 @@ export async function answerOnce(
   const { answers, gateway, sink, requestId, request } = call;
   const claim = await answers.claim(request, requestId);
   if (claim.kept !== undefined) {
-    replay(sink, claim.kept, requestId);
+    const ids = ['x-request-id', requestId, 'request-id', requestId];
+    sink.start(claim.kept.status, [...ids, ...claim.kept.headers, 'idempotent-replayed', 'true']);
+    sink.end(claim.kept.body);
     gateway.log.info('replayed', { id: requestId, key: request.keyId, status: claim.kept.status });
     return;
   }
@@ -552,12 +546,6 @@ export function answerOf(tee: AnswerTee): Finished {
     headers: headers.filter((_, at) => !ownHeader.test(headers[at - (at % 2)] ?? '')),
     body,
   };
-}
-
-function replay(sink: ClientSink, { status, headers, body }: KeptAnswer, requestId: string): void {
-  const ids = ['x-request-id', requestId, 'request-id', requestId];
-  sink.start(status, [...ids, ...headers, 'idempotent-replayed', 'true']);
-  sink.end(body);
 }
 
 function atMost(gateway: Pick<Gateway, 'later'>, work: Promise<void>): Promise<void> {

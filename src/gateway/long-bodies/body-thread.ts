@@ -169,10 +169,7 @@ export class BodyThread implements LongBodies {
   async close(): Promise<void> {
     this.#closed = true;
     await this.#lose(this.#worker, new GatewayError('shutting_down', 'The gateway stops.'));
-    this.#rejectAll(new GatewayError('shutting_down', 'The gateway stops.'));
-  }
-
-  #rejectAll(error: GatewayError): void {
+    const error = new GatewayError('shutting_down', 'The gateway stops.');
     this.#waitingBytes = 0;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
@@ -187,34 +184,30 @@ export class BodyThread implements LongBodies {
       return this.#next();
     }
     try {
-      this.#send(next);
+      const { name, input, body } = next;
+      const worker = this.#worker ?? this.#start();
+      this.#running = next;
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => void this.#lose(worker, stuck()), maxJobMs);
+      this.#timer.unref();
+      const kept = this.#kept === body.id;
+      const bytes = kept ? undefined : bytesOf(body);
+      const keep = name === 'open';
+      this.#kept = keep ? body.id : undefined;
+      const message: ThreadMessage = {
+        name,
+        input: packed(input),
+        id: body.id,
+        keep,
+        ...(bytes === undefined ? {} : { bytes }),
+      };
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+      worker.postMessage(message, bytes === undefined ? [] : [bytes.buffer]);
     } catch (error) {
       next.reject(error);
       this.#running = undefined;
       this.#next();
     }
-  }
-
-  #send(job: Waiting): void {
-    const { name, input, body } = job;
-    const worker = this.#worker ?? this.#start();
-    this.#running = job;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#lose(worker, stuck()), maxJobMs);
-    this.#timer.unref();
-    const kept = this.#kept === body.id;
-    const bytes = kept ? undefined : bytesOf(body);
-    const keep = name === 'open';
-    this.#kept = keep ? body.id : undefined;
-    const message: ThreadMessage = {
-      name,
-      input: packed(input),
-      id: body.id,
-      keep,
-      ...(bytes === undefined ? {} : { bytes }),
-    };
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-    worker.postMessage(message, bytes === undefined ? [] : [bytes.buffer]);
   }
 
   #start(): Worker {

@@ -284,7 +284,10 @@ function open(
     skeleton: JSON.stringify(thinSkeleton(source.value)),
     tokens: source.tokens,
     unambiguous: source.unambiguous,
-    features: featuresOf(source),
+    features: allFeatures.reduce(
+      (bits, each) => (source.has(each) ? bits | featureBits[each] : bits),
+      0,
+    ),
     opening: asks.opening(),
     reasonsWithTools: asks.reasonsWithTools(),
     prompt: {
@@ -312,13 +315,6 @@ const allFeatures: readonly Feature[] = [
   'address',
   'sealed',
 ];
-
-function featuresOf(source: JsonSource): number {
-  return allFeatures.reduce(
-    (bits, each) => (source.has(each) ? bits | featureBits[each] : bits),
-    0,
-  );
-}
 
 function request(input: RequestInput, body: JobBody, tools: JobTools): MadeBody | RefusedBody {
   const notes = new NoteList();

@@ -42,23 +42,17 @@ export type Family = NumberFamily | HistogramFamily;
 const obeyed = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const oneObeyed = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** Whether a label holds this name as it is: two names that are not plain can look the same. */
-function isPlain(name: string): boolean {
-  return !oneObeyed.test(name);
-}
-
 /** Written with a backslash, in both formats. */
 const special = /[\\"]/g;
 
 /** The text of labels in the order given; values may be anything. */
 export function labelText(labels: { readonly [name: string]: string }): string {
   return Object.entries(labels)
-    .map(([name, value]) => `${name}="${escaped(value)}"`)
+    .map(
+      ([name, value]) =>
+        `${name}="${value.replace(obeyed, '\ufffd').replace(special, String.raw`\$&`)}"`,
+    )
     .join(',');
-}
-
-function escaped(value: string): string {
-  return value.replace(obeyed, '\ufffd').replace(special, String.raw`\$&`);
 }
 
 /** One sample without labels. */
@@ -150,7 +144,8 @@ const maxLabelLength = 128;
 
 /** Whether the name is unambiguous and short enough to read. */
 export function mayBeLabel(name: string): boolean {
-  return name !== other && name.length <= maxLabelLength && isPlain(name);
+  // Whether a label holds this name as it is: two names that are not plain can look the same.
+  return name !== other && name.length <= maxLabelLength && !oneObeyed.test(name);
 }
 
 export class Capped<T> {

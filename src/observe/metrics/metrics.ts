@@ -5,7 +5,6 @@ import { CallMetrics, type CallMetricsParts } from './call-metrics.ts';
 import {
   type Exemplars,
   type Family,
-  type HistogramFamily,
   type HistogramSample,
   LabelledCounter,
   type NumberFamily,
@@ -76,7 +75,8 @@ export async function scrapeText(families: readonly Family[], format: Format): P
     text += familyText(family, format);
     await turn();
   }
-  return text + endText(format);
+  // What ends a scrape.
+  return text + (format === 'openmetrics' ? '# EOF\n' : '');
 }
 
 // What this process uses. Names without a prefix are those that every exporter has.
@@ -167,25 +167,18 @@ function qualityOf(parameters: readonly string[]): number {
 /** The text of one family, its lines ended; '' for one without samples. */
 export function familyText(family: Family, format: Format): string {
   if (family.samples.length === 0) return '';
-  const lines = heading(family, format);
-  if (family.type === 'histogram') addHistograms(lines, family, format);
-  else addNumbers(lines, family);
-  return `${lines.join('\n')}\n`;
-}
-
-/** What ends a scrape. */
-function endText(format: Format): string {
-  return format === 'openmetrics' ? '# EOF\n' : '';
-}
-
-function heading({ name, help, type, unit }: Family, format: Format): string[] {
+  const { name, help, type, unit } = family;
   const open = format === 'openmetrics';
   const told = !open && type === 'counter' ? `${name}_total` : name;
-  return [
+  const lines = [
     `# HELP ${told} ${help}`,
     `# TYPE ${told} ${type}`,
     ...(open && unit !== undefined ? [`# UNIT ${told} ${unit}`] : []),
   ];
+  if (family.type === 'histogram') {
+    for (const sample of family.samples) addHistogram(lines, { name: family.name, sample, format });
+  } else addNumbers(lines, family);
+  return `${lines.join('\n')}\n`;
 }
 
 function addNumbers(lines: string[], { name, type, samples }: NumberFamily): void {
@@ -193,10 +186,6 @@ function addNumbers(lines: string[], { name, type, samples }: NumberFamily): voi
   for (const { labels, value } of samples) {
     lines.push(labels === '' ? `${told} ${value}` : `${told}{${labels}} ${value}`);
   }
-}
-
-function addHistograms(lines: string[], family: HistogramFamily, format: Format): void {
-  for (const sample of family.samples) addHistogram(lines, { name: family.name, sample, format });
 }
 
 function addHistogram(

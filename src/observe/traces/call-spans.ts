@@ -179,26 +179,24 @@ class Texts {
             part.parts.map((each) => ('text' in each ? each.text : '')).join(''),
           ),
         };
-      case 'media':
-        return this.#media(part);
+      case 'media': {
+        // Never the bytes; of an address neither user nor query, which may hold a signature.
+        const { kind, mediaType, source } = part;
+        const about = { modality: kind, ...(mediaType === '' ? {} : { mime_type: mediaType }) };
+        if ('url' in source && URL.canParse(source.url)) {
+          const { protocol, host, pathname } = new URL(source.url);
+          if (protocol !== 'data:') {
+            return { type: 'uri', ...about, uri: this.#text(`${protocol}//${host}${pathname}`) };
+          }
+        }
+        if ('text' in source) return { type: 'text', content: this.#text(source.text) };
+        return { type: 'blob', ...about, content: '' };
+      }
       case 'opaque':
         return { type: this.#text(String(part.value['type'] ?? 'opaque')) };
       default:
         return part satisfies never;
     }
-  }
-
-  /** Never the bytes; of an address neither user nor query, which may hold a signature. */
-  #media({ kind, mediaType, source }: Extract<Part, { type: 'media' }>): JsonObject {
-    const about = { modality: kind, ...(mediaType === '' ? {} : { mime_type: mediaType }) };
-    if ('url' in source && URL.canParse(source.url)) {
-      const { protocol, host, pathname } = new URL(source.url);
-      if (protocol !== 'data:') {
-        return { type: 'uri', ...about, uri: this.#text(`${protocol}//${host}${pathname}`) };
-      }
-    }
-    if ('text' in source) return { type: 'text', content: this.#text(source.text) };
-    return { type: 'blob', ...about, content: '' };
   }
 
   /** As the object that it is, where it is whole. */

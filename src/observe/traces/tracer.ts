@@ -300,17 +300,16 @@ export class SpanQueue {
       if (this.#closed) return;
       this.#underWay = 0;
       if (problem === undefined) this.sent += batch.length;
-      else this.#fail(batch.length, problem);
+      else {
+        const count = batch.length;
+        this.failed += count;
+        this.#miss(count, problem);
+      }
     }
   }
 
   #drop(count: number, reason: string): void {
     this.dropped += count;
-    this.#miss(count, reason);
-  }
-
-  #fail(count: number, reason: string): void {
-    this.failed += count;
     this.#miss(count, reason);
   }
 

@@ -195,21 +195,6 @@ class Batch {
       const ordinal = (from - callColumns.length) / attemptColumns.length;
       this.#attempts.push([row.id, ordinal, ...flat.slice(from, from + attemptColumns.length)]);
     }
-    this.#addSums(row);
-    const before = this.#known.before?.get(row.id) ?? 0;
-    if (row.cost === undefined && before === 0) return;
-    const total = row.cost?.total ?? 0;
-    // What a row costs comes off the lease, and no more: what else the call held is held until the instance says
-    // that it has ended.
-    const freed = total - before;
-    for (const { counter, window, endsAt, lease } of row.budgets) {
-      if (lease !== undefined) this.#payers.add(lease);
-      const name = [row.id, counter, window, endsAt ?? null];
-      this.#spending.push([...name, this.#sign * total, lease ?? null, freed]);
-    }
-  }
-
-  #addSums(row: CallRow): void {
     const group = this.#known.groups.of(row);
     const { key, team, model, provider, tags } = group;
     const id = groupId(group);
@@ -221,6 +206,17 @@ class Batch {
       id,
       ...valuesOf(sumTable, sumsOf(row)).map((sum) => sign * Number(sum)),
     ]);
+    const before = this.#known.before?.get(row.id) ?? 0;
+    if (row.cost === undefined && before === 0) return;
+    const total = row.cost?.total ?? 0;
+    // What a row costs comes off the lease, and no more: what else the call held is held until the instance says
+    // that it has ended.
+    const freed = total - before;
+    for (const { counter, window, endsAt, lease } of row.budgets) {
+      if (lease !== undefined) this.#payers.add(lease);
+      const name = [row.id, counter, window, endsAt ?? null];
+      this.#spending.push([...name, this.#sign * total, lease ?? null, freed]);
+    }
   }
 
   #priceId(price: string): string {
@@ -432,7 +428,14 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
     const settled: CallRow[] = [];
     for (let atOnce = orphansAtOnce; ;) {
       try {
-        const rows = await this.#settleSome(limit, atOnce);
+        const rows = await this.#server.transaction(async (sql) => {
+          const found = await sql.run(findOrphans, [limit, atOnce]);
+          const orphans = found.rows.map((row) => readCallText(text(row, 'call')));
+          if (orphans.length === 0) return orphans;
+          await this.#reviveIn(sql, payersOf(orphans));
+          await this.#recordIn(sql, orphans);
+          return orphans;
+        });
         settled.push(...rows);
         if (rows.length < atOnce) return settled;
       } catch (error) {
@@ -478,17 +481,6 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
   /** @returns whether there was something to turn back. */
   #reviveIn(sql: Sql, instances: readonly string[]): Promise<boolean> {
     return reviveLeases(sql, instances, (lost) => this.#takeBack(sql, lost));
-  }
-
-  #settleSome(limit: number, atOnce: number): Promise<readonly CallRow[]> {
-    return this.#server.transaction(async (sql) => {
-      const found = await sql.run(findOrphans, [limit, atOnce]);
-      const orphans = found.rows.map((row) => readCallText(text(row, 'call')));
-      if (orphans.length === 0) return orphans;
-      await this.#reviveIn(sql, payersOf(orphans));
-      await this.#recordIn(sql, orphans);
-      return orphans;
-    });
   }
 
   /** The first orphan, as `#settleSome` finds it. */

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkServerIdentity } from 'node:tls';
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
-import type { ServerAddress, ServerTls } from '../../core/addresses.ts';
+import type { ServerAddress } from '../../core/addresses.ts';
 import type { Columns } from '../columns.ts';
 import type { Statement } from '../statements.ts';
 import { StoreError } from '../store-error.ts';
@@ -93,23 +93,22 @@ export function connectionConfig(address: ServerAddress, name: string): ClientCo
     database,
     ...(user === undefined ? {} : { user }),
     ...(password === undefined ? {} : { password: password.reveal() }),
-    ssl: tls === undefined ? false : tlsOptions(tls, host),
+    ssl:
+      tls === undefined
+        ? false
+        : {
+            ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+            ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+            ...(tls.key === undefined ? {} : { key: tls.key.reveal() }),
+            rejectUnauthorized: true,
+            // The driver tells TLS no name for a host that is an address.
+            checkServerIdentity: (_, certificate) =>
+              tls.checkHost ? checkServerIdentity(host, certificate) : undefined,
+          },
     application_name: name,
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-  };
-}
-
-function tlsOptions({ ca, cert, key, checkHost }: ServerTls, host: string): ClientConfig['ssl'] {
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key: key.reveal() }),
-    rejectUnauthorized: true,
-    // The driver tells TLS no name for a host that is an address.
-    checkServerIdentity: (_, certificate) =>
-      checkHost ? checkServerIdentity(host, certificate) : undefined,
   };
 }
 

@@ -191,15 +191,13 @@ export class PostgresStore implements Store, LeaseRegister {
     clearTimeout(this.#draining);
     const cut = await Promise.all([this.#changes?.close(), this.server.close()]);
     await this.#spool.close();
-    if (cut.includes(true)) this.#tellSilence();
-  }
-
-  #tellSilence(): void {
-    const { spoolDirectory, log } = this.#options;
-    const calls = this.#spool.rows;
-    const left = `${calls} finished calls wait in ${spoolDirectory} for the next start with this data directory.`;
-    const reason = `${this.shown} did not answer any more: its connections were cut. ${left}`;
-    log.warn('store_silent_at_stop', { spooled: calls, reason });
+    if (cut.includes(true)) {
+      const { spoolDirectory, log } = this.#options;
+      const calls = this.#spool.rows;
+      const left = `${calls} finished calls wait in ${spoolDirectory} for the next start with this data directory.`;
+      const reason = `${this.shown} did not answer any more: its connections were cut. ${left}`;
+      log.warn('store_silent_at_stop', { spooled: calls, reason });
+    }
   }
 
   async #setAside(orphan: RefusedOrphan): Promise<void> {

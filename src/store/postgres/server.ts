@@ -136,7 +136,9 @@ export class PostgresServer {
       const failure = this.#crowdedOut(error);
       if (isUnavailable(failure)) this.#goDown(failure);
       // The first time it may have been done, unless no connection was to be had for it.
-      throw isBusy(failure) && !isCrowded(first) ? first : failure;
+      throw failure instanceof StoreError && failure.kind === 'busy' && !isCrowded(first)
+        ? first
+        : failure;
     }
   }
 
@@ -159,17 +161,13 @@ export class PostgresServer {
       heard = bytes;
       if (silentLooks < mostSilentLooks) return;
       silentLooks = 0;
-      this.#cutOff();
+      this.#cut = true;
+      const { shown } = this.#options.address;
+      const text = `${shown}: it said nothing for three seconds of the stop, and is not waited for.`;
+      this.#goDown(new StoreError('unavailable', text));
+      this.data.cut();
+      this.admin.cut();
     }, listenEveryMs);
-  }
-
-  #cutOff(): void {
-    this.#cut = true;
-    const { shown } = this.#options.address;
-    const text = `${shown}: it said nothing for three seconds of the stop, and is not waited for.`;
-    this.#goDown(new StoreError('unavailable', text));
-    this.data.cut();
-    this.admin.cut();
   }
 
   /** @returns whether the server was silent, and something was cut off. */
@@ -255,10 +253,6 @@ export class PostgresServer {
 
 function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === 'unavailable';
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof StoreError && error.kind === 'busy';
 }
 
 /** Loads the driver; nothing is connected yet. */

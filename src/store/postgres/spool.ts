@@ -105,7 +105,11 @@ export class Spool {
     } catch (cause) {
       // Half of it may be there; the rows come again, and the ledger takes each once.
       await this.#endFile().catch(() => undefined);
-      throw new StoreError('full', `${this.#directory}: ${reasonOf(cause)}`, cause);
+      throw new StoreError(
+        'full',
+        `${this.#directory}: ${cause instanceof Error ? cause.message : 'it cannot be written'}`,
+        cause,
+      );
     }
   }
 
@@ -129,7 +133,11 @@ export class Spool {
     const until = this.#last;
     for (;;) {
       const [file] = this.#files;
-      if (file === undefined || Number.parseInt(nameOf(file), 10) > until) return;
+      if (
+        file === undefined ||
+        Number.parseInt(file.path.slice(-'0000000000.jsonl'.length), 10) > until
+      )
+        return;
       await this.#handOver(file, write);
       this.#files.splice(this.#files.indexOf(file), 1);
     }
@@ -179,12 +187,4 @@ function readRows(text: string): { readonly rows: readonly CallRow[]; readonly u
 /** Bytes after the last line end were being written when the process died and are ignored. */
 function linesOf(text: string): readonly string[] {
   return text.split('\n').slice(0, -1);
-}
-
-function nameOf({ path }: SpoolFile): string {
-  return path.slice(-'0000000000.jsonl'.length);
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : 'it cannot be written';
 }

@@ -118,7 +118,10 @@ export class Statements {
   of(sql: string | Statement): StatementSync {
     let statement = this.#prepared.get(sql);
     if (statement === undefined) {
-      statement = this.#db.prepare(typeof sql === 'string' ? sql : numbered(sql.text));
+      // A statement of both engines: SQLite numbers parameters as `?1`.
+      statement = this.#db.prepare(
+        typeof sql === 'string' ? sql : sql.text.replaceAll(/\$(\d+)/g, '?$1'),
+      );
       this.#prepared.set(sql, statement);
     }
     return statement;
@@ -166,27 +169,18 @@ export function writeCopy(db: DatabaseSync, path: string): void {
   try {
     createPrivateFile(unfinished);
     db.prepare('VACUUM INTO ?').run(unfinished);
-    sync(unfinished);
+    const file = openSync(unfinished, 'r+');
+    try {
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
     renameSync(unfinished, path);
   } catch (cause) {
     rmSync(unfinished, { force: true });
     const why = cause instanceof Error ? cause.message : 'unknown failure';
     throw new StoreError('failed', `The backup cannot be written to ${path}: ${why}`, cause);
   }
-}
-
-function sync(path: string): void {
-  const file = openSync(path, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** A statement of both engines: SQLite numbers parameters as `?1`. */
-function numbered(text: string): string {
-  return text.replaceAll(/\$(\d+)/g, '?$1');
 }
 
 // The tables in SQLite. STRICT: a column holds what it says or the write fails. Times are ms since the epoch; a

@@ -164,7 +164,11 @@ const unfitValue = /^ERR_(?:INVALID_ARG_TYPE|INVALID_ARG_VALUE|OUT_OF_RANGE)$/;
 /** Any thrown value as a StoreError that names the database file. */
 export function asStoreError(thrown: unknown, path: string): StoreError {
   if (thrown instanceof StoreError) return thrown;
-  const kind = kindOfCode.get(primaryCode(thrown)) ?? (isUnfit(thrown) ? 'refused' : 'failed');
+  const kind =
+    kindOfCode.get(primaryCode(thrown)) ??
+    (thrown instanceof Error && 'code' in thrown && unfitValue.test(String(thrown.code))
+      ? 'refused'
+      : 'failed');
   if (kind === 'corrupt') return corrupt(path, thrown);
   const text = thrown instanceof Error ? thrown.message : 'unknown failure';
   return new StoreError(kind, `${path}: ${text}`, thrown);
@@ -182,10 +186,6 @@ export function corrupt(path: string, cause?: unknown): StoreError {
 
 export function isBusy(thrown: unknown): boolean {
   return kindOfCode.get(primaryCode(thrown)) === 'busy';
-}
-
-function isUnfit(thrown: unknown): boolean {
-  return thrown instanceof Error && 'code' in thrown && unfitValue.test(String(thrown.code));
 }
 
 function primaryCode(thrown: unknown): number {
