@@ -3,13 +3,19 @@
  * and budgets held, and records the row. Two shapes only: `Usage` (what the path counted) and `CallRow` (what
  * is stored).
  */
-import type { Call, CallTrace } from '../core/call.ts';
+import type {
+  AttemptReceipt,
+  Call,
+  CallTrace,
+  ChargedTry,
+  Receipt,
+  RunningCall,
+} from '../core/call.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
 import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
-import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../core/receipt.ts';
 import { type AttemptRow, type BudgetWindow, type CallRow } from '../store/calls.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';

@@ -3,7 +3,7 @@
  * that died (F81, Q2) and ends its budget leases, and each reads the total spending.
  */
 import type { Clock, Log } from '../core/runtime.ts';
-import { leaseMs } from '../store/counters/lease.ts';
+import { leaseMs } from '../store/counters/counters.ts';
 import type { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import type { CallStore, Spent } from '../store/store.ts';
 

@@ -7,7 +7,7 @@ import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { type AttemptRow, type CallCursor, type CallRow } from '../store/calls.ts';
 import type { KeyRouteParts } from './keys.ts';
-import { priceAnswer, priceJson } from './prices.ts';
+import { priceAnswer, priceJson } from './providers.ts';
 import {
   type AdminAnswer,
   AdminError,

@@ -1,7 +1,9 @@
 /** `/api/providers` and `/api/downloads`: who answers calls, and which model files are on their way. */
 import { z } from 'zod';
+import { type Price, type Rates, decimalText, ratePerMillion } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
-import { type AdminRoute, dateText, time } from './route.ts';
+import type { JsonObject } from '../json/value.ts';
+import { AdminError, type AdminRoute, dateText, readInput, time } from './route.ts';
 
 export interface AdminProvider {
   readonly id: string;
@@ -88,4 +90,150 @@ export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[]
       },
     },
   ];
+}
+
+// `/api/prices`: what models cost, and who says so.
+
+/** A target of a model; without a price its cost is unknown. */
+export interface PricedTarget {
+  /** As clients call it. */
+  readonly model: string;
+  /** `provider/model`. */
+  readonly target: string;
+  readonly price?: Price;
+}
+
+export interface PriceRouteParts {
+  /** Of all models that can be called, or of one; that one need not be in a list. */
+  prices(model?: string): Promise<readonly PricedTarget[]>;
+  /** `default` of the config's `prices:`. */
+  defaultPrice(): Price | undefined;
+}
+
+const query = z.strictObject({
+  model: z
+    .string()
+    .min(1, 'is empty')
+    .max(512, 'is too long')
+    .optional()
+    .describe(
+      'The name that clients use, or provider/model. Default: all models that can be called.',
+    ),
+});
+
+const rate = z.number().nullable();
+const rates = {
+  input: z.number(),
+  cache_read: rate.describe('Null: as input.'),
+  cache_write: rate.describe('Null: as input.'),
+  cache_write_1h: rate.describe('Null: as cache_write.'),
+  output: z.number(),
+  reasoning: rate.describe('Null: as output.'),
+  audio_input: rate.describe('Null: as input.'),
+  image_input: rate.describe('Null: as input.'),
+  video_input: rate.describe('Null: as input.'),
+  audio_cache_read: rate.describe('Null: as cache_read.'),
+  audio_output: rate.describe('Null: as output.'),
+  image_output: rate.describe('Null: as output.'),
+};
+const tiers = z
+  .array(z.strictObject({ above: z.number(), ...rates }))
+  .describe('Rates of the whole call when its prompt has more than `above` tokens.');
+export const priceAnswer = z.strictObject({
+  source: z.string().describe('A line of the config, the price package and its version, or local.'),
+  ...rates,
+  tiers,
+  service_tiers: z
+    .record(z.string(), z.strictObject({ ...rates, tiers }))
+    .describe('Rates of service tiers with their own prices, by name.'),
+  call: rate.describe('Dollars per call.'),
+  per_image: rate.describe('Dollars per image in the prompt, in addition to its tokens.'),
+  web_search: rate.describe('Dollars per web search that the provider runs.'),
+});
+const answer = z.strictObject({
+  unit: z.string(),
+  prices: z.array(
+    z.strictObject({
+      model: z.string(),
+      target: z.string(),
+      price: priceAnswer.nullable().describe('Null: unknown, as opposed to 0.'),
+    }),
+  ),
+  default: priceAnswer.nullable().describe('Price of models without one, for keys with a budget.'),
+});
+
+export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/prices',
+      about: { summary: 'Show the prices of models and their sources.', query, answer },
+      run: async (request) => {
+        const { model } = readInput(query, request.query);
+        const targets = await parts.prices(model);
+        if (model !== undefined && targets.length === 0) {
+          const hint =
+            'model-gateway models lists what can be called; provider/model names any other';
+          throw new AdminError(404, `There is no model "${model}": ${hint}.`, 'model');
+        }
+        const otherwise = parts.defaultPrice();
+        const body = {
+          unit: 'USD per million tokens',
+          prices: targets.map(targetJson),
+          default: otherwise === undefined ? null : priceJson(otherwise),
+        };
+        return { status: 200, body };
+      },
+    },
+  ];
+}
+
+function targetJson({ model, target, price }: PricedTarget): JsonObject {
+  return { model, target, price: price === undefined ? null : priceJson(price) };
+}
+
+export function priceJson(price: Price): JsonObject {
+  const { call, perImage, webSearch, source, service } = price;
+  const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
+  return {
+    source,
+    ...tieredJson(price),
+    service_tiers: Object.fromEntries(others.map(([name, own]) => [name, tieredJson(own)])),
+    call: each(call),
+    per_image: each(perImage),
+    web_search: each(webSearch),
+  };
+}
+
+function tieredJson(price: Price): JsonObject {
+  return {
+    ...ratesJson(price.rates),
+    tiers: price.tiers.map((tier) => ({ above: tier.above, ...ratesJson(tier.rates) })),
+  };
+}
+
+function each(picodollars: number | undefined): number | null {
+  return picodollars === undefined ? null : Number(decimalText(picodollars, 12));
+}
+
+/** Null: as the rate that it falls back to (input, cache_write, output). */
+function ratesJson(rates: Rates): JsonObject {
+  return {
+    input: dollars(rates.input),
+    cache_read: dollars(rates.cacheRead),
+    cache_write: dollars(rates.cacheWrite),
+    cache_write_1h: dollars(rates.cacheWriteLong),
+    output: dollars(rates.output),
+    reasoning: dollars(rates.reasoning),
+    audio_input: dollars(rates.audioInput),
+    image_input: dollars(rates.imageInput),
+    video_input: dollars(rates.videoInput),
+    audio_cache_read: dollars(rates.audioCacheRead),
+    audio_output: dollars(rates.audioOutput),
+    image_output: dollars(rates.imageOutput),
+  };
+}
+
+function dollars(rate: number | undefined): number | null {
+  return rate === undefined ? null : Number(ratePerMillion(rate));
 }

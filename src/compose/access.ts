@@ -16,8 +16,7 @@ import type { ContentKey } from '../access/seal-key.ts';
 import { RetentionTask } from '../access/sweepers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
-import { Secret } from '../core/secret.ts';
-import type { Sealer } from '../core/sealer.ts';
+import { type Sealer, Secret } from '../core/secret.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from '../admin/handler.ts';
 import { type MetricsSource, removeRunFile, writeRunFile } from '../admin/operations.ts';
@@ -30,7 +29,7 @@ import { makeAuthenticator, openAuthenticator, type Authenticator } from './keys
 import { openSharedCounters } from './shared.ts';
 import { openStorage, type OpenedStorage } from './storage.ts';
 import { openCounters, type OpenedCounters } from './limits.ts';
-import { leaseMs } from '../store/counters/lease.ts';
+import { leaseMs } from '../store/counters/counters.ts';
 import { LeaseExpiry, type LeaseRegister } from '../store/leases/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';

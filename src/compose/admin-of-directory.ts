@@ -1,6 +1,6 @@
 /** Part of the composition root: the admin API for commands on a data directory on which no gateway runs. */
 import type { AdminModel, ModelProblem } from '../admin/handler.ts';
-import type { PricedTarget } from '../admin/prices.ts';
+import type { PricedTarget } from '../admin/providers.ts';
 import type { AdminClient } from '../cli/command.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';

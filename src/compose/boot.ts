@@ -13,8 +13,7 @@ import {
 import { estimatedBits, goodBits, howToMake } from '../access/key-format.ts';
 import { loadSealKey } from '../access/seal-key.ts';
 import type { Log } from '../core/runtime.ts';
-import { createSealer, type Sealer } from '../core/sealer.ts';
-import { Secret } from '../core/secret.ts';
+import { type Sealer, Secret, createSealer } from '../core/secret.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { makeFirstKey, noteAdminToken, revokeUnshownKey, type Authenticator } from './keys.ts';
 import type { OpenedStorage } from './storage.ts';

@@ -14,7 +14,7 @@ import { readSecretVariable } from '../config/config-file.ts';
 import type { ContentSettings, IdempotencySettings, ResponseSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
-import type { Sealer } from '../core/sealer.ts';
+import type { Sealer } from '../core/secret.ts';
 import { ContentLog, ContentThread } from '../features/content-log/content-log.ts';
 import { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
 import { StoredResponses } from '../features/stored-responses/stored-responses.ts';

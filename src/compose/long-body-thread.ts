@@ -1,7 +1,7 @@
 /** The entry of the thread that works on long bodies: one job after the other, in the order in which they come. */
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
-import { createSealer } from '../core/sealer.ts';
+import { createSealer } from '../core/secret.ts';
 import type { ThreadData, ThreadMessage } from '../gateway/long-bodies/body-thread.ts';
 import { JobDesk } from '../gateway/long-bodies/jobs.ts';
 import { collectGarbage } from '../http/overload/load.ts';

@@ -1,14 +1,18 @@
 /** Part of the composition root: the providers of the settings and the environment, for people to see. */
 import { PriceList, PriceTable } from '../access/prices.ts';
-import type { PricedTarget, PriceRouteParts } from '../admin/prices.ts';
-import type { AdminProvider, ProviderRouteParts } from '../admin/providers.ts';
+import type {
+  AdminProvider,
+  PriceRouteParts,
+  PricedTarget,
+  ProviderRouteParts,
+} from '../admin/providers.ts';
 import type { KnownProvider, KnownProviders } from '../config/providers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CloudWish } from '../core/cloud.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { systemClock } from '../observe/runtime.ts';
-import { readDownloads } from '../local-models/downloads.ts';
+import { readDownloads } from '../local-models/model-folder.ts';
 import { type Cloud, credentialWords } from '../providers/clouds/cloud.ts';
 import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
 import { cloudWish, type Registry } from '../providers/registry.ts';

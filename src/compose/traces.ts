@@ -1,8 +1,7 @@
 /** Part of the composition root: exports spans if `traces:` or OTEL_… names a collector. */
 import type { TraceSettings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
-import type { Call } from '../core/call.ts';
-import type { Receipt } from '../core/receipt.ts';
+import type { Call, Receipt } from '../core/call.ts';
 import type { SpanTracer } from '../observe/traces/tracer.ts';
 import { settledSpans } from '../observe/traces/call-spans.ts';
 import type { CallRow } from '../store/calls.ts';

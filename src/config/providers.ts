@@ -121,16 +121,7 @@ function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check
   for (const key of foreignKeys(form, cloud)) complain('does not apply to this provider', key);
   if (cloud !== undefined) return;
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
-  if (form.like !== undefined) {
-    const like = form.like;
-    const check = { scope, complain };
-    const known = check.scope.known.get(like);
-    if (known === undefined || known.embedded === true) {
-      check.complain(`"${like}" is not a known vendor`, 'like');
-    } else if (dialect !== undefined && !speaks(known, dialect)) {
-      check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
-    }
-  }
+  if (form.like !== undefined) checkLikeness(form.like, dialect, { scope, complain });
   if (form.betas !== undefined && (dialect === 'openai-chat' || dialect === 'openai-responses')) {
     complain(`does not apply to ${dialect}: these servers get no anthropic-beta`, 'betas');
   }
@@ -139,6 +130,15 @@ function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check
       'does not apply to anthropic-messages: these servers receive inference_geo themselves',
       'region',
     );
+  }
+}
+
+function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
+  const known = check.scope.known.get(like);
+  if (known === undefined || known.embedded === true) {
+    check.complain(`"${like}" is not a known vendor`, 'like');
+  } else if (dialect !== undefined && !speaks(known, dialect)) {
+    check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
   }
 }
 
@@ -209,13 +209,16 @@ function checkEnvironment(file: CheckedFile | undefined, scope: ProviderScope): 
   for (const [id, { keyVariable, baseUrlVariable = '' }] of scope.known) {
     const address = scope.env[baseUrlVariable];
     if (address === undefined || address === '') continue;
-    const declared =
-      file?.declared.has(id) === true ? (file.content.providers?.[id] ?? {}) : undefined;
+    const declared = declaration(file, id);
     if (declared?.base_url !== undefined) continue;
     if (declared === undefined && !isSet(scope.env, keyVariable)) continue;
     const problem = addressProblem(address, scope.own);
     if (problem !== undefined) scope.report({ path: baseUrlVariable, message: problem });
   }
+}
+
+function declaration(file: CheckedFile | undefined, id: string): Partial<ProviderForm> | undefined {
+  return file?.declared.has(id) === true ? (file.content.providers?.[id] ?? {}) : undefined;
 }
 
 function isSet(env: Environment, name: string | undefined): boolean {
@@ -233,6 +236,10 @@ function addressProblem(text: string, own: readonly Address[]): string | undefin
     return 'holds a user or password; use api_key or headers';
   }
   if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? or #';
+  return hostProblem(url, own);
+}
+
+function hostProblem(url: URL, own: readonly Address[]): string | undefined {
   if (isForbiddenHost(url.hostname)) return forbiddenHost;
   if (own.some((address) => leadsTo(url, address, ownNames()))) {
     return 'points to this gateway itself';

@@ -6,14 +6,13 @@ import type { Conversation, DialectId, Origin } from './conversation.ts';
 import type { Countable, DescribedSource, Prompt, RequestDescription } from './description.ts';
 import type { ErrorCode, FieldPath, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
-import type { KeptResponses } from './kept-response.ts';
-import type { Recall } from './kept-turn.ts';
+import type { KeptResponses, Recall } from './kept.ts';
 import type { Notes } from './notes.ts';
 import type { Standings } from './policy.ts';
 import type { NewId } from './runtime.ts';
-import type { Sealer } from './sealer.ts';
+import type { Sealer } from './secret.ts';
 import type { TwinNames } from './shape.ts';
-import type { ModelTokenizer } from './tokenizer.ts';
+import type { ModelTokenizer } from './provider.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** The fields of a request that the gateway itself decides on. */

@@ -4,7 +4,6 @@ import type { DialectId } from './conversation.ts';
 import type { RequestCredential } from './credential.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
-import type { ModelTokenizer } from './tokenizer.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** Where one kind of request of a provider goes. Built once, shared by all calls. */
@@ -192,4 +191,22 @@ export interface RetryRules {
   readonly afterSent?: boolean;
   /** True: a prompt that is too long for one target is sent to the others (R3). */
   readonly contextOverflow?: boolean;
+}
+
+// Which public tokenizer counts a model's prompts, as data (providers/http-provider.ts has the rows).
+
+export type Encoding = 'o200k_base' | 'cl100k_base';
+
+/** How a vendor counts an image, by its published rule. */
+export type ImageRule =
+  /** Scaled to 2048 px, then to 768 px on the short side, then cut into tiles of 512 px. */
+  | { readonly kind: 'tiles'; readonly base: number; readonly tile: number }
+  /** Patches of 32 px, 1,536 at most, each worth `factor` tokens. */
+  | { readonly kind: 'patches'; readonly factor: number };
+
+export interface ModelTokenizer {
+  readonly encoding: Encoding;
+  readonly image: ImageRule;
+  /** Tokens of a function's frame in the prompt: 7 with o200k, 10 before it. */
+  readonly functionTokens: number;
 }

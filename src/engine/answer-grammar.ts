@@ -6,7 +6,7 @@ import { unsupported } from './engine-error.ts';
 import { GrammarRules, literal, oneOf, schemaRule } from './schema-grammar.ts';
 import type { OutputFormat } from './request.ts';
 import type { ToolUse, TemplateTool, ToolOrigin } from './tools.ts';
-import { callClosing, callOpening } from './tool-scanner.ts';
+import { callClosing, callOpening } from './scanners.ts';
 
 /** The grammars of a request, as texts. */
 export interface AnswerGrammars {

@@ -19,7 +19,7 @@ import type { Prompt } from './prompt.ts';
 import { type ChatRequest, readRequest, templateValues } from './request.ts';
 import { resolveSampling, type TokenChoice } from './sampling.ts';
 import { type Slots, chooseSlot, type SequenceSlot } from './slots.ts';
-import { xmlCallMark } from './tool-scanner.ts';
+import { xmlCallMark } from './scanners.ts';
 
 // An answer as server-sent events, while it is generated.
 

@@ -12,8 +12,13 @@ import type { EngineModel, GrammarState } from './model.ts';
 import type { ChatRequest } from './request.ts';
 import { aloneInBatch, sharedBatch, type SequenceSlot } from './slots.ts';
 import type { JsonObject } from './engine-error.ts';
-import { ReasoningScanner, type ReasoningTags, StopScanner } from './reasoning-scanner.ts';
-import { ToolScanner, type ToolSink } from './tool-scanner.ts';
+import {
+  ReasoningScanner,
+  type ReasoningTags,
+  StopScanner,
+  ToolScanner,
+  type ToolSink,
+} from './scanners.ts';
 
 // From tokens to text while they arrive: a character may be spread over several tokens.
 

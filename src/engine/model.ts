@@ -17,10 +17,9 @@ import type {
 } from 'node-llama-cpp';
 import { isObject, tryParse } from './engine-error.ts';
 import { type ChatTemplate, PromptWriter } from './prompt.ts';
-import { type ReasoningTags, reasoningTagsOf } from './reasoning-scanner.ts';
+import { type ReasoningTags, callClosing, callOpening, reasoningTagsOf } from './scanners.ts';
 import { type SamplingDefaults, samplingDefaultsOf } from './sampling.ts';
 import { Pace, SequenceSlot, Turns, aloneInBatch } from './slots.ts';
-import { callClosing, callOpening } from './tool-scanner.ts';
 
 // What a model's file says about itself.
 

@@ -1,5 +1,5 @@
 /** The one copy of an answer on its way to the client: for idempotent answers and the content log. */
-import type { Receipt } from '../core/receipt.ts';
+import type { Receipt } from '../core/call.ts';
 import type { ClientObserver, ClientSink } from '../gateway/client-answer.ts';
 
 export interface TeeOptions {

@@ -24,7 +24,7 @@ import type { TargetHealth } from './health.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
 import { maskEvents, secretHeaders } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
-import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/receipt.ts';
+import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/call.ts';
 import type { TurnRounds } from './translated-turn.ts';
 import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 import type { PreparedRequest } from './upstream-request.ts';

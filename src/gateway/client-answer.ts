@@ -1,8 +1,7 @@
 /** The answer to the client of one call: status line, headers, then a document, a stream or an error. */
 import { type GatewayError, transientCodes } from '../core/errors.ts';
 import type { StreamOpening, AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.ts';
-import type { Call } from '../core/call.ts';
-import type { Receipt } from '../core/receipt.ts';
+import type { Call, Receipt } from '../core/call.ts';
 import { maxRetryAfterMs } from '../wire/upstream-error.ts';
 import type { AttemptLoop } from './attempt-loop.ts';
 import type { GenerationEvent, Usage } from '../core/generation.ts';

@@ -1,5 +1,5 @@
 /** The dependencies of the call path: clients, clocks, counters and remembered state. */
-import type { Call } from '../core/call.ts';
+import type { Call, Receipt, RunningCall } from '../core/call.ts';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { TargetHealth } from './health.ts';
@@ -9,7 +9,6 @@ import type { LongBodies } from './long-bodies/body-thread.ts';
 import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './call-size.ts';
-import type { Receipt, RunningCall } from '../core/receipt.ts';
 import type { RetryBudget } from './retries.ts';
 import type { Routing } from './routing.ts';
 

@@ -2,13 +2,12 @@
  * The path of one admitted call: plan → attempt → respond → settle (docs/maintainer/path.md draws it with every
  * error exit). The call settles exactly once, in `#settle`, whichever way it ends.
  */
-import type { Call } from '../core/call.ts';
+import type { Call, ClientEnd, Receipt } from '../core/call.ts';
 import type { Conversation, DialectId, Part } from '../core/conversation.ts';
 import type { AnswerContext, RequestState, Sealing, StreamOpening } from '../core/dialect.ts';
 import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
 import type { Notes } from '../core/notes.ts';
-import type { ClientEnd, Receipt } from '../core/receipt.ts';
 import type { Clock, NewId } from '../core/runtime.ts';
 import { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';

@@ -13,7 +13,7 @@ import { tokenClasses } from '../core/token-classes.ts';
 import type { Part } from '../core/conversation.ts';
 import { isObject, type JsonObject } from '../json/value.ts';
 import type { TokenEstimator } from './call-size.ts';
-import type { UpstreamWords, UsageSource } from '../core/receipt.ts';
+import type { UpstreamWords, UsageSource } from '../core/call.ts';
 import { withFurther } from './translated-turn.ts';
 
 /** A call that counts more is not a call: ten times the longest context. */

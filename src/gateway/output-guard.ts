@@ -6,7 +6,7 @@
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import type { GenerationEvent } from '../core/generation.ts';
 import type { Grant } from '../core/policy.ts';
-import { estimateText } from '../tokens/text-estimate.ts';
+import { estimateText } from '../tokens/prompt.ts';
 import type { Meter } from './meter.ts';
 import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 

@@ -19,11 +19,11 @@ import {
   PromptTrail,
   type Recall,
   withReasoning,
-} from '../core/kept-turn.ts';
+} from '../core/kept.ts';
 import { withPathOf } from '../core/notes.ts';
 import type { Provider, Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
-import type { Sealer } from '../core/sealer.ts';
+import type { Sealer } from '../core/secret.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { tryParseInnerObject } from '../json/parse.ts';
 import type { JsonObject } from '../json/value.ts';

@@ -7,11 +7,11 @@ import {
 } from '../core/dialect.ts';
 import type { Conversation, Part } from '../core/conversation.ts';
 import { type NoteList, type Notes, StrictNotes, withPathOf } from '../core/notes.ts';
-import type { KeptTurn } from '../core/kept-turn.ts';
+import type { KeptTurn } from '../core/kept.ts';
 import type { Endpoint, Provider, Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
-import type { Call } from '../core/call.ts';
+import type { Call, Mode } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
 import { type BodyOfJob, type LongBodies, LongBody } from './long-bodies/body-thread.ts';
 import { addNotes, receivedError, receivedPieces } from './long-bodies/transfer.ts';
@@ -22,7 +22,6 @@ import {
   restoreReasoning,
   withoutReasoning,
 } from './reasoning-memory.ts';
-import type { Mode } from '../core/receipt.ts';
 import type { JsonObject } from '../json/value.ts';
 import { withAutoMarks } from '../dialects/shared/auto-marks.ts';
 import { withDemandAsFormat } from '../dialects/shared/demanded-call.ts';

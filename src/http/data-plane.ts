@@ -51,7 +51,7 @@ import {
   requireScope,
   unknownModel,
 } from './paths.ts';
-import type { ContentLog } from '../features/content-log/content-log.ts';
+import type { ContentLog, WatchedCall } from '../features/content-log/content-log.ts';
 import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import { expandRequest, keepingSink, ownerOf, refersTo, answerKept } from './kept-state.ts';
@@ -60,7 +60,6 @@ import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
 import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
-import type { WatchedCall } from '../features/content-log/watched-call.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 
 /** The scope of a key that allows token counts. */

@@ -4,7 +4,7 @@ import type { Principal } from '../access/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
 import { GatewayError, type FieldPath, invalidRequest } from '../core/errors.ts';
-import type { KeptAnswer, KeptResponses, ItemPage } from '../core/kept-response.ts';
+import type { KeptAnswer, KeptResponses, ItemPage } from '../core/kept.ts';
 import { KeepingSink, type Kept } from '../features/stored-responses/keeping-sink.ts';
 import type {
   Referred,

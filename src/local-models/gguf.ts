@@ -8,7 +8,7 @@ import { type LocalModelFacts, quantizationName } from './model-file.ts';
 
 // What a model's chat template tells of its reasoning, by the words that the engine goes by as well.
 
-/** As `src/engine/reasoning-scanner.ts`; a test holds both against each other. */
+/** As `src/engine/scanners.ts`; a test holds both against each other. */
 const closingTags = ['</think>', '</thinking>', '</seed:think>', '[/THINK]'];
 
 /** @param template Jinja, as it stands in the file; undefined = the file has none. */

@@ -18,7 +18,7 @@ import {
   privateFolder,
   socketIn,
 } from './local-engine.ts';
-import { localProvider, localTraitsOf } from './local-provider.ts';
+import { localProvider, localTraitsOf } from './http-provider.ts';
 
 export { createLocalEngine, type LocalEngine } from './local-engine.ts';
 

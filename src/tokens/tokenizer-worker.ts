@@ -1,6 +1,6 @@
 /** The thread that tokenises: tables of 90 MB and milliseconds of work that must hold up no call. */
 import { parentPort } from 'node:worker_threads';
-import type { Encoding } from '../core/tokenizer.ts';
+import type { Encoding } from '../core/provider.ts';
 
 export interface TokenizerJob {
   readonly seq: number;

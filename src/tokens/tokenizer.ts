@@ -1,6 +1,6 @@
 /** Counts texts with a public tokenizer, in a thread that starts when it is first needed. */
 import { Worker } from 'node:worker_threads';
-import type { Encoding } from '../core/tokenizer.ts';
+import type { Encoding } from '../core/provider.ts';
 import type { TokenizerJob, TokenizerReply } from './tokenizer-worker.ts';
 
 /** What the gateway needs of it; tests hand in their own. */

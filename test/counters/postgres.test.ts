@@ -1,7 +1,7 @@
 /** Counters in PostgreSQL, on a real server whose clock the tests hold. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leaseMs } from '../../src/store/counters/lease.ts';
+import { leaseMs } from '../../src/store/counters/counters.ts';
 import { noPostgres, startPostgres } from '../support/postgres.ts';
 import { openPostgresRig } from './postgres-rig.ts';
 import { properties } from './properties.ts';

@@ -1,7 +1,7 @@
 /** Rates and places in Redis or Valkey, on a real server. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { leaseMs } from '../../src/store/counters/lease.ts';
+import { leaseMs } from '../../src/store/counters/counters.ts';
 import { noRedis, startRedis } from '../support/redis.ts';
 import { openRedisRig } from './redis-rig.ts';
 import { properties } from './properties.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { reasoningTagsOf } from '../../src/engine/reasoning-scanner.ts';
+import { reasoningTagsOf } from '../../src/engine/scanners.ts';
 import { reasoningFacts } from '../../src/local-models/gguf.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';

@@ -4,7 +4,7 @@ import { KeyRing } from '../../src/access/keys.ts';
 import { Ledger } from '../../src/access/ledger.ts';
 import { noPolicies } from '../../src/access/policies.ts';
 import { PriceTable } from '../../src/access/prices.ts';
-import { createSealer } from '../../src/core/sealer.ts';
+import { createSealer } from '../../src/core/secret.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { clientDialects } from '../../src/dialects/registry.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';

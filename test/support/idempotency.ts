@@ -1,7 +1,7 @@
 /** Answers by `Idempotency-Key` for tests: in memory, with a clock and a store that the test holds. */
 import { randomBytes } from 'node:crypto';
 import type { Clock, Log } from '../../src/core/runtime.ts';
-import { createSealer } from '../../src/core/sealer.ts';
+import { createSealer } from '../../src/core/secret.ts';
 import {
   IdempotentAnswers,
   type KeepLimits,

@@ -2,7 +2,7 @@
 import type { Origin } from '../../src/core/conversation.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import type { Sealing } from '../../src/core/dialect.ts';
-import { createSealer } from '../../src/core/sealer.ts';
+import { createSealer } from '../../src/core/secret.ts';
 
 export const testSealer = createSealer(new Uint8Array(32).fill(7));
 

@@ -3,7 +3,7 @@ import type { Part } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
-import { isSealed } from '../../core/sealer.ts';
+import { isSealed } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonEdit } from '../../json/edit.ts';
 import type { JsonSource } from '../../core/client-body.ts';

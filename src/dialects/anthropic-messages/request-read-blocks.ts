@@ -11,7 +11,7 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
-import { isSealed, type Sealer } from '../../core/sealer.ts';
+import { isSealed, type Sealer } from '../../core/secret.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { unseal } from '../shared/seals.ts';
 import { readCitations } from './response.ts';

@@ -20,7 +20,7 @@ import {
   invalidRequest,
   unsupported,
 } from '../../core/errors.ts';
-import { imageTypeOf } from '../../core/image-bytes.ts';
+import { imageTypeOf } from '../shared/body-media.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';

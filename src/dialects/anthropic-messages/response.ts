@@ -10,7 +10,7 @@ import type {
 import type { AnswerContext } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation, Usage } from '../../core/generation.ts';
-import { isSealed } from '../../core/sealer.ts';
+import { isSealed } from '../../core/secret.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { answerObjects, answerText, wrongType } from '../shared/answers.ts';
 import { sealCall, sealReasoning } from '../shared/seals.ts';

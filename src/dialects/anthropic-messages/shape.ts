@@ -1,7 +1,7 @@
 /** The members of a messages request that are read or known to say nothing. */
 import type { JsonObject } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
-import { pricedTool, vendorMembers } from '../shared/vendor-members.ts';
+import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
 import { knownFields, textOf } from './fields.ts';
 import { isClientTool } from './head.ts';
 

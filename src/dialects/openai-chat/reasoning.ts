@@ -4,9 +4,9 @@
  */
 import type { Origin, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
-import type { PlacedReasoning } from '../../core/kept-turn.ts';
+import type { PlacedReasoning } from '../../core/kept.ts';
 import type { Notes } from '../../core/notes.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { answerObjects, answerText } from '../shared/answers.ts';

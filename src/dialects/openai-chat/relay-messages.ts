@@ -6,7 +6,7 @@
 import type { Origin, ReasoningPart } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
-import { type KeptTurn, PromptTrail } from '../../core/kept-turn.ts';
+import { type KeptTurn, PromptTrail } from '../../core/kept.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonEdit } from '../../json/edit.ts';

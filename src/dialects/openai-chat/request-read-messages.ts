@@ -7,9 +7,9 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
-import { withReasoning } from '../../core/kept-turn.ts';
+import { withReasoning } from '../../core/kept.ts';
 import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
 import { maxDepth } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

@@ -16,7 +16,7 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

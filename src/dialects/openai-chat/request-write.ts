@@ -17,7 +17,7 @@ import type { Countable, Medium } from '../../core/description.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
-import type { ModelTokenizer } from '../../core/tokenizer.ts';
+import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { mediumOf } from '../shared/prompt.ts';

@@ -2,7 +2,7 @@
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { pricedTool, vendorMembers } from '../shared/vendor-members.ts';
+import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 
 const marks = {

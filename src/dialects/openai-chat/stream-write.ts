@@ -5,7 +5,7 @@
 import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
 import { type GenerationEvent, mergeUsage, type Usage } from '../../core/generation.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { writeStreamError } from './errors.ts';
 import {

@@ -2,7 +2,7 @@
  * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
  * bytes (wire/responses.md §2.4).
  */
-import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
+import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
 import { parseBody } from '../../core/client-body.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';

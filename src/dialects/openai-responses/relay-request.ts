@@ -5,7 +5,7 @@
 import type { JsonSource } from '../../core/client-body.ts';
 import type { Ask } from '../../core/dialect.ts';
 import { NoteList, type Notes } from '../../core/notes.ts';
-import { isSealed } from '../../core/sealer.ts';
+import { isSealed } from '../../core/secret.ts';
 import { editJson, type JsonEdit } from '../../json/edit.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

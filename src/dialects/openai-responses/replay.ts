@@ -1,6 +1,6 @@
 /** A kept response told once more: as the events of a stream, and as the list of its input items. */
 import { createHash } from 'node:crypto';
-import type { ItemPage } from '../../core/kept-response.ts';
+import type { ItemPage } from '../../core/kept.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { isArray, textOf } from './fields.ts';
 import { callItems, callKindOf, idPrefixes, outputKindOf } from './items.ts';

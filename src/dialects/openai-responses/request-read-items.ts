@@ -9,7 +9,7 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
-import { isSealed, type Sealer } from '../../core/sealer.ts';
+import { isSealed, type Sealer } from '../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
 import { maxDepth } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';

@@ -8,7 +8,7 @@ import type {
 } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { badValue, isArray, isPresent, textOf } from './fields.ts';

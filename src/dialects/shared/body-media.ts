@@ -9,7 +9,6 @@ import { isInternalUrl } from '../../core/addresses.ts';
 import type { MediaPart, MediaSource } from '../../core/conversation.ts';
 import type { Fault } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { imageTypeOf, mayBeImage } from '../../core/image-bytes.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 
 /**
@@ -402,4 +401,37 @@ function readDataUrl(url: string): DataUrl | undefined {
   const head = imageUrlHead.exec(url);
   if (head === null) return undefined;
   return { mediaType: head[1]?.trim().toLowerCase() ?? '', base64: url.slice(head[0].length) };
+}
+
+// Whether bytes may be the image that they are said to be; they are never decoded (B59).
+
+/** How the four formats that every provider takes begin, in base64. */
+const formats: readonly (readonly [beginning: string, mediaType: string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+const known: ReadonlySet<string> = new Set([
+  'image/png',
+  'image/jpeg',
+  'image/jpg',
+  'image/gif',
+  'image/webp',
+]);
+/** Shorter than any image, as in tests. */
+const leastLength = 16;
+
+/** The media type that the bytes tell; undefined where they begin as none of the four formats does. */
+export function imageTypeOf(base64: string): string | undefined {
+  return formats.find(([beginning]) => base64.startsWith(beginning))?.[1];
+}
+
+/**
+ * False when the beginning is that of no known image. Providers mind a wrong name of the format in
+ * different ways, so that one image under another's name passes.
+ */
+function mayBeImage(mediaType: string, base64: string): boolean {
+  if (!known.has(mediaType) || base64.length < leastLength) return true;
+  return imageTypeOf(base64) !== undefined;
 }

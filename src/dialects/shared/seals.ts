@@ -5,7 +5,7 @@
  */
 import type { DialectId, Origin, ReasoningPart } from '../../core/conversation.ts';
 import type { Sealing } from '../../core/dialect.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 
 /** What a minted signature holds. */

@@ -1,8 +1,7 @@
 /** The thread that reads what calls said, takes secrets out and seals it: milliseconds that hold up no call. */
 import { randomBytes } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
-import { keptContent } from './kept-content.ts';
-import { Redactor } from './redactor.ts';
+import { Redactor, keptContent } from './kept-content.ts';
 import { type SeenCall, sealContent } from './sealed-content.ts';
 
 export interface ContentJob {

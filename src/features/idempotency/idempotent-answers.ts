@@ -6,13 +6,13 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { GatewayError } from '../../core/errors.ts';
-import type { Receipt } from '../../core/receipt.ts';
+import type { Receipt } from '../../core/call.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
-import type { Sealer } from '../../core/sealer.ts';
+import type { Sealer } from '../../core/secret.ts';
 import type { ClientSink } from '../../gateway/client-answer.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { tryParseObject } from '../../json/parse.ts';
-import { leaseMs, renewEveryMs } from '../../store/counters/lease.ts';
+import { leaseMs, renewEveryMs } from '../../store/counters/counters.ts';
 import {
   type AnswerClaim,
   type AnswerStore,

@@ -1,8 +1,8 @@
 /** The end of an answer waits until its response is kept: clients refer to the response at once. */
-import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
+import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
 import type { Later } from '../../core/runtime.ts';
 import type { ClientObserver, ClientSink } from '../../gateway/client-answer.ts';
-import type { Receipt } from '../../core/receipt.ts';
+import type { Receipt } from '../../core/call.ts';
 
 interface KeepingSinkParts {
   readonly sink: ClientSink;

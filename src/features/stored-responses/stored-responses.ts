@@ -2,7 +2,7 @@
  * Responses that later requests refer to (docs/user/responses.md): kept in the gateway's own store on any upstream, and
  * put back into a request as whole items.
  */
-import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
+import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { JsonSource } from '../../core/client-body.ts';
 import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { PromptExcerpt } from '../../core/prompt-excerpt.ts';
+import type { PromptExcerpt } from '../../core/description.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import type { Span } from '../../json/scan.ts';

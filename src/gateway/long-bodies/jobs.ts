@@ -4,16 +4,15 @@
  */
 import { type JsonSource, parseBody } from '../../core/client-body.ts';
 import type { Conversation, DialectId, Origin, Part } from '../../core/conversation.ts';
-import type { Countable } from '../../core/description.ts';
+import { type Countable, type PromptExcerpt, excerptOf } from '../../core/description.ts';
 import type { AnswerContext, Ask, ClientDialect, RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation, Usage } from '../../core/generation.ts';
-import { type KeptTurn, PromptTrail } from '../../core/kept-turn.ts';
+import { type KeptTurn, PromptTrail } from '../../core/kept.ts';
 import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
-import { type PromptExcerpt, excerptOf } from '../../core/prompt-excerpt.ts';
 import type { NewId } from '../../core/runtime.ts';
-import type { Sealer } from '../../core/sealer.ts';
-import type { ModelTokenizer } from '../../core/tokenizer.ts';
+import type { Sealer } from '../../core/secret.ts';
+import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
 import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';

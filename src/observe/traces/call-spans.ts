@@ -6,23 +6,30 @@
  */
 import { dollarsNumber } from '../../core/money.ts';
 import { totalInputTokens, type Usage, type FinishReason } from '../../core/generation.ts';
-import type { RequestParameters } from '../../core/description.ts';
+import {
+  type PromptExcerpt,
+  type RequestParameters,
+  keyMargin,
+  maxAttributeLength,
+  maxPartLength,
+} from '../../core/description.ts';
 import type { Target } from '../../core/provider.ts';
-import type { Call, CallTrace, SpanAttributes, SpanData, SpanEvent } from '../../core/call.ts';
+import type {
+  AttemptReceipt,
+  Call,
+  CallTrace,
+  Receipt,
+  SpanAttributes,
+  SpanData,
+  SpanEvent,
+} from '../../core/call.ts';
 import { nameOf } from '../../gateway/health.ts';
-import type { AttemptReceipt, Receipt } from '../../core/receipt.ts';
 import type { CallRow } from '../../store/calls.ts';
 import type { Part, Turn } from '../../core/conversation.ts';
 import type { Json, JsonObject } from '../../json/value.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { withoutKeys } from '../../core/secret.ts';
 import { NoteList } from '../../core/notes.ts';
-import {
-  keyMargin,
-  maxAttributeLength,
-  maxPartLength,
-  type PromptExcerpt,
-} from '../../core/prompt-excerpt.ts';
 import { LongBody } from '../../gateway/long-bodies/body-thread.ts';
 import { maskValues, secretHeaders } from '../../gateway/mask-credentials.ts';
 

@@ -6,7 +6,7 @@
  * several gateways count (shared-counters.ts), rates and places are in Redis (redis-counters.ts) or PostgreSQL
  * (postgres-counters.ts), and budgets are leased from PostgreSQL (budget-leases.ts). One test suite runs on all.
  */
-
+import type { Clock } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 
 /** Calls at a time. Each taken place is leased and given back by `settle` or when the lease ends. */
@@ -173,4 +173,29 @@ export interface RateCounters {
   vacate(callId: string): void;
   healthy(): boolean;
   close(): Promise<void>;
+}
+
+/** How long shared counters keep a place or tokens of a call that its gateway does not renew. */
+export const leaseMs = 30_000;
+export const renewEveryMs = 10_000;
+
+// The clock of a server that counts, as known here: told by each answer, carried on by the monotonic clock.
+
+export class ServerTime {
+  readonly #clock: Clock;
+  #ahead: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The server's time in ms since the epoch, as an answer told it just now. */
+  heard(serverMs: number): void {
+    this.#ahead = serverMs - this.#clock.now();
+  }
+
+  /** Before the first answer it is this machine's own clock. */
+  wall(): number {
+    return this.#ahead === undefined ? this.#clock.wall() : this.#clock.now() + this.#ahead;
+  }
 }

@@ -5,11 +5,16 @@
  */
 import { IdTable } from '../../core/id-table.ts';
 import type { Clock } from '../../core/runtime.ts';
+import {
+  type BudgetReading,
+  type Reading,
+  grant,
+  missingAfter,
+  missingSettled,
+  refusal,
+  unitsEach,
+} from './verdict.ts';
 import type { Balance, Counters, Draw, DrawResult, Spent, Used } from './counters.ts';
-import { Purses } from './purses.ts';
-import { Rates } from './rates.ts';
-import { Shelf } from './shelf.ts';
-import { grant, refusal, type BudgetReading, type Reading } from './verdict.ts';
 
 interface Places {
   taken: number;
@@ -167,4 +172,198 @@ export class MemoryCounters implements Counters {
       if (places !== undefined) places.taken -= 1;
     }
   }
+}
+
+/** A map that forgets what is idle, a little with each new entry: no timer, no pause, bounded. */
+class Shelf<T> {
+  readonly #entries = new Map<string, T>();
+  readonly #isIdle: (entry: T) => boolean;
+  #cursor: Iterator<[string, T]>;
+
+  constructor(isIdle: (entry: T) => boolean) {
+    this.#isIdle = isIdle;
+    this.#cursor = this.#entries.entries();
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(name: string): T | undefined {
+    return this.#entries.get(name);
+  }
+
+  /** Two old entries are looked at for each new one, so that idle ones never pile up. */
+  add(name: string, entry: T): void {
+    this.#look();
+    this.#look();
+    // Not looked at itself: it is idle until its owner has put something into it.
+    this.#entries.set(name, entry);
+  }
+
+  delete(name: string): void {
+    this.#entries.delete(name);
+  }
+
+  #look(): void {
+    const next = this.#cursor.next();
+    if (next.done === true) {
+      this.#cursor = this.#entries.entries();
+      return;
+    }
+    const [name, entry] = next.value;
+    if (this.#isIdle(entry)) this.#entries.delete(name);
+  }
+}
+
+// Budgets' windows in memory.
+
+interface Purse {
+  readonly window: string;
+  settled: number;
+  /** Reserved by running calls. */
+  open: number;
+  endsAt: number | undefined;
+  /** Monotonic ms. */
+  usedAt: number;
+  /** An earlier window of the same counter. */
+  older: Purse | undefined;
+}
+
+/** A window as a draw names it. */
+interface OpenedWindow {
+  readonly counter: string;
+  readonly window: string;
+  /** Undefined = it never ends, or nobody knows. */
+  readonly endsAt: number | undefined;
+}
+
+/**
+ * How long a window that is over is still known, by the monotonic clock: a wall clock that was wrong
+ * for a day and is put right finds what was spent before (G17).
+ */
+const keptAfterEndMs = 2 * 86_400_000;
+
+class Purses {
+  readonly #clock: Clock;
+  /** By counter: its latest window. */
+  readonly #latest: Shelf<Purse>;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#latest = new Shelf((purse) => {
+      purse.older = this.#needed(purse.older);
+      return purse.older === undefined && this.#needed(purse) === undefined;
+    });
+  }
+
+  /** How many counters are known. */
+  get size(): number {
+    return this.#latest.size;
+  }
+
+  find(counter: string, window: string): Purse | undefined {
+    let purse = this.#latest.get(counter);
+    while (purse !== undefined && purse.window !== window) purse = purse.older;
+    return purse;
+  }
+
+  /**
+   * Finds or makes it.
+   * @param usedAt monotonic ms, now.
+   */
+  open({ counter, window, endsAt }: OpenedWindow, usedAt: number): Purse {
+    const found = this.find(counter, window);
+    if (found !== undefined) {
+      found.usedAt = usedAt;
+      found.endsAt ??= endsAt;
+      return found;
+    }
+    const purse: Purse = { window, settled: 0, open: 0, endsAt, usedAt, older: undefined };
+    const latest = this.#latest.get(counter);
+    if (latest !== undefined) {
+      purse.older = latest;
+      // A restored window does not say when it ends; it does once there is another.
+      latest.endsAt ??= this.#clock.wall();
+    }
+    this.#latest.add(counter, purse);
+    return purse;
+  }
+
+  /** The chain without the windows that are over. */
+  #needed(purse: Purse | undefined): Purse | undefined {
+    if (purse === undefined) return undefined;
+    purse.older = this.#needed(purse.older);
+    const { open, settled, endsAt, usedAt } = purse;
+    if (open > 0) return purse;
+    if (settled === 0) return purse.older;
+    const over = endsAt !== undefined && this.#clock.wall() >= endsAt;
+    return over && this.#clock.now() - usedAt >= keptAfterEndMs ? purse.older : purse;
+  }
+}
+
+// Buckets of one kind in memory. A full one is as good as none, and is forgotten.
+
+interface Bucket {
+  missing: number;
+  /** Whole monotonic ms at which so much was missing. */
+  at: number;
+  perMinute: number;
+}
+
+interface RateChange {
+  readonly counter: string;
+  readonly perMinute: number;
+  /** Requests or tokens that are taken; below 0 = given back. */
+  readonly amount: number;
+}
+
+class Rates {
+  readonly #buckets: Shelf<Bucket>;
+
+  /** @param now whole monotonic ms */
+  constructor(now: () => number) {
+    this.#buckets = new Shelf(
+      ({ missing, perMinute, at }) => missingAfter(missing, perMinute, now() - at) === 0,
+    );
+  }
+
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  /** Missing units. */
+  missing(counter: string, now: number): number {
+    const bucket = this.#buckets.get(counter);
+    return bucket === undefined ? 0 : flow(bucket, now);
+  }
+
+  take({ counter, perMinute, amount }: RateChange, now: number): void {
+    const bucket = this.#buckets.get(counter);
+    if (bucket === undefined) {
+      this.#buckets.add(counter, { missing: amount * unitsEach, at: now, perMinute });
+      return;
+    }
+    bucket.missing = flow(bucket, now) + amount * unitsEach;
+    bucket.perMinute = perMinute;
+  }
+
+  /** Corrects an earlier take: a refund ends at full, debt one bucket below empty. */
+  settle({ counter, perMinute, amount }: RateChange, now: number): void {
+    if (amount === 0) return;
+    let bucket = this.#buckets.get(counter);
+    if (bucket === undefined) {
+      if (amount < 0) return;
+      bucket = { missing: 0, at: now, perMinute };
+      this.#buckets.add(counter, bucket);
+    }
+    bucket.missing = missingSettled(flow(bucket, now), perMinute, amount);
+  }
+}
+
+/** Lets flow back what has flown back since the last time. */
+function flow(bucket: Bucket, now: number): number {
+  bucket.missing = missingAfter(bucket.missing, bucket.perMinute, now - bucket.at);
+  bucket.at = Math.max(bucket.at, now);
+  return bucket.missing;
 }

@@ -8,9 +8,15 @@ import type { Row, SqlValue } from '../postgres/pool.ts';
 import type { Statement } from '../statements.ts';
 import type { PostgresServer } from '../postgres/server.ts';
 import { StoreError } from '../store-error.ts';
-import type { Draw, DrawResult, RateCounters, Used } from './counters.ts';
-import { leaseMs, renewEveryMs } from './lease.ts';
-import { ServerTime } from './server-time.ts';
+import {
+  type Draw,
+  type DrawResult,
+  type RateCounters,
+  ServerTime,
+  type Used,
+  leaseMs,
+  renewEveryMs,
+} from './counters.ts';
 import { Settlements } from './settlements.ts';
 import { grant, refusal, type Reading } from './verdict.ts';
 

@@ -1,6 +1,8 @@
 /** The connection to the Redis or Valkey server that counts. Nothing waits for a server that is away. */
+import { createHash } from 'node:crypto';
 import type { Redis, RedisOptions } from 'ioredis';
 import type { ServerAddress } from '../../core/addresses.ts';
+import { StoreError } from '../store-error.ts';
 
 export type RedisClient = Redis;
 type Options = Omit<RedisOptions, 'replyMapping'>;
@@ -55,4 +57,75 @@ function manners(random: () => number): Options {
     // The primary of yesterday after a failover.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
+}
+
+// Redis that does not answer, or refuses what it is told.
+
+/** What the client throws, as a failure of the store. */
+export function unavailable(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
+}
+
+/** Whether the server refuses what it was told, and not because of how it stands. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && /^(?:ERR|WRONGTYPE) /.test(error.message);
+}
+
+/** @throws StoreError `unavailable` when it takes longer */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const end = (): void => {
+    reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
+  };
+  // Timers come before what sockets have brought: an answer that waited for this process is read first.
+  const timer = setTimeout(() => setImmediate(end), ms);
+  work.then(resolve, reject);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// Scripts on Redis, and their answers.
+
+export type Answer = readonly (string | number)[];
+
+/** A script that the server knows by its hash, and is sent again where it forgot it. */
+export class Script {
+  readonly #client: RedisClient;
+  readonly #text: string;
+  readonly #hash: string;
+
+  constructor(client: RedisClient, text: string) {
+    this.#client = client;
+    this.#text = text;
+    this.#hash = createHash('sha1').update(text).digest('hex');
+  }
+
+  async run(key: string, values: readonly (string | number)[]): Promise<Answer> {
+    sendTogether(this.#client);
+    try {
+      return readAnswer(await this.#client.evalsha(this.#hash, 1, key, ...values));
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    }
+    return readAnswer(await this.#client.eval(this.#text, 1, key, ...values));
+  }
+}
+
+/** What is sent in one turn of the event loop goes out in one write: a write is more expensive than a command. */
+function sendTogether({ stream }: RedisClient): void {
+  // There is none before the first connection.
+  const socket: RedisClient['stream'] | undefined = stream;
+  if (socket === undefined || socket.writableCorked > 0) return;
+  socket.cork();
+  setImmediate(() => socket.uncork());
+}
+
+function readAnswer(answer: unknown): Answer {
+  return Array.isArray(answer)
+    ? answer.map((each: unknown) => (typeof each === 'number' ? each : String(each)))
+    : [];
 }

@@ -6,13 +6,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { IdTable } from '../../core/id-table.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { StoreError } from '../store-error.ts';
-import type { Draw, DrawResult, RateCounters, Used } from './counters.ts';
-import { leaseMs, renewEveryMs } from './lease.ts';
-import type { RedisClient } from './redis-client.ts';
-import { isRefusal, unavailable, within } from './redis-failure.ts';
-import { Script, type Answer } from './redis-run.ts';
+import {
+  type Draw,
+  type DrawResult,
+  type RateCounters,
+  ServerTime,
+  type Used,
+  leaseMs,
+  renewEveryMs,
+} from './counters.ts';
+import {
+  type Answer,
+  type RedisClient,
+  Script,
+  isRefusal,
+  unavailable,
+  within,
+} from './redis-client.ts';
 import { counterScripts, serverTime, type CounterScripts } from './redis-script.ts';
-import { ServerTime } from './server-time.ts';
 import { Settlements, type Settlement } from './settlements.ts';
 import { grant, refusal, type Reading } from './verdict.ts';
 

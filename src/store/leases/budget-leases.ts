@@ -15,12 +15,24 @@ import { IdTable } from '../../core/id-table.ts';
 import type { Clock } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
-import type { Balance, BudgetDraw, Draw, DrawResult, Granted, Used } from '../counters/counters.ts';
-import { ServerTime } from '../counters/server-time.ts';
-import { sliceShare, type BudgetHome, type LeaseState, type StatedLease } from './lease-home.ts';
+import {
+  type Balance,
+  type BudgetDraw,
+  type Draw,
+  type DrawResult,
+  type Granted,
+  ServerTime,
+  type Used,
+} from '../counters/counters.ts';
+import {
+  type BudgetHome,
+  type LeaseState,
+  SilentInstances,
+  type StatedLease,
+  sliceShare,
+} from './lease-home.ts';
 import { grant, refusal, type Reading } from '../counters/verdict.ts';
 import type { LeaseJournal } from './lease-journal.ts';
-import { SilentInstances } from './silent-instances.ts';
 
 export interface BudgetLeasesOptions {
   readonly home: BudgetHome;

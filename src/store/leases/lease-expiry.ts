@@ -7,7 +7,7 @@
  * process before it is dead, and its journal what that one had not spent.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
-import { leaseMs } from '../counters/lease.ts';
+import { leaseMs } from '../counters/counters.ts';
 import { leaseExpiryMs } from './budget-leases.ts';
 import type { SeenInstance } from './lease-home.ts';
 import type { LeftJournal } from './lease-journal.ts';

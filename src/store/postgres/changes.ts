@@ -6,8 +6,7 @@ import { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Log } from '../../core/runtime.ts';
 import type { ServerAddress } from '../../core/addresses.ts';
-import { endOrCut, connectionConfig } from './pool.ts';
-import { asPostgresError } from './failure.ts';
+import { asPostgresError, connectionConfig, endOrCut } from './pool.ts';
 import { leaseChannel } from './budgets.ts';
 import { changesChannel } from './keys.ts';
 

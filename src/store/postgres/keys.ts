@@ -11,8 +11,7 @@ import {
   type KeyUse,
   type NotedChange,
 } from '../records.ts';
-import { isDuplicate } from './failure.ts';
-import { rowsText, type Sql, type SqlValue } from './pool.ts';
+import { type Sql, type SqlValue, isDuplicate, rowsText } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 import { number, text, valuesOf, compareText } from '../columns.ts';
 import {

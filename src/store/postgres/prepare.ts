@@ -8,8 +8,7 @@ import type { Client, QueryResult, QueryResultRow } from 'pg';
 import type { ServerAddress } from '../../core/addresses.ts';
 import { requireSchemaVersion, schemaVersion } from '../schema.ts';
 import { StoreError } from '../store-error.ts';
-import { asPostgresError } from './failure.ts';
-import { endOrCut, connectionConfig, isAtWork, type Row } from './pool.ts';
+import { type Row, asPostgresError, connectionConfig, endOrCut, isAtWork } from './pool.ts';
 import { postgresSchema } from './schema.ts';
 
 /** How long silence is borne. */

@@ -5,9 +5,18 @@
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { ServerAddress } from '../../core/addresses.ts';
 import { prepareSchema } from './prepare.ts';
-import { knock, openPool, type PostgresPool, type Rows, type Sql, type SqlValue } from './pool.ts';
+import {
+  type PostgresPool,
+  type Rows,
+  type Sql,
+  type SqlValue,
+  asPostgresError,
+  isCrowded,
+  isPoolWait,
+  knock,
+  openPool,
+} from './pool.ts';
 import type { Statement } from '../statements.ts';
-import { asPostgresError, isCrowded, isPoolWait } from './failure.ts';
 import { mayPass, StoreError } from '../store-error.ts';
 
 export interface PostgresServerOptions {

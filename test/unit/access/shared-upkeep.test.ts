@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { SharedUpkeep } from '../../../src/access/shared-upkeep.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { leaseExpiryMs } from '../../../src/store/leases/budget-leases.ts';
-import { leaseMs } from '../../../src/store/counters/lease.ts';
+import { leaseMs } from '../../../src/store/counters/counters.ts';
 import { deadNumber, LeaseExpiry } from '../../../src/store/leases/lease-expiry.ts';
 import type { SeenInstance } from '../../../src/store/leases/lease-home.ts';
 import { memoryStore } from '../../support/memory-store.ts';

@@ -5,7 +5,7 @@ import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { adminRoutes } from '../../../src/admin/handler.ts';
-import { playgroundPrincipal, type Caller } from '../../../src/admin/playground.ts';
+import { playgroundPrincipal, type Caller } from '../../../src/admin/explain.ts';
 import { fullCall } from '../../store/rows.ts';
 import { adminRig, adminToken, listOf, textOf } from './admin-rig.ts';
 

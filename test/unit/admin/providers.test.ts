@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { HeaderSettings } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { readDownloads } from '../../../src/local-models/downloads.ts';
+import { readDownloads } from '../../../src/local-models/model-folder.ts';
 import { adminProviders } from '../../../src/compose/providers.ts';
 import { adminRig, errorOf, listOf } from './admin-rig.ts';
 

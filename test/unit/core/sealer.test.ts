@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createSealer } from '../../../src/core/sealer.ts';
+import { createSealer } from '../../../src/core/secret.ts';
 
 const sealer = createSealer(new Uint8Array(32).fill(1));
 const record = { v: 1, by: 'deepseek', text: '你好🦀' };

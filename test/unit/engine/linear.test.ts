@@ -1,7 +1,11 @@
 /** S22: text that a model writes for ever costs its length, not the square of it, in whatever pieces it comes. */
 import { test } from 'node:test';
-import { ReasoningScanner } from '../../../src/engine/reasoning-scanner.ts';
-import { callOpening, ToolScanner, readXmlCall } from '../../../src/engine/tool-scanner.ts';
+import {
+  ReasoningScanner,
+  ToolScanner,
+  callOpening,
+  readXmlCall,
+} from '../../../src/engine/scanners.ts';
 import { assertLinear } from '../../support/linear.ts';
 
 const nothing = (): undefined => undefined;

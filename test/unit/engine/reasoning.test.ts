@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { GrammarGate } from '../../../src/engine/answer-grammar.ts';
 import { AnswerScanner } from '../../../src/engine/generate.ts';
 import { EngineError } from '../../../src/engine/engine-error.ts';
-import { reasoningTagsOf } from '../../../src/engine/reasoning-scanner.ts';
+import { reasoningTagsOf } from '../../../src/engine/scanners.ts';
 import { readThinking, templateValues } from '../../../src/engine/request.ts';
 
 const tags = { open: '<think>', close: '</think>' };

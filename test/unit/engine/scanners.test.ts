@@ -4,9 +4,8 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Token } from 'node-llama-cpp';
 import type { JsonObject } from '../../../src/engine/engine-error.ts';
-import { StopScanner } from '../../../src/engine/reasoning-scanner.ts';
+import { StopScanner, ToolScanner } from '../../../src/engine/scanners.ts';
 import { TextPieces } from '../../../src/engine/generate.ts';
-import { ToolScanner } from '../../../src/engine/tool-scanner.ts';
 
 /** Cuts a text at the given places, wherever they fall. */
 function cut(text: string, places: readonly number[]): string[] {

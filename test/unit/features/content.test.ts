@@ -11,14 +11,17 @@ import { ContentSweeper } from '../../../src/access/sweepers.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { ContentLog, ContentThread } from '../../../src/features/content-log/content-log.ts';
+import {
+  ContentLog,
+  ContentThread,
+  type WatchedCall,
+} from '../../../src/features/content-log/content-log.ts';
 import { keptContent, mergedEvents } from '../../../src/features/content-log/kept-content.ts';
 import {
   type SeenCall,
   openContent,
   sealContent,
 } from '../../../src/features/content-log/sealed-content.ts';
-import type { WatchedCall } from '../../../src/features/content-log/watched-call.ts';
 import { overridden } from '../../../src/store/remote.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';

@@ -13,7 +13,7 @@ import {
   sealRequest,
 } from '../../../src/features/idempotency/idempotent-answers.ts';
 import { AnswerTee } from '../../../src/features/answer-tee.ts';
-import { createSealer } from '../../../src/core/sealer.ts';
+import { createSealer } from '../../../src/core/secret.ts';
 import type { AnswerStore } from '../../../src/store/sealed.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';

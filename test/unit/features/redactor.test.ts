@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeKey, makeToken } from '../../../src/access/key-format.ts';
-import { Redactor } from '../../../src/features/content-log/redactor.ts';
+import { Redactor } from '../../../src/features/content-log/kept-content.ts';
 import { countingBytes } from '../access/parts.ts';
 
 describe('S4 what is taken out', () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import type { JsonObject } from '../../../src/json/value.ts';
-import type { ModelTokenizer } from '../../../src/core/tokenizer.ts';
+import type { ModelTokenizer } from '../../../src/core/provider.ts';
 import { tokenizerOf } from '../../../src/providers/http-provider.ts';
 import { chatCountable } from '../../../src/dialects/openai-chat/request-write.ts';
 import { mediumTokens } from '../../../src/tokens/prompt.ts';

@@ -4,8 +4,12 @@ import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { promptOf } from '../../../src/dialects/shared/prompt.ts';
 import { TokenEstimator } from '../../../src/gateway/call-size.ts';
-import { countPrompt, estimatePrompt, samplePrompt } from '../../../src/tokens/prompt.ts';
-import { estimateText } from '../../../src/tokens/text-estimate.ts';
+import {
+  countPrompt,
+  estimatePrompt,
+  estimateText,
+  samplePrompt,
+} from '../../../src/tokens/prompt.ts';
 import { samples } from './samples.ts';
 
 /** The stated bound (docs/user/counting.md): a guess is at most 10 % below a tokenizer's count. */
