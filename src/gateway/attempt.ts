@@ -22,7 +22,7 @@ import { AnswerBody, contentStart, kindOf } from './answer-body.ts';
 import { Deadlines } from './deadlines.ts';
 import type { TargetHealth } from './health.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
-import { maskEvents, secretHeaders } from './mask-credentials.ts';
+import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/call.ts';
 import type { TurnRounds } from './translated-turn.ts';
@@ -425,7 +425,7 @@ export class Attempt implements UpstreamHandler {
 
   /** The events with credentials masked; those of later rounds are renumbered. */
   #seen(read: readonly GenerationEvent[]): readonly GenerationEvent[] {
-    const events = maskEvents(read, secretHeaders(this.target.provider.generate));
+    const events = maskEvents(read, this.target.provider.generate);
     return this.rounds === undefined ? events : this.rounds.pass(events);
   }
 

@@ -45,9 +45,10 @@ function masked(text: string, secrets: readonly string[]): string {
 /** The same for the error events among others. */
 export function maskEvents(
   events: readonly GenerationEvent[],
-  headers: readonly string[],
+  endpoint: Endpoint,
 ): readonly GenerationEvent[] {
   if (!events.some((event) => event.type === 'error')) return events;
+  const headers = secretHeaders(endpoint);
   return events.map((event) =>
     event.type === 'error' ? { ...event, error: maskCredentials(event.error, headers) } : event,
   );
