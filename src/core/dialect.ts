@@ -267,7 +267,7 @@ export interface UpstreamDialect {
   /** The texts, media and frames of a rendered or relayed body. */
   promptOf(body: JsonObject): Prompt;
   /** The texts of a body that a public tokenizer counts; absent = no recipe is known. */
-  countable?(body: JsonObject, tokenizer: ModelTokenizer): Countable;
+  countable?(body: JsonObject, tokenizer: ModelTokenizer): Countable | undefined;
   /**
    * Renders a translated request, the same bytes for the same conversation each time.
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).

@@ -218,3 +218,25 @@ test('a client of the Responses API is relayed without tools, too', async () => 
   const { reply } = await sentTo('responses', { model: 'gpt-4o', path: responsesPath, more: {} });
   assert.equal(reply.headers['x-gateway-notes'], undefined);
 });
+
+describe('token counts are those of the model, by whichever API it is asked', () => {
+  const counters = [
+    ['messages', '/v1/messages/count_tokens', 'input_tokens'],
+    ['responses', '/v1/responses/input_tokens', 'input_tokens'],
+  ] as const;
+  for (const [dialect, path, member] of counters) {
+    test(`${dialect} client`, async () => {
+      const counts: unknown[] = [];
+      for (const provider of ['openai', 'chat-only']) {
+        const model = `${provider}/gpt-5.5-counted`;
+        const body = requestBody(dialect, { model, stream: false, more: toolsOf(dialect) });
+        const reply = await send(`${rig.gateway.url}${path}`, body);
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(reply.headers['x-gateway-usage'], 'counted');
+        counts.push(reply.json[member]);
+      }
+      assert.ok(Number(counts[0]) > 20);
+      assert.equal(counts[0], counts[1]);
+    });
+  }
+});

@@ -1,8 +1,16 @@
 /** The half of the Responses API that faces a provider. */
-import type { UpstreamDialect } from '../../core/dialect.ts';
+import type { Countable } from '../../core/description.ts';
+import type { Ask, UpstreamDialect } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { NoteList } from '../../core/notes.ts';
+import type { ModelTokenizer } from '../../core/provider.ts';
+import { chatTraits } from '../../core/traits.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { chatCountable, writeRequest as writeChat } from '../openai-chat/request-write.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './items.ts';
+import { readRequest } from './request-read.ts';
 import { relayRequest } from './relay-request.ts';
 import { writeRequest } from './request-write.ts';
 import { readResponse } from './response.ts';
@@ -11,9 +19,28 @@ import { ResponsesStreamReader } from './stream-read.ts';
 export const openaiResponsesUpstream: UpstreamDialect = {
   id: dialectId,
   promptOf,
+  countable,
   writeRequest,
   relayRequest,
   readResponse: (body) => readResponse(body),
   streamReader: () => new ResponsesStreamReader(),
   readError,
 };
+
+const countedAsChat: Ask = {
+  model: '',
+  stream: false,
+  traits: { ...chatTraits, systemAnywhere: true, developerRole: true, customTools: true },
+  newId: (prefix) => prefix,
+};
+
+/** By the recipe of chat completions, since the models are the same. Undefined for what chat cannot say. */
+function countable(body: JsonObject, tokenizer: ModelTokenizer): Countable | undefined {
+  const notes = new NoteList();
+  try {
+    return chatCountable(writeChat(readRequest(body, notes), countedAsChat, notes), tokenizer);
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
+}
