@@ -173,7 +173,7 @@ export async function answerKept(stored: StoredResponses, asked: KeptRequest): P
 async function tell(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {
   const { kept, owner, query, response, requestId } = asked;
   const wanted = new URLSearchParams(query);
-  const stream = wanted.get('stream') === 'true';
+  const stream = flagIn(wanted, 'stream');
   const after = numberIn(wanted, 'starting_after', { min: 0, max: Number.MAX_SAFE_INTEGER });
   const found = await stored.find(owner, id);
   if (found === undefined) throw kept.unknownId(id);
@@ -202,6 +202,12 @@ function pageOf(query: URLSearchParams): ItemPage {
     limit: numberIn(query, 'limit', { min: 1, max: 100 }) ?? 20,
     after: query.get('after') ?? undefined,
   };
+}
+
+function flagIn(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name) ?? 'false';
+  if (text !== 'true' && text !== 'false') throw badQuery(name, 'must be true or false');
+  return text === 'true';
 }
 
 function numberIn(
