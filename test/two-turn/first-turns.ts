@@ -1,6 +1,6 @@
 /** First answers that call tools and hold something which the upstream wants back. */
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 import {
   chatChunk,
   chatDone,
@@ -19,17 +19,18 @@ import {
   messageStop,
   messagesFrame,
 } from '../upstream/messages.ts';
+import { callItem, reasoningItem, responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 export interface FirstTurn {
   readonly name: string;
-  readonly upstream: Dialect;
+  readonly upstream: UpstreamDialect;
   readonly provider: string;
   /** The beginning of the model's name; its traits follow from it. */
   readonly model: string;
   answer(stream: boolean): Answer;
   readonly callIds: readonly string[];
-  /** The assistant message of the second request, as the upstream must get it. */
+  /** The assistant message of the second request, as the upstream must get it; of a response its `items`. */
   readonly expected: JsonObject;
   /** The same where nothing is known any more. */
   readonly unknown: JsonObject;
@@ -283,3 +284,59 @@ export const chatTurns: readonly FirstTurn[] = [
     back: {},
   }),
 ];
+
+const responsesTime = callItem('call_Ab3De5Gh7Jk9Mn1Pq3St5Uv8', 'get_time', '{"zone":"UTC"}');
+const responsesDate = callItem('call_Zy2Xw4Vu6Ts8Rq0Pn2Ml4Kj7', 'get_date', '{}');
+
+/** A turn of a Responses server. */
+function responsesTurn(name: string, items: readonly JsonObject[]): FirstTurn {
+  const calls = items.filter(({ type }) => type === 'function_call');
+  const back = items.map(sentBack);
+  return {
+    name,
+    upstream: 'responses',
+    provider: 'openai',
+    model: 'gpt-5.5',
+    answer: (stream) => {
+      const { body, ...answer } = responsesAnswer(items, { stream });
+      return { ...answer, body: typeof body === 'string' ? body : [...body].join('') };
+    },
+    callIds: calls.map((call) => String(call['call_id'])),
+    expected: { items: back },
+    unknown: { items: back.filter(({ type }) => type !== 'reasoning') },
+  };
+}
+
+/** An item of an answer as it is sent in the next request: only reasoning keeps its id. */
+function sentBack(item: JsonObject): JsonObject {
+  switch (item['type']) {
+    case 'function_call': {
+      const { call_id, name, arguments: text } = item;
+      return { type: 'function_call', call_id, name, arguments: text };
+    }
+    case 'message':
+      return { type: 'message', role: 'assistant', content: [spokenOf(item)] };
+    default:
+      return item;
+  }
+}
+
+function spokenOf({ content }: JsonObject): JsonObject {
+  const [part] = Array.isArray(content) ? content.filter(isObject) : [];
+  return { type: 'output_text', text: part?.['text'] ?? '', annotations: [] };
+}
+
+export const responsesTurns: readonly FirstTurn[] = [
+  responsesTurn('encrypted reasoning', [
+    { ...reasoningItem(thought, 'gAAAAB+/1=='), id: 'rs_1' },
+    textItem('One moment.'),
+    responsesTime,
+  ]),
+  responsesTurn('encrypted reasoning without a summary', [
+    { ...reasoningItem('', 'gAAAAB+/2=='), id: 'rs_2' },
+    responsesTime,
+    responsesDate,
+  ]),
+];
+
+export const firstTurns: readonly FirstTurn[] = [...messagesTurns, ...chatTurns, ...responsesTurns];

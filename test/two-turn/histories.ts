@@ -7,19 +7,22 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
-import { framesOf, listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
+import { framesOf, listAt, objectAt, textAt } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
 
 export interface History {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   readonly stream: boolean;
   /**
    * `all` it got; all, with every string of a list `joined`, as the Python helper does; the `last`
    * piece of each member that it does not know; `standard` members only.
    */
   readonly keeps: 'all' | 'joined' | 'last' | 'standard';
-  /** Asks the first question; gives the assistant message for the second request. */
+  /** The second request names the first response, and has no more than what is new. */
+  readonly refers?: true;
+  /** Asks the first question; gives the assistant message for the second request, or `items` and `id` of a response. */
   ask(url: string, model: string): Promise<JsonObject>;
 }
 
@@ -52,6 +55,23 @@ export function messagesBody(model: string) {
     tools: messagesTools,
     max_tokens: cap,
     thinking: { type: 'enabled' as const, budget_tokens: 2000 },
+  };
+}
+
+const responsesTools = names.map((name) => ({
+  type: 'function' as const,
+  name,
+  parameters: { ...schema },
+  strict: false,
+}));
+
+export function responsesBody(model: string) {
+  return {
+    model,
+    input: [question],
+    tools: responsesTools,
+    max_output_tokens: cap,
+    reasoning: { effort: 'high' as const, summary: 'auto' as const },
   };
 }
 
@@ -124,6 +144,26 @@ async function rawMessages(url: string, model: string): Promise<JsonObject> {
   return { role: 'assistant', content: reply.json['content'] ?? [] };
 }
 
+async function rawResponse(url: string, model: string): Promise<JsonObject> {
+  const { json } = await send(url + endpointOf.responses, responsesBody(model));
+  return { items: json['output'] ?? [], id: json['id'] };
+}
+
+/** As Codex does: what an item is stands in the event that ends it. */
+async function rawResponseStream(url: string, model: string): Promise<JsonObject> {
+  const body = { ...responsesBody(model), stream: true };
+  const reply = await send(url + endpointOf.responses, body);
+  const events = framesOf(reply.text).map(({ data }) => tryParseObject(data) ?? {});
+  const items = events
+    .filter(({ type }) => type === 'response.output_item.done')
+    .map((event) => objectAt(event, 'item'));
+  return { items, id: objectAt(events.at(-1) ?? {}, 'response')['id'] };
+}
+
+function withoutReasoning(kept: JsonObject): JsonObject {
+  return { ...kept, items: listAt(kept, 'items').filter(({ type }) => type !== 'reasoning') };
+}
+
 function standardBlocks({ role, content }: JsonObject): JsonObject {
   const blocks = listAt({ content }, 'content');
   const kept = blocks.filter(({ type }) => type === 'text' || type === 'tool_use');
@@ -151,8 +191,9 @@ const oldMessagesClient = (url: string) =>
 
 const chat = { dialect: 'chat', keeps: 'all', stream: false } as const;
 const messages = { dialect: 'messages', keeps: 'all', stream: false } as const;
+const responses = { dialect: 'responses', keeps: 'all', stream: false } as const;
 
-export const histories: readonly History[] = [
+const olderHistories: readonly History[] = [
   { ...chat, name: 'raw document', ask: rawChat },
   { ...chat, name: 'raw stream', stream: true, ask: (url, model) => rawChatStream(url, model) },
   {
@@ -256,8 +297,54 @@ export const histories: readonly History[] = [
   },
 ];
 
+const responsesHistories: readonly History[] = [
+  { ...responses, name: 'raw document', ask: rawResponse },
+  { ...responses, name: 'items of a stream', stream: true, ask: rawResponseStream },
+  { ...responses, name: 'previous_response_id', refers: true, ask: rawResponse },
+  {
+    ...responses,
+    name: 'previous_response_id of a stream',
+    stream: true,
+    refers: true,
+    ask: rawResponseStream,
+  },
+  {
+    ...responses,
+    name: 'document, no reasoning kept',
+    keeps: 'standard',
+    ask: async (url, model) => withoutReasoning(await rawResponse(url, model)),
+  },
+  {
+    ...responses,
+    name: 'openai 7 create',
+    ask: async (url, model) => {
+      const { output, id } = await chatClient(url).responses.create(responsesBody(model));
+      return asJson({ items: output, id });
+    },
+  },
+  {
+    ...responses,
+    name: 'openai 7 stream helper',
+    stream: true,
+    ask: async (url, model) => {
+      const stream = chatClient(url).responses.stream(responsesBody(model));
+      const { output, id } = await stream.finalResponse();
+      return asJson({ items: output, id });
+    },
+  },
+];
+
+export const histories: readonly History[] = [...olderHistories, ...responsesHistories];
+
 /** The second request: the first question, what was kept of the answer, and the results of its calls. */
 export function secondBody(history: History, model: string, kept: JsonObject): JsonObject {
+  if (history.dialect === 'responses') {
+    const results = outputs(kept);
+    const said = [question, ...listAt(kept, 'items'), ...results];
+    return history.refers === true
+      ? { ...responsesBody(model), input: results, previous_response_id: kept['id'] }
+      : { ...responsesBody(model), input: said };
+  }
   return history.dialect === 'chat'
     ? { ...chatBody(model), messages: [question, kept, ...toolMessages(kept)] }
     : { ...messagesBody(model), messages: [question, kept, toolResults(kept)] };
@@ -269,6 +356,12 @@ function toolMessages(kept: JsonObject): readonly JsonObject[] {
     tool_call_id: id,
     content: 'noon',
   }));
+}
+
+function outputs(kept: JsonObject): readonly JsonObject[] {
+  return listAt(kept, 'items')
+    .filter(({ type }) => type === 'function_call')
+    .map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'noon' }));
 }
 
 function toolResults(kept: JsonObject): JsonObject {

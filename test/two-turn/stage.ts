@@ -1,4 +1,4 @@
-/** Two scripted upstreams under many vendors' names, and a gateway that can be started again. */
+/** A scripted upstream of each dialect under many vendors' names, and a gateway that can be started again. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { ScriptedUpstream } from '../upstream/scripted.ts';
 export interface Stage {
   readonly chat: ScriptedUpstream;
   readonly messages: ScriptedUpstream;
+  readonly responses: ScriptedUpstream;
   url(): string;
   /** Ends the gateway and starts it on the same directory: what it held in memory is gone. */
   restart(): Promise<void>;
@@ -21,6 +22,7 @@ const chatVendors = ['deepseek', 'moonshot', 'groq', 'openrouter', 'gemini', 'mi
 export async function startStage(): Promise<Stage> {
   const chat = await ScriptedUpstream.start();
   const messages = await ScriptedUpstream.start();
+  const responses = await ScriptedUpstream.start();
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-two-turn-'));
   const config = join(directory, 'gateway.yaml');
   const base_url = `http://127.0.0.1:${chat.port}/v1`;
@@ -31,6 +33,11 @@ export async function startStage(): Promise<Stage> {
       providers: {
         ...Object.fromEntries(vendors),
         anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'key-of-anthropic' },
+        openai: {
+          dialect: 'openai-responses',
+          base_url: `http://127.0.0.1:${responses.port}/v1`,
+          api_key: 'key-of-openai',
+        },
       },
     }),
   );
@@ -50,6 +57,7 @@ export async function startStage(): Promise<Stage> {
   return {
     chat,
     messages,
+    responses,
     url: () => running.url,
     restart: async () => {
       await running.stop();
@@ -57,7 +65,7 @@ export async function startStage(): Promise<Stage> {
     },
     stop: async () => {
       await running.stop();
-      await Promise.all([chat.close(), messages.close()]);
+      await Promise.all([chat, messages, responses].map((upstream) => upstream.close()));
       await rm(directory, { recursive: true, force: true });
     },
   };
