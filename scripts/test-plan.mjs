@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path';
 const rows = [
   { path: 'test', together: 1, seconds: 5 },
   { path: 'test/unit', together: 30, seconds: 0.5 },
+  { path: 'test/clouds', together: 5, seconds: 3 },
   { path: 'test/contract', together: 8, seconds: 2 },
   // It asserts which modules this process has loaded.
   { path: 'test/contract/prices.test.ts', together: 1 },
