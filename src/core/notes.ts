@@ -82,6 +82,23 @@ export function withPathOf<T extends object>(original: object, copy: T): T {
   return path === undefined ? copy : withPath(copy, path);
 }
 
+/** Paths of members that are no objects in the conversation, by its `extras`, which all copies of it share. */
+const memberPaths = new WeakMap<object, { readonly [member: string]: FieldPath }>();
+
+/** Remembers what the client calls members of a conversation. */
+export function withMemberPaths<T extends object>(
+  extras: T,
+  named: { readonly [member: string]: FieldPath },
+): T {
+  memberPaths.set(extras, named);
+  return extras;
+}
+
+/** What the client calls a member of the conversation, or `otherwise` where that is not known. */
+export function memberPath(extras: object, member: string, otherwise: FieldPath): FieldPath {
+  return memberPaths.get(extras)?.[member] ?? otherwise;
+}
+
 /** The path of a value, or `otherwise` where none is known. */
 export function pathOf(value: object, otherwise: FieldPath): FieldPath {
   return paths.get(value) ?? otherwise;

@@ -126,8 +126,10 @@ for (const upstream of dialects) {
     const documents = samples.map((sample) => documentOf(upstream, sample));
     const leaves = (rows: readonly DecidedRow[]): readonly string[] =>
       rows.filter(({ outer }) => !outer).map(rowId);
-    const inDocuments = documents.flatMap((each) => shownRows(answerTables[upstream].rows, each));
-    const stream = answerTables[`${upstream}Stream`].rows;
+    const rowsOf = (what: 'document' | 'stream'): readonly DecidedRow[] =>
+      answerTables.find((table) => table.from === upstream && table.what === what)?.rows ?? [];
+    const inDocuments = documents.flatMap((each) => shownRows(rowsOf('document'), each));
+    const stream = rowsOf('stream');
     const events = documents.flatMap(upstream === 'chat' ? completionChunks : messageEvents);
     const inStreams = events.flatMap((event) =>
       shownRows(stream, upstream === 'chat' ? event : { [String(event['type'])]: event }),
@@ -135,7 +137,7 @@ for (const upstream of dialects) {
     const elsewhere = Object.keys(answersShownElsewhere[upstream]);
     const missing = (rows: readonly DecidedRow[], shown: readonly string[]): readonly string[] =>
       leaves(rows).filter((id) => !shown.includes(id) && !elsewhere.includes(id));
-    assert.deepEqual(missing(answerTables[upstream].rows, inDocuments), [], 'documents');
+    assert.deepEqual(missing(rowsOf('document'), inDocuments), [], 'documents');
     assert.deepEqual(missing(stream, inStreams), [], 'streams');
   });
 

@@ -17,9 +17,13 @@ type Sent = Partial<ChatCompletionCreateParamsBase>;
 
 const plain: Samples<Sent> = {
   model: { sends: {}, arrives: { messages: [{ role: 'user' }] } },
-  max_completion_tokens: {
+  'max_completion_tokens (from 16)': {
     sends: { max_completion_tokens: 77 },
     arrives: { max_tokens: 77 },
+  },
+  'max_completion_tokens (below 16)': {
+    sends: { max_completion_tokens: 5 },
+    arrives: { max_tokens: 5 },
   },
   max_tokens: { sends: { max_tokens: 78 }, arrives: { max_tokens: 78 } },
   'temperature (0 to 1)': { sends: { temperature: 0.3 }, arrives: { temperature: 0.3 } },

@@ -2,14 +2,14 @@
 import type { JsonObject } from '../../src/json/value.ts';
 import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
-import type { Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
-import type { Sample } from './sample.ts';
+import { shownAt, type Sample } from './sample.ts';
 
 /** Known vendors, whose models differ from a server that nothing is known of. */
-const vendors: { readonly [id: string]: Dialect } = {
+const vendors: { readonly [id: string]: AnyDialect } = {
   openai: 'chat',
   openrouter: 'chat',
   mistral: 'chat',
@@ -20,7 +20,7 @@ const vendors: { readonly [id: string]: Dialect } = {
 
 export interface CorpusRig {
   readonly gateway: TestGateway;
-  readonly upstreams: { readonly [D in Dialect]: ScriptedUpstream };
+  readonly upstreams: { readonly [D in AnyDialect]: ScriptedUpstream };
   stop(): Promise<void>;
 }
 
@@ -28,51 +28,60 @@ export async function startCorpusRig(): Promise<CorpusRig> {
   const upstreams = {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
+    responses: await ScriptedUpstream.start(),
   };
-  const { providers } = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
-  const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => {
-    const base = `http://127.0.0.1:${upstreams[dialect].port}`;
-    return [id, { base_url: dialect === 'chat' ? `${base}/v1` : base, api_key: `key-of-${id}` }];
-  });
+  const { chat, messages, responses } = upstreams;
+  const { providers } = upstreamConfig(chat.port, messages.port, responses.port);
+  const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => [
+    id,
+    { base_url: baseOf(dialect, upstreams[dialect].port), api_key: `key-of-${id}` },
+  ]);
+  const special = Object.entries(likeVendors).map(
+    ([id, { dialect, ...more }]): readonly [string, JsonObject] => [
+      id,
+      {
+        ...more,
+        dialect: dialectIds[dialect],
+        base_url: baseOf(dialect, upstreams[dialect].port),
+        api_key: `key-of-${id}`,
+      },
+    ],
+  );
   const gateway = await startTestGateway({
-    providers: {
-      ...providers,
-      ...Object.fromEntries(known),
-      ...generousProviders(upstreams.chat.port, upstreams.messages.port),
-    },
+    providers: { ...providers, ...Object.fromEntries([...known, ...special]) },
   });
   return {
     gateway,
     upstreams,
     stop: async () => {
       await gateway.stop();
-      await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+      await Promise.all(allDialects.map((dialect) => upstreams[dialect].close()));
     },
   };
 }
 
-/** Providers whose config opens what is closed by default. */
-function generousProviders(chatPort: number, messagesPort: number): JsonObject {
-  return {
-    'generous-chat': {
-      like: 'openrouter',
-      dialect: 'openai-chat',
-      base_url: `http://127.0.0.1:${chatPort}/v1`,
-      api_key: 'key-of-generous-chat',
-      server_tools: true,
-      region: 'eu',
-    },
-    'generous-messages': {
-      like: 'anthropic',
-      dialect: 'anthropic-messages',
-      base_url: `http://127.0.0.1:${messagesPort}`,
-      api_key: 'key-of-generous-messages',
-      server_tools: true,
-      betas: ['fast-mode-2026-02-01'],
-    },
-  };
+const dialectIds = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+} as const;
+
+function baseOf(dialect: AnyDialect, port: number): string {
+  return `http://127.0.0.1:${port}${dialect === 'messages' ? '' : '/v1'}`;
 }
 
+/** Vendors at a dialect that is not their first, and providers whose config opens what is closed by default. */
+const likeVendors: { readonly [id: string]: JsonObject & { readonly dialect: AnyDialect } } = {
+  'openai-responses': { like: 'openai', dialect: 'responses' },
+  'generous-chat': { like: 'openrouter', dialect: 'chat', server_tools: true, region: 'eu' },
+  'generous-messages': {
+    like: 'anthropic',
+    dialect: 'messages',
+    server_tools: true,
+    betas: ['fast-mode-2026-02-01'],
+  },
+  'generous-responses': { like: 'openai', dialect: 'responses', server_tools: true, region: 'eu' },
+};
 /** One request, what the gateway answered and what the upstream got. */
 export interface Sent {
   readonly request: JsonObject;
@@ -86,33 +95,42 @@ export interface Sent {
 }
 
 /** Of all upstreams of a dialect the one that takes the most of a sample as it is. */
-function relaying(upstream: Dialect, { sends, relayed }: Sample<object>): string {
+function relaying(upstream: AnyDialect, { sends, relayed }: Sample<object>): string {
   // One that no row describes takes all members, but messages in one order only.
   const inOrder = upstream === 'messages' || !('messages' in sends) || relayed !== undefined;
   return inOrder ? `up-${upstream}/corpus` : 'generous-chat/anthropic/corpus';
 }
 
 /** The model that a sample is relayed to. */
-export function relayedModel(dialect: Dialect, sample: Sample<object>): string {
+export function relayedModel(dialect: AnyDialect, sample: Sample<object>): string {
   return sample.relayedTo ?? relaying(dialect, sample);
 }
+
+/** Where a sample goes that names no model. Of responses upstreams, OpenAI is the one that others leave parts of out. */
+export const usualModel: { readonly [D in AnyDialect]: string } = {
+  chat: 'up-chat/corpus',
+  messages: 'up-messages/corpus',
+  responses: 'openai-responses/gpt-5.6',
+};
 
 /** Sends the sample to an upstream of a dialect; by the same dialect it is relayed. */
 export async function sendSample(
   { gateway, upstreams }: CorpusRig,
   sample: Sample<object>,
-  pair: { readonly client: Dialect; readonly upstream: Dialect },
+  pair: { readonly client: AnyDialect; readonly upstream: AnyDialect },
 ): Promise<Sent> {
-  const behind =
-    pair.client === pair.upstream ? relayedModel(pair.upstream, sample) : sample.behind;
-  const model = behind ?? `up-${pair.upstream}/corpus`;
-  const script = upstreams[pair.upstream].script(
+  const { client, upstream } = pair;
+  const model =
+    client === upstream
+      ? relayedModel(upstream, sample)
+      : (shownAt(sample, upstream, client).behind ?? usualModel[upstream]);
+  const script = upstreams[upstream].script(
     model.slice(model.indexOf('/') + 1),
-    replying(pair.upstream, { text: 'Hello.' }),
+    replying(upstream, { text: 'Hello.' }),
   );
   const more: JsonObject = { ...sample.sends };
-  const request = requestBody(pair.client, { model, stream: false, more });
-  const reply = await send(gateway.url + endpointOf[pair.client], request, {
+  const request = requestBody(client, { model, stream: false, more });
+  const reply = await send(gateway.url + endpointOf[client], request, {
     headers: sample.headers ?? {},
   });
   return {

@@ -40,8 +40,11 @@ function each({ path, value }: Found): readonly Found[] {
 
 function isOf(value: Json | undefined, tag: string): boolean {
   if (!isObject(value)) return false;
-  const own = value['role'] ?? value['type'] ?? ('function' in value ? 'function' : 'custom');
-  return tag === '' || own === tag;
+  const { type, role } = value;
+  const typed = type === undefined || type === 'message' ? undefined : type;
+  return (
+    tag === '' || (typed ?? role ?? type ?? ('function' in value ? 'function' : 'custom')) === tag
+  );
 }
 
 /** `messages[0].content` as `messages.0.content`. */

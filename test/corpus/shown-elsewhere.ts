@@ -1,12 +1,20 @@
 /** Rows that need more than one request to be shown, and the test that shows them. */
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect, Dialect } from '../support/reading.ts';
 
-export const shownElsewhere: { readonly [D in Dialect]: { readonly [row: string]: string } } = {
+const kept = 'test/contract/kept-responses.test.ts';
+
+export const shownElsewhere: { readonly [D in AnyDialect]: { readonly [row: string]: string } } = {
   chat: {},
   messages: {
     'messages[].content[thinking] (written by a model like the one behind)':
       'test/two-turn/two-turn.test.ts',
     'messages[].content[redacted_thinking] (written by a model like the one behind)':
+      'test/two-turn/two-turn.test.ts',
+  },
+  responses: {
+    previous_response_id: kept,
+    'input[item_reference]': kept,
+    'input[reasoning] (sealed by the gateway for the provider asked)':
       'test/two-turn/two-turn.test.ts',
   },
 };

@@ -41,7 +41,7 @@ export const chatMessages = {
     in: {
       content: { ...exact('content'), one: { text, refusal } },
       refusal: exact('text block'),
-      audio: reject('messages models take no audio'),
+      audio: reject('no audio there'),
       function_call: {
         ...exact('tool_use block'),
         in: { name: exact('name'), arguments: exact('input') },

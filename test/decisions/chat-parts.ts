@@ -5,16 +5,14 @@ import { approx, byCase, exact, ignore, near, reject, whole, type Variants } fro
 type Part =
   OpenAI.Chat.Completions.ChatCompletionContentPart | OpenAI.Chat.ChatCompletionContentPartRefusal;
 
-const breakpoint = whole(
-  near('cache_control of the block', 'kept for 5 minutes or an hour instead of 30 minutes or more'),
-);
+const breakpoint = whole(near('cache_control of the block', 'kept for 5 minutes or an hour'));
 
 export const textPart = {
   ...exact('text block'),
   in: {
     text: byCase({
       'some text': exact('text'),
-      'white space only': ignore('blank blocks are refused there'),
+      'white space only': ignore('blank texts say nothing'),
     }),
     prompt_cache_breakpoint: breakpoint,
   },
@@ -44,7 +42,7 @@ export const chatParts = {
       prompt_cache_breakpoint: breakpoint,
     },
   },
-  input_audio: reject('messages models take no audio'),
+  input_audio: reject('no audio there'),
   file: {
     ...exact('document block'),
     in: {

@@ -21,7 +21,7 @@ import {
   type Fields,
 } from './decision.ts';
 
-const untunable = warn('the model refuses sampling parameters, or it is thinking');
+const untunable = warn('the model refuses sampling parameters');
 const endUser = byCase({
   'up to 256 characters': exact('metadata.user_id'),
   longer: near('metadata.user_id', 'its SHA-256 in hexadecimal digits'),
@@ -30,7 +30,10 @@ const endUser = byCase({
 export const chatRequest = {
   model: exact('model', "the route's model; the answer shows the name that the client used"),
   messages: { ...exact('system, messages'), one: chatMessages },
-  max_completion_tokens: exact('max_tokens', "absent: the model's own limit, else 8192"),
+  max_completion_tokens: byCase({
+    'from 16': exact('max_tokens', "absent: the model's own limit, else 8192"),
+    'below 16': exact('max_tokens'),
+  }),
   max_tokens: exact('max_tokens', 'the old spelling'),
   temperature: byCase({
     '0 to 1': exact('temperature'),
@@ -38,7 +41,7 @@ export const chatRequest = {
     'untunable model': untunable,
   }),
   top_p: byCase({ 'tunable model': exact('top_p'), 'untunable model': untunable }),
-  n: byCase({ '1': ignore('the default'), 'above 1': reject('messages models give one answer') }),
+  n: byCase({ '1': ignore('the default'), 'above 1': reject('one answer only') }),
   stop: byCase({
     text: exact('stop_sequences'),
     list: exact('stop_sequences'),
@@ -50,7 +53,7 @@ export const chatRequest = {
     ...exact(''),
     in: {
       include_usage: exact('', 'the gateway sends the usage chunk'),
-      include_obfuscation: ignore('no padding there'),
+      include_obfuscation: ignore('the gateway pads nothing'),
     },
   },
   tools: { ...exact('tools'), one: chatTools },
@@ -83,8 +86,11 @@ export const chatRequest = {
     'model that does not think': warn(),
   }),
   verbosity: byCase({ medium: ignore('the default'), 'low, high': noSuchField }),
-  logprobs: byCase({ false: ignore('the default'), true: reject('not reported there') }),
-  top_logprobs: byCase({ '0': ignore('the default'), 'above 0': reject('not reported there') }),
+  logprobs: byCase({ false: ignore('the default'), true: reject('not reported by the gateway') }),
+  top_logprobs: byCase({
+    '0': ignore('the default'),
+    'above 0': reject('not reported by the gateway'),
+  }),
   logit_bias: byCase({ empty: ignore(), 'some bias': noSuchField }),
   frequency_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),
   presence_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),
@@ -92,11 +98,11 @@ export const chatRequest = {
   prediction: ignore('a hint about speed'),
   modalities: byCase({
     'text only': ignore('the default'),
-    'with audio': reject('messages models produce no audio'),
+    'with audio': reject('no audio there'),
   }),
   audio: byCase({
     'without the audio modality': ignore(),
-    'with it': reject('messages models produce no audio'),
+    'with it': reject('no audio there'),
   }),
   user: endUser,
   safety_identifier: endUser,
@@ -119,7 +125,7 @@ export const chatRequest = {
   web_search_options: {
     ...byCase({
       'provider or route with server_tools': near('tools', 'the web search of the provider'),
-      others: reject('the model has no search of its own'),
+      others: reject('the search there needs server_tools'),
     }),
     in: {
       search_context_size: byCase({

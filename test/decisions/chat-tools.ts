@@ -113,4 +113,4 @@ export const responseFormats = {
   },
 } as const satisfies Variants<NonNullable<ChatCompletionCreateParamsBase['response_format']>>;
 
-export const noSuchField = warn('the messages API has no such field');
+export const noSuchField = warn('no such field there');

@@ -64,8 +64,13 @@ type KeysOf<T> = T extends unknown ? keyof T : never;
 type ValueOf<T, K extends PropertyKey> = T extends { readonly [key in K]?: infer V } ? V : never;
 
 type TagKey = 'type' | 'role';
+/** A type other than `message` tells more than the role. */
 type TagsOf<T> = T extends { readonly role: infer Role extends string }
-  ? Role
+  ? T extends { readonly type: infer Type extends string }
+    ? Type extends 'message'
+      ? Role
+      : Type
+    : Role
   : Extract<ValueOf<T, 'type'>, string>;
 type IsUnion<T, All = T> = [T] extends [never]
   ? false
@@ -93,13 +98,12 @@ export interface AnyFields {
   readonly [key: string]: AnyEntry;
 }
 
-/** A table with its place in the documents. */
-export interface Table {
-  readonly id: string;
-  readonly title: string;
-  /** Path of the object that the table describes; `''` for the body itself. */
-  readonly at: string;
-  readonly fields: AnyFields;
+/**
+ * What becomes of the rows of a table towards one more dialect. A key is the id of a row (its path and its case), the path
+ * of all cases of a row, or the beginning of paths and `*`; the longest that fits a row decides it.
+ */
+export interface Column {
+  readonly [rows: string]: Verdict;
 }
 
 export function exact<To extends string>(to: To, how?: string): Kept {

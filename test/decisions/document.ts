@@ -1,17 +1,24 @@
 /** docs/user/translation.md, written from the tables. */
-import type { Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { departures } from './elsewhere.ts';
 import { knownModels, type KnownModel } from './known-models.ts';
-import { answerTables, requestTables, rowId, type DecidedRow, type DecidedTable } from './rows.ts';
+import {
+  answerTables,
+  requestTables,
+  rowId,
+  type DecidedRow,
+  type RequestTable,
+  type Row,
+} from './rows.ts';
 
 const intro = `# Translation
 
 <!-- Written by scripts/write-translation.mjs from test/decisions; a test fails while this file is stale. -->
 
-A provider speaks one of two APIs, chat completions or messages. A client of the same API is **relayed**: its bytes arrive as they were sent,
-except for the model name, \`stream_options\` (usage is always requested), and what the target is known to refuse or ignore (last two sections).
-A client of the other API is **translated**. The tables list every field that the official SDKs' types have. Tests send a request for each row
-through every pair of APIs.
+A provider speaks chat completions, messages or responses. A client of the same API is **relayed**: its bytes arrive as they were sent, except
+for the model name, \`stream_options\` (chat: usage is always requested), \`store\` and \`include\` (responses: nothing is kept at the provider),
+and what the target is known to refuse or ignore (last sections). A client of another API is **translated**. Tests send a request for each
+field that the official SDKs' types have through every pair of APIs, and an answer with each field back.
 
 | word | meaning |
 |---|---|
@@ -24,10 +31,12 @@ through every pair of APIs.
 - **Notes** are in the answer's header \`x-gateway-notes\` (\`field: dropped, why; field: changed, why\`), in the call's record (\`GET /api/calls\`)
   and in the log. APPROX° is not noted.
 - **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`): what would be noted is refused with 400.
+- **Not listed**: fields that are EXACT everywhere. A stream carries what a document does.
 - **Unknown members** are noted by their path in every object. JSON Schemas, arguments and inputs of calls are carried whole.
 - **Defaults**: the API's default value and \`null\` are neither refused nor noted.
 - **By model**: EXACT* and "noted at", "refused at" name known models that depart from the row. They are found by running the row's sample at
   every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
+  "To a responses model" means OpenAI's.
 
 \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
 A case narrows a row. Empty cells at the end of a row are left out. An object that is EXACT may have members that are not.
@@ -49,13 +58,13 @@ function tableLine(cells: readonly string[]): string {
 }
 
 /** Names longer than this are told once, in the last section. */
-const maxNamesLength = 80;
+const maxNamesLength = 40;
 
 /** Sets of models with long names, each with its number: the text of one document. */
 type ModelSets = Map<string, number>;
 
 /** The models in few words: vendors with all of their models, `vendor (model, …)`, or `all but …` where that is shorter. */
-function named(found: readonly KnownModel[], upstream: Dialect): string {
+function named(found: readonly KnownModel[], upstream: AnyDialect): string {
   const all = knownModels(upstream);
   if (found.length === all.length) return 'all';
   const others = all.filter((each) => !found.some(({ name }) => name === each.name));
@@ -83,78 +92,168 @@ function shown(names: string, sets: ModelSets): string {
 }
 
 /** What known models do otherwise than an unknown one. */
-function elsewhere(table: DecidedTable, row: DecidedRow, sets: ModelSets): string {
-  if (table.what !== 'request' || row.outer) return '';
-  const upstream = table.from === 'chat' ? 'messages' : 'chat';
+function elsewhere(
+  { client, upstream }: Pair,
+  row: DecidedRow,
+  sets: ModelSets,
+): readonly string[] {
   const { decision } = row.verdict;
-  if (decision === 'REJECT') return '';
-  const { told, refused } = departures(table.from, upstream, { id: rowId(row), path: row.path });
+  // A hint is of no use where what it is about is refused.
+  if (row.outer || decision === 'REJECT' || decision === 'IGNORE') return [];
+  const { told, refused } = departures(client, upstream, { id: rowId(row), path: row.path });
   const isTold = decision === 'WARN' || (decision === 'APPROX' && !('silent' in row.verdict));
   return [
     ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, upstream), sets)}`]),
     ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, upstream), sets)}`]),
-  ].join('; ');
+  ];
 }
 
-/** The cells of a row behind its path. */
-function cellsOf(table: DecidedTable, row: DecidedRow, sets: ModelSets): readonly string[] {
-  const { when, verdict } = row;
-  const departing = elsewhere(table, row, sets);
-  const kept = verdict.decision === 'EXACT' || verdict.decision === 'APPROX';
-  const silent = kept && verdict.silent === true ? '°' : '';
+interface Pair {
+  readonly client: AnyDialect;
+  readonly upstream: AnyDialect;
+}
+
+/** A verdict in one cell: the word, what an approximation becomes, and remarks. */
+function verdictCell({ verdict }: DecidedRow, departing: readonly string[] = []): string {
+  const { decision, how = '' } = verdict;
+  const approximate = decision === 'APPROX';
+  const silent = approximate && verdict.silent === true ? '°' : '';
   // What a known model departs from is not the same everywhere.
-  const starred = departing !== '' && verdict.decision === 'EXACT' ? '*' : '';
-  const remarks = [verdict.how ?? '', departing].filter((text) => text !== '').join('; ');
-  return [when, verdict.decision + silent + starred, kept ? verdict.to : '', remarks];
+  const starred = departing.length > 0 && decision === 'EXACT' ? '*' : '';
+  const becomes = approximate && how === '' ? verdict.to : '';
+  const remarks = [becomes, how, ...departing].filter((text) => text !== '').join('; ');
+  return [decision + silent + starred, remarks].filter((text) => text !== '').join(': ');
 }
 
 interface Line {
-  path: string;
+  readonly path: string;
+  readonly when: string;
+  /** One for each dialect on the other side. */
   readonly cells: readonly string[];
 }
 
-/** Fields that are carried in every case, with nothing to be said of them. */
-function isPlain({ cells: [when, decision, , remarks] }: Line): boolean {
-  return when === '' && decision === 'EXACT' && remarks === '';
+const untold: ReadonlySet<string> = new Set(['', 'EXACT', 'IGNORE: the default']);
+
+/** Whether a line tells more than that everything is carried, or that a default is one. */
+function isTelling({ cells }: Line): boolean {
+  return cells.some((text) => !untold.has(text));
 }
 
-/** Fields in a row that are decided alike share a line. */
-function tableLines(lines: readonly Line[]): readonly string[] {
-  const joined: Line[] = [];
-  for (const { path, cells } of lines) {
-    const before = joined.at(-1);
-    const alike = before?.cells.join('|') === cells.join('|');
-    if (before !== undefined && alike && before.path.length + path.length < maxCellLength - 2) {
-      before.path += `, ${path}`;
-    } else joined.push({ path, cells });
-  }
-  return joined.map(({ path, cells }) => tableLine([path, ...cells]));
+/** A cell that says what the one before it says. */
+function shortened(cells: readonly string[]): readonly string[] {
+  return cells.map((text, i) => (i > 0 && text === cells[0] && text.includes(' ') ? 'same' : text));
 }
 
-function section(table: DecidedTable, sets: ModelSets): string {
-  const lines = table.rows.map((row) => ({
-    path: `\`${row.path}\``,
-    cells: cellsOf(table, row, sets),
-  }));
-  const plain = lines.filter(isPlain).map(({ path, cells: [, , to = ''] }) => {
-    return to === '' ? path : `${path} → ${to}`;
+/** Developer and system messages are decided alike, so one line tells of both. */
+function ofBothRoles(lines: readonly Line[]): readonly Line[] {
+  const known = new Set(lines.map((line) => JSON.stringify(line)));
+  return lines.flatMap((line) => {
+    const developer = { ...line, path: line.path.replace('[system]', '[developer]') };
+    if (developer.path !== line.path && known.has(JSON.stringify(developer))) return [];
+    const system = { ...line, path: line.path.replace('[developer]', '[system]') };
+    if (system.path === line.path || !known.has(JSON.stringify(system))) return [line];
+    return [{ ...line, path: line.path.replace('[developer]', '[developer, system]') }];
   });
+}
+
+/** Fields of one member of the body that are decided alike share a line. */
+function tableLines(lines: readonly Line[]): readonly string[] {
+  const joined: { paths: string; readonly rest: readonly string[]; readonly top: string }[] = [];
+  for (const { path, when, cells } of ofBothRoles(lines)) {
+    const [top = ''] = path.split(/[.[]/);
+    const rest = [when, ...shortened(cells)];
+    const text = `\`${path}\``;
+    const alike = joined.find(
+      (each) =>
+        each.top === top &&
+        each.rest.join('|') === rest.join('|') &&
+        each.paths.length + text.length < maxCellLength - 2,
+    );
+    if (alike === undefined) joined.push({ paths: text, rest, top });
+    else alike.paths += `, ${text}`;
+  }
+  return joined.map(({ paths, rest }) => tableLine([paths, ...rest]));
+}
+
+interface Section {
+  readonly title: string;
+  /** Heads of the columns of verdicts. */
+  readonly heads: readonly string[];
+  readonly lines: readonly Line[];
+}
+
+function section({ title, heads, lines }: Section): string {
+  const told = lines.filter(isTelling);
   return [
-    `## ${table.title}`,
+    `## ${title}`,
     '',
-    '| field | case | decision | becomes | remarks |',
-    '|---|---|---|---|---|',
-    ...tableLines(lines.filter((line) => !isPlain(line))),
+    tableLine(['field', 'case', ...heads]),
+    `|${'---|'.repeat(heads.length + 2)}`,
+    ...tableLines(told.filter((line) => !isIgnored(line))),
     '',
-    wrapped(`All other fields are EXACT: ${plain.join('; ')}.`, ''),
-    '',
+    ...ignoredLines(told.filter(isIgnored)),
   ].join('\n');
+}
+
+/** Whether nobody on the other side has any use for the field. */
+function isIgnored({ cells }: Line): boolean {
+  return cells.every((text) => text.startsWith('IGNORE') || text === '');
+}
+
+function ignoredLines(lines: readonly Line[]): readonly string[] {
+  const fields = ofBothRoles(lines).map(({ path, when }) =>
+    when === '' ? `\`${path}\`` : `\`${path}\` (${when})`,
+  );
+  return fields.length === 0 ? [] : [wrapped(`IGNORE: ${fields.join(', ')}.`, ''), ''];
+}
+
+const titles: { readonly [D in AnyDialect]: string } = {
+  chat: 'Chat',
+  messages: 'Messages',
+  responses: 'Responses',
+};
+
+function requestSection(
+  { client, rows, upstreams, towards }: RequestTable,
+  sets: ModelSets,
+): string {
+  const columns = upstreams.map((upstream) => ({ upstream, decided: towards(upstream) }));
+  return section({
+    title: `${titles[client]} requests`,
+    heads: upstreams.map((upstream) => `to a ${upstream} model`),
+    lines: rows.map(({ path, when, outer }, i): Line => ({
+      path,
+      when,
+      cells: columns.map(({ upstream, decided }) => {
+        const row = decided[i];
+        if (row === undefined || (outer && upstream !== upstreams[0])) return '';
+        return verdictCell(row, elsewhere({ client, upstream }, row, sets));
+      }),
+    })),
+  });
+}
+
+function answerSection(upstream: AnyDialect): string {
+  const tables = answerTables.filter(({ from, what }) => from === upstream && what === 'document');
+  const [first] = tables;
+  return section({
+    title: `Answers of ${upstream} models`,
+    heads: tables.map(({ client }) => `to a ${client} client`),
+    lines: (first?.rows ?? []).map(({ path, when }, i) => ({
+      path,
+      when,
+      cells: tables.map(({ rows }) => {
+        const row = rows[i];
+        return row === undefined ? '' : verdictCell(row);
+      }),
+    })),
+  });
 }
 
 const relayIntro = `Fields of a relayed request that known models do not take as they are. Each change is noted, and refused under strict.`;
 
 /** The models that do not take a row of a relayed request as it is; '' = none. */
-function relayedAt(dialect: Dialect, row: DecidedRow): string {
+function relayedAt(dialect: AnyDialect, row: Row): string {
   const { told, refused } = departures(dialect, dialect, { id: rowId(row), path: row.path });
   return [
     ...(told.length === 0 ? [] : [`changed at ${named(told, dialect)}`]),
@@ -163,7 +262,7 @@ function relayedAt(dialect: Dialect, row: DecidedRow): string {
 }
 
 /** The changes of relayed requests, by the models that they are made for. */
-function relaySection(dialect: Dialect): string {
+function relaySection(dialect: AnyDialect): string {
   const rows = requestTables[dialect].rows
     .filter(({ outer }) => !outer)
     .map((row) => ({ path: row.path, when: row.when, models: relayedAt(dialect, row) }));
@@ -195,13 +294,19 @@ function wrapped(text: string, indent = '  '): string {
 }
 
 export function translationText(): string {
-  const tables: readonly DecidedTable[] = [
-    ...Object.values(requestTables),
-    ...Object.values(answerTables),
-  ];
   const sets: ModelSets = new Map();
-  const sections = tables.map((table) => section(table, sets));
-  const relayed = (['chat', 'messages'] as const).map(relaySection);
+  const requests = allDialects.map((dialect) => requestSection(requestTables[dialect], sets));
+  const answers = allDialects.map(answerSection);
+  const relayed = allDialects.map(relaySection);
   const setLines = [...sets].map(([names, number]) => wrapped(`- **Set ${number}**: ${names}`));
-  return [intro, ...sections, ...relayed, '## Sets of models', '', ...setLines, ''].join('\n');
+  return [
+    intro,
+    ...requests,
+    ...answers,
+    ...relayed,
+    '## Sets of models',
+    '',
+    ...setLines,
+    '',
+  ].join('\n');
 }

@@ -11,16 +11,18 @@ import { parseBody } from '../../src/core/client-body.ts';
 import { NoteList, type Note } from '../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
 import { locate, speaksOf } from '../corpus/locate.ts';
 import type { Sample } from '../corpus/sample.ts';
 import { corpus } from '../corpus/samples.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { knownModels, type KnownModel } from './known-models.ts';
 
-export const clients: { readonly [D in Dialect]: ClientDialect } = {
+export const clients: { readonly [D in AnyDialect]: ClientDialect } = {
   chat: openaiChatClient,
   messages: anthropicMessagesClient,
+  responses: openaiResponsesClient,
 };
 
 export interface Tried {
@@ -33,7 +35,7 @@ export interface Tried {
 }
 
 /** A request of a dialect at a model, without a socket; of the model's own dialect it is relayed. */
-export function tryAt(client: Dialect, request: JsonObject, known: KnownModel): Tried {
+export function tryAt(client: AnyDialect, request: JsonObject, known: KnownModel): Tried {
   const notes = new NoteList();
   try {
     const body =
@@ -48,7 +50,7 @@ export function tryAt(client: Dialect, request: JsonObject, known: KnownModel): 
 }
 
 function translate(
-  client: Dialect,
+  client: AnyDialect,
   request: JsonObject,
   known: KnownModel,
   notes: NoteList,
@@ -75,12 +77,12 @@ function askOf({
 }
 
 /** The request that shows a row. */
-export function sampleRequest(client: Dialect, { sends }: Sample<object>): JsonObject {
+export function sampleRequest(client: AnyDialect, { sends }: Sample<object>): JsonObject {
   return requestBody(client, { model: 'm', stream: false, more: { ...sends } });
 }
 
 /** The sample of a row: its own, else one that shows the row beside its own. */
-export function sampleOf(client: Dialect, rowId: string): Sample<object> | undefined {
+export function sampleOf(client: AnyDialect, rowId: string): Sample<object> | undefined {
   const samples = corpus[client];
   return samples[rowId] ?? Object.values(samples).find(({ also = [] }) => also.includes(rowId));
 }
@@ -92,8 +94,8 @@ export interface Departures {
 
 /** The models that carry a row's field otherwise than other models do, with a note, or refuse it. */
 export function departures(
-  client: Dialect,
-  upstream: Dialect,
+  client: AnyDialect,
+  upstream: AnyDialect,
   row: { id: string; path: string },
 ): Departures {
   const sample = sampleOf(client, row.id);

@@ -3,14 +3,14 @@ import type { UpstreamDialect } from '../../src/core/dialect.ts';
 import type { UpstreamTraits } from '../../src/core/traits.ts';
 import { providerRows, rowIn, type ProviderRow } from '../../src/providers/compatible.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
 
 export interface KnownModel {
   /** `vendor/model`. */
   readonly name: string;
   readonly vendor: string;
   readonly model: string;
-  readonly speaks: Dialect;
+  readonly speaks: AnyDialect;
   readonly dialect: UpstreamDialect;
   readonly traits: UpstreamTraits;
 }
@@ -59,17 +59,21 @@ const models: { readonly [vendor: string]: readonly string[] } = {
   'llama-cpp': ['gemma-3'],
 };
 
-const dialects = { chat: 'openai-chat', messages: 'anthropic-messages' } as const;
+const dialects = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+} as const;
 
 /** The known models that are asked in a dialect. */
-export function knownModels(speaks: Dialect): readonly KnownModel[] {
+export function knownModels(speaks: AnyDialect): readonly KnownModel[] {
   return providerRows.flatMap((row) => {
     const spoken = rowIn(row, dialects[speaks]);
     return spoken === undefined ? [] : modelsOf(spoken, speaks);
   });
 }
 
-function modelsOf(row: ProviderRow, speaks: Dialect): readonly KnownModel[] {
+function modelsOf(row: ProviderRow, speaks: AnyDialect): readonly KnownModel[] {
   const { id: vendor, dialect, baseUrl } = row;
   const provider = createHttpProvider({ id: vendor, dialect, baseUrl, row });
   return (models[vendor] ?? ['some-model']).map((model) => ({

@@ -47,7 +47,7 @@ const jsonSchema = {
 } as const;
 
 const untunable = warn('the model refuses sampling parameters');
-const notKnown = warn('chat completions have no such field');
+const notKnown = warn('no such field there');
 
 export const messagesRequest = {
   model: exact('model', "the route's model; the answer shows the name that the client used"),

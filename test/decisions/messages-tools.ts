@@ -14,7 +14,7 @@ const webSearch = {
       'the search of the model',
     ),
     "beside the client's own tools": warn('left out; the model has no web search'),
-    alone: reject('the model has no search of its own'),
+    alone: reject('the search there needs server_tools'),
   }),
   whole: true,
 } as const;

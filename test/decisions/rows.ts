@@ -1,25 +1,47 @@
 /** The tables as flat rows: what tests ask about and docs/user/translation.md lists. */
+import { firstUpstream } from '../corpus/sample.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { chatAnswer, chatAnswerExtensions, chatChunk } from './chat-answer.ts';
+import { chatOnResponses } from './chat-on-responses.ts';
 import { chatMessageExtensions, chatRequest, chatRequestExtensions } from './chat-request.ts';
-import type { AnyEntry, AnyFields, Verdict } from './decision.ts';
+import type { AnyEntry, AnyFields, Column, Verdict } from './decision.ts';
 import { messagesAnswer, messagesEvents } from './messages-answer.ts';
+import { messagesOnResponses } from './messages-on-responses.ts';
 import { messagesRequest, messagesRequestExtensions } from './messages-request.ts';
+import { responsesOnMessages } from './responses-on-messages.ts';
+import { responsesRequest, responsesRequestExtensions } from './responses-request.ts';
 
-export interface DecidedRow {
+/** A field, or one case of it. */
+export interface Row {
   /** `messages[user].content[image_url].image_url.url`: brackets name the kind of object. */
   readonly path: string;
-  /** When the verdict holds; `''` = always. */
+  /** When the verdicts hold; `''` = always. */
   readonly when: string;
-  readonly verdict: Verdict;
   /** Has entries inside, which say more. */
   readonly outer: boolean;
 }
 
-export interface DecidedTable {
-  readonly title: string;
-  readonly from: 'chat' | 'messages';
-  readonly what: 'request' | 'answer';
+export interface DecidedRow extends Row {
+  readonly verdict: Verdict;
+}
+
+/** What clients of a dialect get of the answers of an upstream dialect. */
+export interface AnswerTable {
+  readonly from: AnyDialect;
+  readonly client: AnyDialect;
+  readonly what: 'document' | 'stream';
   readonly rows: readonly DecidedRow[];
+}
+
+/** The requests of a client dialect, with a verdict a row for each foreign dialect of upstreams. */
+export interface RequestTable {
+  readonly client: AnyDialect;
+  readonly rows: readonly Row[];
+  readonly upstreams: readonly AnyDialect[];
+  /** The rows as they are decided towards an upstream. @throws Error for a row without a verdict. */
+  towards(upstream: AnyDialect): readonly DecidedRow[];
+  /** Keys of columns that decide no row. */
+  readonly idle: readonly string[];
 }
 
 function entryRows(path: string, entry: AnyEntry): readonly DecidedRow[] {
@@ -59,48 +81,87 @@ function ofAnyRole(rows: readonly DecidedRow[]): readonly DecidedRow[] {
 }
 
 /** Every row has one identity: its path and its case. */
-export function rowId({ path, when }: Pick<DecidedRow, 'path' | 'when'>): string {
+export function rowId({ path, when }: Pick<Row, 'path' | 'when'>): string {
   return when === '' ? path : `${path} (${when})`;
 }
 
-export const requestTables = {
-  chat: {
-    title: 'Chat request to a messages model',
-    from: 'chat',
-    what: 'request',
-    rows: fieldRows('', { ...chatRequest, ...chatRequestExtensions, ...chatMessageExtensions }),
-  },
-  messages: {
-    title: 'Messages request to a chat model',
-    from: 'messages',
-    what: 'request',
-    rows: ofAnyRole(fieldRows('', { ...messagesRequest, ...messagesRequestExtensions })),
-  },
-} as const satisfies { readonly [dialect: string]: DecidedTable };
+/** The key of a column that decides a row: the longest that fits; undefined where none does. */
+function keyFor(row: Row, column: Column): string | undefined {
+  const id = rowId(row);
+  if (id in column) return id;
+  if (row.path in column) return row.path;
+  return Object.keys(column)
+    .filter((key) => key.endsWith('*') && row.path.startsWith(key.slice(0, -1)))
+    .toSorted((a, b) => b.length - a.length)[0];
+}
 
-export const answerTables = {
-  messages: {
-    title: 'Answer of a messages model to a chat client',
-    from: 'messages',
-    what: 'answer',
-    rows: fieldRows('', messagesAnswer),
-  },
-  messagesStream: {
-    title: 'Stream of a messages model to a chat client',
-    from: 'messages',
-    what: 'answer',
-    rows: Object.entries(messagesEvents).flatMap(([type, entry]) => entryRows(type, entry)),
-  },
-  chat: {
-    title: 'Answer of a chat model to a messages client',
+/**
+ * @param rows decided towards the first upstream, by tables that the types make complete.
+ * @param columns the verdicts towards each further upstream.
+ */
+function requestTable(
+  client: AnyDialect,
+  rows: readonly DecidedRow[],
+  columns: { readonly [U in AnyDialect]?: Column },
+): RequestTable {
+  const first = firstUpstream[client];
+  const others = allDialects.filter((dialect) => columns[dialect] !== undefined);
+  const decided = new Map(
+    others.map((upstream) => {
+      const column = columns[upstream] ?? {};
+      return [upstream, rows.map((row) => decidedBy(row, column, `${client} on ${upstream}`))];
+    }),
+  );
+  return {
+    client,
+    rows,
+    upstreams: [first, ...others],
+    towards: (upstream) => (upstream === first ? rows : (decided.get(upstream) ?? [])),
+    idle: others.flatMap((upstream) => {
+      const column = columns[upstream] ?? {};
+      const used = new Set(rows.map((row) => keyFor(row, column)));
+      return Object.keys(column).filter((key) => !used.has(key));
+    }),
+  };
+}
+
+function decidedBy(row: DecidedRow, column: Column, table: string): DecidedRow {
+  // Of an object whose members are decided one by one, nothing is said.
+  if (row.outer) return row;
+  const key = keyFor(row, column);
+  const verdict = key === undefined ? undefined : column[key];
+  if (verdict === undefined) throw new Error(`${table}: no verdict for ${rowId(row)}`);
+  return { ...row, verdict };
+}
+
+export const requestTables: { readonly [D in AnyDialect]: RequestTable } = {
+  chat: requestTable(
+    'chat',
+    fieldRows('', { ...chatRequest, ...chatRequestExtensions, ...chatMessageExtensions }),
+    { responses: chatOnResponses },
+  ),
+  messages: requestTable(
+    'messages',
+    ofAnyRole(fieldRows('', { ...messagesRequest, ...messagesRequestExtensions })),
+    { responses: messagesOnResponses },
+  ),
+  responses: requestTable(
+    'responses',
+    fieldRows('', { ...responsesRequest, ...responsesRequestExtensions }),
+    { messages: responsesOnMessages },
+  ),
+};
+
+const events = Object.entries(messagesEvents).flatMap(([type, entry]) => entryRows(type, entry));
+
+export const answerTables: readonly AnswerTable[] = [
+  { from: 'messages', client: 'chat', what: 'document', rows: fieldRows('', messagesAnswer) },
+  { from: 'messages', client: 'chat', what: 'stream', rows: events },
+  {
     from: 'chat',
-    what: 'answer',
+    client: 'messages',
+    what: 'document',
     rows: fieldRows('', { ...chatAnswer, ...chatAnswerExtensions }),
   },
-  chatStream: {
-    title: 'Stream of a chat model to a messages client',
-    from: 'chat',
-    what: 'answer',
-    rows: fieldRows('', chatChunk),
-  },
-} as const satisfies { readonly [name: string]: DecidedTable };
+  { from: 'chat', client: 'messages', what: 'stream', rows: fieldRows('', chatChunk) },
+];

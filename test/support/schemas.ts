@@ -29,12 +29,15 @@ export function schemaJudge(name: string): Judge {
   return (body) => (validate(body) ? '' : ajv.errorsText(validate.errors));
 }
 
-/** OpenAPI says `nullable` where JSON Schema has a type or an alternative. */
+/**
+ * OpenAPI says `nullable` where JSON Schema has a type or an alternative. Of several alternatives that fit, as those of
+ * messages in a responses request do, the discriminator picks one: any of them will do.
+ */
 function asJsonSchema(value: JsonObject): JsonObject {
   const own = Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => key !== 'nullable' && key !== 'discriminator')
-      .map(([key, each]) => [key, schemaPart(each)]),
+      .map(([key, each]) => [key === 'oneOf' ? 'anyOf' : key, schemaPart(each)]),
   );
   return value['nullable'] === true ? { anyOf: [own, { type: 'null' }] } : own;
 }

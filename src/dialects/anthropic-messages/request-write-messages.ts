@@ -152,7 +152,7 @@ class MessageBuilder {
     const last = this.#messages.at(-1);
     if (last === undefined || this.#messages.some(({ role }) => role !== 'system')) return;
     this.#messages[this.#messages.length - 1] = { role: 'user', content: last.content };
-    this.#writing.notes.changed(['messages'], 'the last instruction is sent as the user');
+    this.#writing.notes.changed(this.#last, 'the last instruction is sent as the user');
   }
 
   /** A trailing assistant message is continued; it must not end in white space. */
@@ -215,7 +215,11 @@ class ContentWriter {
 
   /** The blocks of an assistant turn; empty text and foreign reasoning leave none. */
   assistant(parts: readonly Part[]): readonly JsonMembers[] {
-    return parts.flatMap((part) => this.#block(part));
+    return parts.flatMap((part) => {
+      if (part.type !== 'media') return this.#block(part);
+      this.#writing.notes.lost(pathOf(part, messages), 'assistant turns hold text and calls only');
+      return [];
+    });
   }
 
   /** The blocks of a user turn besides its tool results. */
@@ -310,7 +314,7 @@ class ContentWriter {
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
     if (this.#writing.traits.thinking === 'none') return [];
     if (!isNative(part)) {
-      if (isProof(part)) this.#noteForeign(part.broken === true);
+      if (isProof(part)) this.#noteForeign(part);
       return [];
     }
     if (part.signature === undefined) {
@@ -320,13 +324,14 @@ class ContentWriter {
   }
 
   /** Once a request: a history may hold hundreds of them. */
-  #noteForeign(broken: boolean): void {
+  #noteForeign(part: ReasoningPart): void {
     if (this.#notedReasoning) return;
     this.#notedReasoning = true;
-    const why = broken
-      ? 'reasoning came back changed or incomplete'
-      : 'reasoning of another provider is not shown to this one';
-    this.#writing.notes.lost(['messages'], why);
+    const why =
+      part.broken === true
+        ? 'reasoning came back changed or incomplete'
+        : 'reasoning of another provider is not shown to this one';
+    this.#writing.notes.lost(pathOf(part, messages), why);
   }
 
   #marked(block: JsonMembers, part: Part): JsonMembers {

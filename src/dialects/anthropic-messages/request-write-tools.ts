@@ -29,9 +29,10 @@ export function writeTools(conversation: Conversation, writing: Writing): JsonOb
 /** The forced tool whose input is the answer. */
 export function writeJsonTool(
   { name, description, schema }: JsonTool,
+  output: Conversation['output'],
   { notes, traits }: Writing,
 ): JsonObject {
-  notes.changed(['response_format'], 'asked for as the input of a tool');
+  notes.changed(pathOf(output, ['response_format']), 'asked for as the input of a tool');
   const clean =
     traits.schemaRules === undefined ? schema : cleanSchema(schema, traits.schemaRules).schema;
   return {
@@ -80,7 +81,7 @@ function writeTool(tool: Tool, path: FieldPath, writing: Writing): JsonMembers {
     input_schema: writeSchema(tool, path, writing),
     ...tool.extras?.['anthropic-messages'],
   };
-  if (tool.strict === true) writeStrict(written, path, writing);
+  if (tool.strict === true) writeStrict(written, tool, path, writing);
   return marks.prefix(written, tool);
 }
 
@@ -131,15 +132,21 @@ function writeSchema(tool: Tool, path: FieldPath, { traits, notes }: Writing): J
   const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
     const why = `the model knows no ${removed.join(', ')}`;
-    notes.changed([...definitionPath(path), 'parameters'], why);
+    notes.changed(schemaPath(tool.schema, path), why);
   }
   return clean;
 }
 
-function writeStrict(written: JsonMembers, path: FieldPath, { traits, notes }: Writing): void {
+function writeStrict(
+  written: JsonMembers,
+  tool: Tool,
+  path: FieldPath,
+  { traits, notes }: Writing,
+): void {
   const { input_schema: schema } = written;
   if (traits.responseFormat !== 'schema' || !isObject(schema)) {
-    notes.lost([...definitionPath(path), 'strict'], 'the model does not enforce schemas');
+    const where = [...schemaPath(tool.schema, path).slice(0, -1), 'strict'];
+    notes.lost(where, 'the model does not enforce schemas');
     return;
   }
   const { schema: subset, moved } = strictSchema(schema);
@@ -147,13 +154,14 @@ function writeStrict(written: JsonMembers, path: FieldPath, { traits, notes }: W
   written['strict'] = true;
   if (moved.length > 0) {
     const why = `only described in the schema: ${moved.join(', ')}`;
-    notes.changed([...definitionPath(path), 'parameters'], why);
+    notes.changed(schemaPath(tool.schema, path), why);
   }
 }
 
-/** Chat tools hold their definition as a member; the deprecated form is the definition. */
-function definitionPath(path: FieldPath): FieldPath {
-  return path[0] === 'tools' ? [...path, 'function'] : path;
+/** Where the client has the schema of a tool: chat tools hold their definition as a member. */
+function schemaPath(schema: JsonObject, path: FieldPath): FieldPath {
+  const definition = path[0] === 'tools' ? [...path, 'function'] : path;
+  return pathOf(schema, [...definition, 'parameters']);
 }
 
 function objectSchema(schema: JsonObject, path: FieldPath): JsonObject {
@@ -161,7 +169,7 @@ function objectSchema(schema: JsonObject, path: FieldPath): JsonObject {
   if (type === 'object') return schema;
   if (type !== undefined && type !== null) {
     throw unsupported(
-      [...definitionPath(path), 'parameters'],
+      schemaPath(schema, path),
       'The parameters of a tool must be the schema of an object.',
     );
   }

@@ -19,7 +19,7 @@ import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { responsesOptions } from '../shared/responses-fields.ts';
+import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
 import { canDemandCalls, demandsCall, jsonTool } from '../shared/demanded-call.ts';
 import { isPresent, type JsonMembers, messagesFields } from './fields.ts';
 import { endsPaused, isBlank, writeTurns, type Writing } from './request-write-messages.ts';
@@ -42,7 +42,9 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   const native = nativeFields(conversation, traits.cacheMarks);
   // Tools are first in the prompt, so their marks are registered first.
   const tools =
-    json === undefined ? writeTools(conversation, writing) : writeJsonTool(json, writing);
+    json === undefined
+      ? writeTools(conversation, writing)
+      : writeJsonTool(json, conversation.output, writing);
   const body: JsonMembers = {
     model: ask.model,
     max_tokens: maxTokens,
@@ -55,9 +57,25 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeMetadata(conversation.endUser, native['metadata']),
     ...writeForeignFields(conversation.extras, traits, notes),
   };
+  if (keepsLonger(conversation)) {
+    notes.changed(['prompt_cache_retention'], 'a marked prompt is kept for one hour');
+  }
   marks.apply(notes, native['cache_control'] === undefined ? 0 : 1);
   if (ask.stream) body['stream'] = true;
   return { ...native, ...body };
+}
+
+/** Whether a chat client asks for a longer life of marks that it set (`prompt_cache_retention: "24h"`). */
+function keepsLonger({ extras, tools, system, turns }: Conversation): boolean {
+  if (extras['openai-chat']?.['prompt_cache_retention'] !== '24h') return false;
+  const lasts = (part: PartBase): boolean => part.cacheUntilHere?.ttl === '1h';
+  return (
+    tools.some(lasts) ||
+    system.some(lasts) ||
+    turns.some(({ parts }) =>
+      parts.some((part) => lasts(part) || (part.type === 'tool-result' && part.parts.some(lasts))),
+    )
+  );
 }
 
 /** 0 would mean to warm the prompt cache and answer nothing: it is never sent by accident. */
@@ -77,7 +95,7 @@ function withQuestion(
 ): Pick<Conversation, 'system' | 'turns'> {
   const last = system.at(-1);
   if (turns.length > 0 || last === undefined) return { system, turns };
-  notes.changed(['messages'], 'the last instruction is sent as the user');
+  notes.changed(pathOf(last, ['messages']), 'the last instruction is sent as the user');
   return { system: system.slice(0, -1), turns: [{ role: 'user', parts: [last] }] };
 }
 
@@ -192,16 +210,17 @@ interface WrittenOutput {
 /** @throws GatewayError `invalid_request` for a schema that the upstream cannot enforce. */
 function writeOutput(output: OutputFormat, traits: UpstreamTraits, notes: Notes): WrittenOutput {
   if (output.type === 'text') return {};
+  const where = pathOf(output, ['response_format']);
   if (output.schema === undefined) {
-    notes.changed(['response_format'], 'asked for in the prompt, not enforced');
+    notes.changed(where, 'asked for in the prompt, not enforced');
     return { instruction: 'Answer with one bare JSON object and nothing else.' };
   }
   if (traits.responseFormat === 'object') {
-    notes.changed(['response_format'], 'asked for in the prompt, not enforced by the model');
+    notes.changed(where, 'asked for in the prompt, not enforced by the model');
     return { instruction: formatInstruction(output.schema) };
   }
   if (traits.responseFormat !== 'schema') {
-    throw unsupported(['response_format'], 'This model cannot be held to a JSON schema.');
+    throw unsupported(where, 'This model cannot be held to a JSON schema.');
   }
   const path = pathOf(output, ['response_format', 'json_schema']);
   if (output.strict === false) {
@@ -250,6 +269,7 @@ function writeForeignFields(
     if (dialect === 'anthropic-messages' || dialect === 'openai-responses') continue;
     for (const [key, value] of Object.entries(fields ?? {})) {
       if (!isPresent(value) || value === chatDefaults.get(key) || isEmpty(value)) continue;
+      if (cacheHints.includes(key)) continue;
       if (key === 'service_tier') Object.assign(members, writeServiceTier(value, traits, notes));
       else notes.lost([key], whyForeign(key));
     }

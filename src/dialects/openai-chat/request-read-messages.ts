@@ -138,7 +138,9 @@ class TurnBuilder {
         : []),
       ...calls,
     ];
-    const reasoning = checkReasoning(reasoningParts(readReasoning(message)), this.#sealer);
+    const reasoning = checkReasoning(reasoningParts(readReasoning(message)), this.#sealer).map(
+      (placed) => ({ ...placed, part: withPath({ ...placed.part }, ['messages', i]) }),
+    );
     const parts = withReasoning(others, reasoning);
     this.#calls = new Map(calls.map((call, place) => [call.id, place]));
     this.#addTurn('assistant', parts, { at: i, name: message['name'] });
@@ -367,7 +369,10 @@ function readImage(image: Json | undefined, path: FieldPath): MediaPart {
   const url = bare ? image : isObject(image) ? image['url'] : undefined;
   const where = bare ? path : [...path, 'url'];
   if (typeof url !== 'string') throw wrongType(where, 'a string', url);
-  return imageAt(url, where);
+  const detail = isObject(image) ? image['detail'] : undefined;
+  const media = imageAt(url, where);
+  if (media.kind !== 'image' || typeof detail !== 'string') return media;
+  return { ...media, extras: { 'openai-chat': { detail } } };
 }
 
 function readFile(value: Json | undefined, path: FieldPath): MediaPart {

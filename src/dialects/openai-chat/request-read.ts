@@ -15,7 +15,7 @@ import type {
   ToolChoice,
 } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
+import { type Notes, withMemberPaths, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -53,9 +53,12 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     output: readOutputFormat(body),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(endUser === undefined ? {} : { endUser }),
-    extras: readExtras(body),
+    extras: withMemberPaths(readExtras(body), {
+      parallelTools: ['parallel_tool_calls'],
+      endUser: [typeof body['safety_identifier'] === 'string' ? 'safety_identifier' : 'user'],
+    }),
   };
-  return body['prompt_cache_retention'] === '24h' ? keepLonger(read, notes) : read;
+  return body['prompt_cache_retention'] === '24h' ? keepLonger(read) : read;
 }
 
 /** @throws GatewayError for what the client of a translation would read falsely or wait for in vain. */
@@ -117,7 +120,7 @@ function readOutputFormat(body: JsonObject): OutputFormat {
     case 'text':
       return { type: 'text' };
     case 'json_object':
-      return { type: 'json' };
+      return withPath({ type: 'json' }, ['response_format']);
     case 'json_schema':
       return readJsonSchema(format);
     default:
@@ -129,13 +132,14 @@ function readJsonSchema(format: JsonObject | undefined): OutputFormat {
   const named = format?.['json_schema'];
   if (!isObject(named)) return { type: 'json' };
   const { schema, name, description, strict } = named;
-  return {
+  const read: OutputFormat = {
     type: 'json',
     ...(isObject(schema) ? { schema } : {}),
     ...(typeof name === 'string' ? { name } : {}),
     ...(typeof description === 'string' ? { description } : {}),
     ...(typeof strict === 'boolean' ? { strict } : {}),
   };
+  return withPath(read, ['response_format', 'json_schema']);
 }
 
 // How much the model may reason: three spellings of three vendors.
@@ -206,14 +210,12 @@ function readEffort(value: JsonObject[string], path: readonly string[]): Effort 
 
 // `prompt_cache_retention: "24h"` asks for the longest life that cache marks can have.
 
-/** The conversation with longer marks; noted where there are any. */
-function keepLonger(conversation: Conversation, notes: Notes): Conversation {
-  let any = false;
+/** The conversation with longer marks. */
+function keepLonger(conversation: Conversation): Conversation {
   const longer = <T extends { readonly cacheUntilHere?: CacheMark }>(marked: T): T => {
     if (marked.cacheUntilHere === undefined || marked.cacheUntilHere.ttl !== undefined) {
       return marked;
     }
-    any = true;
     const mark = withPathOf(marked.cacheUntilHere, { ttl: '1h' });
     return withPathOf(marked, { ...marked, cacheUntilHere: mark });
   };
@@ -223,7 +225,7 @@ function keepLonger(conversation: Conversation, notes: Notes): Conversation {
         ? withPathOf(each, { ...each, parts: each.parts.map(part) })
         : each,
     );
-  const kept = {
+  return {
     ...conversation,
     tools: conversation.tools.map(longer),
     system: conversation.system.map(part),
@@ -231,8 +233,6 @@ function keepLonger(conversation: Conversation, notes: Notes): Conversation {
       withPathOf(turn, { ...turn, parts: turn.parts.map(part) }),
     ),
   };
-  if (any) notes.changed(['prompt_cache_retention'], 'a marked prompt is kept for one hour');
-  return kept;
 }
 
 // Tools and the choice among them, current and deprecated form.
@@ -278,18 +278,21 @@ function readFunction(definition: JsonObject, path: FieldPath): Tool {
   const { strict } = definition;
   return {
     ...nameOf(definition, path),
-    schema: readParameters(definition['parameters'], path),
+    schema: withPath(readParameters(definition['parameters'], path), [...path, 'parameters']),
     ...(typeof strict === 'boolean' ? { strict } : {}),
   };
 }
 
-/** @throws GatewayError for a grammar: the constraint would be lost. */
+/** A grammar is for models that can be held to it (shared/responses-fields.ts). */
 function readCustom(definition: JsonObject, path: FieldPath): Tool {
-  const format = definition['format'];
-  if (isObject(format) && format['type'] !== undefined && format['type'] !== 'text') {
-    throw unsupported([...path, 'format'], 'This model cannot be held to a grammar.');
-  }
-  return { ...nameOf(definition, path), schema: freeTextSchema, freeText: true };
+  const { format } = definition;
+  const isFree = !isObject(format) || (format['type'] ?? 'text') === 'text';
+  return {
+    ...nameOf(definition, path),
+    schema: freeTextSchema,
+    freeText: true,
+    ...(isFree ? {} : { extras: { 'openai-chat': { format } } }),
+  };
 }
 
 function nameOf(
@@ -381,7 +384,8 @@ function readWebSearch(options: Json | undefined, tools: readonly Tool[]): reado
     throw unsupported([searchOptions], "A function of the name 'web_search' is in its way.");
   }
   const value = { ...options, type: searchOptions };
-  return [{ name: 'web_search', schema: {}, native: { dialect: 'openai-chat', value } }];
+  const native = { dialect: 'openai-chat', value } as const;
+  return [withPath({ name: 'web_search', schema: {}, native }, [searchOptions])];
 }
 
 /** Whether the call may use the search that the model brings along. */

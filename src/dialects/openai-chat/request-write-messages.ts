@@ -13,6 +13,7 @@ import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.t
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { imageDetail } from '../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import {
@@ -376,7 +377,7 @@ interface ResultWriting {
 /** Exactly one tool message, however many parts the result has. */
 function writeToolResult(result: ToolResultPart, writing: ResultWriting): JsonMembers {
   const pieces = result.parts.flatMap((part, k) =>
-    writePart(part, [...writing.path, 'content', k], writing),
+    writePart(part, pathOf(part, [...writing.path, 'content', k]), writing),
   );
   if (result.failed) markFailed(pieces);
   return { role: 'tool', tool_call_id: writing.id, content: resultContent(pieces, writing) };
@@ -465,17 +466,17 @@ function tryWriteMedia(part: MediaPart, traits: UpstreamTraits): JsonObject | un
   }
 }
 
-function writeImage(
-  { source, mediaType }: MediaPart,
-  { imageInput }: UpstreamTraits,
-): JsonObject | undefined {
+function writeImage(part: MediaPart, { imageInput }: UpstreamTraits): JsonObject | undefined {
+  const { source, mediaType } = part;
   if (imageInput === 'none') return undefined;
+  const wanted = imageDetail(part);
+  const detail = wanted === undefined ? {} : { detail: wanted === 'original' ? 'high' : wanted };
   if ('base64' in source) {
     const url = `data:${mediaType === '' ? 'image/png' : mediaType};base64,${source.base64}`;
-    return { type: 'image_url', image_url: { url } };
+    return { type: 'image_url', image_url: { url, ...detail } };
   }
   if (imageInput === 'base64' || !('url' in source)) return undefined;
-  return { type: 'image_url', image_url: { url: source.url } };
+  return { type: 'image_url', image_url: { url: source.url, ...detail } };
 }
 
 function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonObject | undefined {

@@ -1,7 +1,7 @@
 /** Tools and the choice among them. */
 import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
+import { memberPath, type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
@@ -29,9 +29,12 @@ export function writeTools(
   const setting = { conversation, traits, notes };
   const { tools, search } = offeredTools(setting);
   if (tools.length === 0) return search;
-  const { toolChoice, parallelTools } = conversation;
+  const { toolChoice } = conversation;
   if (toolChoice?.type === 'none' && !traits.toolChoice) {
-    notes.changed(['tool_choice'], 'the tools are not offered, as the model cannot be held back');
+    notes.changed(
+      pathOf(toolChoice, ['tool_choice']),
+      'the tools are not offered, as the model cannot be held back',
+    );
     return search;
   }
   const offered = tools.map(({ tool }) => tool);
@@ -41,7 +44,7 @@ export function writeTools(
     ...search,
     tools: written,
     ...writeChoice(toolChoice, { ...setting, offered }),
-    ...writeParallel(parallelTools, traits, notes),
+    ...writeParallel(conversation, traits, notes),
   };
 }
 
@@ -159,7 +162,7 @@ function writeSchema({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
   if (traits.schemaRules === undefined) return schema;
   const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
-    notes.changed([...path, 'input_schema'], `the model knows no ${removed.join(', ')}`);
+    notes.changed(schemaPath(tool, path), `the model knows no ${removed.join(', ')}`);
   }
   return clean;
 }
@@ -169,8 +172,14 @@ function writeStrict({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
   const { strict, schema } = tool;
   if (strict !== true) return strict === undefined ? {} : { strict };
   if (traits.schemaRules === undefined && isStrict(schema)) return { strict };
-  notes.lost([...path, 'strict'], 'the model does not enforce this schema');
+  const where = [...schemaPath(tool, path).slice(0, -1), 'strict'];
+  notes.lost(where, 'the model does not enforce this schema');
   return {};
+}
+
+/** Where the client has the schema of a tool; messages clients are the ones that say nothing of it. */
+export function schemaPath({ schema }: Tool, path: FieldPath): FieldPath {
+  return pathOf(schema, [...path, 'input_schema']);
 }
 
 /** Some engines refuse an object schema without `properties` (B8). */
@@ -190,7 +199,8 @@ function writeChoice(
 ): JsonMembers {
   if (choice === undefined) return {};
   if (!traits.toolChoice) {
-    if (choice.type !== 'auto') notes.lost(['tool_choice'], 'the model chooses by itself');
+    if (choice.type !== 'auto')
+      notes.lost(pathOf(choice, ['tool_choice']), 'the model chooses by itself');
     return {};
   }
   switch (choice.type) {
@@ -223,13 +233,14 @@ function writeNamed(tool: Tool, { tools }: Conversation, traits: UpstreamTraits)
 }
 
 export function writeParallel(
-  parallelTools: boolean | undefined,
+  { parallelTools, extras }: Conversation,
   traits: UpstreamTraits,
   notes: Notes,
 ): JsonMembers {
   if (parallelTools !== false) return {};
   if (traits.parallelFlag) return { parallel_tool_calls: false };
-  notes.changed(['tool_choice', 'disable_parallel_tool_use'], 'only the first call is kept');
+  const otherwise = ['tool_choice', 'disable_parallel_tool_use'];
+  notes.changed(memberPath(extras, 'parallelTools', otherwise), 'only the first call is kept');
   return {};
 }
 
@@ -280,6 +291,9 @@ export function writeOutput(
   const { output } = conversation;
   if (output.type === 'text') return { members: {}, instruction: undefined };
   const { schema } = output;
+  if (schema === undefined && traits.responseFormat !== 'none') {
+    return { members: { response_format: { type: 'json_object' } }, instruction: undefined };
+  }
   if (schema === undefined || traits.responseFormat === 'object') {
     return writeInstruction(output, traits, notes);
   }

@@ -16,12 +16,12 @@ import type {
 import type { Countable, Medium } from '../../core/description.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
+import { memberPath, type Notes, pathOf } from '../../core/notes.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { mediumOf } from '../shared/prompt.ts';
-import { responsesOptions } from '../shared/responses-fields.ts';
+import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
 import { type JsonMembers, chatFields, isArray } from './fields.ts';
 import { frontNote } from './message-forms.ts';
 import { MessageWriter, isPrefill, writePrefill } from './request-write-messages.ts';
@@ -58,7 +58,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
       continues: traits.prefill && isPrefill(messages.written),
     }),
     ...writePrefill(messages.written, traits),
-    ...writeEndUser(conversation.endUser, traits, notes),
+    ...writeEndUser(conversation, traits, notes),
     ...writeForeignExtras(conversation.extras, traits, notes),
     ...writeResponsesOptions(conversation.extras, { traits, notes }),
   };
@@ -116,11 +116,12 @@ export function writeMessagesExtras(
   extras: JsonObject,
   traits: UpstreamTraits,
   notes: Notes,
+  why: WhyLost = whyForeign,
 ): JsonMembers {
   const members: JsonMembers = {};
   for (const [key, value] of Object.entries(extras)) {
     if (value === undefined || value === null) continue;
-    Object.assign(members, writeMessagesField(key, value, { traits, notes }));
+    Object.assign(members, writeMessagesField(key, value, { traits, notes, why }));
   }
   return members;
 }
@@ -158,6 +159,11 @@ function writeResponsesOptions(extras: Extras, { traits, notes }: Target): JsonM
       notes.lost(['service_tier'], 'the provider has no such tier');
     }
   }
+  if (traits.serviceTiers !== true) return members;
+  for (const key of cacheHints) {
+    const value = extras['openai-responses']?.[key];
+    if (value !== undefined && value !== null) members[key] = value;
+  }
   return members;
 }
 
@@ -166,9 +172,16 @@ interface Target {
   readonly notes: Notes;
 }
 
-function writeMessagesField(key: string, value: Json, target: Target): JsonMembers {
+/** Why a member of the messages dialect is left out. */
+type WhyLost = (path: readonly string[]) => string;
+
+function writeMessagesField(
+  key: string,
+  value: Json,
+  target: Target & { readonly why: WhyLost },
+): JsonMembers {
   if (isEmpty(value)) return {};
-  const { traits, notes } = target;
+  const { traits, notes, why } = target;
   switch (key) {
     case 'service_tier':
       return traits.serviceTiers === true ? writeServiceTier(value, target) : {};
@@ -190,7 +203,7 @@ function writeMessagesField(key: string, value: Json, target: Target): JsonMembe
       if (reason !== undefined) throw unsupported([key], reason);
     }
   }
-  for (const path of lostPaths(key, value)) notes.lost(path, whyForeign(path));
+  for (const path of lostPaths(key, value)) notes.lost(path, why(path));
   return {};
 }
 
@@ -297,13 +310,14 @@ const maxEndUserLength = 64;
 
 /** Longer ids are hashed: cutting them would merge users with a common prefix. */
 export function writeEndUser(
-  endUser: string | undefined,
+  { endUser, extras }: Conversation,
   { endUserField }: UpstreamTraits,
   notes: Notes,
 ): JsonMembers {
   if (endUser === undefined) return {};
   if (endUserField === undefined) {
-    notes.lost(['metadata', 'user_id'], 'the provider takes no id of the end user');
+    const path = memberPath(extras, 'endUser', ['metadata', 'user_id']);
+    notes.lost(path, 'the provider takes no id of the end user');
     return {};
   }
   const short = endUser.length <= maxEndUserLength;
@@ -474,12 +488,17 @@ function nearestEffort(wanted: Effort, known: readonly Effort[]): Effort | undef
   return usable.findLast((effort) => order.indexOf(effort) <= limit) ?? usable[0];
 }
 
-/** Where a messages client said it: the only dialect that is translated to this one. */
+/** Where the client said it; without a path of its own, it was a messages client. */
 function reasoningPath(reasoning: Reasoning | undefined): FieldPath {
-  if (reasoning?.effort !== undefined && reasoning.effort !== 'none') {
+  if (reasoning === undefined) return ['thinking'];
+  const { effort, budgetTokens } = reasoning;
+  if (effort !== undefined && effort !== 'none') {
     return pathOf(reasoning, ['output_config', 'effort']);
   }
-  return reasoning?.budgetTokens === undefined ? ['thinking'] : ['thinking', 'budget_tokens'];
+  return pathOf(
+    reasoning,
+    budgetTokens === undefined ? ['thinking'] : ['thinking', 'budget_tokens'],
+  );
 }
 
 // How OpenAI's chat models frame a prompt, after the recipe that OpenAI publishes (cookbook, "How to

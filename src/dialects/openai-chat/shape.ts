@@ -1,4 +1,5 @@
 /** The members of a chat-completions request that are read or known to say nothing. */
+import { cacheHints } from '../shared/responses-fields.ts';
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -111,14 +112,7 @@ const canonical: readonly string[] = [
 ];
 
 /** Hints about speed, place or caching whose loss has no effect on the answer. */
-const hints: readonly string[] = [
-  'prediction',
-  'audio',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'cache_control',
-];
+const hints: readonly string[] = ['prediction', 'audio', 'cache_control'];
 
 const notKept: ReadonlySet<string> = new Set([...canonical, ...hints]);
 
@@ -129,10 +123,11 @@ const defaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['store', false],
   ['verbosity', 'medium'],
   ['service_tier', 'auto'],
+  ['prompt_cache_retention', 'in_memory'],
 ]);
 
 /** All members that this dialect knows. */
-const knownFields: readonly string[] = [...canonical, ...hints, ...defaults.keys()];
+const knownFields: readonly string[] = [...canonical, ...hints, ...cacheHints, ...defaults.keys()];
 
 export function readExtras(body: JsonObject): Extras {
   const kept: JsonMembers = {};

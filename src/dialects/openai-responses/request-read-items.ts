@@ -126,7 +126,10 @@ class TurnBuilder {
       case 'message':
         return this.#addMessage(item, path);
       case 'reasoning':
-        return this.#assistant(this.#readReasoning(item), path);
+        return this.#assistant(
+          this.#readReasoning(item).map((part) => withPath({ ...part }, path)),
+          path,
+        );
       case 'additional_tools':
       case 'item_reference':
         return;

@@ -151,7 +151,9 @@ export class Toolbox {
   #addTyped(type: keyof typeof typedTools, path: FieldPath): void {
     if (this.#tools.has(type)) return;
     this.#notes.changed([...path, 'type'], 'offered as an ordinary function tool');
-    this.#set({ name: type, ...typedTools[type], ...withItemExtras({ kind: type }) }, path);
+    const { description, schema } = typedTools[type];
+    const named = withPath({ ...schema }, [...path, 'type']);
+    this.#set({ name: type, description, schema: named, ...withItemExtras({ kind: type }) }, path);
   }
 
   /** Mapped by the writer where the model's provider searches, else left out beside other tools. */
@@ -193,11 +195,11 @@ function joined(ofNamespace: Json | undefined, ofTool: Json | undefined): string
 
 /** No parameters means an empty object; every other key of a schema is kept. */
 function schemaOf(parameters: Json | undefined, path: FieldPath): JsonObject {
-  if (!isObject(parameters)) return { type: 'object', properties: {} };
+  if (!isObject(parameters)) return withPath({ type: 'object', properties: {} }, path);
   const { type } = parameters;
-  if (!isPresent(type)) return { ...parameters, type: 'object' };
+  if (!isPresent(type)) return withPath({ ...parameters, type: 'object' }, path);
   if (type !== 'object') throw badValue(path, 'must be the schema of an object');
-  return parameters;
+  return withPath(parameters, path);
 }
 
 const choiceWords: ReadonlyMap<string, ToolChoice> = new Map([

@@ -7,7 +7,7 @@ import type {
   Sampling,
 } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
-import { type Notes, withPath } from '../../core/notes.ts';
+import { type Notes, withMemberPaths, withPath } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -43,7 +43,13 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     reasoning: readReasoning(body),
     ...(endUser === '' ? {} : { endUser }),
     // All other members: the answer repeats them, and writers look for their own among them (shared/responses-fields.ts).
-    extras: { [dialectId]: kept },
+    extras: withMemberPaths(
+      { [dialectId]: kept },
+      {
+        parallelTools: ['parallel_tool_calls'],
+        endUser: [textOf(body['safety_identifier']) === '' ? 'user' : 'safety_identifier'],
+      },
+    ),
   };
 }
 

@@ -15,6 +15,7 @@ import type { JsonObject } from '../../json/value.ts';
 import { responsesFormat } from '../openai-chat/reasoning.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
+import { imageDetail } from '../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import type { JsonMembers } from './fields.ts';
 import {
@@ -70,10 +71,12 @@ export class ItemWriter {
 
   /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
   turns(turns: readonly Turn[]): void {
-    const before = this.written.length;
     let run: PlacedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
       const path = pathOf(turn, ['messages', i]);
+      if (turn.name !== undefined) {
+        this.#writing.notes.lost([...path, 'name'], 'messages have no author here');
+      }
       if (turn.role !== 'assistant') {
         run.push({ turn, path });
         continue;
@@ -83,7 +86,7 @@ export class ItemWriter {
       this.#assistant(turn, path);
     }
     this.#run(run);
-    if (this.written.length === before) {
+    if (this.written.length === 0) {
       throw invalidRequest('At least one message must have content.', ['messages']);
     }
     const last = turns.at(-1);
@@ -382,7 +385,7 @@ function writeMedia(part: MediaPart, traits: UpstreamTraits): JsonMembers | unde
 function writeImage(part: MediaPart, { imageInput }: UpstreamTraits): JsonMembers | undefined {
   const { source, mediaType } = part;
   if (imageInput === 'none') return undefined;
-  const detail = part.extras?.['openai-chat']?.['detail'] ?? itemExtras(part)['detail'] ?? 'auto';
+  const detail = imageDetail(part) ?? 'auto';
   if ('base64' in source) {
     const type = mediaType === '' ? 'image/png' : mediaType;
     return { type: 'input_image', image_url: `data:${type};base64,${source.base64}`, detail };

@@ -1,7 +1,7 @@
 /** Tools and the choice among them, as a Responses server takes them. */
 import type { Conversation, Tool, ToolChoice } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import {
@@ -9,13 +9,15 @@ import {
   isSearch,
   isStrict,
   objectSchema,
+  schemaPath,
   typeOf,
   writeParallel,
 } from '../openai-chat/request-write-tools.ts';
+import { describedTool, grammarOf } from '../shared/responses-fields.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
 import { isArray, type JsonMembers } from './fields.ts';
-import { dialectId, itemExtras } from './items.ts';
+import { dialectId } from './items.ts';
 
 export const maxToolName = 64;
 
@@ -35,21 +37,24 @@ export function writeTools(
   const offered: Tool[] = [];
   const written: JsonObject[] = [];
   toolsOf(conversation, traits, notes).forEach((tool, i) => {
-    const item = writeTool(tool, ['tools', i], setting);
+    const item = writeTool(tool, pathOf(tool, ['tools', i]), setting);
     if (item === undefined) return;
     offered.push(tool);
     written.push(item);
   });
   if (written.length === 0) return {};
-  const { toolChoice, parallelTools } = conversation;
+  const { toolChoice } = conversation;
   if (toolChoice?.type === 'none' && !traits.toolChoice) {
-    notes.changed(['tool_choice'], 'the tools are not offered, as the model cannot be held back');
+    notes.changed(
+      pathOf(toolChoice, ['tool_choice']),
+      'the tools are not offered, as the model cannot be held back',
+    );
     return {};
   }
   return {
     tools: written,
     ...writeChoice(toolChoice, offered, setting),
-    ...writeParallel(parallelTools, traits, notes),
+    ...writeParallel(conversation, traits, notes),
   };
 }
 
@@ -71,21 +76,26 @@ function writeTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonObjec
   if (traits.serverTools === true && traits.webSearch === 'tool') {
     return writeSearch(native.value, path, notes);
   }
-  if (!isOptional(tool, conversation)) throw searchRefusal([...path, 'type']);
-  notes.lost([...path, 'type'], 'the model has no web search');
+  // Chat clients ask for it by an option.
+  const place = native.dialect === 'openai-chat' ? path : [...path, 'type'];
+  if (!isOptional(tool, conversation)) throw searchRefusal(place);
+  notes.lost(place, 'the model has no web search');
   return undefined;
 }
 
 function writeOwnTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonObject {
-  const { conversation, traits } = setting;
-  const { name, description, freeText } = tool;
+  const { conversation, traits, notes } = setting;
+  const { name, freeText } = tool;
+  const isCustom = freeText === true && traits.customTools === true;
+  const description = isCustom ? tool.description : describedTool(tool, notes);
   const described = {
     name: sentToolName(name, maxToolName, conversation.tools),
     ...(description === undefined || description === '' ? {} : { description }),
   };
-  if (freeText === true && traits.customTools === true) {
-    const { format } = itemExtras(tool);
-    return { type: 'custom', ...described, ...(isObject(format) ? { format } : {}) };
+  if (isCustom) {
+    const grammar = grammarOf(tool);
+    const format = grammar === undefined ? {} : { format: { type: 'grammar', ...grammar } };
+    return { type: 'custom', ...described, ...format };
   }
   return {
     type: 'function',
@@ -95,29 +105,23 @@ function writeOwnTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonOb
   };
 }
 
-function writeSchema(
-  { schema }: Tool,
-  path: FieldPath,
-  { traits, notes }: ToolSetting,
-): JsonObject {
-  const whole = objectSchema(schema);
+function writeSchema(tool: Tool, path: FieldPath, { traits, notes }: ToolSetting): JsonObject {
+  const whole = objectSchema(tool.schema);
   if (traits.schemaRules === undefined) return whole;
   const { schema: clean, removed } = cleanSchema(whole, traits.schemaRules);
   if (removed.length > 0) {
-    notes.changed([...path, 'input_schema'], `the model knows no ${removed.join(', ')}`);
+    notes.changed(schemaPath(tool, path), `the model knows no ${removed.join(', ')}`);
   }
   return clean;
 }
 
 /** Always said: a server that is told nothing may enforce the schema and so make its optional properties required. */
-function isEnforced(
-  { strict, schema }: Tool,
-  path: FieldPath,
-  { traits, notes }: ToolSetting,
-): boolean {
+function isEnforced(tool: Tool, path: FieldPath, { traits, notes }: ToolSetting): boolean {
+  const { strict, schema } = tool;
   if (strict !== true) return false;
   if (traits.schemaRules === undefined && isStrict(schema)) return true;
-  notes.lost([...path, 'strict'], 'the model does not enforce this schema');
+  const where = [...schemaPath(tool, path).slice(0, -1), 'strict'];
+  notes.lost(where, 'the model does not enforce this schema');
   return false;
 }
 
@@ -162,7 +166,8 @@ function writeChoice(
   const { traits, notes } = setting;
   if (choice === undefined) return {};
   if (!traits.toolChoice) {
-    if (choice.type !== 'auto') notes.lost(['tool_choice'], 'the model chooses by itself');
+    if (choice.type !== 'auto')
+      notes.lost(pathOf(choice, ['tool_choice']), 'the model chooses by itself');
     return {};
   }
   switch (choice.type) {

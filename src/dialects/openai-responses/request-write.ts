@@ -19,6 +19,7 @@ import {
   writeTemperature,
 } from '../openai-chat/request-write.ts';
 import { writeOutput } from '../openai-chat/request-write-tools.ts';
+import { cacheHints } from '../shared/responses-fields.ts';
 import { isPresent, type JsonMembers } from './fields.ts';
 import { dialectId } from './items.ts';
 import { ItemWriter } from './request-write-items.ts';
@@ -49,7 +50,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeSampling(conversation.sampling, target),
     ...(Object.keys(wanted).length === 0 ? {} : { text: wanted }),
     ...writeReasoning(conversation.reasoning, target),
-    ...writeEndUser(conversation.endUser, traits, notes),
+    ...writeEndUser(conversation, traits, notes),
     ...foreign,
     store: false,
     ...(traits.asksForReasoning === false ? {} : { include: [encryptedReasoning] }),
@@ -107,7 +108,7 @@ function writeReasoning(reasoning: Reasoning | undefined, { traits, notes }: Tar
 }
 
 /** Members of chat completions that have the same name and meaning here. */
-const shared: ReadonlySet<string> = new Set(['metadata', 'service_tier']);
+const shared: ReadonlySet<string> = new Set(['metadata', 'service_tier', ...cacheHints]);
 /** What is no loss: nothing of it changes the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction']);
 
@@ -118,17 +119,19 @@ function writeExtras(
 ): JsonMembers & { text?: JsonObject } {
   const { traits, notes } = target;
   const members: JsonMembers & { text?: JsonObject } = {
-    ...writeMessagesExtras(extras['anthropic-messages'] ?? {}, traits, notes),
+    ...writeMessagesExtras(extras['anthropic-messages'] ?? {}, traits, notes, () => unknown),
   };
   for (const [key, value] of Object.entries(extras['openai-chat'] ?? {})) {
     if (!isPresent(value) || harmless.has(key)) continue;
     if (key === 'verbosity') members.text = { verbosity: value };
     else if (shared.has(key) && traits.serviceTiers === true) members[key] = value;
-    else notes.lost([key], whyLost(key));
+    else if (!cacheHints.includes(key)) notes.lost([key], whyLost(key));
   }
   return members;
 }
 
+const unknown = 'not known to the model';
+
 function whyLost(key: string): string {
-  return key === 'store' ? 'the gateway keeps nothing at the provider' : 'not known to the model';
+  return key === 'store' ? 'the gateway keeps nothing at the provider' : unknown;
 }

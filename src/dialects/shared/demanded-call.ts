@@ -7,7 +7,7 @@ import type { Conversation, Part, TextPart, Tool, ToolCallPart } from '../../cor
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import type { FinishReason, Generation, GenerationEvent } from '../../core/generation.ts';
-import { type Notes, pathOf, withPath } from '../../core/notes.ts';
+import { type Notes, pathOf, withPath, withPathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
 
@@ -39,7 +39,7 @@ export function withDemandAsFormat(
   const { name, description, schema } = tool;
   return {
     ...rest,
-    toolChoice: { type: 'none' },
+    toolChoice: withPathOf(toolChoice ?? tool, { type: 'none' }),
     output: withPath(
       {
         type: 'json',

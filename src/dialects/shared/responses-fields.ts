@@ -1,5 +1,6 @@
 /** What of a Responses request the writers of other dialects look for: members without a canonical slot, and grammars. */
-import type { Extras, Tool } from '../../core/conversation.ts';
+import type { Extras, MediaPart, Tool } from '../../core/conversation.ts';
+import { unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import { isObject } from '../../json/value.ts';
 
@@ -20,14 +21,23 @@ export function responsesOptions(extras: Extras): ResponsesOptions {
   };
 }
 
+/** Hints about caching that both APIs of OpenAI have, and that say nothing to other vendors. */
+export const cacheHints: readonly string[] = [
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+];
+
 /** A grammar that the input of a free-text tool is held to. */
 export interface Grammar {
   readonly syntax: string;
   readonly definition: string;
 }
 
+/** Chat completions nests it one level deeper. */
 export function grammarOf({ extras }: Tool): Grammar | undefined {
-  const format = extras?.['openai-responses']?.['format'];
+  const chat = extras?.['openai-chat']?.['format'];
+  const format = isObject(chat) ? chat['grammar'] : extras?.['openai-responses']?.['format'];
   if (!isObject(format)) return undefined;
   const { syntax, definition } = format;
   return typeof syntax === 'string' && typeof definition === 'string'
@@ -35,8 +45,22 @@ export function grammarOf({ extras }: Tool): Grammar | undefined {
     : undefined;
 }
 
-/** The description of a tool, with its grammar where the model can only be asked to keep to it. */
+/** How closely an image is to be looked at; undefined where the model decides. */
+export function imageDetail({ extras }: MediaPart): string | undefined {
+  const detail = extras?.['openai-responses']?.['detail'] ?? extras?.['openai-chat']?.['detail'];
+  return typeof detail === 'string' && detail !== 'auto' ? detail : undefined;
+}
+
+/**
+ * The description of a tool, with its grammar where the model can only be asked to keep to it.
+ * @throws GatewayError for a chat client's grammar. Those of the Responses API check the input themselves: Codex always
+ * sends one.
+ */
 export function describedTool(tool: Tool, notes: Notes): string | undefined {
+  if (tool.extras?.['openai-chat']?.['format'] !== undefined) {
+    const path = [...pathOf(tool, ['tools']), 'custom', 'format'];
+    throw unsupported(path, 'This model cannot be held to a grammar.');
+  }
   const grammar = tool.freeText === true ? grammarOf(tool) : undefined;
   if (grammar === undefined) return tool.description;
   const path = [...pathOf(tool, ['tools']), 'format'];

@@ -11,9 +11,7 @@ import {
   type KnownModel,
 } from '../../decisions/known-models.ts';
 import { requestTables, rowId } from '../../decisions/rows.ts';
-import { dialects, type Dialect } from '../../support/reading.ts';
-
-const other: { readonly [D in Dialect]: Dialect } = { chat: 'messages', messages: 'chat' };
+import { allDialects, type AnyDialect } from '../../support/reading.ts';
 
 test('D12 every known vendor has a model that the samples are tried at', () => {
   assert.deepEqual(vendorsWithoutModels(), []);
@@ -53,19 +51,23 @@ function stands(request: JsonObject, path: string): boolean {
 }
 
 /** Fields of each API at the top level, by the SDKs' types. */
-const fields: { readonly [D in Dialect]: ReadonlySet<string> } = {
-  chat: new Set(requestTables.chat.rows.map(({ path }) => path.split(/[.[]/)[0] ?? '')),
-  messages: new Set(requestTables.messages.rows.map(({ path }) => path.split(/[.[]/)[0] ?? '')),
+function fieldsOf(dialect: AnyDialect): ReadonlySet<string> {
+  return new Set(requestTables[dialect].rows.map(({ path }) => path.split(/[.[]/)[0] ?? ''));
+}
+const fields: { readonly [D in AnyDialect]: ReadonlySet<string> } = {
+  chat: fieldsOf('chat'),
+  messages: fieldsOf('messages'),
+  responses: fieldsOf('responses'),
 };
 
-function untrue(request: JsonObject, { path, why }: Note, to: Dialect): boolean {
+function untrue(request: JsonObject, { path, why }: Note, to: AnyDialect): boolean {
   if (!stands(request, path)) return true;
   return /has no such field/.test(why) && fields[to].has(path.split('.')[0] ?? '');
 }
 
-for (const client of dialects) {
+for (const client of allDialects) {
   suite(`D11 notes of ${client} requests`, () => {
-    for (const upstream of dialects) {
+    for (const upstream of allDialects) {
       test(`D11 at ${upstream} models: each names what was sent, and says what is so`, () => {
         const wrong = new Set<string>();
         for (const [id, sample] of Object.entries(corpus[client])) {
@@ -93,7 +95,7 @@ function without(request: JsonObject, path: readonly string[]): JsonObject {
 }
 
 /** Fields that every request has, or that are looked at in depth. */
-const elsewhere: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'tools']);
+const elsewhere: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'input', 'tools']);
 
 /** The same holds without the field: the model does so anyway, or the gateway itself does it. */
 function saysNothing(request: JsonObject, field: string, { traits }: KnownModel): boolean {
@@ -115,27 +117,29 @@ function saysNothing(request: JsonObject, field: string, { traits }: KnownModel)
   }
 }
 
-for (const client of dialects) {
-  test(`D12 what is EXACT at the top level of ${client} requests never vanishes without a note`, () => {
-    const vanished = new Set<string>();
-    for (const row of requestTables[client].rows) {
-      const { verdict, path, outer } = row;
-      const [field = ''] = path.split('[');
-      if (outer || verdict.decision !== 'EXACT' || verdict.to === '' || path.includes('.'))
-        continue;
-      const sample = sampleOf(client, rowId(row));
-      if (sample === undefined || elsewhere.has(field) || row.when.includes('OpenAI')) continue;
-      const request = sampleRequest(client, sample);
-      for (const known of knownModels(other[client])) {
-        if (saysNothing(request, field, known)) continue;
-        const tried = tryAt(client, request, known);
-        if (tried.refused !== undefined || tried.notes.length > 0) continue;
-        const bare = tryAt(client, without(request, [field]), known);
-        if (JSON.stringify(bare.body) === JSON.stringify(tried.body)) {
-          vanished.add(`${rowId(row)} at ${known.name}`);
+for (const client of allDialects) {
+  for (const upstream of requestTables[client].upstreams) {
+    test(`D12 what is EXACT at the top level of ${client} requests never vanishes at ${upstream} models`, () => {
+      const vanished = new Set<string>();
+      for (const row of requestTables[client].towards(upstream)) {
+        const { verdict, path, outer } = row;
+        const [field = ''] = path.split('[');
+        if (outer || verdict.decision !== 'EXACT' || verdict.to === '' || path.includes('.'))
+          continue;
+        const sample = sampleOf(client, rowId(row));
+        if (sample === undefined || elsewhere.has(field) || row.when.includes('OpenAI')) continue;
+        const request = sampleRequest(client, sample);
+        for (const known of knownModels(upstream)) {
+          if (saysNothing(request, field, known)) continue;
+          const tried = tryAt(client, request, known);
+          if (tried.refused !== undefined || tried.notes.length > 0) continue;
+          const bare = tryAt(client, without(request, [field]), known);
+          if (JSON.stringify(bare.body) === JSON.stringify(tried.body)) {
+            vanished.add(`${rowId(row)} at ${known.name}`);
+          }
         }
       }
-    }
-    assert.deepEqual([...vanished], []);
-  });
+      assert.deepEqual([...vanished], []);
+    });
+  }
 }

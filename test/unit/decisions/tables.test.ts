@@ -5,24 +5,24 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { typeComplaints, typesHead } from '../../support/schemas.ts';
 import { translationText } from '../../decisions/document.ts';
-import { answerTables, requestTables, rowId, type DecidedTable } from '../../decisions/rows.ts';
+import { answerTables, requestTables, rowId } from '../../decisions/rows.ts';
 
 const root = join(import.meta.dirname, '../../..');
-const tables: readonly DecidedTable[] = [
-  ...Object.values(requestTables),
-  ...Object.values(answerTables),
-];
 
 test('docs/user/translation.md is fresh (node scripts/write-translation.mjs writes it)', () => {
   assert.equal(readFileSync(join(root, 'docs/user/translation.md'), 'utf8'), translationText());
 });
 
 test('issue 3: no row stands twice', () => {
-  for (const { title, rows } of tables) {
-    const ids = rows.map(rowId);
+  for (const table of [...Object.values(requestTables), ...answerTables]) {
+    const ids = table.rows.map(rowId);
     const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
-    assert.deepEqual(twice, [], title);
+    assert.deepEqual(twice, [], JSON.stringify({ ...table, rows: [] }));
   }
+});
+
+test('issue 21: each line of a column decides a row', () => {
+  for (const { client, idle } of Object.values(requestTables)) assert.deepEqual(idle, [], client);
 });
 
 const decision = JSON.stringify(join(root, 'test/decisions/decision.ts'));

@@ -325,7 +325,7 @@ describe('reasoning of earlier turns', () => {
 });
 
 describe('media', () => {
-  const image = (url: string) => ({ type: 'image_url', image_url: { url, detail: 'low' } });
+  const image = (url: string) => ({ type: 'image_url', image_url: { url } });
   const file = (more: JsonObject) => ({ type: 'file', file: more });
   const rows: readonly (readonly [string, JsonObject, unknown])[] = [
     [

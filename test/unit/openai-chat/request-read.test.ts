@@ -77,7 +77,6 @@ describe('top-level fields', () => {
       reasoning_effort: null,
       audio: { voice: 'x' },
       prediction: { type: 'content', content: 'x' },
-      prompt_cache_key: 'k',
       stream_options: { include_obfuscation: true },
       response_format: { type: 'text' },
     };
@@ -124,10 +123,6 @@ describe('top-level fields', () => {
     [{ reasoning_effort: 'enormous' }, 'reasoning_effort'],
     [{ thinking: { type: 'loud' } }, 'thinking.type'],
     [{ tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    [
-      { tools: [{ type: 'custom', custom: { name: 'c', format: { type: 'grammar' } } }] },
-      'tools[0].custom.format',
-    ],
     [
       { tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'string' } } }] },
       'tools[0].function.parameters',

@@ -1,0 +1,221 @@
+/** What a responses upstream gets of each row of messages requests. */
+import {
+  approx,
+  exact,
+  ignore,
+  near,
+  reject,
+  warn,
+  type Column,
+  type Verdict,
+} from './decision.ts';
+
+const notThere = warn('no such field there');
+const untunable = warn('the model refuses sampling parameters');
+const at = 'messages[].content';
+const part = 'input[user].content';
+const result = 'input[function_call_output]';
+const mark = (of: string): Verdict =>
+  near(`${of}.prompt_cache_breakpoint`, 'kept as long as the model keeps it');
+const shownAsText = approx('input[assistant].content[output_text].text', 'what it found, as text');
+const asFunction = approx('tools[function]', 'with its published schema');
+const runsNothing = reject('nothing would run it');
+
+const blocks: Column = {
+  [`${at}[text].text`]: exact(`${part}[input_text].text`),
+  [`${at}[text].cache_control`]: mark(`${part}[input_text]`),
+  [`${at}[text].citations`]: ignore('what was cited stays in the text'),
+  [`${at}[image].source[base64].data`]: exact(`${part}[input_image].image_url`),
+  [`${at}[image].source[base64].media_type`]: exact(`${part}[input_image].image_url`),
+  [`${at}[image].source[url].url`]: exact(`${part}[input_image].image_url`),
+  [`${at}[image].source[file]`]: reject("ids belong to one provider's file store"),
+  [`${at}[image].cache_control`]: mark(`${part}[input_image]`),
+  [`${at}[image].transformations.oversized_image (downsize)`]: ignore('the default'),
+  [`${at}[image].transformations.oversized_image (error)`]: notThere,
+  [`${at}[document].source[base64].data`]: exact(`${part}[input_file].file_data`),
+  [`${at}[document].source[base64].media_type`]: exact(`${part}[input_file].file_data`),
+  [`${at}[document].source[text].*`]: near(`${part}[input_text].text`, 'as text'),
+  [`${at}[document].source[content].*`]: approx(part, 'its texts and images'),
+  [`${at}[document].source[url]`]: exact(`${part}[input_file].file_url`),
+  [`${at}[document].source[file]`]: reject("ids belong to one provider's file store"),
+  [`${at}[document].cache_control`]: mark(`${part}[input_file]`),
+  [`${at}[document].citations.enabled (false)`]: ignore('the default'),
+  [`${at}[document].citations.enabled (true)`]: warn('the model does not cite documents'),
+  [`${at}[document].context (of a text)`]: near(`${part}[input_text].text`, 'in front of the text'),
+  [`${at}[document].context (of a PDF)`]: warn('a file has nothing but a name there'),
+  [`${at}[document].title`]: exact(`${part}[input_file].filename`),
+  [`${at}[search_result]`]: approx(`${part}[input_text].text`, 'as text'),
+  [`${at}[thinking] (written by a model like the one behind)`]: exact('input[reasoning]'),
+  [`${at}[thinking] (written by another model)`]: warn(),
+  [`${at}[redacted_thinking] (written by a model like the one behind)`]: exact('input[reasoning]'),
+  [`${at}[redacted_thinking] (written by another model)`]: warn(),
+  [`${at}[tool_use].id`]: exact(
+    'input[function_call].call_id',
+    'hashed where it is longer than 64',
+  ),
+  [`${at}[tool_use].name`]: exact('input[function_call].name'),
+  [`${at}[tool_use].input`]: exact('input[function_call].arguments', 'as JSON'),
+  [`${at}[tool_use].cache_control`]: near(
+    `${part}[input_text].prompt_cache_breakpoint`,
+    'on the input before it: calls carry no marks',
+  ),
+  [`${at}[tool_use].caller*`]: ignore('the caller does not change the call'),
+  [`${at}[tool_use].toolset_name`]: notThere,
+  [`${at}[tool_result].tool_use_id`]: exact(`${result}.call_id`),
+  [`${at}[tool_result].content[text].text`]: exact(`${result}.output`),
+  [`${at}[tool_result].content[text].cache_control`]: mark(`${result}.output[input_text]`),
+  [`${at}[tool_result].content[text].citations`]: ignore('what was cited stays in the text'),
+  [`${at}[tool_result].content[image]`]: exact(`${result}.output[input_image].image_url`),
+  [`${at}[tool_result].content[document]`]: exact(`${result}.output[input_file].file_data`),
+  [`${at}[tool_result].content[search_result]`]: approx(`${result}.output`, 'as text'),
+  [`${at}[tool_result].content[tool_reference]`]: approx(`${result}.output`, 'as text'),
+  [`${at}[tool_result].content[browser_state]`]: reject(),
+  [`${at}[tool_result].is_error (false)`]: ignore('the default'),
+  [`${at}[tool_result].is_error (true)`]: near(`${result}.output`, '"Error: " in front'),
+  [`${at}[tool_result].cache_control`]: mark(`${result}.output[input_text]`),
+  [`${at}[tool_result].toolset_name`]: notThere,
+  ...Object.fromEntries(
+    [
+      'server_tool_use',
+      'web_search_tool_result',
+      'web_fetch_tool_result',
+      'advisor_tool_result',
+      'code_execution_tool_result',
+      'bash_code_execution_tool_result',
+      'text_editor_code_execution_tool_result',
+      'tool_search_tool_result',
+      'mcp_tool_use',
+      'mcp_tool_result',
+      'compaction',
+      'tool_addition',
+      'tool_removal',
+    ].map((kind) => [`${at}[${kind}]`, shownAsText]),
+  ),
+  [`${at}[container_upload]`]: warn('there is no container'),
+  [`${at}[mcp_tool_listing]`]: reject(),
+  [`${at}[fallback]`]: warn('the route decides on fallbacks'),
+  'messages[system] (upstream that takes instructions anywhere)': exact(
+    'input[developer].content[input_text].text',
+    'keeps its position',
+  ),
+  'messages[system] (upstream that does not)': approx(
+    'input[user].content[input_text].text',
+    'marked as <system>',
+  ),
+  'messages[system].clear_at (never)': ignore('the default'),
+  'messages[system].clear_at (next_user_message)': warn('it is never cleared'),
+  'messages[system].output_config.effort': exact('reasoning.effort', 'the last one set applies'),
+  'system.text': exact('input[developer].content[input_text].text'),
+  'system.cache_control': mark('input[developer].content[input_text]'),
+  'system.citations': ignore('nothing is cited'),
+};
+
+const tools: Column = {
+  'tools[custom].name': exact('tools[function].name'),
+  'tools[custom].description': exact('tools[function].description'),
+  'tools[custom].input_schema': exact('tools[function].parameters'),
+  'tools[custom].strict': exact('tools[function].strict', 'false where it is absent'),
+  'tools[custom].cache_control': ignore('tools carry no marks there'),
+  'tools[custom].defer_loading (false)': ignore('the default'),
+  'tools[custom].defer_loading (true)': approx('tools[function]', 'all are offered at once'),
+  'tools[custom].eager_input_streaming': ignore('a hint about speed'),
+  'tools[custom].input_examples': ignore('a hint'),
+  'tools[custom].allowed_callers': ignore('nothing else calls it'),
+  'tools[bash_*': asFunction,
+  'tools[text_editor_*': asFunction,
+  'tools[memory_*': asFunction,
+  ...Object.fromEntries(
+    ['20250305', '20260209', '20260318'].flatMap((version) => [
+      [
+        `tools[web_search_${version}] (provider or route with server_tools)`,
+        near('tools[web_search]', 'the web search of the provider'),
+      ],
+      [
+        `tools[web_search_${version}] (beside the client's own tools)`,
+        warn('the search there needs server_tools'),
+      ],
+      [`tools[web_search_${version}] (alone)`, reject('the search there needs server_tools')],
+    ]),
+  ),
+  'tools[tool_search_tool_*': approx('tools', 'all tools are offered at once'),
+  'tools[web_fetch_*': runsNothing,
+  'tools[code_execution_*': runsNothing,
+  'tools[advisor_*': runsNothing,
+  'tools[mcp_*': runsNothing,
+  'tools[computer_*': runsNothing,
+  'tools[browser_*': runsNothing,
+  ...Object.fromEntries(
+    ['auto', 'any', 'tool'].flatMap((kind) => [
+      [`tool_choice[${kind}].disable_parallel_tool_use (false)`, ignore('the default')],
+      [
+        `tool_choice[${kind}].disable_parallel_tool_use (true)`,
+        exact('parallel_tool_calls', 'false'),
+      ],
+    ]),
+  ),
+  'tool_choice[tool].name': exact('tool_choice.name'),
+  'tool_choice[none]': exact('tool_choice'),
+};
+
+const reasoning: Column = {
+  'thinking[enabled].budget_tokens': near('reasoning.effort', 'by the budget'),
+  'thinking[enabled].display (summarized, updates)': exact('reasoning.summary', 'auto'),
+  'thinking[enabled].display (omitted)': exact('', 'no summary is asked for'),
+  'thinking[enabled].block_binding': notThere,
+  'thinking[adaptive].display (summarized, updates)': exact('reasoning.summary', 'auto'),
+  'thinking[adaptive].display (omitted)': exact('', 'no summary is asked for'),
+  'thinking[adaptive].block_binding': notThere,
+  'thinking[disabled]': exact('reasoning.effort', 'none'),
+  'thinking[between_tools]': approx('reasoning.effort', 'none: off between calls as well'),
+  'output_config.effort': exact('reasoning.effort', 'or the nearest that the model knows'),
+};
+
+const formats: Column = Object.fromEntries(
+  ['output_config.format', 'output_format'].flatMap((path) => [
+    [`${path}.schema`, exact('text.format.schema')],
+    [`${path}.schema (some are optional)`, approx('text.format.schema', 'with strict: false')],
+  ]),
+);
+
+export const messagesOnResponses: Column = {
+  ...blocks,
+  ...tools,
+  ...reasoning,
+  ...formats,
+  model: exact('model'),
+  'max_tokens (above 0)': exact('max_output_tokens', '16 or more'),
+  'max_tokens (0)': warn('no cache to warm: an empty answer without a model call'),
+  'temperature (tunable model)': exact('temperature'),
+  'temperature (untunable model)': untunable,
+  'top_p (tunable model)': exact('top_p'),
+  'top_p (untunable model)': untunable,
+  top_k: notThere,
+  stop_sequences: exact('', 'the gateway enforces them and ends the answer there'),
+  stream: exact('stream'),
+  'output_config.task_budget': notThere,
+  'metadata.user_id (up to 64 characters)': exact('safety_identifier or user'),
+  'metadata.user_id (longer)': near('safety_identifier or user', 'its SHA-256'),
+  'service_tier (auto)': exact('', 'the default there as well'),
+  'service_tier (standard_only, OpenAI)': exact('service_tier', 'default'),
+  'service_tier (other upstreams)': ignore('no tiers there'),
+  'speed (standard)': ignore('the default'),
+  'speed (fast, OpenAI)': exact('service_tier', 'fast'),
+  'speed (fast, other upstreams)': warn('no faster tier there'),
+  'cache_control.*': ignore('that API caches by itself'),
+  "inference_geo (global, or the provider's region)": exact('', 'by the config of the provider'),
+  'inference_geo (another region)': reject('the upstream could not keep this promise'),
+  container: reject('the upstream runs no containers'),
+  mcp_servers: reject('the upstream calls no MCP servers'),
+  'fallbacks (a list)': reject('the route decides on fallbacks'),
+  'fallbacks (default)': warn('the route decides on fallbacks'),
+  fallback_credit_token: warn('only its own provider can use it'),
+  context_management: warn('nothing is cleared; the whole history is sent'),
+  compaction: warn('nothing is cleared; the whole history is sent'),
+  diagnostics: notThere,
+  billing_policy: notThere,
+  thread: reject('the whole history is needed'),
+  betas: ignore('a header'),
+  user_profile_id: ignore('a header'),
+  workspace_id: ignore('a header'),
+  'any other field': warn('passed on to messages upstreams only'),
+};
