@@ -34,7 +34,12 @@ export async function startCorpusRig(): Promise<CorpusRig> {
   const { providers } = upstreamConfig(chat.port, messages.port, responses.port);
   const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => [
     id,
-    { base_url: baseOf(dialect, upstreams[dialect].port), api_key: `key-of-${id}` },
+    {
+      base_url: baseOf(dialect, upstreams[dialect].port),
+      api_key: `key-of-${id}`,
+      // The row of OpenAI's other API has an id of its own.
+      ...(id === 'openai' ? { dialect: 'openai-chat' } : {}),
+    },
   ]);
   const special = Object.entries(likeVendors).map(
     ([id, { dialect, ...more }]): readonly [string, JsonObject] => [

@@ -11,7 +11,7 @@ import { sendSample, startCorpusRig, type CorpusRig } from '../corpus/corpus.ts'
 import { messagesAnswers } from '../corpus/messages-answers.ts';
 import { corpus } from '../corpus/samples.ts';
 import { send, type Reply } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { allDialects, dialects, type Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { startVendors } from '../support/vendors.ts';
 import { memberShapes, promiseShapes } from '../vendors/members.ts';
@@ -32,8 +32,8 @@ before(async () => {
 });
 after(() => rig.stop());
 
-for (const client of dialects) {
-  for (const upstream of dialects) {
+for (const client of allDialects) {
+  for (const upstream of allDialects) {
     test(`corpus: ${client} requests to ${upstream} upstreams`, async (t) => {
       let text = '';
       for (const [id, sample] of Object.entries(corpus[client])) {
