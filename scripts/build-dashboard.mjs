@@ -107,4 +107,17 @@ async function main() {
   }
 }
 
+/** The last line of `npm ci`: what was installed, and what is next. */
+function tellInstalled() {
+  const own = join(root, 'node_modules', '.bin', 'node');
+  const version = spawnSync(existsSync(own) ? own : process.execPath, ['--version']);
+  const dashboard = existsSync(join(output, 'index.html')) ? '' : ', without its dashboard';
+  process.stdout.write(
+    `Model Gateway is installed with Node ${String(version.stdout).trim()}${dashboard}. Next: npm start\n`,
+  );
+}
+
 process.exitCode = await main();
+if (isOptional && process.exitCode === 0 && process.env.MODEL_GATEWAY_BUILD_NODE !== 'own') {
+  tellInstalled();
+}

@@ -66,7 +66,10 @@ function checkVersions(manifest) {
   };
   overridden('overrides', manifest.overrides);
   const runtime = ['dependencies', 'optionalDependencies'].flatMap((section) =>
-    Object.keys(manifest[section] ?? {}),
+    Object.entries(manifest[section] ?? {})
+      // Aliases of a build for another processor keep packages out (decision 0052).
+      .filter(([, version]) => !version.startsWith('npm:@node-llama-cpp/linux-riscv64@'))
+      .map(([name]) => name),
   );
   if (runtime.length > mostRuntimePackages) {
     problems.push(

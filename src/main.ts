@@ -4,9 +4,10 @@
  */
 import { realpathSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from './cli/command.ts';
-import { processSignals } from './compose/command.ts';
+import { processSignals } from './compose/signals.ts';
 import type { RunningGateway, StartOptions } from './compose/start.ts';
 
 /** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
@@ -88,6 +89,16 @@ async function run(args: readonly string[]): Promise<number> {
   return 2;
 }
 
+/** A checkout without `npm ci`. */
+function isNotInstalled(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'ERR_MODULE_NOT_FOUND' &&
+    error.message.startsWith('Cannot find package')
+  );
+}
+
 function isProgram(): boolean {
   const called = process.argv[1];
   return called !== undefined && realpathSync(called) === fileURLToPath(import.meta.url);
@@ -102,7 +113,11 @@ if (isProgram()) {
   try {
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = isNotInstalled(error)
+      ? `The packages of this program are not installed. Run "npm ci" in ${join(import.meta.dirname, '..')}.`
+      : error instanceof Error
+        ? error.message
+        : String(error);
     const { printableLines } = await import('./cli/table.ts');
     process.stderr.write(`model-gateway: ${printableLines(text)}\n`);
     process.exitCode = 1;

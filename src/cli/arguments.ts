@@ -1,6 +1,6 @@
 /** Reads a command's arguments, and turns what is wrong with them into exit code 2. */
 import { parseArgs } from 'node:util';
-import { nearest } from '../config/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import type { CommandContext } from './command.ts';
 
 /** A mistake in the arguments; the message names the flag. Exit code 2. */

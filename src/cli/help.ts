@@ -1,5 +1,5 @@
 /** `help`: the list of commands, or the help of one. */
-import { nearest } from '../config/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import type { Command } from './command.ts';
 import { columns } from './table.ts';
 

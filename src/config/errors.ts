@@ -1,6 +1,7 @@
 /** Everything that is wrong with the configuration, reported together. */
 import { isIPv6 } from 'node:net';
 import { AddressRange } from '../core/addresses.ts';
+import { nearest } from '../core/nearest.ts';
 
 export interface ConfigIssue {
   /** As a person would write it; absent when the place is a flag or a variable. */
@@ -55,40 +56,10 @@ export function pathText(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** The candidate that differs least from the name, when it differs little; else undefined. */
-export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  const wanted = plain(name);
-  let best: string | undefined;
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
-  for (const candidate of candidates) {
-    const b = plain(candidate);
-    let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-    for (let i = 1; i <= wanted.length; i++) {
-      const next = [i];
-      for (let j = 1; j <= b.length; j++) {
-        const replaced = (row[j - 1] ?? 0) + (wanted[i - 1] === b[j - 1] ? 0 : 1);
-        next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-      }
-      row = next;
-    }
-    const distance = row[b.length] ?? 0;
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
 /** ` (did you mean "dialect"?)`, or nothing. */
 export function suggestion(name: string, candidates: Iterable<string>): string {
   const meant = nearest(name, candidates);
   return meant === undefined ? '' : ` (did you mean "${meant}"?)`;
-}
-
-/** `baseURL`, `base-url` and `base_url` are one name to a reader. */
-function plain(name: string): string {
-  return name.toLowerCase().replace(/[-_]/g, '');
 }
 
 // Addresses to listen on.

@@ -50,6 +50,7 @@ import {
   requireModels,
   requireScope,
   unknownModel,
+  usableNames,
 } from './paths.ts';
 import type { ContentLog, WatchedCall } from '../features/content-log/content-log.ts';
 import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
@@ -346,7 +347,8 @@ export class DataPlane {
     asked.tags = tags;
     const asks = dialect.describe(source);
     const labels = callLabels(asks, header, { ofKey: principal.tags, ofClient: tags });
-    const found = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+    const found =
+      this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(principal, head.model));
     const byApi = routeByApi(found, { dialect, source }, asks);
     const route = head.compacts === true ? compactingRoute(byApi) : byApi;
     const others = otherModels(asks, { dialect, route });
@@ -512,7 +514,7 @@ export class DataPlane {
       state && (await this.#expanded(context, asked, { sent, state, counting: true }));
     const source = expanded?.source ?? sent;
     const model = countedModel(source, dialect);
-    const found = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
+    const found = this.#knownRoute(principal, model) ?? (await this.#searchRoute(principal, model));
     const route = routeByApi(found, { dialect, source }, dialect.describe(source));
     const able = firstAble(route.targets, gateway.health);
     const target = able ?? route.targets[0];
@@ -593,14 +595,18 @@ export class DataPlane {
    * the same answer: a key cannot find out what else exists (E6).
    */
   #knownRoute(principal: Principal, model: string): Route | undefined {
-    if (!principal.allowsModel(model)) throw unknownModel(model);
+    if (!principal.allowsModel(model)) throw this.#unknownModel(principal, model);
     return this.#options.registry().find(model);
   }
 
-  async #searchRoute(model: string): Promise<Route> {
+  async #searchRoute(principal: Principal, model: string): Promise<Route> {
     const route = await this.#options.registry().search(model);
-    if (route === undefined) throw unknownModel(model);
+    if (route === undefined) throw this.#unknownModel(principal, model);
     return route;
+  }
+
+  #unknownModel(principal: Principal, model: string): GatewayError {
+    return unknownModel(model, usableNames(this.#options.registry(), principal));
   }
 
   #authenticate({ request }: RequestContext): Principal | Promise<Principal> {

@@ -4,7 +4,7 @@ import { invalidRequest } from '../core/errors.ts';
 import type { JsonObject } from '../json/value.ts';
 import { contextOf, type LocalModelFile, parallelOf } from '../local-models/model-file.ts';
 import type { ModelListing, Registry } from '../providers/registry.ts';
-import { unknownModel } from './paths.ts';
+import { unknownModel, usableNames } from './paths.ts';
 
 interface ModelEntry {
   readonly id: string;
@@ -148,7 +148,7 @@ export async function modelsAnswer(
   const listing =
     allowed.find((each) => each.id === id) ??
     (principal.allowsModel(id) ? registry.describe(id) : undefined);
-  if (listing === undefined) throw unknownModel(id);
+  if (listing === undefined) throw unknownModel(id, usableNames(registry, principal));
   return modelEntry(listing);
 }
 

@@ -2,6 +2,7 @@
 import type { Principal } from '../access/principal.ts';
 import type { ClientDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
+import { nearest } from '../core/nearest.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { Step } from './overload/load.ts';
 
@@ -76,6 +77,9 @@ interface OpenFacts {
   readonly step: Step;
 }
 
+/** For a browser that came to the data plane. Where the admin plane listens is not told to strangers. */
+const dashboard = 'on the admin plane of this gateway, by default port 8687 of its machine';
+
 /**
  * Under pressure the gateway stays alive and ready: a restart would end running calls, and without this
  * instance the others would get its calls as well.
@@ -86,7 +90,7 @@ export function openAnswer(
 ): { readonly status: number; readonly body: JsonObject } {
   if (path === '/') {
     const endpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];
-    return { status: 200, body: { name: 'model-gateway', version, endpoints } };
+    return { status: 200, body: { name: 'model-gateway', version, endpoints, dashboard } };
   }
   if (path === '/healthz') {
     return { status: 200, body: { status: 'ok', ...(step === 0 ? {} : { pressure: step }) } };
@@ -192,16 +196,50 @@ export function requireScope(principal: Principal, scope: string): void {
   throw new GatewayError('forbidden', 'This key may not use this endpoint.');
 }
 
-/** One answer for unknown models and models that the key may not use (E6). */
-export function unknownModel(model: string): GatewayError {
+/** Longer names are compared with no other: the time for it grows with the square of their length. */
+const maxComparedLength = 64;
+/** Names that are compared at most: some 10 µs each. */
+const maxCompared = 500;
+
+/**
+ * One answer for unknown models and models that the key may not use (E6).
+ * @param usable names that this key may use, which one of them may be meant
+ */
+export function unknownModel(model: string, usable: Iterable<string> = []): GatewayError {
   const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
+  const meant = meantModel(model, usable);
+  const hint =
+    meant === undefined ? 'GET /v1/models lists what it may use.' : `Did you mean "${meant}"?`;
   return new GatewayError(
     'model_not_found',
-    `The model "${shown}" does not exist or this key may not use it.`,
+    `The model "${shown}" does not exist or this key may not use it. ${hint}`,
     {
       path: ['model'],
     },
   );
+}
+
+/** What this key may use of what is known. */
+export function* usableNames(
+  registry: { knownNames(): Iterable<string> },
+  principal: Pick<Principal, 'allowsModel'>,
+): Generator<string> {
+  for (const name of registry.knownNames()) if (principal.allowsModel(name)) yield name;
+}
+
+function meantModel(model: string, usable: Iterable<string>): string | undefined {
+  if (model.length > maxComparedLength) return undefined;
+  /** By what people may write of it: the whole name, and the model without its provider. */
+  const names = new Map<string, string>();
+  for (const name of usable) {
+    if (names.size >= maxCompared) break;
+    if (name.length > maxComparedLength) continue;
+    names.set(name, name);
+    const bare = name.slice(name.indexOf('/') + 1);
+    if (!names.has(bare)) names.set(bare, name);
+  }
+  const meant = nearest(model, names.keys());
+  return meant === undefined ? undefined : names.get(meant);
 }
 
 export class MethodNotAllowed extends GatewayError {

@@ -194,6 +194,14 @@ export class Registry {
     return this.#names.of(route, isDefault ? defaultName : undefined);
   }
 
+  /** Names that can be called, as far as they are known without asking a provider. */
+  *knownNames(): Generator<string> {
+    yield* this.#routes.keys();
+    for (const { provider } of this.#providers.values()) {
+      for (const model of this.#modelsOf(provider)) yield `${provider.id}/${model}`;
+    }
+  }
+
   /** Everything that can be called, asked for where the lists are old. */
   async list(): Promise<readonly ModelListing[]> {
     await this.#refresh();

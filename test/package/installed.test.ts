@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,7 +11,25 @@ import { clientKey } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { copyOfRepository, npm, pack, root } from './pack.ts';
-import { startRegistry } from './registry.ts';
+import { type Installed, startRegistry } from './registry.ts';
+
+/** What the registry has of builds that are not installed here: of this platform, and one of another. */
+function engineBuilds(folder: string): readonly Installed[] {
+  const here = { os: [process.platform], cpu: [process.arch] };
+  const builds = {
+    'linux-riscv64': { os: ['linux'], cpu: ['riscv64'] },
+    'linux-x64-cuda': here,
+    'linux-x64-cuda-ext': here,
+    'linux-x64-vulkan': here,
+  };
+  return Object.entries(builds).map(([name, platform]) => {
+    const manifest = { name: `@node-llama-cpp/${name}`, version: '3.21.1', ...platform };
+    const place = join(folder, 'builds', name);
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
+    return { folder: place, manifest };
+  });
+}
 
 describe('the installed package', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-installed-'));
@@ -29,8 +47,7 @@ describe('the installed package', { timeout: 500_000 }, () => {
     const tarball = await pack(copyOfRepository(folder), folder);
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{"private":true}');
-    // Node comes from the PATH: its package is 120 MB.
-    const registry = await startRegistry(root, (name) => !/^node-(bin-)?(linux|darwin)/.test(name));
+    const registry = await startRegistry(root, engineBuilds(folder));
     try {
       const args = ['install', tarball, '--no-audit', '--no-fund', '--registry', registry.url];
       await npm(project, folder, args);
@@ -46,6 +63,17 @@ describe('the installed package', { timeout: 500_000 }, () => {
       await closed;
     }
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('it brings one build of the engine, without CUDA and Vulkan, and no Node', () => {
+    const modules = join(project, 'node_modules');
+    const builds = readdirSync(join(modules, '@node-llama-cpp'));
+    assert.ok(builds.length > 0);
+    assert.deepEqual(
+      builds.filter((name) => /cuda|vulkan/.test(name)),
+      [],
+    );
+    assert.ok(!readdirSync(modules).some((name) => /^node-(bin-)?(linux|darwin|win)-/.test(name)));
   });
 
   test('it is JavaScript only, and every command explains itself', () => {
@@ -76,11 +104,12 @@ describe('the installed package', { timeout: 500_000 }, () => {
         stream.setEncoding('utf8').on('data', (text: string) => {
           said += text;
           const found = /^listening (\S+)$/m.exec(said)?.[1];
-          if (found !== undefined) resolve(found);
+          if (found !== undefined && said.includes('More clients')) resolve(found);
         });
       }
       started.once('close', () => reject(new Error(said)));
     });
+    assert.match(said, /^More clients: npx model-gateway connect CLIENT$/m);
     for (const dialect of dialects) {
       const body = requestBody(dialect, { model: 'local/tiny', stream: false });
       const reply = await send(`${url}${endpointOf[dialect]}`, body);

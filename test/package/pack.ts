@@ -10,10 +10,15 @@ const nodeBin = join(root, 'node_modules', '.bin');
 
 /** What packing reads; `node_modules` has the compiler. */
 const sources = [
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'LICENSE',
   'README.md',
+  'SECURITY.md',
+  'bench/RESULTS.md',
   'bin',
   'dashboard',
+  'docs',
   'models',
   'package.json',
   'scripts',

@@ -12,7 +12,7 @@ export interface Registry {
   close(): void;
 }
 
-interface Installed {
+export interface Installed {
   readonly folder: string;
   readonly manifest: JsonObject;
 }
@@ -22,13 +22,10 @@ type Packages = ReadonlyMap<string, ReadonlyMap<string, Installed>>;
 
 /**
  * @param root the repository, installed
- * @param offers which packages it has; the others are unknown there, as those of another platform are here
+ * @param more packages that are not installed here
  */
-export async function startRegistry(
-  root: string,
-  offers: (name: string) => boolean,
-): Promise<Registry> {
-  const packages = installedPackages(root, offers);
+export async function startRegistry(root: string, more: readonly Installed[]): Promise<Registry> {
+  const packages = installedPackages(root, more);
   const server = createServer((request, response) => {
     const [path = '', version] = decodeURIComponent(request.url ?? '')
       .slice(1)
@@ -51,17 +48,21 @@ export async function startRegistry(
   };
 }
 
-function installedPackages(root: string, offers: (name: string) => boolean): Packages {
+function installedPackages(root: string, more: readonly Installed[]): Packages {
   const lock = tryParseObject(readFileSync(join(root, 'package-lock.json'), 'utf8')) ?? {};
   const found = new Map<string, Map<string, Installed>>();
+  const add = (installed: Installed): void => {
+    const { name, version } = installed.manifest;
+    if (typeof name !== 'string' || typeof version !== 'string') return;
+    const versions = found.get(name) ?? new Map<string, Installed>();
+    found.set(name, versions.set(version, installed));
+  };
+  more.forEach(add);
   for (const place of Object.keys(isObject(lock['packages']) ? lock['packages'] : {})) {
     const file = join(root, place, 'package.json');
     if (place === '' || !existsSync(file)) continue;
     const manifest = tryParseObject(readFileSync(file, 'utf8')) ?? {};
-    const { name, version } = manifest;
-    if (typeof name !== 'string' || typeof version !== 'string' || !offers(name)) continue;
-    const versions = found.get(name) ?? new Map<string, Installed>();
-    found.set(name, versions.set(version, { folder: join(root, place), manifest }));
+    add({ folder: join(root, place), manifest });
   }
   return found;
 }

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   realpathSync,
@@ -124,6 +125,22 @@ test('a Node that is too old is named, with what to do', { skip }, (t) => {
     assert.match(stderr, /needs Node 22\.19 or newer/);
     assert.ok(stderr.includes(version));
     assert.match(stderr, /npm ci/);
+  }
+});
+
+test('a checkout whose packages are not installed says what to run', { skip }, (t) => {
+  const made = project(t);
+  const repository = join(launcher, '..', '..');
+  cpSync(join(repository, 'src'), join(made.root, 'src'), { recursive: true });
+  copyFileSync(join(repository, 'package.json'), join(made.root, 'package.json'));
+  const path = [made.node('path'), tools(made)];
+  for (const command of ['start', 'models']) {
+    const { stderr, status } = start(made.bin, path, [command]);
+    assert.equal(status, 1);
+    assert.equal(
+      stderr,
+      `model-gateway: The packages of this program are not installed. Run "npm ci" in ${made.root}.\n`,
+    );
   }
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressText, leadsTo, nearest, readAddress } from '../../../src/config/errors.ts';
+import { addressText, leadsTo, readAddress } from '../../../src/config/errors.ts';
+import { nearest } from '../../../src/core/nearest.ts';
 import { durationText, readDuration, readSize, sizeText } from '../../../src/config/options.ts';
 
 test('addresses: HOST:PORT, :PORT, PORT and [IPv6]:PORT, nothing else', () => {

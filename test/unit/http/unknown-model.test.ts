@@ -1,0 +1,39 @@
+/** E6: what a 404 for a model suggests, and that it says nothing of models which the key may not use. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { unknownModel, usableNames } from '../../../src/http/paths.ts';
+
+const names = ['sonnet', 'anthropic/claude-sonnet-5', 'openai/gpt-5-mini', 'local/tiny'];
+
+test('the model that was probably meant is named, by what people write of it', () => {
+  for (const [asked, meant] of [
+    ['sonet', 'sonnet'],
+    ['gpt-5-mni', 'openai/gpt-5-mini'],
+    ['openai/gpt5-mini', 'openai/gpt-5-mini'],
+    ['Claude-Sonnet-5', 'anthropic/claude-sonnet-5'],
+  ] as const) {
+    assert.match(unknownModel(asked, names).message, new RegExp(`Did you mean "${meant}"\\?$`));
+  }
+  assert.equal(
+    unknownModel('mistral-large', names).message,
+    'The model "mistral-large" does not exist or this key may not use it. GET /v1/models lists what it may use.',
+  );
+});
+
+test('a key learns of no model that it may not use', () => {
+  const registry = { knownNames: () => names };
+  const principal = { allowsModel: (name: string) => name.startsWith('local/') };
+  assert.deepEqual([...usableNames(registry, principal)], ['local/tiny']);
+  const text = (model: string): string =>
+    unknownModel(model, usableNames(registry, principal)).message.replaceAll(model, 'X');
+  assert.equal(text('sonnet'), text('sonnex'));
+  assert.match(text('tny'), /Did you mean "local\/tiny"\?/);
+});
+
+test('long names and long lists cost little', () => {
+  const many = Array.from({ length: 200_000 }, (_, i) => `p/${'m'.repeat(50)}${i}`);
+  const begun = performance.now();
+  unknownModel('x'.repeat(60), many);
+  unknownModel('x'.repeat(100_000), many);
+  assert.ok(performance.now() - begun < 1000);
+});
