@@ -30,6 +30,14 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   backup: async () => (await import('./cli/backup.ts')).backupCommand({ cwd: process.cwd() }),
   explain: async () => (await import('./cli/explain.ts')).explainCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
+  status: async () => (await import('./cli/status.ts')).statusCommand,
+  tail: async () => (await import('./cli/tail.ts')).tailCommand,
+  init: async () => (await import('./compose/command.ts')).initCommand,
+  completion: async () => {
+    const { completionCommand } = await import('./cli/completion.ts');
+    const others = Object.entries(loaders).filter(([name]) => name !== 'completion');
+    return completionCommand(await Promise.all(others.map(([, load]) => load())));
+  },
   version: async () => {
     const [{ versionCommand }, { version }] = await Promise.all([
       import('./cli/version.ts'),

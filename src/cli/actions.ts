@@ -26,6 +26,7 @@ export function commandOf(
   const choice = `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;
   return {
     ...about,
+    actions,
     run: ([chosen, ...rest], context) => {
       const action = chosen === undefined ? undefined : actions.get(chosen);
       if (action !== undefined) {

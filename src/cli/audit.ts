@@ -26,9 +26,9 @@ const listHelp = `Usage: model-gateway audit list [--limit N] [--subject SUBJECT
 
 const checkHelp = `Usage: model-gateway audit check [--json]
 
-Each entry contains a hash over itself and the previous hash. The hash of the newest
-entry is printed. The gateway's log (event "audit") has it, too; compare both to find
-out whether entries were cut off at the end.
+Each entry contains a hash over itself and the previous hash. The hash of the
+newest entry is printed. The gateway's log (event "audit") has it, too; compare
+both to find out whether entries were cut off at the end.
 `;
 
 export const auditCommand: Command = commandOf(

@@ -6,10 +6,10 @@ import { cell, requireOk } from './reply.ts';
 
 const help = `Usage: model-gateway backup FILE
 
-Writes a complete copy of keys, ledger and audit log (SQLite) to FILE, which must
-not exist. The gateway keeps running. To restore the copy: stop the gateway, move
-gateway.db, gateway.db-wal and gateway.db-shm out of the data directory, and put the
-copy there as gateway.db.
+Writes a complete copy of keys, ledger and audit log (SQLite) to FILE, which
+must not exist. The gateway keeps running. To restore the copy: stop the
+gateway, move gateway.db, gateway.db-wal and gateway.db-shm out of the data
+directory, and put the copy there as gateway.db.
 `;
 
 export interface BackupOptions {

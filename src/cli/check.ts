@@ -39,8 +39,8 @@ export interface CheckParts {
 const help = `Usage: model-gateway check [flags of start] [--ask] [--json]
 
 Validates the configuration that start would use and prints each effective value
-with its origin. Exits with 1 on any error, and lists all errors with file and line
-on stderr.
+with its origin. Exits with 1 on any error, and lists all errors with file and
+line on stderr.
 
 ${flagsHelp()}  --ask                     asks each provider for its models: does its credential work?
                             Exits with 1 if one does not

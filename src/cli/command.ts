@@ -8,6 +8,8 @@ export interface Command {
   readonly summary: string;
   /** What `--help` prints; ends with a line end. */
   readonly help: string;
+  /** By name, where the first argument is an action. */
+  readonly actions?: ReadonlyMap<string, { readonly help: string }>;
   /** The exit code. Errors go to stderr; a thrown error is printed by the caller, exit 1. */
   run(args: readonly string[], context: CommandContext): Promise<number>;
 }

@@ -21,16 +21,17 @@ const keyVariable = 'MODEL_GATEWAY_KEY';
 
 const writable = clients.filter(({ files }) => files !== undefined).map(({ name }) => name);
 
-const help = `Usage: model-gateway connect CLIENT [--write] [--base-url URL] [--key KEY] [--model NAME]
+const help = `Usage: model-gateway connect CLIENT [options]
        model-gateway connect --list
 
 Prints what a client needs to talk to this gateway.
 Clients:
 ${wrapped(clients.map(({ name }) => name))}
 
-  --list              list the clients, their endpoints and how they are connected
-  --write             write it into the client's settings file and keep a backup of the
-                      old file. For
+  --list              list the clients, their endpoints and how they are
+                      connected
+  --write             write it into the client's settings file and keep a backup
+                      of the old file. For
 ${wrapped(writable, ' '.repeat(22))}
   --file PATH         the settings file, if it is not at its usual path
   --base-url URL      the gateway's address, with or without /v1
@@ -38,8 +39,9 @@ ${wrapped(writable, ' '.repeat(22))}
   --key KEY           the key to use; default: a reference to ${keyVariable},
                       if that is set
   --model NAME        the model to ask for (${alwaysThere})
-  --window TOKENS     the model's context window, if the gateway does not know it
-  --max-output TOKENS the model's maximum output, if the gateway does not know it
+  --window TOKENS     the model's context window, if the gateway does not know
+                      it
+  --max-output TOKENS the model's maximum output, likewise
 `;
 
 export const connectCommand: Command = {
@@ -53,7 +55,7 @@ function wrapped(names: readonly string[], indent = '  '): string {
   const lines: string[] = [];
   for (const name of names) {
     const last = lines.at(-1);
-    if (last === undefined || `${last} ${name},`.length > 98) lines.push(`${indent}${name},`);
+    if (last === undefined || `${last} ${name},`.length > 79) lines.push(`${indent}${name},`);
     else lines[lines.length - 1] = `${last} ${name},`;
   }
   return lines.join('\n').replace(/,$/, '');

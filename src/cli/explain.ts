@@ -11,9 +11,10 @@ import { columns, printable } from './table.ts';
 const help = `Usage: model-gateway explain FILE [options]
 
 Shows what the running gateway would do with the request in FILE (JSON; - reads
-standard input), without sending it: the targets in order and why, the upstream body
-for each, what would be dropped or changed, prompt tokens, maximum and expected cost,
-and the limits and budgets that would be charged. Header values are masked.
+standard input), without sending it: the targets in order and why, the upstream
+body for each, what would be dropped or changed, prompt tokens, maximum and
+expected cost, and the limits and budgets that would be charged. Header values
+are masked.
 
   --endpoint NAME  chat/completions (default), messages or responses
   --key ID         the key to call with; default: none, without limits

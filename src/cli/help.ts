@@ -6,14 +6,14 @@ import { columns } from './table.ts';
 /** The text of `help` and of `--help` without a command. */
 function overview(commands: readonly Command[]): string {
   const rows = commands.map(({ name, summary }) => [`  ${name}`, summary]);
-  return `One service, three endpoints: chat completions, messages and responses for any model.
+  return `Chat completions, messages and responses in front of any model.
 
 Usage: model-gateway COMMAND [options]
 
 ${columns(rows)}
-Every command has --help. Commands find the gateway by its data directory: give them
-the --data-dir or --config that start got. Elsewhere set --admin-listen HOST:PORT and
-MODEL_GATEWAY_ADMIN_TOKEN. They need no secret of a provider.
+Every command has --help. Commands find the gateway by its data directory: give
+them the --data-dir or --config that start got. Elsewhere set --admin-listen
+HOST:PORT and MODEL_GATEWAY_ADMIN_TOKEN. They need no secret of a provider.
 `;
 }
 

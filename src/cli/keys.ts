@@ -43,49 +43,49 @@ ${scopeHelp}${policyHelp}  --json              one object: id, key and permissio
 
 const updateHelp = `Usage: model-gateway keys update ID [options]
 
-Changes a key; options that are not given keep their values. Running calls are not
-affected.
+Changes a key; options that are not given keep their values. Running calls are
+not affected.
 
   --name NAME         purpose of the key
   --models GLOBS      models that it may use, separated by commas; * matches any
                       text
 ${scopeHelp}${policyHelp}  --json              the changed key
 
-"none" removes a value: --team none, --cache none, --rpm none, --limits none, --budget
-none (with --per: only of that period), --expires never. --no-strict, --shrink and
---no-log-content undo their opposites.
+"none" removes a value: --team none, --cache none, --rpm none, --limits none,
+--budget none (with --per: only of that period), --expires never. --no-strict,
+--shrink and --no-log-content undo their opposites.
 `;
 
 const rotateHelp = `Usage: model-gateway keys rotate ID [--overlap 24h] [--json]
 
-Creates a new secret for the key and prints it; it is shown only here. Id, limits and
-usage stay.
+Creates a new secret for the key and prints it; it is shown only here. Id,
+limits and usage stay.
 
   --overlap SPAN      how long the old secret works: 0 to 7d; default: 24h
 `;
 
 const listHelp = `Usage: model-gateway keys list [--json]
 
-Lists all keys: first those from environment and config, then by creation time. --json
-prints an array.
+Lists all keys: first those from environment and config, then by creation time.
+--json prints an array.
 `;
 
 const showHelp = `Usage: model-gateway keys show ID [--json]
 
-Shows one key with its limits, spending and last use. The secret is not stored and
-cannot be shown.
+Shows one key with its limits, spending and last use. The secret is not stored
+and cannot be shown.
 `;
 
 const revokeHelp = `Usage: model-gateway keys revoke ID [--json]
 
-Revokes a key: new calls are refused at once, running calls are cut. This cannot be
-undone.
+Revokes a key: new calls are refused at once, running calls are cut. This cannot
+be undone.
 `;
 
 const forgetHelp = `Usage: model-gateway keys forget ID [--json]
 
-Removes the logged requests and answers of a key (--log-content). The calls stay in
-the ledger. This cannot be undone.
+Removes the logged requests and answers of a key (--log-content). The calls stay
+in the ledger. This cannot be undone.
 `;
 
 const idOnly = { switches: ['json'], positionals: ['ID'] } as const;
@@ -97,7 +97,7 @@ const keyFlags = {
 export const keysCommand: Command = commandOf(
   {
     name: 'keys',
-    summary: 'create, list, show, update, rotate and revoke keys; remove logged content',
+    summary: 'create, list, show, update, rotate, revoke or forget keys',
     help,
   },
   new Map<string, Action>([

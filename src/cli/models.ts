@@ -10,12 +10,12 @@ import { columns, printable } from './table.ts';
 const help = `Usage: model-gateway models [--json]
        model-gateway models remove NAME [--json]
 
-Lists the names that clients may use, with the targets of each and their health; for
-models that run on this machine (local/NAME) also file size, parameters, context and
-quantisation.
+Lists the names that clients may use, with the targets of each and their health;
+for models that run on this machine (local/NAME) also file size, parameters,
+context and quantisation.
 
-  --json    an array: id, max_input_tokens and max_tokens (null: unknown), targets
-            with target and health, and for local models local
+  --json    an array: id, max_input_tokens and max_tokens (null: unknown),
+            targets with target and health, and for local models local
 
 models remove deletes a model that pull downloaded. model-gateway pull --list
 suggests models to start with.

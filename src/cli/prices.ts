@@ -8,20 +8,21 @@ import { columns } from './table.ts';
 
 const help = `Usage: model-gateway prices [MODEL] [--json]
 
-Shows the prices of models in dollars per million tokens and their source: the config
-(gateway.yaml with its line), the price package with its version, or local for models
-that run here. Without MODEL: all models that can be called.
+Shows the prices of models in dollars per million tokens and their source: the
+config (gateway.yaml with its line), the price package with its version, or
+local for models that run here. Without MODEL: all models that can be called.
 
-The price of a model can be unknown, which is not 0. Its calls then have no cost in
-the ledger, and keys with a budget cannot call it unless prices: in the config has a
-default.
+The price of a model can be unknown, which is not 0. Its calls then have no cost
+in the ledger, and keys with a budget cannot call it unless prices: in the
+config has a default.
 
   --json    an array: model, target, price (null: unknown) with source, input,
             cache_read, cache_write, cache_write_1h, output, reasoning (null: as
             input, input, cache_write, -, -, output), audio_input, image_input,
-            video_input, audio_cache_read, audio_output, image_output (null: as for
-            text), tiers (rates of the whole call for long prompts), service_tiers
-            (by name), call, per_image and web_search (dollars each)
+            video_input, audio_cache_read, audio_output, image_output (null: as
+            for text), tiers (rates of the whole call for long prompts),
+            service_tiers (by name), call, per_image and web_search (dollars
+            each)
 `;
 
 export const pricesCommand: Command = {

@@ -151,25 +151,26 @@ function timeText(seconds: number): string {
 const help = `Usage: model-gateway pull SOURCE [options]
        model-gateway pull --list [--json]
 
-Downloads a model file (GGUF) into the models folder. The model can then be called as
-local/NAME without a restart of the gateway. To resume an interrupted download, run
-the same command again.
+Downloads a model file (GGUF) into the models folder. The model can then be
+called as local/NAME without a restart of the gateway. To resume an interrupted
+download, run the same command again.
 
   SOURCE  hf:USER/REPO:QUANT      a file on the Hugging Face hub, by its
                                   quantisation (Q4_K_M, Q8_0, ...)
-          hf:USER/REPO/FILE.gguf  a file on the hub, by its name; #REVISION may follow
+          hf:USER/REPO/FILE.gguf  a file on the hub, by its name; #REVISION may
+                                  follow
           https://HOST/FILE.gguf  a file on any web server
           PATH/FILE.gguf          a file on this machine, which is copied
 
   --name NAME     name of the model; default: the file name in lower case
-  --sha256 HEX    expected hash of the file; the hash that the hub reports is always
-                  checked
+  --sha256 HEX    expected hash of the file; the hash that the hub reports is
+                  always checked
   --list          list well-known small models, with size and licence
-  --json          print one object at the end: id, path, size_bytes, sha256 and the
-                  properties of the file
+  --json          print one object at the end: id, path, size_bytes, sha256 and
+                  the properties of the file
 
-Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent only
-to the hub), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
+Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent
+only to the hub), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
 
 Remove a model with: model-gateway models remove NAME
 `;

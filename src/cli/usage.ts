@@ -9,22 +9,22 @@ import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import type { Screen } from './screen.ts';
 import { columns } from './table.ts';
 
-const help = `Usage: model-gateway usage [--by key|model|provider|team|tag|day|hour] [--since 7d] [options]
+const help = `Usage: model-gateway usage [--by GROUP] [--since 7d] [options]
 
 Sums the calls by key (default), model, provider, team, tag, day or hour (UTC).
-Input tokens include cached ones. The cost covers calls with a known price; calls
-without one are counted separately.
+Input tokens include cached ones. The cost covers calls with a known price;
+calls without one are counted separately.
 
-  --by GROUP       key, model, provider, team, tag, day or hour; a call counts for
-                   each of its tags
+  --by GROUP       key, model, provider, team, tag, day or hour; a call counts
+                   for each of its tags
   --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 30d
   --until WHEN     the same; only calls before this time; default: now
   --key ID         only calls of this key; likewise --team NAME, --model NAME,
                    --provider NAME, --tag NAME
   --json           an array of rows: the group, calls, failed, input_tokens,
-                   cache_read_tokens, cache_write_tokens, output_tokens, cost_usd
-                   (null: unknown), unpriced_calls, and tokens of media,
-                   web_searches and images
+                   cache_read_tokens, cache_write_tokens, output_tokens,
+                   cost_usd (null: unknown), unpriced_calls, and tokens of
+                   media, web_searches and images
   --csv            the same columns as CSV
 `;
 

@@ -2,6 +2,10 @@
 import { banner } from '../cli/banner.ts';
 import { checkCommand as makeCheckCommand } from '../cli/check.ts';
 import type { Command, CommandContext } from '../cli/command.ts';
+import { initCommand as makeInitCommand } from '../cli/init.ts';
+import { providerRows } from '../providers/compatible.ts';
+import { join } from 'node:path';
+import { isatty } from 'node:tty';
 import { programName } from '../cli/program.ts';
 import { flagsHelp, parseFlags } from '../config/base.ts';
 import { durationText } from '../config/options.ts';
@@ -19,7 +23,8 @@ ${flagsHelp()}
 Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
 --listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
 
-SIGTERM, Ctrl-C  stop when running calls are done, after two minutes at most. If a
+SIGTERM, Ctrl-C  stop when running calls are done, after two minutes at most. If
+a
                  load balancer polls /readyz, calls are accepted for five more
                  seconds after SIGTERM (\`drain:\` in the config). A second signal
                  stops at once.
@@ -57,6 +62,26 @@ export const checkCommand: Command = makeCheckCommand({
     return askProviders(settings, env);
   },
 });
+
+export const initCommand: Command = makeInitCommand({
+  known: providerRows.flatMap(({ id, keyVariable }) =>
+    keyVariable === undefined ? [] : [{ id, keyVariable }],
+  ),
+  schema: join(import.meta.dirname, '../../docs/gateway.schema.json'),
+  cwd: process.cwd(),
+  program: programName(process.env, process.cwd()),
+  ask: isatty(0) && isatty(1) ? ask : undefined,
+});
+
+async function ask(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}
 
 /** Local models that cannot be called: the gateway starts without them. */
 async function missingModels({ local }: Settings): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 /** Freezes what programs and people depend on besides the API of calls: config, admin API, metrics, errors, commands, log events. */
+import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,7 +71,10 @@ test('commands: the help of each', async (t) => {
   const names = [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = '']) => name);
   const helps = await Promise.all(names.map((name) => program('help', name)));
   const told = helps.map((help, i) => `\n\n==== ${names[i] ?? ''}\n${help}`);
-  assertGolden(t, 'commands.prose.txt', overview + told.join(''));
+  const text = overview + told.join('');
+  const wide = text.split('\n').filter((line) => line.length > 80);
+  assert.deepEqual(wide, [], 'a terminal of 80 columns breaks these lines');
+  assertGolden(t, 'commands.prose.txt', text);
 });
 
 test('log: events and their levels', (t) => {

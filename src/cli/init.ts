@@ -1,0 +1,127 @@
+/** `init`: a first `gateway.yaml` with comments. */
+import { existsSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { readArguments, UsageError, withUsage } from './arguments.ts';
+import type { Command, CommandContext } from './command.ts';
+import { printable } from './table.ts';
+
+export interface InitParts {
+  /** Vendors that need only a key, with the variable of it. */
+  readonly known: readonly { readonly id: string; readonly keyVariable: string }[];
+  /** Absolute path of the JSON Schema of the file. */
+  readonly schema: string;
+  readonly cwd: string;
+  /** How this program is called. */
+  readonly program: string;
+  /** Asks a person; undefined where none is there. */
+  readonly ask: ((question: string) => Promise<string>) | undefined;
+}
+
+const help = `Usage: model-gateway init [options]
+
+Writes a commented gateway.yaml into this folder. It asks at a terminal what the
+options do not say. An existing file is never changed.
+
+  --providers LIST  vendors, separated by commas; default: those whose key
+                    variable is set, or none
+  --listen ADDRESS  address of the data plane (127.0.0.1:8686)
+  --file PATH       another name (gateway.yaml)
+  --yes             ask nothing
+`;
+
+export function initCommand(parts: InitParts): Command {
+  return {
+    name: 'init',
+    summary: 'write a first gateway.yaml with comments',
+    help,
+    run: (args, context) => withUsage(context, 'init', () => run(args, context, parts)),
+  };
+}
+
+async function run(
+  args: readonly string[],
+  context: CommandContext,
+  { known, schema, cwd, program, ask }: InitParts,
+): Promise<number> {
+  const given = readArguments(args, { values: ['providers', 'listen', 'file'], switches: ['yes'] });
+  if (given.has('help')) {
+    context.stdout(help);
+    return 0;
+  }
+  const name = given.value('file') ?? 'gateway.yaml';
+  const path = resolve(cwd, name);
+  if (existsSync(path)) {
+    throw new UsageError(`${name} exists and stays as it is. Choose another name with --file.`);
+  }
+  const found = known
+    .filter(({ keyVariable }) => (context.env[keyVariable] ?? '') !== '')
+    .map(({ id }) => id);
+  const asking = given.has('yes') ? undefined : ask;
+  const providers =
+    given.value('providers') ??
+    (await answer(asking, {
+      question: `Providers, separated by commas (${known.map(({ id }) => id).join(', ')})`,
+      usual: found.join(','),
+    }));
+  const listen =
+    given.value('listen') ??
+    (await answer(asking, { question: 'Address of the data plane', usual: '127.0.0.1:8686' }));
+  const chosen = [...new Set(providers.split(',').map((id) => id.trim()))].filter(
+    (id) => id !== '' && id !== 'none',
+  );
+  const unknown = chosen.find((id) => !known.some((each) => each.id === id));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `--providers: ${printable(unknown)} is not a known vendor. Known: ${known.map(({ id }) => id).join(', ')}.`,
+    );
+  }
+  const rows = known.filter(({ id }) => chosen.includes(id));
+  writeFileSync(path, configText({ rows, listen, schema, env: context.env }), { flag: 'wx' });
+  context.stdout(
+    `Wrote ${name}. Next: ${program} check shows what it sets, ${program} start uses it.\n`,
+  );
+  return 0;
+}
+
+async function answer(
+  ask: InitParts['ask'],
+  { question, usual }: { readonly question: string; readonly usual: string },
+): Promise<string> {
+  if (ask === undefined) return usual;
+  const said = (await ask(`${question} [${usual === '' ? 'none' : usual}]: `)).trim();
+  return said === '' ? usual : said;
+}
+
+interface ConfigFacts {
+  readonly rows: InitParts['known'];
+  readonly listen: string;
+  readonly schema: string;
+  readonly env: CommandContext['env'];
+}
+
+function configText({ rows, listen, schema, env }: ConfigFacts): string {
+  const providers = rows.map(({ id, keyVariable }) => {
+    const isSet = (env[keyVariable] ?? '') !== '';
+    return `  ${id}: {}${' '.repeat(Math.max(1, 20 - id.length))}# its key: ${keyVariable}${isSet ? '' : ', not set in this shell'}`;
+  });
+  return `# yaml-language-server: $schema=${schema}
+# The gateway applies edits without a restart, as a whole or not at all.
+# Every option: docs/options.md. What applies now: model-gateway check
+
+listen: ${JSON.stringify(listen)}             # data plane, for clients
+# admin_listen: 127.0.0.1:8687        # dashboard, admin API, metrics
+
+${rows.length === 0 ? '# providers:\n#   openai: {}              # its key: OPENAI_API_KEY' : `providers:\n${providers.join('\n')}`}
+#   team-vllm:                        # any server that speaks one of the APIs
+#     dialect: openai-chat
+#     base_url: http://vllm.internal:8000/v1
+#     api_key: \${TEAM_VLLM_KEY}       # from the environment, or \${file:/run/secrets/key}
+
+# models:                             # names of yours
+#   sonnet: anthropic/claude-sonnet-5
+#   fast:                             # the second target answers when the first cannot
+#     targets: [openai/gpt-5-mini, team-vllm/qwen3-32b]
+
+# storage: sqlite                     # or postgres://USER:PASSWORD@HOST/DATABASE
+`;
+}
