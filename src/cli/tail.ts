@@ -53,7 +53,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const show = (call: JsonObject): void =>
     context.stdout(given.has('json') ? `${JSON.stringify(call)}\n` : lineOf(call, context));
   const before = await newest(admin, query);
-  for (const call of before.slice(0, Number(lines)).reverse()) show(call);
+  for (const call of before.slice(0, Number(lines)).toReversed()) show(call);
   if (given.has('no-follow')) return 0;
   await follow(before, { admin, query, show, context });
   return 0;
