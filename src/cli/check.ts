@@ -42,7 +42,7 @@ Validates the configuration that start would use and prints each effective value
 with its origin. Exits with 1 on any error, and lists all errors with file and
 line on stderr.
 
-${flagsHelp()}  --ask                     asks each provider for its models: does its credential work?
+${flagsHelp()}  --ask                     ask each provider for its models, with its key
                             Exits with 1 if one does not
   --json                    one object: valid, config_file, settings, providers,
                             warnings, errors; with --ask also asked
