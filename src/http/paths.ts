@@ -197,9 +197,10 @@ export function requireScope(principal: Principal, scope: string): void {
 }
 
 /** Longer names are compared with no other: the time for it grows with the square of their length. */
-const maxComparedLength = 64;
-/** Names that are compared at most: some 10 µs each. */
-const maxCompared = 500;
+const maxComparedLength = 48;
+/** Names that are looked at, and of those the ones of similar length that are compared: a few ms at most. */
+const maxLookedAt = 2000;
+const maxCompared = 100;
 
 /**
  * One answer for unknown models and models that the key may not use (E6).
@@ -231,12 +232,14 @@ function meantModel(model: string, usable: Iterable<string>): string | undefined
   if (model.length > maxComparedLength) return undefined;
   /** By what people may write of it: the whole name, and the model without its provider. */
   const names = new Map<string, string>();
+  let lookedAt = 0;
   for (const name of usable) {
-    if (names.size >= maxCompared) break;
-    if (name.length > maxComparedLength) continue;
-    names.set(name, name);
-    const bare = name.slice(name.indexOf('/') + 1);
-    if (!names.has(bare)) names.set(bare, name);
+    lookedAt += 1;
+    if (lookedAt > maxLookedAt || names.size >= maxCompared) break;
+    for (const written of [name, name.slice(name.indexOf('/') + 1)]) {
+      const differs = Math.abs(written.length - model.length);
+      if (differs <= model.length / 3 && !names.has(written)) names.set(written, name);
+    }
   }
   const meant = nearest(model, names.keys());
   return meant === undefined ? undefined : names.get(meant);
