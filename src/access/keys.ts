@@ -32,10 +32,10 @@ import {
 import {
   changedRecord,
   tooManyChanges,
-  wishedOf,
+  requestedOf,
   type KeyChange,
-  type KeyWish,
-} from './key-wish.ts';
+  type KeyInput,
+} from './key-input.ts';
 import type { Pepper } from './seal-key.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import type { Principal } from './principal.ts';
@@ -92,7 +92,7 @@ export type WriteKey = (
 ) => Promise<boolean>;
 
 /** A key of the config. Only the hash of its secret is known. */
-export interface DeclaredKey extends KeyWish {
+export interface DeclaredKey extends KeyInput {
   /** Its name in the config; also the id of its calls. */
   readonly id: string;
   /** SHA-256, lower-case hex; the first is the current one. */
@@ -209,9 +209,9 @@ export class KeyRing {
    * Creates a key; it works once the store has it.
    * @throws GatewayError `invalid_request` with the field, StoreError.
    */
-  async create(wish: KeyWish, write: WriteKey = this.#write): Promise<NewKey> {
+  async create(input: KeyInput, write: WriteKey = this.#write): Promise<NewKey> {
     const now = this.#clock.wall();
-    const wished = wishedOf(wish, now);
+    const wished = requestedOf(input, now);
     const { id, key } = this.#makeUnusedKey();
     const record: KeyRecord = {
       id,
@@ -291,11 +291,11 @@ export class KeyRing {
    * Adds a secret of any form, kept in memory only (MODEL_GATEWAY_KEY).
    * @throws Error when it is too short or not valid in a header.
    */
-  addLiteralKey(secret: Secret, wish: Omit<DeclaredKey, 'digests'>): void {
+  addLiteralKey(secret: Secret, input: Omit<DeclaredKey, 'digests'>): void {
     requireUsableSecret('MODEL_GATEWAY_KEY', secret.reveal());
     requireNotGuessable('MODEL_GATEWAY_KEY', secret.reveal());
     const digests = [digestOf(secret.reveal()).toString('hex')];
-    this.#index.addLiteral(fixedRecord({ ...wish, digests }, this.#clock.wall()));
+    this.#index.addLiteral(fixedRecord({ ...input, digests }, this.#clock.wall()));
   }
 
   /**
@@ -508,12 +508,12 @@ function previousOf(
 const maxPrevious = 5;
 
 /** A key outside the store. */
-function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRecord {
-  const { expiresAt, ...rest } = wish;
+function fixedRecord({ id, digests, ...input }: DeclaredKey, now: number): KeyRecord {
+  const { expiresAt, ...rest } = input;
   const [digest = '', ...others] = digests;
   return {
     id,
-    ...wishedOf(rest, now),
+    ...requestedOf(rest, now),
     // An expiry in the past is not an error: the key is listed as expired.
     ...(expiresAt === undefined ? {} : { expiresAt }),
     digest,

@@ -5,7 +5,7 @@
  * crash does not lose them (F81).
  */
 import type { Clock, Log } from '../core/runtime.ts';
-import { layAside, lineOf, recordApart, type RefusedRow } from '../store/refused-rows.ts';
+import { quarantine, lineOf, recordApart, type RefusedRow } from '../store/refused-rows.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
@@ -192,17 +192,17 @@ export class Ledger {
     const batch = this.#queue.slice(0, batchRows);
     if (batch.length === 0) return;
     const refused = await recordApart(batch, (rows) => this.#store.calls.record(rows));
-    if (refused.length > 0) await this.#layAside(refused);
+    if (refused.length > 0) await this.#quarantine(refused);
     this.#queue = this.#queue.slice(batch.length);
     this.#saved += batch.length;
   }
 
   /** @throws the store's rejection, if there is no file for it */
-  async #layAside(refused: readonly RefusedRow[]): Promise<void> {
+  async #quarantine(refused: readonly RefusedRow[]): Promise<void> {
     const path = this.#refusedFile;
     const reason = refused[0]?.reason ?? '';
     if (path === undefined) throw new StoreError('refused', reason);
-    await layAside(path, refused);
+    await quarantine(path, refused);
     this.#refused += refused.length;
     for (const { row, reason: why } of refused) {
       this.#log.error('ledger_row_refused', { call: row.id, path, reason: why });

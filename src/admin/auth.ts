@@ -28,7 +28,7 @@ import {
 /** Sent by the dashboard with changes: no form can, and no page of another origin may. */
 const csrfHeader = 'x-model-gateway-csrf';
 
-interface DoorParts {
+interface AuthDeps {
   /** Whose this bearer token is; undefined when it opens nothing. */
   actorOf(token: string): Actor['name'] | undefined;
   readonly sessions: Pick<Sessions, 'find'>;
@@ -54,7 +54,7 @@ const foreignSignIn: AdminAnswer = errorAnswer(
   `Sessions are for browsers: signing in needs the header ${csrfHeader}: 1 and a page of this address. Programs send the admin token as "Authorization: Bearer TOKEN" with each request.`,
 );
 
-export function enter(parts: DoorParts, request: IncomingMessage): Entry {
+export function enter(parts: AuthDeps, request: IncomingMessage): Entry {
   const { headers, method, url = '' } = request;
   const { origin } = request.headers;
   const visit = {
@@ -82,7 +82,7 @@ function comesFrom(session: Session, request: IncomingMessage): boolean {
   return isMarked(request) && headers.origin === session.origin;
 }
 
-function withToken(parts: DoorParts, authorization: string, visit: Visit): Entry {
+function withToken(parts: AuthDeps, authorization: string, visit: Visit): Entry {
   const token = presentedKey(authorization, undefined);
   if (token === '') return 'anonymous';
   const name = parts.actorOf(token);

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
-import type { KeyChange } from '../access/key-wish.ts';
+import type { KeyChange } from '../access/key-input.ts';
 import type { KeyRing, ListedKey, WriteKey } from '../access/keys.ts';
 import { label, policyMembers, scopeMembers } from '../config/access-schema.ts';
 import { noPolicy } from '../core/policy.ts';
@@ -167,13 +167,13 @@ async function createKey(
   { body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   const { keys, clock } = parts;
-  const wish = readInput(newKey, body);
+  const input = readInput(newKey, body);
   const wished = {
-    name: wish.name,
-    models: wish.models,
-    ...scopeOf<never>(wish),
-    ...optional('expiresAt', expiryOf<never>(wish, clock.wall())),
-    policy: policyOf(policyFormOf(wish), noPolicy),
+    name: input.name,
+    models: input.models,
+    ...scopeOf<never>(input),
+    ...optional('expiresAt', expiryOf<never>(input, clock.wall())),
+    policy: policyOf(policyFormOf(input), noPolicy),
   };
   const { id, key } = await keys.create(wished, noting(parts, { actor, action: 'key.create' }));
   const shown = keyJson(keys.find(id) ?? unknownKey(id), clock.wall());

@@ -3,7 +3,7 @@ import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createSealer } from '../core/secret.ts';
 import type { ThreadData, ThreadMessage } from '../gateway/long-bodies/body-thread.ts';
-import { JobDesk } from '../gateway/long-bodies/jobs.ts';
+import { JobRunner } from '../gateway/long-bodies/jobs.ts';
 import { collectGarbage } from '../http/overload/load.ts';
 import { newId } from '../observe/runtime.ts';
 
@@ -11,7 +11,7 @@ import { newId } from '../observe/runtime.ts';
 const mostHeap = 64 * 1024 * 1024;
 
 const { sealKey }: ThreadData = workerData;
-const desk = new JobDesk({ newId, sealer: createSealer(sealKey), random: Math.random });
+const desk = new JobRunner({ newId, sealer: createSealer(sealKey), random: Math.random });
 
 parentPort?.on('message', (message: ThreadMessage) => {
   if ('forget' in message) return desk.forget(message.forget);

@@ -106,7 +106,7 @@ export interface StreamReader {
   /** The frame that was read last went on with a text, and said nothing else. */
   readonly plain?: boolean;
   /** Characters of all answers but the first, where several were asked for; no event tells of them. */
-  readonly besideLength?: number;
+  readonly otherChoicesLength?: number;
 }
 
 /** Events in, wire text out; state of one stream. Text may be '' when nothing is due yet. */

@@ -416,7 +416,7 @@ function compile({ compileTemplate }: LoadedLibrary, source: string): ChatTempla
 
 // How many requests are answered at once, and how long they may be, within the machine's memory.
 
-interface CapacityWishes {
+interface CapacityInput {
   /** Tokens of prompt and answer together that the operator asked for; never made less. */
   readonly contextSize?: number;
   /** Requests at once, at most. */
@@ -435,17 +435,17 @@ export interface Capacity {
 }
 
 /** Used where the operator says nothing. */
-const customaryContext = 8192;
+const defaultContext = 8192;
 const leastContext = 2048;
 
 /** Gives up requests at once before it gives up their length. */
-export async function planCapacity(wishes: CapacityWishes): Promise<Capacity> {
-  const usual = Math.min(wishes.trainContextSize, customaryContext);
-  let capacity = { contextSize: wishes.contextSize ?? usual, parallel: wishes.parallel };
-  while ((await wishes.estimate(capacity)) > wishes.memoryBytes) {
+export async function planCapacity(input: CapacityInput): Promise<Capacity> {
+  const usual = Math.min(input.trainContextSize, defaultContext);
+  let capacity = { contextSize: input.contextSize ?? usual, parallel: input.parallel };
+  while ((await input.estimate(capacity)) > input.memoryBytes) {
     const { contextSize, parallel } = capacity;
     if (parallel > 1) capacity = { contextSize, parallel: Math.floor(parallel / 2) };
-    else if (wishes.contextSize === undefined && contextSize > leastContext) {
+    else if (input.contextSize === undefined && contextSize > leastContext) {
       capacity = { contextSize: Math.max(leastContext, Math.floor(contextSize / 2)), parallel };
     } else break;
   }

@@ -12,7 +12,7 @@ import {
   wrongType,
 } from './engine-error.ts';
 import { type ChatMessage, readMessages } from './prompt.ts';
-import { type SamplingWishes, readSampling } from './sampling.ts';
+import { type SamplingInput, readSampling } from './sampling.ts';
 import { type ToolUse, readTools } from './tools.ts';
 
 export interface ChatRequest {
@@ -24,8 +24,8 @@ export interface ChatRequest {
   /** The caller's cap on generated tokens, the end token included. */
   readonly maxTokens?: number;
   readonly stop: readonly string[];
-  readonly sampling: SamplingWishes;
-  readonly thinking: ThinkingWishes;
+  readonly sampling: SamplingInput;
+  readonly thinking: ThinkingControls;
   readonly format?: OutputFormat;
   /** Log probabilities of each token and of this many of the most likely ones; absent = not requested. */
   readonly logprobs?: number;
@@ -160,7 +160,7 @@ function readOutputFormat(body: JsonObject): OutputFormat | undefined {
 
 // Reads what a request says about reasoning, and turns it into what the model's template knows.
 
-interface ThinkingWishes {
+interface ThinkingControls {
   readonly effort?: string;
   /** `chat_template_kwargs`: values for the template, by the names it uses. */
   readonly templateValues: JsonObject;
@@ -184,7 +184,7 @@ const levels: { readonly [effort: string]: string } = {
 const reserved = ['messages', 'tools', 'add_generation_prompt', 'bos_token', 'eos_token'];
 
 /** @throws EngineError 400 that names the member. */
-export function readThinking(body: JsonObject): ThinkingWishes {
+export function readThinking(body: JsonObject): ThinkingControls {
   const values = member(body, 'chat_template_kwargs') ?? {};
   if (!isObject(values)) {
     throw invalid('"chat_template_kwargs" must be an object.', 'chat_template_kwargs');
@@ -201,9 +201,9 @@ export function readThinking(body: JsonObject): ThinkingWishes {
  * happens anyway.
  * @throws EngineError 400 that names the member.
  */
-export function templateValues(wishes: ThinkingWishes, model: ThinkingSwitches): JsonObject {
-  const values: Record<string, Json | undefined> = { ...effortValues(wishes.effort, model) };
-  for (const [name, value] of Object.entries(wishes.templateValues)) {
+export function templateValues(input: ThinkingControls, model: ThinkingSwitches): JsonObject {
+  const values: Record<string, Json | undefined> = { ...effortValues(input.effort, model) };
+  for (const [name, value] of Object.entries(input.templateValues)) {
     if (knows(model, name) && !reserved.includes(name)) values[name] = value;
     else if (!(name === 'enable_thinking' && value === false && !model.thinks)) {
       throw unsupported(

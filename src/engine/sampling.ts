@@ -1,4 +1,4 @@
-/** How tokens are chosen: what a request asks for, what the model recommends, what is customary. */
+/** How tokens are chosen: what a request asks for, what the model recommends, and the defaults. */
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
 import {
   type JsonObject,
@@ -19,7 +19,7 @@ export interface SamplingDefaults {
 }
 
 /** What a request says; the rest is the model's. */
-export interface SamplingWishes extends SamplingDefaults {
+export interface SamplingInput extends SamplingDefaults {
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
   readonly seed?: number;
@@ -27,7 +27,7 @@ export interface SamplingWishes extends SamplingDefaults {
   readonly bias: ReadonlyMap<number, number>;
 }
 
-export interface Sampling extends SamplingWishes {
+export interface Sampling extends SamplingInput {
   readonly temperature: number;
   /** 0 = off. */
   readonly topK: number;
@@ -35,15 +35,15 @@ export interface Sampling extends SamplingWishes {
   readonly minP: number;
 }
 
-/** llama.cpp's customary sampling, for callers that set none and models that recommend none. */
-const customary = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as const;
+/** llama.cpp's default sampling, for callers that set none and models that recommend none. */
+const defaults = { temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 } as const;
 /** llama.cpp takes this seed as "any". */
 const anySeed = 0xffffffff;
 /** How many tokens of the answer the penalties look back on. */
 const penaltyWindow = 1024;
 
 /** @throws EngineError 400 that names the field. */
-export function readSampling(body: JsonObject): SamplingWishes {
+export function readSampling(body: JsonObject): SamplingInput {
   const seed = integer(body, 'seed', {});
   // Servers in the wild spell "off" as 0 or as -1.
   const topK = integer(body, 'top_k', { min: -1 });
@@ -59,9 +59,9 @@ export function readSampling(body: JsonObject): SamplingWishes {
   };
 }
 
-/** The request's word first, then the model's, then what is customary. */
-export function resolveSampling(wishes: SamplingWishes, model: SamplingDefaults): Sampling {
-  return { ...customary, ...model, ...wishes };
+/** The request's word first, then the model's, then the defaults. */
+export function resolveSampling(input: SamplingInput, model: SamplingDefaults): Sampling {
+  return { ...defaults, ...model, ...input };
 }
 
 /** The recommendations in a GGUF file's metadata. */

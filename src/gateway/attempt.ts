@@ -384,7 +384,7 @@ export class Attempt implements UpstreamHandler {
       }
       batch.push({ frame, events, plain: reader.plain === true });
     }
-    if (reader.besideLength !== undefined) this.meter.otherChoices(reader.besideLength);
+    if (reader.otherChoicesLength !== undefined) this.meter.otherChoices(reader.otherChoicesLength);
     if (this.#committed) this.#consumer?.frames(batch);
     else {
       for (const read of batch) {

@@ -34,7 +34,7 @@ import type { Answer, StreamAnswer } from './upstream-answer.ts';
  * answer is committed yet (R1 allows 20 s, E2 asks for one every 15 s).
  */
 const keepAliveMs = 15_000;
-const customaryTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
+const defaultTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
 /** How long the last error of a call waits for its client to read. */
 const lastWordsMs = 250;
 /** Maximum age of the ledger's record of a running call (F81). */
@@ -105,7 +105,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const headers = (): string[] => this.#answerHeaders();
     this.#out = new ClientAnswer({ call, sink, headers, random: gateway.random });
     this.#lastSentAt = call.startedAt;
-    this.#times = gateway.clientTimes?.() ?? customaryTimes;
+    this.#times = gateway.clientTimes?.() ?? defaultTimes;
   }
 
   async run(): Promise<void> {

@@ -47,7 +47,7 @@ export interface PreparedRequest {
 export type Preparing = PreparedRequest | Promise<PreparedRequest>;
 
 /** How one target is asked. */
-export interface TargetMeans {
+export interface TargetOptions {
   readonly traits: UpstreamTraits;
   readonly notes: NoteList;
   /** Of a turn that is gone on with; absent = the first request. */
@@ -69,7 +69,7 @@ export function requestOf(
   { newId, memory, bodies }: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
   call: Call,
   target: Target,
-  { traits, notes: own, round, spanId, wanted }: TargetMeans,
+  { traits, notes: own, round, spanId, wanted }: TargetOptions,
 ): Preparing {
   const { grant, head, cache } = call;
   const answered = round?.answered;
@@ -93,7 +93,7 @@ export function requestOf(
   return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId, wanted });
 }
 
-export interface RequestMeans {
+export interface RequestOptions {
   readonly ask: Ask;
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
@@ -110,17 +110,17 @@ export interface RequestMeans {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
  */
-function prepareRequest(call: Call, target: Target, means: RequestMeans): Preparing {
+function prepareRequest(call: Call, target: Target, options: RequestOptions): Preparing {
   const { provider } = target;
-  const { memory } = means;
+  const { memory } = options;
   const { keyId } = call.caller;
   const recall = memory.recallFor(keyId);
   const originOf = memory.originFor(keyId);
-  const ask = { ...means.ask, provider: provider.id, recall, originOf, sealer: memory.sealer };
-  const asked: Asked = { call, target, means, ask };
+  const ask = { ...options.ask, provider: provider.id, recall, originOf, sealer: memory.sealer };
+  const asked: Asked = { call, target, options, ask };
   const { source, dialect: client } = call;
   if (source instanceof LongBody) return requestInThread(asked, source);
-  const { notes, answered } = means;
+  const { notes, answered } = options;
   const upstream = provider.dialect;
   return prepared(asked, upstreamBody({ client, upstream, source, ask, notes, answered }));
 }
@@ -128,21 +128,21 @@ function prepareRequest(call: Call, target: Target, means: RequestMeans): Prepar
 interface Asked {
   readonly call: Call;
   readonly target: Target;
-  readonly means: RequestMeans;
+  readonly options: RequestOptions;
   readonly ask: UpstreamBodyInput['ask'];
 }
 
 /** The same where the body is long. A kept turn that the thread asked for makes it do the work once more. */
 async function requestInThread(asked: Asked, source: LongBody): Promise<PreparedRequest> {
-  const { call, target, means, ask } = asked;
-  const { bodies, memory, wanted } = means;
+  const { call, target, options, ask } = asked;
+  const { bodies, memory, wanted } = options;
   const { newId: _, recall: __, originOf: ___, sealer: ____, ...plain } = ask;
   const input = {
     client: call.dialect.id,
     upstream: target.provider.dialect.id,
     ask: plain,
-    strict: means.notes instanceof StrictNotes,
-    answered: means.answered,
+    strict: options.notes instanceof StrictNotes,
+    answered: options.answered,
     keyId: call.caller.keyId,
     recalled: memory.empty ? undefined : new Map<string, KeptTurn>(),
   };
@@ -154,7 +154,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
   let made = await bodies.run('request', input, body);
   const recalled = memory.turnsOf('wanted' in made ? made.wanted : []);
   if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, body);
-  addNotes(means.notes, made.notes);
+  addNotes(options.notes, made.notes);
   if ('refused' in made) throw receivedError(made.refused);
   const { conversation, body: sent, stream, scanned, needed, asked: digest } = made;
   const pieces = receivedPieces(sent, source.pieces);
@@ -163,7 +163,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
 
 /** @param digest of what the users said, where it is known */
 function prepared(
-  { call, target, means, ask }: Asked,
+  { call, target, options, ask }: Asked,
   made: UpstreamBody,
   digest?: string,
 ): PreparedRequest {
@@ -177,7 +177,7 @@ function prepared(
       headers: [
         ...forwardedHeaders(provider, relay ? call : undefined),
         ...needed,
-        ...traceHeaders(call, provider, means.spanId),
+        ...traceHeaders(call, provider, options.spanId),
       ],
       body,
       connectMs: timeouts.connectMs,
@@ -186,7 +186,7 @@ function prepared(
     // Whose text is looked through cannot be passed on as it came.
     mode: relay && scanned.length === 0 ? 'relay' : 'translate',
     conversation,
-    watch: means.memory.watch(call, target, { conversation, digest }),
+    watch: options.memory.watch(call, target, { conversation, digest }),
     traits: ask.traits,
     streamed: stream,
     scanned,

@@ -55,7 +55,7 @@ export interface PullWatcher {
 }
 
 /** What tests replace. */
-export interface PullMeans {
+export interface PullDeps {
   /** Bytes that may be written where the folder is. */
   freeBytes(folder: string): Promise<number>;
   sleep(ms: number): Promise<void>;
@@ -68,7 +68,7 @@ export interface Pulled {
   readonly already: boolean;
 }
 
-const systemMeans: PullMeans = {
+const systemDeps: PullDeps = {
   freeBytes: async (folder) => {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
@@ -91,7 +91,7 @@ interface Origin {
 export async function pull(
   request: PullRequest,
   watcher: PullWatcher,
-  means: PullMeans = systemMeans,
+  deps: PullDeps = systemDeps,
 ): Promise<Pulled> {
   const source = readSource(request.source);
   const given = givenHash(request.sha256);
@@ -110,7 +110,7 @@ export async function pull(
       );
     }
     const name = await nameFor(request, origin);
-    return await new Pull({ request, watcher, means, web, source, origin, name }).run(given);
+    return await new Pull({ request, watcher, deps, web, source, origin, name }).run(given);
   } finally {
     await web.close();
   }
@@ -190,7 +190,7 @@ async function nameFor({ name, folder }: PullRequest, { fileName }: Origin): Pro
 interface PullParts {
   readonly request: PullRequest;
   readonly watcher: PullWatcher;
-  readonly means: PullMeans;
+  readonly deps: PullDeps;
   readonly web: Web;
   readonly source: Source;
   readonly origin: Origin;
@@ -278,7 +278,7 @@ class Pull {
 
   /** @returns the hash that the server named on the way, if it did. */
   async #fill(part: PartFile, known: string | undefined): Promise<string | undefined> {
-    const { origin, watcher, means, web } = this.#parts;
+    const { origin, watcher, deps, web } = this.#parts;
     if ('path' in origin.place) {
       await this.#copy(part, origin.place.path, origin.bytes ?? 0);
       return undefined;
@@ -292,7 +292,7 @@ class Pull {
       web,
       part,
       requireSpace: (bytes) => this.#requireSpace(bytes),
-      sleep: (ms) => means.sleep(ms),
+      sleep: (ms) => deps.sleep(ms),
       progress: (bytes, total) => watcher.progress('fetching', bytes, total),
       note: (text) => watcher.note(text),
     });
@@ -319,8 +319,8 @@ class Pull {
   }
 
   async #requireSpace(bytes: number): Promise<void> {
-    const { request, means } = this.#parts;
-    const free = await means.freeBytes(request.folder);
+    const { request, deps } = this.#parts;
+    const free = await deps.freeBytes(request.folder);
     if (bytes <= free) return;
     throw new PullError(
       `There is not enough space in ${request.folder}: ${bytesText(bytes)} are needed, ${bytesText(free)} are free. Another folder can be set as local.models_dir in gateway.yaml.`,

@@ -7,11 +7,11 @@ import { isPartOfSplit, quantizationOf } from './model-file.ts';
 import { PullError } from './part-file.ts';
 import type { Web } from './web.ts';
 
-// The place that `hf:` means: Hugging Face's hub, or a mirror of it.
+// The hub that `hf:` means: Hugging Face's hub, or a mirror of it.
 
 export type Environment = { readonly [name: string]: string | undefined };
 
-const customary = 'https://huggingface.co/';
+const defaultHub = 'https://huggingface.co/';
 
 export class Hub {
   /** Ends in a slash. */
@@ -48,7 +48,7 @@ function isLoopback({ hostname }: URL): boolean {
 function endpointOf(env: Environment): URL {
   const name = (env['MODEL_ENDPOINT'] ?? '') === '' ? 'HF_ENDPOINT' : 'MODEL_ENDPOINT';
   const text = env[name] ?? '';
-  if (text === '') return new URL(customary);
+  if (text === '') return new URL(defaultHub);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new PullError(`${name} is not an http:// or https:// address.`);

@@ -6,7 +6,7 @@
 import type { NetworkWay } from '../core/provider.ts';
 import { AddressRange } from '../core/addresses.ts';
 
-interface WayWish {
+interface NetworkWayOptions {
   readonly baseUrl: string;
   /** `none`, or the address of a proxy; absent = what the environment says. */
   readonly proxy?: string;
@@ -16,7 +16,7 @@ interface WayWish {
 }
 
 /** Undefined = directly, with the usual authorities. */
-export function networkWay({ baseUrl, proxy, ca, env }: WayWish): NetworkWay | undefined {
+export function networkWay({ baseUrl, proxy, ca, env }: NetworkWayOptions): NetworkWay | undefined {
   const url = new URL(baseUrl);
   const address = proxy ?? environmentProxy(url, env);
   const through = address === undefined || address === 'none' ? undefined : readProxy(address);
@@ -52,7 +52,7 @@ function decoded(text: string): string {
   }
 }
 
-function environmentProxy(url: URL, env: WayWish['env']): string | undefined {
+function environmentProxy(url: URL, env: NetworkWayOptions['env']): string | undefined {
   if (isLoopback(url.hostname) || isExcepted(url, variable(env, 'no_proxy') ?? ''))
     return undefined;
   const own = variable(env, url.protocol === 'https:' ? 'https_proxy' : 'http_proxy');
@@ -62,7 +62,7 @@ function environmentProxy(url: URL, env: WayWish['env']): string | undefined {
 }
 
 /** The lower-case name wins, as it does in curl; an empty variable is none. */
-function variable(env: WayWish['env'], name: string): string | undefined {
+function variable(env: NetworkWayOptions['env'], name: string): string | undefined {
   const [lower, upper] = [env[name], env[name.toUpperCase()]];
   if (lower !== undefined && lower !== '') return lower;
   return upper === '' ? undefined : upper;

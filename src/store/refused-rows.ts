@@ -38,7 +38,7 @@ export async function recordApart(
 }
 
 /** Appends them to a private file, a line of JSON each. @throws the system's error */
-export async function layAside(path: string, refused: readonly RefusedRow[]): Promise<void> {
+export async function quarantine(path: string, refused: readonly RefusedRow[]): Promise<void> {
   createPrivateFile(path);
   await appendFile(path, refused.map(({ row }) => `${lineOf(row)}\n`).join(''), { flush: true });
 }

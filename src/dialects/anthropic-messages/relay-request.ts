@@ -92,7 +92,7 @@ function set(path: JsonEdit['path'], value: string | number | boolean): JsonEdit
 
 // Sampling, stop sequences, output format and members that this upstream does not read.
 
-interface OptionsWish {
+interface OptionsInput {
   readonly traits: UpstreamTraits;
   /** Thinking is on. */
   readonly thinks: boolean;
@@ -103,12 +103,12 @@ interface Edits {
 }
 
 /** @throws GatewayError for a member whose loss would be a false promise. */
-function optionEdits(skeleton: JsonObject, wish: OptionsWish, notes: Notes): Edits {
-  const { traits } = wish;
+function optionEdits(skeleton: JsonObject, input: OptionsInput, notes: Notes): Edits {
+  const { traits } = input;
   const skipped = skippedEdits(skeleton, traits, notes);
   const gone = new Set(skipped.map(({ path }) => path[0]));
   const rest = [
-    ...samplingEdits(skeleton, wish, notes),
+    ...samplingEdits(skeleton, input, notes),
     ...stopEdits(skeleton, traits, notes),
     ...formatEdits(skeleton, traits, notes),
   ];
@@ -160,7 +160,7 @@ interface Loss {
 
 function samplingEdits(
   skeleton: JsonObject,
-  { traits, thinks }: OptionsWish,
+  { traits, thinks }: OptionsInput,
   notes: Notes,
 ): readonly JsonEdit[] {
   const fixed = !traits.samplingAllowed || (thinks && traits.strictThinking === true);
@@ -249,7 +249,7 @@ function instruction(system: Json | undefined, text: string): JsonEdit {
 
 // How much a relayed request may think, in the form that this model knows.
 
-interface ThinkingWish {
+interface ThinkingInput {
   readonly skeleton: JsonObject;
   readonly traits: UpstreamTraits;
   /** Tokens of the answer at most, thinking included. */
@@ -267,22 +267,22 @@ interface ThinkingEdits {
 }
 
 /** What becomes of `thinking` and `output_config.effort`. */
-function thinkingEdits(wish: ThinkingWish, notes: Notes): ThinkingEdits {
-  return new ThinkingPlan(wish, notes).made();
+function thinkingEdits(input: ThinkingInput, notes: Notes): ThinkingEdits {
+  return new ThinkingPlan(input, notes).made();
 }
 
 class ThinkingPlan {
-  readonly #wish: ThinkingWish;
+  readonly #input: ThinkingInput;
   readonly #notes: Notes;
   readonly #asked: JsonObject | undefined;
   readonly #askedEffort: Json | undefined;
   #thinking: JsonObject | undefined;
   #effort: Json | undefined;
 
-  constructor(wish: ThinkingWish, notes: Notes) {
-    this.#wish = wish;
+  constructor(input: ThinkingInput, notes: Notes) {
+    this.#input = input;
     this.#notes = notes;
-    const { thinking, output_config: config } = wish.skeleton;
+    const { thinking, output_config: config } = input.skeleton;
     this.#asked = isObject(thinking) ? thinking : undefined;
     this.#askedEffort = isObject(config) ? config['effort'] : undefined;
     this.#thinking = this.#asked;
@@ -293,7 +293,7 @@ class ThinkingPlan {
     if (this.#asked !== undefined) this.#form(this.#asked);
     this.#besideOthers();
     this.#nameEffort();
-    const { traits } = this.#wish;
+    const { traits } = this.#input;
     const on =
       this.#thinking === undefined
         ? traits.strictThinking === true && traits.thinksByDefault === true
@@ -302,7 +302,7 @@ class ThinkingPlan {
   }
 
   #form(asked: JsonObject): void {
-    const { traits, cap } = this.#wish;
+    const { traits, cap } = this.#input;
     const { type } = asked;
     if (isOff(asked)) return this.#off(asked, traits);
     if (traits.thinking === 'none') {
@@ -320,7 +320,7 @@ class ThinkingPlan {
 
   /** As far off as the model lets itself be switched. */
   #off(asked: JsonObject, { thinkingOff = 'disabled', efforts, thinking }: UpstreamTraits): void {
-    const { strictThinking, nativeTools } = this.#wish.traits;
+    const { strictThinking, nativeTools } = this.#input.traits;
     if (thinking === 'none') {
       if (asked['type'] !== 'between_tools') return;
       this.#notes.changed(['thinking'], 'the model does not think');
@@ -341,7 +341,7 @@ class ThinkingPlan {
   }
 
   #budgeted(asked: JsonObject): void {
-    const { cap } = this.#wish;
+    const { cap } = this.#input;
     if (cap <= minBudget) {
       this.#notes.lost(['thinking'], `thinking needs an output cap above ${minBudget} tokens`);
       this.#thinking = undefined;
@@ -367,7 +367,7 @@ class ThinkingPlan {
 
   /** What is refused together with thinking: the harder promise wins, as in translation. */
   #besideOthers(): void {
-    const { traits, skeleton } = this.#wish;
+    const { traits, skeleton } = this.#input;
     const { thinkingOff = 'disabled', thinksByDefault } = traits;
     if (this.#thinking === undefined) {
       const must =
@@ -384,7 +384,7 @@ class ThinkingPlan {
   }
 
   #obstacle({ type }: JsonObject): string | undefined {
-    const { traits, skeleton, continues, lacksThinking } = this.#wish;
+    const { traits, skeleton, continues, lacksThinking } = this.#input;
     if (type === 'enabled' && lacksThinking) {
       return 'the open tool turn does not begin with signed thinking';
     }
@@ -396,7 +396,7 @@ class ThinkingPlan {
   }
 
   #nameEffort(): void {
-    const { efforts, thinksByDefault, strictThinking } = this.#wish.traits;
+    const { efforts, thinksByDefault, strictThinking } = this.#input.traits;
     const path = ['output_config', 'effort'];
     const effort = this.#effort;
     if (typeof effort !== 'string') return;
@@ -423,7 +423,7 @@ class ThinkingPlan {
       edits.push({ path: ['thinking'], text: jsonOf(this.#thinking) });
     }
     if (this.#effort !== this.#askedEffort) {
-      const { output_config: config } = this.#wish.skeleton;
+      const { output_config: config } = this.#input.skeleton;
       edits.push(
         isObject(config)
           ? { path: ['output_config', 'effort'], text: jsonOf(this.#effort) }

@@ -16,7 +16,7 @@ type Path = readonly (string | number)[];
 /** Tells of a change once. */
 type Noting = (path: Path, why: string, what?: 'changed' | 'lost') => void;
 
-interface ContentMeans {
+interface ContentOptions {
   readonly traits: UpstreamTraits;
   /** Of the message. */
   readonly path: Path;
@@ -36,16 +36,16 @@ const nothing: readonly Json[] = [];
  * A message whose content the server takes.
  * @throws GatewayError `invalid_request` for media that the model cannot be shown.
  */
-export function adaptedContent(message: JsonObject, means: ContentMeans): AdaptedContent {
-  const spoken = withRefusal(message, means);
+export function adaptedContent(message: JsonObject, options: ContentOptions): AdaptedContent {
+  const spoken = withRefusal(message, options);
   const { content } = spoken;
   if (!isArray(content)) return { message: spoken, beside: nothing };
   const beside: Json[] = [];
   let changed = false;
   const parts: Json[] = [];
-  const partMeans = { ...means, message, beside };
+  const partOptions = { ...options, message, beside };
   content.forEach((part, j) => {
-    const adapted = isObject(part) ? adaptedPart(part, j, partMeans) : part;
+    const adapted = isObject(part) ? adaptedPart(part, j, partOptions) : part;
     if (adapted !== part) changed = true;
     if (adapted !== undefined) parts.push(adapted);
   });
@@ -54,18 +54,18 @@ export function adaptedContent(message: JsonObject, means: ContentMeans): Adapte
   return { message: { ...spoken, content: parts.length === 0 ? '' : parts }, beside };
 }
 
-interface PartMeans extends ContentMeans {
+interface PartOptions extends ContentOptions {
   readonly message: JsonObject;
   readonly beside: Json[];
 }
 
-function adaptedPart(part: JsonObject, j: number, means: PartMeans): JsonObject | undefined {
-  const { traits, message, note } = means;
+function adaptedPart(part: JsonObject, j: number, options: PartOptions): JsonObject | undefined {
+  const { traits, message, note } = options;
   if (part['type'] === 'text' && traits.messageMembers === undefined) return part;
-  const path = [...means.path, 'content', j];
+  const path = [...options.path, 'content', j];
   switch (part['type']) {
     case 'image_url':
-      return adaptedImage(part, path, means);
+      return adaptedImage(part, path, options);
     case 'file':
       if (!traits.fileInput) throw unsupported(path, 'This model does not take files.');
       break;
@@ -82,8 +82,8 @@ function adaptedPart(part: JsonObject, j: number, means: PartMeans): JsonObject 
   return withKnownMark(part, traits, path);
 }
 
-function adaptedImage(part: JsonObject, path: Path, means: PartMeans): JsonObject | undefined {
-  const { traits, message, note, beside } = means;
+function adaptedImage(part: JsonObject, path: Path, options: PartOptions): JsonObject | undefined {
+  const { traits, message, note, beside } = options;
   const { image_url: image } = part;
   const url = isObject(image) ? image['url'] : image;
   const inline = typeof url === 'string' && !/^https?:/i.test(url);
@@ -117,7 +117,7 @@ function withKnownMark(part: JsonObject, traits: UpstreamTraits, path: Path): Js
 }
 
 /** Where a refusal is not a member it is what was said. */
-function withRefusal(message: JsonObject, { traits, path, note }: ContentMeans): JsonObject {
+function withRefusal(message: JsonObject, { traits, path, note }: ContentOptions): JsonObject {
   const { refusal, content } = message;
   if (typeof refusal !== 'string' || isKnownMember('refusal', message, traits)) return message;
   const { refusal: _refusal, ...rest } = message;

@@ -133,8 +133,8 @@ class MessageAdapter {
 
   #content(message: JsonObject, i: number): JsonObject {
     if (!isArray(message['content']) && typeof message['refusal'] !== 'string') return message;
-    const means = { traits: this.#traits, path: ['messages', i], note: this.#note };
-    const read = adaptedContent(message, means);
+    const options = { traits: this.#traits, path: ['messages', i], note: this.#note };
+    const read = adaptedContent(message, options);
     this.#waiting.push(...read.beside);
     return read.message;
   }
@@ -391,7 +391,7 @@ function hasReasoning(message: JsonObject): boolean {
   return isArray(calls) && calls.some((call) => isObject(call) && isObject(call['extra_content']));
 }
 
-interface HistoryMeans {
+interface HistoryOptions {
   readonly ask: Ask;
   readonly asked: PromptTrail;
   readonly note: (member: string, why: string) => void;
@@ -400,10 +400,10 @@ interface HistoryMeans {
 const foreign = 'reasoning of another provider is not shown to this one';
 
 /** The message with no reasoning but what this upstream made and takes back; the same if that is all of it. */
-function withOwnReasoning(message: JsonObject, means: HistoryMeans): JsonObject {
-  const { ask, note } = means;
-  const isOwn = !isForeign(message, means);
-  let own = withoutCallSignatures(message, isOwn, means);
+function withOwnReasoning(message: JsonObject, options: HistoryOptions): JsonObject {
+  const { ask, note } = options;
+  const isOwn = !isForeign(message, options);
+  let own = withoutCallSignatures(message, isOwn, options);
   for (const name of reasoningMembers) {
     const value = own[name];
     if (value === undefined || value === null) continue;
@@ -453,7 +453,7 @@ function isOwnSpelling(name: string, traits: UpstreamTraits): boolean {
 function withoutCallSignatures(
   message: JsonObject,
   isOwn: boolean,
-  { ask, note }: HistoryMeans,
+  { ask, note }: HistoryOptions,
 ): JsonObject {
   const { tool_calls: calls } = message;
   if (!isArray(calls) || (isOwn && isOwnSpelling('extra_content', ask.traits))) return message;
@@ -478,7 +478,7 @@ function isReadable(
 }
 
 /** Made by another upstream: the gateway's marks say so, or what is remembered of its text or its calls. */
-function isForeign(message: JsonObject, { ask, asked }: HistoryMeans): boolean {
+function isForeign(message: JsonObject, { ask, asked }: HistoryOptions): boolean {
   const { reasoning_details: details } = message;
   if (isArray(details) && details.some((entry) => isObject(entry) && isDetailMark(entry['id']))) {
     return true;

@@ -47,7 +47,7 @@ export class ChatStreamReader implements StreamReader {
   #finish: JsonObject | undefined;
   /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
-  #besideLength = 0;
+  #otherChoicesLength = 0;
   /** `[DONE]`, an error or the close was read: nothing after it counts. */
   #over = false;
   readonly #layout = new PlainLayout();
@@ -70,8 +70,8 @@ export class ChatStreamReader implements StreamReader {
     return this.#plain;
   }
 
-  get besideLength(): number {
-    return this.#besideLength;
+  get otherChoicesLength(): number {
+    return this.#otherChoicesLength;
   }
 
   /** @throws GatewayError `upstream_invalid` for data that is not a JSON object. */
@@ -144,7 +144,7 @@ export class ChatStreamReader implements StreamReader {
     for (const choice of choices) {
       const index = isObject(choice) ? choice['index'] : undefined;
       if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
-      this.#besideLength += textLength(choice['delta']);
+      this.#otherChoicesLength += textLength(choice['delta']);
       if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }

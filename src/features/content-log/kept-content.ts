@@ -47,8 +47,8 @@ export function keptContent(
     attempts: attempts.map(({ target, status, error }) => {
       const bytes = new TextEncoder().encode(error);
       const body = { bytes, length: bytes.length };
-      const means = { redactor, most: Math.min(most, maxErrorLength) };
-      return { target, status: status ?? null, body: keptBody(body, means) };
+      const options = { redactor, most: Math.min(most, maxErrorLength) };
+      return { target, status: status ?? null, body: keptBody(body, options) };
     }),
   };
 }
@@ -64,7 +64,7 @@ function isStream(headers: readonly string[]): boolean {
 
 // A body as it is kept: read for what it is, without secrets and media, under a limit.
 
-interface BodyMeans {
+interface BodyOptions {
   readonly redactor: Redactor;
   /** Characters of JSON that are kept; of what is longer beginning and end. */
   readonly most: number;
@@ -74,7 +74,7 @@ type Read = Pick<KeptBody, 'form' | 'content'>;
 
 function keptBody(
   { bytes, length }: SeenBody,
-  { redactor, most }: BodyMeans,
+  { redactor, most }: BodyOptions,
   isStream = false,
 ): KeptBody {
   const { form, content } = read(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {

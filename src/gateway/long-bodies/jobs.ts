@@ -461,7 +461,7 @@ interface AnsweredJob {
   readonly moved: readonly ArrayBuffer[];
 }
 
-export class JobDesk {
+export class JobRunner {
   readonly #tools: JobTools;
   /** The body of the last job that said that it is needed again. */
   #kept: { readonly id: number; readonly body: JobBody } | undefined;

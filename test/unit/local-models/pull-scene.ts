@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { pull, type PullMeans, type Pulled } from '../../../src/local-models/pull.ts';
+import { pull, type PullDeps, type Pulled } from '../../../src/local-models/pull.ts';
 import type { FileServer } from './file-server.ts';
 import { PullError } from '../../../src/local-models/part-file.ts';
 
@@ -34,7 +34,7 @@ export function pullScene(t: TestContext, server?: FileServer): PullScene {
   const pauses: number[] = [];
   const steps = new Set<string>();
   const run = (source: string, { env = {}, free = 1e12, ...more }: PullMore = {}) => {
-    const means: PullMeans = {
+    const means: PullDeps = {
       freeBytes: () => Promise.resolve(free),
       sleep: (ms) => {
         pauses.push(ms);

@@ -55,7 +55,7 @@ describe('text and order', () => {
       { type: 'part-delta', index: 0, field: 'text', delta: 'two' },
     ]);
     assert.equal(reader.plain, false);
-    assert.equal(reader.besideLength, 'beside'.length);
+    assert.equal(reader.otherChoicesLength, 'beside'.length);
   });
 
   test('F49 comments, empty data and empty deltas mean nothing', () => {

@@ -5,7 +5,7 @@ import { endpointScopes, noPolicy, type Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
 
 /** Properties of a new key. */
-export interface KeyWish {
+export interface KeyInput {
   readonly name: string;
   /** Globs; required. `*` must be given explicitly (S7). */
   readonly models: readonly string[];
@@ -31,35 +31,35 @@ export interface KeyWish {
 }
 
 /** A change: absent members stay, null removes. */
-export type KeyChange = { readonly [K in keyof KeyWish]?: KeyWish[K] | null };
+export type KeyChange = { readonly [K in keyof KeyInput]?: KeyInput[K] | null };
 
 /** The part of a record that these properties determine. */
-type Wished = Omit<
+type Requested = Omit<
   KeyRecord,
   'id' | 'digest' | 'peppered' | 'previous' | 'createdAt' | 'revokedAt' | 'version'
 >;
 
 /** @throws GatewayError `invalid_request` with the field. */
-export function wishedOf(wish: KeyWish, now: number): Wished {
-  requireUsable(wish);
-  const expiresAt = wish.expiresAt;
+export function requestedOf(input: KeyInput, now: number): Requested {
+  requireUsable(input);
+  const expiresAt = input.expiresAt;
   if (expiresAt !== undefined && expiresAt <= now) {
     throw invalidRequest('The expiry is in the past.', ['expires_at']);
   }
   return {
-    name: wish.name,
-    models: wish.models,
-    endpoints: wish.endpoints ?? endpointScopes,
-    ...(wish.owner === undefined ? {} : { owner: wish.owner }),
-    ...(wish.team === undefined ? {} : { team: wish.team }),
-    tags: wish.tags ?? [],
-    cidrs: wish.cidrs ?? [],
-    policy: wish.policy ?? noPolicy,
-    shrink: wish.shrink ?? true,
-    ...(wish.strict === true ? { strict: true } : {}),
-    ...(wish.cache === undefined ? {} : { cache: wish.cache }),
-    ...(wish.logContent === true ? { logContent: true } : {}),
-    ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
+    name: input.name,
+    models: input.models,
+    endpoints: input.endpoints ?? endpointScopes,
+    ...(input.owner === undefined ? {} : { owner: input.owner }),
+    ...(input.team === undefined ? {} : { team: input.team }),
+    tags: input.tags ?? [],
+    cidrs: input.cidrs ?? [],
+    policy: input.policy ?? noPolicy,
+    shrink: input.shrink ?? true,
+    ...(input.strict === true ? { strict: true } : {}),
+    ...(input.cache === undefined ? {} : { cache: input.cache }),
+    ...(input.logContent === true ? { logContent: true } : {}),
+    ...(input.expiresAt === undefined ? {} : { expiresAt: input.expiresAt }),
   };
 }
 
@@ -73,7 +73,7 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
   const { team, owner, strict, cache, logContent, expiresAt, lastUsedAt, previousUsedAt, ...rest } =
     record;
   void [lastUsedAt, previousUsedAt];
-  const wish: KeyWish = {
+  const input: KeyInput = {
     name: change.name ?? record.name,
     models: change.models ?? record.models,
     ...kept('endpoints', change.endpoints, record.endpoints),
@@ -91,14 +91,14 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
   };
   return {
     ...rest,
-    ...wishedOf(wish, now),
+    ...requestedOf(input, now),
     ...kept('expiresAt', change.expiresAt, expiresAt),
     version: record.version + 1,
   };
 }
 
 /** A member after a change; absent if it is removed or was not set. */
-function kept<N extends keyof KeyWish, V>(
+function kept<N extends keyof KeyInput, V>(
   name: N,
   change: V | null | undefined,
   old: V | undefined,
@@ -112,14 +112,14 @@ function kept<N extends keyof KeyWish, V>(
 const modelsHint = 'List the models that the key may use; "*" means all.';
 
 /** Unknown endpoints and unreadable address ranges are refused: the key would never be usable. */
-function requireUsable(wish: KeyWish): void {
-  if (wish.models.length === 0) throw invalidRequest(modelsHint, ['models']);
+function requireUsable(input: KeyInput): void {
+  if (input.models.length === 0) throw invalidRequest(modelsHint, ['models']);
   const known: readonly string[] = endpointScopes;
-  const unknown = wish.endpoints?.find((endpoint) => !known.includes(endpoint));
-  if (unknown !== undefined || wish.endpoints?.length === 0) {
+  const unknown = input.endpoints?.find((endpoint) => !known.includes(endpoint));
+  if (unknown !== undefined || input.endpoints?.length === 0) {
     throw invalidRequest(`The endpoints are ${known.join(', ')}.`, ['endpoints']);
   }
-  for (const range of wish.cidrs ?? []) {
+  for (const range of input.cidrs ?? []) {
     const problem = rangeProblem(range);
     if (problem !== undefined) throw invalidRequest(`${range} ${problem}`, ['cidrs']);
   }
