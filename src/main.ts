@@ -41,7 +41,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   version: async () => {
     const [{ versionCommand }, { version }] = await Promise.all([
       import('./cli/version.ts'),
-      import('./compose/version.ts'),
+      import('./compose/options.ts'),
     ]);
     return versionCommand({ version, node: process.version });
   },

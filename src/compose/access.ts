@@ -26,14 +26,13 @@ import { LoggedContents } from '../features/content-log/sealed-content.ts';
 import { contentKeyFor } from './features.ts';
 import { Boot, type Made } from './boot.ts';
 import { makeAuthenticator, openAuthenticator, type Authenticator } from './keys.ts';
-import { openSharedCounters } from './shared.ts';
-import { openStorage, type OpenedStorage } from './storage.ts';
+import { type OpenedStorage, openSharedCounters, openStorage } from './storage.ts';
 import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/counters.ts';
 import { LeaseExpiry, type LeaseRegister } from '../store/leases/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
-import { version } from './version.ts';
+import { version } from './options.ts';
 
 export interface AccessOptions {
   readonly settings: Settings;

@@ -17,7 +17,7 @@ import type { Access } from './access.ts';
 import type { Contents, Idempotency, Responses } from './features.ts';
 import { storeDown, type Tallies, unready } from './data-plane-host.ts';
 import type { Limits } from './limits.ts';
-import { version } from './version.ts';
+import { version } from './options.ts';
 
 export interface FactSources {
   readonly access: Pick<Access, 'storeFacts' | 'status'>;

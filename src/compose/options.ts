@@ -1,8 +1,10 @@
 /** What a gateway is started with, and what its owner holds then. */
+import { readFileSync } from 'node:fs';
+import type { ReloadOutcome } from '../admin/handler.ts';
 import type { Flags } from '../config/base.ts';
 import type { Settings } from '../config/settings.ts';
-import type { ReloadOutcome } from '../admin/handler.ts';
 import type { LoadSource } from '../http/overload/load.ts';
+import { tryParseObject } from '../json/parse.ts';
 
 export interface StartOptions {
   readonly flags?: Flags;
@@ -52,3 +54,13 @@ export interface RunningGateway {
   /** Ends running calls at once; `stop` then has nothing to wait for. */
   cut(): void;
 }
+
+// The version of this program, from its package file.
+
+function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  const found = tryParseObject(text)?.['version'];
+  return typeof found === 'string' ? found : 'unknown';
+}
+
+export const version = readVersion();

@@ -54,10 +54,9 @@ import {
 import { createLimits, type Limits } from './limits.ts';
 import type { LocalModels } from './local.ts';
 import { createMetrics, type FactSources } from './metrics.ts';
-import type { Environment } from './options.ts';
+import { type Environment, version } from './options.ts';
 import { listedWindows, priceTable, priceToCompare } from './providers.ts';
 import { lastSpansMs, tellSpans } from './traces.ts';
-import { version } from './version.ts';
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
 const longBodyThread = new URL(

@@ -27,10 +27,15 @@ import { listen } from '../http/listen.ts';
 import { scrapeText } from '../observe/metrics/metrics.ts';
 import { loadOfProcess } from '../http/overload/load.ts';
 import { createCaller, createExplainer } from '../admin/explain.ts';
-import { version } from './version.ts';
+import {
+  type Environment,
+  type RunningGateway,
+  type StartOptions,
+  type StopWay,
+  version,
+} from './options.ts';
 import { HttpClient } from '../wire/http-client.ts';
 import { programName } from '../cli/program.ts';
-import type { Environment, RunningGateway, StartOptions, StopWay } from './options.ts';
 import { PlanePorts } from './ports.ts';
 
 export type { RunningGateway, StartOptions } from './options.ts';

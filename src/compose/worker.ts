@@ -29,10 +29,9 @@ import type { PlaneEvents } from './events.ts';
 import { type Authenticator, makeAuthenticator } from './keys.ts';
 import type { OpenedCounters } from './limits.ts';
 import type { LocalModels } from './local.ts';
-import type { Environment } from './options.ts';
+import { type Environment, version } from './options.ts';
 import { type Peers, Plane, type PlaneAccess } from './plane.ts';
 import { openTracer } from './traces.ts';
-import { version } from './version.ts';
 import type {
   ParentOperations,
   ParentState,
@@ -42,7 +41,7 @@ import type {
 } from './worker-protocol.ts';
 import { Link } from './workers/link.ts';
 import { streamFd, watchHeartbeat } from './workers/processes.ts';
-import { RemoteCounters, remoteStore, type StoreLink } from './workers/remote-store.ts';
+import { RemoteCounters, remoteStore, type StoreLink } from './workers/session.ts';
 
 interface Served {
   readonly plane: Plane;

@@ -1,7 +1,7 @@
 /** The counters of a worker are its parent's: the suite of all counters, over a socket. */
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { memoryStore } from '../support/memory-store.ts';
-import { RemoteCounters } from '../../src/compose/workers/remote-store.ts';
+import { RemoteCounters } from '../../src/compose/workers/session.ts';
 import { properties } from '../counters/properties.ts';
 import type { Rig } from '../counters/rig.ts';
 import { suite } from '../counters/suite.ts';

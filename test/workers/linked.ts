@@ -10,9 +10,9 @@ import {
   type SessionOperations,
   WorkerSession,
   Writes,
+  remoteStore,
 } from '../../src/compose/workers/session.ts';
 import { Link } from '../../src/compose/workers/link.ts';
-import { remoteStore } from '../../src/compose/workers/remote-store.ts';
 import { HeldClock, silentLog } from '../unit/access/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));

@@ -5,7 +5,7 @@ import type { BudgetDraw } from '../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { memoryStore } from '../support/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { RemoteCounters, remoteStore } from '../../src/compose/workers/remote-store.ts';
+import { RemoteCounters, remoteStore } from '../../src/compose/workers/session.ts';
 import { drawOf } from '../counters/rig.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { HeldClock } from '../unit/access/parts.ts';

@@ -2,16 +2,17 @@
  * What the parent does for one worker: the store, the counters and the answers are the parent's own, and what
  * the worker's calls hold is known here, so that nothing of it is left when the worker dies.
  */
+import { IdTable } from '../../core/id-table.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
-import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { CallRow, OpenCall } from '../../store/calls.ts';
 import type { Balance, Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
+import { type LostHold, aboutHold, lostCall } from '../../store/lost-calls.ts';
 import type { KeyUse } from '../../store/records.ts';
 import { recordApart } from '../../store/refused-rows.ts';
-import { callMethod, overridden, type PartName } from '../../store/remote.ts';
+import { type PartName, callMethod, overridden, remoteParts } from '../../store/remote.ts';
+import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
-import { IdTable } from '../../core/id-table.ts';
-import { aboutHold, lostCall, type LostHold } from '../../store/lost-calls.ts';
+import type { Link } from './link.ts';
 
 // What the calls of one worker hold and have told. A worker that dies leaves its calls to the parent: each is
 // recorded as it was last known, or as spent in full where that is unknown (F81, Q1, Q2).
@@ -331,4 +332,70 @@ export class Writes {
   healthy(): boolean {
     return this.#busySince === undefined || this.#clock.now() - this.#busySince < maxWriteMs;
   }
+}
+
+// The store and the counters of the parent, as a worker uses them.
+
+export type StoreLink = Pick<Link<SessionOperations>, 'ask' | 'tell'>;
+
+/** Closing it closes nothing of the parent's. */
+export function remoteStore(link: StoreLink): Store {
+  return {
+    ...remoteParts((...call) => link.ask('store', call)),
+    backup: (path) => link.ask('backup', [path]),
+    close: async () => {},
+  };
+}
+
+interface RemoteCountersParts {
+  readonly link: StoreLink;
+  readonly clock: Clock;
+  /** How the parent's counters are. */
+  readonly state: () => { readonly aheadMs: number; readonly countersUp: boolean };
+}
+
+/** A call waits no longer for its limits; then it is E18. */
+const drawWaitMs = 5000;
+
+/** One round trip a draw; what is drawn in one turn of the event loop goes together. */
+export class RemoteCounters implements Counters {
+  readonly #parts: RemoteCountersParts;
+
+  constructor(parts: RemoteCountersParts) {
+    this.#parts = parts;
+  }
+
+  wall(): number {
+    const { clock, state } = this.#parts;
+    return clock.wall() + state().aheadMs;
+  }
+
+  async draw(draw: Draw): Promise<DrawResult> {
+    try {
+      return await this.#parts.link.ask('draw', [draw], drawWaitMs);
+    } catch (error) {
+      // It may have been taken all the same.
+      this.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+      throw error;
+    }
+  }
+
+  settle(...args: Parameters<Counters['settle']>): void {
+    this.#parts.link.tell('settle', args);
+  }
+
+  vacate(callId: string): void {
+    this.#parts.link.tell('vacate', [callId]);
+  }
+
+  balance(...args: Parameters<Counters['balance']>): ReturnType<Counters['balance']> {
+    return this.#parts.link.ask('balance', args);
+  }
+
+  healthy(): boolean {
+    return this.#parts.state().countersUp;
+  }
+
+  /** The parent's go on. */
+  async close(): Promise<void> {}
 }
