@@ -61,15 +61,41 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
   // Loaded on demand: they cost start time, and many gateways run without a file.
   const { readYaml } = await import('./yaml-text.ts');
   const references = resolver({ env, directory: dirname(place.path) });
-  const yaml = readYaml({ text: read.text, resolve: references });
-  const { content, findings } = await checkForm(yaml);
+  /** Values that do not stand in the file itself. */
+  const referred = new Set<string>();
+  const resolve: Resolve = (text) => {
+    const resolved = references(text);
+    if ('text' in resolved && text.replaceAll('$${', '').includes('${'))
+      referred.add(resolved.text);
+    return resolved;
+  };
+  const yaml = readYaml({ text: read.text, resolve });
+  const foreign = foreignFile(yaml.value);
+  const { content, findings } =
+    foreign === undefined
+      ? await checkForm(yaml)
+      : { content: {}, findings: [{ path: [], message: foreign }] };
   return checkedFile({
     place,
     content,
     issues: findings.map((finding) => toIssue(place, finding, yaml)),
-    warnings: openKeys(place, content, read.text),
+    warnings: openKeys(place, content, referred),
     yaml,
   });
+}
+
+/** Keys by which the config of another gateway is known. */
+const foreignKeys: readonly (readonly [RegExp, string])[] = [
+  [/^(model_list|litellm_settings|router_settings)$/, 'LiteLLM'],
+  [/^(strategy|targets|virtual_key)$/, 'Portkey'],
+];
+
+/** One sentence in place of an error for each of its keys. */
+function foreignFile(value: unknown): string | undefined {
+  const keys = isObject(value) ? Object.keys(value) : [];
+  const found = foreignKeys.find(([form]) => keys.some((key) => form.test(key)));
+  if (found === undefined) return undefined;
+  return `this is a config of ${found[1]}. "model-gateway init --file NEW" writes one of this gateway: servers and keys belong under providers:, names for clients under models:`;
 }
 
 async function checkForm(
@@ -160,11 +186,15 @@ function readText(path: string): { readonly text: string } | { readonly problem:
 }
 
 /** S25: a key in plain text in a file that every user of the machine can read. */
-function openKeys(place: ConfigPlace, content: ConfigFile, text: string): readonly string[] {
+function openKeys(
+  place: ConfigPlace,
+  content: ConfigFile,
+  referred: ReadonlySet<string>,
+): readonly string[] {
   const plain = Object.entries(content.providers ?? {}).find(([, provider]) =>
     [provider?.api_key ?? [], Object.values(provider?.credentials ?? {})]
       .flat()
-      .some((key) => text.includes(key)),
+      .some((key) => !referred.has(key)),
   );
   if (plain === undefined || !isOpenToAll(place.path)) return [];
   return [

@@ -100,3 +100,19 @@ test('S25: a key in plain text in a file that every user can read is warned of',
   assert.match(warnings.join('\n'), /providers\.openai\.api_key in plain text/);
   assert.ok(!warnings.join('\n').includes(canary));
 });
+
+test('S25: a short secret of a variable, whose text stands elsewhere in the file, is not in plain text', async (t) => {
+  const text =
+    'providers: { team: { dialect: openai-chat, base_url: "http://vllm:8000/v1", api_key: "${K}" } }\n';
+  const made = scene(t, text);
+  chmodSync(made.directory, 0o755);
+  const { warnings } = await made.load({ env: { K: 'k' } });
+  assert.doesNotMatch(warnings.join('\n'), /plain text/);
+});
+
+test('the config of another gateway is one error that says what to do', async (t) => {
+  const litellm = 'model_list:\n  - model_name: a\nlitellm_settings: { drop_params: true }\n';
+  assert.deepEqual(await scene(t, litellm).errors(), [
+    'gateway.yaml: this is a config of LiteLLM. "model-gateway init --file NEW" writes one of this gateway: servers and keys belong under providers:, names for clients under models:',
+  ]);
+});
