@@ -30,7 +30,7 @@ export class Toolbox {
     const others = tools.some(({ native }) => native === undefined);
     for (const { path, type } of this.#dropped) {
       if (!others) throw unsupported([...path, 'type'], noSuchTool(type));
-      this.#notes.lost([...path, 'type'], `the model has no ${type}`);
+      this.#notes.lost(path, `the model has no ${type}`);
     }
     if (this.#deferred) {
       this.#notes.changed(['tools'], 'tools that wait to be searched for are offered at once');

@@ -59,15 +59,27 @@ const call = { ...item, ...wholes('call_id', 'name', 'namespace', 'parsed_argume
 const output = { ...call, output: part };
 const message = fields({ ...item, ...wholes('role', 'phase'), content: part });
 
-const named = wholes(
-  'name',
-  'description',
-  'parameters',
-  'strict',
-  'format',
-  'output_schema',
-  'defer_loading',
-  'allowed_callers',
+const named = {
+  ...wholes(
+    'name',
+    'description',
+    'parameters',
+    'strict',
+    'output_schema',
+    'defer_loading',
+    'allowed_callers',
+  ),
+  format: fields(wholes('type', 'syntax', 'definition')),
+};
+const search = fields(
+  wholes(
+    'type',
+    'filters',
+    'user_location',
+    'search_context_size',
+    'external_web_access',
+    'search_content_types',
+  ),
 );
 const namedTool = fields({ type: whole, ...named });
 /** Namespaces hold functions and free texts only. */
@@ -78,6 +90,13 @@ const tool = kinds(
     custom: namedTool,
     namespace: fields({ ...wholes('type', 'name', 'description'), tools: namedTool }),
     tool_search: fields(wholes('type', 'execution', 'description', 'parameters')),
+    local_shell: fields({ type: whole }),
+    apply_patch: fields(wholes('type', 'allowed_callers')),
+    shell: fields(wholes('type', 'environment', 'allowed_callers')),
+    web_search: search,
+    web_search_2025_08_26: search,
+    web_search_preview: search,
+    web_search_preview_2025_03_11: search,
   },
   openFields({ ...pricedTool, ...named }),
 );
@@ -99,6 +118,7 @@ export const requestShape = fields({
     additional_tools: fields({ ...item, role: whole, tools: tool }),
   }),
   tools: tool,
+  stream_options: fields(wholes('include_obfuscation')),
   tool_choice: fields({
     ...wholes('type', 'name', 'namespace', 'mode', 'server_label'),
     tools: fields(wholes('type', 'name', 'namespace', 'server_label')),

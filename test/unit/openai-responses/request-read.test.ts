@@ -179,7 +179,7 @@ describe('tools', () => {
 
   test('R-48 R-49 hosted tools: left out beside others, refused alone, always refused where data is relied on', () => {
     const image = { type: 'image_generation' };
-    assert.deepEqual(read({ tools: [fn, image] }).notes, ['tools.1.type lost']);
+    assert.deepEqual(read({ tools: [fn, image] }).notes, ['tools.1 lost']);
     assert.match(refused({ tools: [image] }), /^tools\[0\]\.type: /);
     for (const type of ['file_search', 'mcp', 'computer', 'unheard_of']) {
       assert.match(refused({ tools: [fn, { type }] }), /^tools\[1\]\.type: /);
