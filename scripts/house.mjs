@@ -232,6 +232,12 @@ const text = rows
   .map(([what, now, before, aim]) => `| ${what} | ${before} | ${now} | ${aim} |\n`)
   .join('');
 process.stdout.write(`| | commit 3d9dd4f | now | aim |\n|---|---|---|---|\n${text}`);
+const third = sources.filter(({ path }) =>
+  /openai-responses|stored-responses|kept-state|core\/kept|api-choice/.test(path),
+);
+process.stdout.write(
+  `\nThe third client dialect came after the aims were set: ${sum(third.map(({ text }) => linesOf(text)))} lines / ${third.length} files are its own.\n`,
+);
 if (named.unknown.length > 0)
   process.stdout.write(`\nids without a document: ${named.unknown.toSorted().join(' ')}\n`);
 process.exit(0);

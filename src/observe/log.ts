@@ -28,7 +28,7 @@ const lastWordsMs = 500;
 const maxLineLength = 8 * 1024;
 
 /**
- * What JSON leaves as it is and a terminal or a viewer of logs obeys: DEL, the C1 controls (one of them begins
+ * What JSON leaves as it is and a terminal or a viewer of logs obeys: DEL, the control characters U+0080 to U+009F (one of them begins
  * a sequence like ESC does), line ends of Unicode, and marks that turn the direction of text.
  */
 const obeyed = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;

@@ -98,7 +98,7 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     modelTraits: (model) =>
       model.includes('claude')
         ? anthropicModelTraits(model)
-        : // Templates of other models take instructions in front only (C1).
+        : // Templates of other models take instructions in front only.
           { dropsBillingHeader: true, systemAnywhere: false },
     generate: '/v1/messages',
     models: '/v1/models?limit=1000',
