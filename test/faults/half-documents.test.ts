@@ -1,7 +1,8 @@
 /** F-3 F-9: bodies that stop in their middle, and bodies and heads that are written in unusual ways. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { readDocument, dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { readDocument } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn, seenOf, type Reply } from '../upstream/reply.ts';
@@ -14,8 +15,8 @@ const kinds = ['document', 'blank', 'refusal'] as const;
 
 let rig: Rig;
 before(async () => {
-  const routes = dialects.flatMap((upstream) =>
-    dialects.flatMap((dialect) =>
+  const routes = upstreamDialects.flatMap((upstream) =>
+    clientDialects.flatMap((dialect) =>
       kinds.map((kind) => {
         const name = `${kind}-${dialect}-${upstream}`;
         const targets = [`up-${upstream}/half-${name}`, `up-${upstream}/whole-${name}`];
@@ -27,7 +28,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-function bodyOf(upstream: Dialect): string {
+function bodyOf(upstream: UpstreamDialect): string {
   const { body } = answerIn(upstream, reply, false);
   return typeof body === 'string' ? body : '';
 }
@@ -35,7 +36,7 @@ function bodyOf(upstream: Dialect): string {
 const json = { 'content-type': 'application/json' };
 
 /** Answers of which half comes, and then nothing. */
-const halves: { readonly [K in (typeof kinds)[number]]: (upstream: Dialect) => Answer } = {
+const halves: { readonly [K in (typeof kinds)[number]]: (upstream: UpstreamDialect) => Answer } = {
   document: (upstream) => {
     const whole = bodyOf(upstream);
     return { headers: json, body: [whole.slice(0, whole.length / 2)], ending: 'hang' };
@@ -51,8 +52,8 @@ const halves: { readonly [K in (typeof kinds)[number]]: (upstream: Dialect) => A
   },
 };
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     describe(`${dialect} client, ${upstream} upstream`, () => {
       for (const kind of kinds) {
         test(`F-3 half a ${kind}, then silence: the other target answers`, async () => {

@@ -1,7 +1,8 @@
 /** Streams that turn out to be broken only when they end: by a close, a reset, or a timer (F45, F46, F59). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { dialects, endingOf } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { endingOf } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunk, chatFrame } from '../upstream/chat.ts';
@@ -42,7 +43,7 @@ for (const ending of endings) {
       assert.equal(row?.['outcome'], 'failed');
     });
 
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       test(`F46 bytes behind the finish that are no text, ${dialect}`, async () => {
         const body = [...finished, Buffer.from([0x64, 0xff, 0xfe]), pause()];
         const { model } = rig.play('chat', { body, framing: 'chunked', ending });
