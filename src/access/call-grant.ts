@@ -135,9 +135,9 @@ export class CallGrant implements Grant, Reserving {
     return this.#askMore(usage, missing);
   }
 
-  vacate(): void {
+  releaseSlots(): void {
     const { counters, draw } = this.#parts;
-    if (draw.concurrent.length > 0) counters.vacate(draw.callId);
+    if (draw.concurrent.length > 0) counters.releaseSlots(draw.callId);
   }
 
   /** Releases what the call holds. A second call changes nothing, which the counters ensure. */

@@ -105,7 +105,7 @@ export class PreviewCounters implements Counters {
 
   settle(): void {}
 
-  vacate(): void {}
+  releaseSlots(): void {}
 
   healthy(): boolean {
     return true;

@@ -101,7 +101,7 @@ export interface Grant {
    */
   outputOfRound(usage: Usage): number | undefined | Promise<number | undefined>;
   /** The client is gone and the call runs on: it counts as one of its key's calls no more. Never throws. */
-  vacate(): void;
+  releaseSlots(): void;
 }
 
 /** A rate limit or a budget refused the call; the answer tells where the limits stand. */

@@ -229,7 +229,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #readsOn(): boolean {
     if (!this.#loop.readOn() && !this.#drains()) return false;
     this.#leftAt = this.#gateway.clock.now();
-    this.#call.grant?.vacate();
+    this.#call.grant?.releaseSlots();
     this.drained();
     return true;
   }

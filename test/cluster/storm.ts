@@ -37,8 +37,6 @@ export interface Storm {
   readonly clients: number;
   /** Calls of each client. */
   readonly calls: number;
-  /** Each client makes more of them until this is over. */
-  readonly beside?: Promise<void>;
 }
 
 export interface StormCount {
@@ -50,20 +48,12 @@ export interface StormCount {
 }
 
 /** Sends all calls; every answer is one that a gateway may give. */
-export async function storm({
-  instances,
-  key,
-  clients,
-  calls,
-  beside,
-}: Storm): Promise<StormCount> {
+export async function storm({ instances, key, clients, calls }: Storm): Promise<StormCount> {
   const count: StormCount = { answered: 0, refused: 0, unavailable: 0 };
-  const over = { yet: beside === undefined };
-  void beside?.then(() => (over.yet = true));
   const client = async (index: number): Promise<void> => {
     const instance = instances[index % instances.length];
     assert.ok(instance !== undefined);
-    for (let i = 0; i < calls || !over.yet; i += 1) {
+    for (let i = 0; i < calls; i += 1) {
       const body = { model: 'up/spender', max_tokens: mostTokens };
       note(count, await instance.chat(key, body));
     }

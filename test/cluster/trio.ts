@@ -26,12 +26,10 @@ export class Trio {
     this.instances = instances;
   }
 
-  /** @param counters `redis://…`; absent = PostgreSQL counts too. */
-  static async start(postgres: TestPostgres, counters?: string): Promise<Trio> {
+  static async start(postgres: TestPostgres): Promise<Trio> {
     const upstream = await ScriptedUpstream.start();
     const url = await postgres.makeDatabase();
-    const storage: JsonObject = { database: url, ...(counters === undefined ? {} : { counters }) };
-    const options = { storage, upstream: upstream.port, prices: stormPrices };
+    const options = { storage: url, upstream: upstream.port, prices: stormPrices };
     const instances = await Promise.all([
       Instance.start(options),
       Instance.start(options),

@@ -197,8 +197,8 @@ export function suite(name: string, rigOf: () => Rig): void {
     const pays = budget(600_000_000);
     const { callId } = await granted(rig, { concurrent, tokens, budgets: [pays] });
     await refused(rig, { concurrent });
-    rig.counters.vacate(callId);
-    rig.counters.vacate('call_nobody');
+    rig.counters.releaseSlots(callId);
+    rig.counters.releaseSlots('call_nobody');
     // It is on its way to counters that are elsewhere.
     let next = await tryDraw(rig, { concurrent });
     for (let asked = 1; !next.result.granted && asked < 300; asked += 1) {

@@ -1,10 +1,11 @@
 /** Budgets on several instances: many histories of the real leases, and what goes wrong in them is seen. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { caseCount } from '../support/depth.ts';
 import { runLeaseHistory, type LeaseSabotage } from './lease-history.ts';
 
 /** Each history has a seed of its own, from 1 on. LEASE_ROUNDS=10000 plays more. */
-const rounds = Number(process.env['LEASE_ROUNDS'] ?? '1000');
+const rounds = Number(process.env['LEASE_ROUNDS'] ?? caseCount(3_000, 1_000));
 const told = 5;
 
 test('Q1 Q2: histories of leases: kills, lost and late answers, cuts, clock jumps, overruns', async (t) => {

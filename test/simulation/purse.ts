@@ -57,8 +57,8 @@ export class Purse implements Counters {
     this.#check(`the settlement of ${callId}`);
   }
 
-  vacate(callId: string): void {
-    this.#counters.vacate(callId);
+  releaseSlots(callId: string): void {
+    this.#counters.releaseSlots(callId);
     this.#check(`the leave of ${callId}`);
   }
 

@@ -136,7 +136,7 @@ export type SessionOperations = {
   backup(path: string): Promise<void>;
   draw(draw: Draw): DrawResult | Promise<DrawResult>;
   settle(callId: string, used: Used): void;
-  vacate(callId: string): void;
+  releaseSlots(callId: string): void;
   balance(counter: string, window: string): Balance | Promise<Balance>;
 };
 
@@ -233,12 +233,12 @@ export class WorkerSession {
     }
   }
 
-  #counting(): Pick<SessionOperations, 'draw' | 'settle' | 'vacate' | 'balance'> {
+  #counting(): Pick<SessionOperations, 'draw' | 'settle' | 'releaseSlots' | 'balance'> {
     const { counters } = this.#parts;
     return {
       draw: (draw) => this.#draw(draw),
       settle: (callId, used) => this.#settle(callId, used),
-      vacate: (callId) => counters.vacate(callId),
+      releaseSlots: (callId) => counters.releaseSlots(callId),
       balance: (counter, window) => counters.balance(counter, window),
     };
   }
@@ -384,8 +384,8 @@ export class RemoteCounters implements Counters {
     this.#parts.link.tell('settle', args);
   }
 
-  vacate(callId: string): void {
-    this.#parts.link.tell('vacate', [callId]);
+  releaseSlots(callId: string): void {
+    this.#parts.link.tell('releaseSlots', [callId]);
   }
 
   balance(...args: Parameters<Counters['balance']>): ReturnType<Counters['balance']> {

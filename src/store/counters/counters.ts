@@ -148,7 +148,7 @@ export interface Counters {
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
   settle(callId: string, used: Used): void;
   /** Gives back the places of a call that runs on; the rest is held until `settle`. Never throws. */
-  vacate(callId: string): void;
+  releaseSlots(callId: string): void;
   /** @throws StoreError as `draw`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
   /** Calls that ended here have their rows. Never throws. */
@@ -170,7 +170,7 @@ export interface RateCounters {
   /** Never throws. */
   settle(callId: string, used: Used): void;
   /** Never throws. */
-  vacate(callId: string): void;
+  releaseSlots(callId: string): void;
   healthy(): boolean;
   close(): Promise<void>;
 }

@@ -16,37 +16,37 @@ import {
 } from './verdict.ts';
 import type { Balance, Counters, Draw, DrawResult, Spent, Used } from './counters.ts';
 
-interface Places {
+interface Slots {
   taken: number;
 }
 
-const noPurse: Balance = { settled: 0, open: 0 };
+const noBalance: Balance = { settled: 0, open: 0 };
 
 export class MemoryCounters implements Counters {
   readonly #clock: Clock;
   readonly #live = new IdTable<Draw>();
-  /** Places taken. */
-  readonly #places = new Shelf<Places>(({ taken }) => taken === 0);
+  /** Slots taken. */
+  readonly #slots = new IdleEvictingMap<Slots>(({ taken }) => taken === 0);
   readonly #requests: Rates;
   readonly #tokens: Rates;
-  readonly #purses: Purses;
+  readonly #windows: BudgetWindows;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     const now = (): number => this.#now();
     this.#requests = new Rates(now);
     this.#tokens = new Rates(now);
-    this.#purses = new Purses(clock);
+    this.#windows = new BudgetWindows(clock);
   }
 
   /** How many counters and running calls are remembered. */
   get size(): number {
     return (
       this.#live.size +
-      this.#places.size +
+      this.#slots.size +
       this.#requests.size +
       this.#tokens.size +
-      this.#purses.size
+      this.#windows.size
     );
   }
 
@@ -54,7 +54,7 @@ export class MemoryCounters implements Counters {
   restore(spent: Iterable<Spent>): void {
     const now = this.#now();
     for (const { counter, window, nanodollars } of spent) {
-      this.#purses.open({ counter, window, endsAt: undefined }, now).settled += nanodollars;
+      this.#windows.open({ counter, window, endsAt: undefined }, now).settled += nanodollars;
     }
   }
 
@@ -81,16 +81,16 @@ export class MemoryCounters implements Counters {
   #take(draw: Draw, now: number): void {
     this.#live.set(draw.callId, draw);
     for (const { counter } of draw.concurrent) {
-      const places = this.#places.get(counter);
-      if (places === undefined) this.#places.add(counter, { taken: 1 });
-      else places.taken += 1;
+      const slots = this.#slots.get(counter);
+      if (slots === undefined) this.#slots.add(counter, { taken: 1 });
+      else slots.taken += 1;
     }
     for (const { counter, perMinute } of draw.requests) {
       this.#requests.take({ counter, perMinute, amount: 1 }, now);
     }
     for (const wanted of draw.tokens) this.#tokens.take(wanted, now);
     for (const { counter, window, endsAt, amount } of draw.budgets) {
-      this.#purses.open({ counter, window, endsAt }, now).open += amount;
+      this.#windows.open({ counter, window, endsAt }, now).open += amount;
     }
   }
 
@@ -105,10 +105,10 @@ export class MemoryCounters implements Counters {
     }
   }
 
-  vacate(callId: string): void {
+  releaseSlots(callId: string): void {
     const draw = this.#live.get(callId);
     if (draw === undefined) return;
-    this.#freePlaces(draw);
+    this.#freeSlots(draw);
     this.#live.set(callId, { ...draw, concurrent: [] });
   }
 
@@ -126,7 +126,7 @@ export class MemoryCounters implements Counters {
   }
 
   balance(counter: string, window: string): Balance {
-    const { settled, open } = this.#purses.find(counter, window) ?? noPurse;
+    const { settled, open } = this.#windows.find(counter, window) ?? noBalance;
     return { settled, open };
   }
 
@@ -143,39 +143,39 @@ export class MemoryCounters implements Counters {
 
   #read(draw: Draw, now: number): Reading {
     return {
-      concurrent: draw.concurrent.map(({ counter }) => this.#places.get(counter)?.taken ?? 0),
+      concurrent: draw.concurrent.map(({ counter }) => this.#slots.get(counter)?.taken ?? 0),
       requests: draw.requests.map(({ counter }) => this.#requests.missing(counter, now)),
       tokens: draw.tokens.map(({ counter }) => this.#tokens.missing(counter, now)),
       budgets: draw.budgets.map(({ counter, window }): BudgetReading => {
-        const { settled, open } = this.#purses.find(counter, window) ?? noPurse;
+        const { settled, open } = this.#windows.find(counter, window) ?? noBalance;
         return { window, settled, open };
       }),
     };
   }
 
-  /** Gives back places and reserved money, and books what was spent. */
+  /** Gives back slots and reserved money, and books what was spent. */
   #end(callId: string, spent: number, now: number): Draw | undefined {
     const draw = this.#live.delete(callId);
     if (draw === undefined) return undefined;
-    this.#freePlaces(draw);
+    this.#freeSlots(draw);
     for (const { counter, window, endsAt, amount } of draw.budgets) {
-      const purse = this.#purses.open({ counter, window, endsAt }, now);
-      purse.open -= amount;
-      purse.settled += spent;
+      const budget = this.#windows.open({ counter, window, endsAt }, now);
+      budget.open -= amount;
+      budget.settled += spent;
     }
     return draw;
   }
 
-  #freePlaces({ concurrent }: Draw): void {
+  #freeSlots({ concurrent }: Draw): void {
     for (const { counter } of concurrent) {
-      const places = this.#places.get(counter);
-      if (places !== undefined) places.taken -= 1;
+      const slots = this.#slots.get(counter);
+      if (slots !== undefined) slots.taken -= 1;
     }
   }
 }
 
 /** A map that forgets what is idle, a little with each new entry: no timer, no pause, bounded. */
-class Shelf<T> {
+class IdleEvictingMap<T> {
   readonly #entries = new Map<string, T>();
   readonly #isIdle: (entry: T) => boolean;
   #cursor: Iterator<[string, T]>;
@@ -218,7 +218,7 @@ class Shelf<T> {
 
 // Budgets' windows in memory.
 
-interface Purse {
+interface BudgetWindow {
   readonly window: string;
   settled: number;
   /** Reserved by running calls. */
@@ -227,7 +227,7 @@ interface Purse {
   /** Monotonic ms. */
   usedAt: number;
   /** An earlier window of the same counter. */
-  older: Purse | undefined;
+  older: BudgetWindow | undefined;
 }
 
 /** A window as a draw names it. */
@@ -244,16 +244,16 @@ interface OpenedWindow {
  */
 const keptAfterEndMs = 2 * 86_400_000;
 
-class Purses {
+class BudgetWindows {
   readonly #clock: Clock;
   /** By counter: its latest window. */
-  readonly #latest: Shelf<Purse>;
+  readonly #latest: IdleEvictingMap<BudgetWindow>;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#latest = new Shelf((purse) => {
-      purse.older = this.#needed(purse.older);
-      return purse.older === undefined && this.#needed(purse) === undefined;
+    this.#latest = new IdleEvictingMap((budget) => {
+      budget.older = this.#needed(budget.older);
+      return budget.older === undefined && this.#needed(budget) === undefined;
     });
   }
 
@@ -262,43 +262,43 @@ class Purses {
     return this.#latest.size;
   }
 
-  find(counter: string, window: string): Purse | undefined {
-    let purse = this.#latest.get(counter);
-    while (purse !== undefined && purse.window !== window) purse = purse.older;
-    return purse;
+  find(counter: string, window: string): BudgetWindow | undefined {
+    let budget = this.#latest.get(counter);
+    while (budget !== undefined && budget.window !== window) budget = budget.older;
+    return budget;
   }
 
   /**
    * Finds or makes it.
    * @param usedAt monotonic ms, now.
    */
-  open({ counter, window, endsAt }: OpenedWindow, usedAt: number): Purse {
+  open({ counter, window, endsAt }: OpenedWindow, usedAt: number): BudgetWindow {
     const found = this.find(counter, window);
     if (found !== undefined) {
       found.usedAt = usedAt;
       found.endsAt ??= endsAt;
       return found;
     }
-    const purse: Purse = { window, settled: 0, open: 0, endsAt, usedAt, older: undefined };
+    const budget: BudgetWindow = { window, settled: 0, open: 0, endsAt, usedAt, older: undefined };
     const latest = this.#latest.get(counter);
     if (latest !== undefined) {
-      purse.older = latest;
+      budget.older = latest;
       // A restored window does not say when it ends; it does once there is another.
       latest.endsAt ??= this.#clock.wall();
     }
-    this.#latest.add(counter, purse);
-    return purse;
+    this.#latest.add(counter, budget);
+    return budget;
   }
 
   /** The chain without the windows that are over. */
-  #needed(purse: Purse | undefined): Purse | undefined {
-    if (purse === undefined) return undefined;
-    purse.older = this.#needed(purse.older);
-    const { open, settled, endsAt, usedAt } = purse;
-    if (open > 0) return purse;
-    if (settled === 0) return purse.older;
+  #needed(budget: BudgetWindow | undefined): BudgetWindow | undefined {
+    if (budget === undefined) return undefined;
+    budget.older = this.#needed(budget.older);
+    const { open, settled, endsAt, usedAt } = budget;
+    if (open > 0) return budget;
+    if (settled === 0) return budget.older;
     const over = endsAt !== undefined && this.#clock.wall() >= endsAt;
-    return over && this.#clock.now() - usedAt >= keptAfterEndMs ? purse.older : purse;
+    return over && this.#clock.now() - usedAt >= keptAfterEndMs ? budget.older : budget;
   }
 }
 
@@ -319,11 +319,11 @@ interface RateChange {
 }
 
 class Rates {
-  readonly #buckets: Shelf<Bucket>;
+  readonly #buckets: IdleEvictingMap<Bucket>;
 
   /** @param now whole monotonic ms */
   constructor(now: () => number) {
-    this.#buckets = new Shelf(
+    this.#buckets = new IdleEvictingMap(
       ({ missing, perMinute, at }) => missingAfter(missing, perMinute, now() - at) === 0,
     );
   }

@@ -35,8 +35,8 @@ const settle: Statement = {
   text: 'SELECT counter_settle($1, $2), counter_now() AS now',
 };
 /** Without a lock: a draw that counts it still was there before. */
-const vacate: Statement = {
-  name: 'counter_vacate',
+const releaseSlots: Statement = {
+  name: 'counter_release_slots',
   text: `DELETE FROM counter_holds WHERE call_id = $1 AND name LIKE 'c:%' RETURNING counter_now() AS now`,
 };
 const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1, $2) AS now' };
@@ -105,11 +105,11 @@ export class PostgresCounters implements RateCounters {
   }
 
   /** Where it does not arrive, the places come back with the settlement. */
-  vacate(callId: string): void {
+  releaseSlots(callId: string): void {
     const held = this.#live.get(callId);
     if (held === undefined || held.concurrent.length === 0) return;
     this.#live.set(callId, { ...held, concurrent: [] });
-    this.#run(vacate, [callId]).catch(() => undefined);
+    this.#run(releaseSlots, [callId]).catch(() => undefined);
   }
 
   healthy(): boolean {

@@ -70,7 +70,7 @@ export class RedisCounters implements RateCounters {
     this.#scripts = {
       draw: script('draw'),
       settle: script('settle'),
-      vacate: script('vacate'),
+      releaseSlots: script('releaseSlots'),
       renew: script('renew'),
     };
     this.#settlements = new Settlements({
@@ -134,11 +134,11 @@ export class RedisCounters implements RateCounters {
   }
 
   /** Where it does not arrive, the places come back with the settlement. */
-  vacate(callId: string): void {
+  releaseSlots(callId: string): void {
     const draw = this.#live.get(callId);
     if (draw === undefined || draw.concurrent.length === 0) return;
     this.#live.set(callId, { ...draw, concurrent: [] });
-    this.#run('vacate', [callId]).catch(() => undefined);
+    this.#run('releaseSlots', [callId]).catch(() => undefined);
   }
 
   async settled(): Promise<void> {
@@ -371,7 +371,7 @@ for i = 2, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
 return {'settled', now}`;
 
 /** ARGV: prefix, a call that runs on without its places. */
-const vacateBody = `
+const releaseSlotsBody = `
 local key = prefix .. 'k:' .. ARGV[2]
 local kept = redis.call('GET', key)
 if not holding(kept) then return {'over', now} end
@@ -379,7 +379,7 @@ local record = cjson.decode(kept)
 for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, ARGV[2]) end
 record.c = {}
 redis.call('SET', key, cjson.encode(record), 'KEEPTTL')
-return {'vacated', now}`;
+return {'released', now}`;
 
 /** ARGV: prefix, lease, calls … */
 const renewBody = `
@@ -397,7 +397,7 @@ return {'renewed', now}`;
 interface CounterScripts {
   readonly draw: string;
   readonly settle: string;
-  readonly vacate: string;
+  readonly releaseSlots: string;
   readonly renew: string;
 }
 
@@ -407,7 +407,7 @@ function counterScripts(time: string): CounterScripts {
   return {
     draw: begin + drawBody,
     settle: begin + settleBody,
-    vacate: begin + vacateBody,
+    releaseSlots: begin + releaseSlotsBody,
     renew: begin + renewBody,
   };
 }

@@ -75,9 +75,9 @@ export class RedisRates implements RateCounters {
     this.#options.redis.settle(callId, used);
   }
 
-  vacate(callId: string): void {
-    this.#share.vacate(callId);
-    this.#options.redis.vacate(callId);
+  releaseSlots(callId: string): void {
+    this.#share.releaseSlots(callId);
+    this.#options.redis.releaseSlots(callId);
   }
 
   healthy(): boolean {

@@ -56,8 +56,8 @@ export class SharedCounters implements Counters {
     rates.settle(callId, used);
   }
 
-  vacate(callId: string): void {
-    this.#options.rates.vacate(callId);
+  releaseSlots(callId: string): void {
+    this.#options.rates.releaseSlots(callId);
   }
 
   balance(counter: string, window: string): Promise<Balance> {

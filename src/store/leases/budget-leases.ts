@@ -2,7 +2,7 @@
  * Budgets that several gateways share. The database is their only home; a gateway draws money from it in
  * leases and admits calls from its own lease without a round trip (docs/decisions/0043-budget-leases.md).
  *
- * For each window of a budget a gateway has taken out `free + open + unbooked` nanodollars: no call holds
+ * For each window of a budget a gateway has taken out `free + open + unpersisted` nanodollars: no call holds
  * them, running calls hold them, or calls that ended have spent them and have no row yet. A gateway states
  * these amounts absolutely, with rising numbers, one statement at a time. The database keeps
  *
@@ -52,9 +52,9 @@ export const leaseExpiryMs = 600_000;
 export const leaseFenceMs = leaseExpiryMs / 2;
 /** Free money of a lease that no call used for so long goes back. */
 const idleMs = 5000;
-const beatMs = 1000;
+const heartbeatMs = 1000;
 /** The database knows so soon what calls hold: a killed instance leaves no more than that unknown. */
-const tellMs = 20;
+const stateWithinMs = 20;
 /** A refused call waits so long at most for other gateways to give back what is free there. */
 const othersMs = 1500;
 /** After a refusal the others are not asked again so soon for as much. */
@@ -72,7 +72,7 @@ interface Lease {
   calls: number;
   free: number;
   open: number;
-  unbooked: number;
+  unpersisted: number;
   /** What calls have taken off `free` in all, net of what they gave back. */
   taken: number;
   /** Rises by what rows take off this lease. */
@@ -118,7 +118,7 @@ interface Waiting {
 }
 
 /** A call that ended and that has no row yet. */
-interface Unbooked {
+interface UnpersistedCall {
   readonly leases: readonly Lease[];
   readonly nanodollars: number;
 }
@@ -132,7 +132,7 @@ export class BudgetLeases {
   /** By `counter|window`. */
   readonly #leases = new Map<string, Lease>();
   readonly #live = new IdTable<readonly Part[]>();
-  readonly #unbooked = new IdTable<Unbooked>();
+  readonly #unpersisted = new IdTable<UnpersistedCall>();
   readonly #due = new Set<Lease>();
   /** Leases of which the database was not told the last draws or settlements. */
   readonly #stale = new Set<Lease>();
@@ -140,7 +140,7 @@ export class BudgetLeases {
   readonly #timer: NodeJS.Timeout;
   #waiting: Waiting[] = [];
   #again: NodeJS.Timeout | undefined;
-  #telling: NodeJS.Timeout | undefined;
+  #stating: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #number = 0;
   /** A new lease counts from here: an earlier one of its window, which a failover may bring back, counted less. */
@@ -159,7 +159,7 @@ export class BudgetLeases {
     this.#journal = journal;
     this.#time = new ServerTime(clock);
     this.#silent = new SilentInstances(clock);
-    this.#timer = setInterval(() => this.#beat(), beatMs);
+    this.#timer = setInterval(() => this.#heartbeat(), heartbeatMs);
     this.#timer.unref();
   }
 
@@ -170,7 +170,7 @@ export class BudgetLeases {
 
   /** How many leases, running calls and calls without a row are known. */
   get size(): number {
-    return this.#leases.size + this.#live.size + this.#unbooked.size;
+    return this.#leases.size + this.#live.size + this.#unpersisted.size;
   }
 
   /**
@@ -194,7 +194,7 @@ export class BudgetLeases {
       lease.calls -= 1;
       lease.free += wanted.amount - spent;
       lease.taken += spent - wanted.amount;
-      lease.unbooked += spent;
+      lease.unpersisted += spent;
       this.#forgetRefusal(lease);
       this.#stale.add(lease);
       if (lease.free >= 0) continue;
@@ -204,19 +204,22 @@ export class BudgetLeases {
     }
     this.#note(parts);
     if (spent > 0) {
-      this.#unbooked.set(callId, { leases: parts.map(({ lease }) => lease), nanodollars: spent });
+      this.#unpersisted.set(callId, {
+        leases: parts.map(({ lease }) => lease),
+        nanodollars: spent,
+      });
     }
-    this.#tellSoon();
+    this.#stateSoon();
     if (this.#waiting.length > 0) this.#admit();
   }
 
   /** The ledger has the rows of these calls. */
   written(rows: readonly Pick<CallRow, 'id'>[]): void {
     for (const { id } of rows) {
-      const booked = this.#unbooked.delete(id);
+      const booked = this.#unpersisted.delete(id);
       if (booked === undefined) continue;
       for (const lease of booked.leases) {
-        lease.unbooked -= booked.nanodollars;
+        lease.unpersisted -= booked.nanodollars;
         lease.booked += booked.nanodollars;
         this.#booked += booked.nanodollars;
         lease.settled += booked.nanodollars;
@@ -228,7 +231,7 @@ export class BudgetLeases {
   async balance(counter: string, window: string): Promise<Balance> {
     const { settled, open } = await this.#home.balance(this.instance, counter, window);
     const lease = this.#leases.get(`${counter}|${window}`);
-    return { settled: settled + (lease?.unbooked ?? 0), open: open + (lease?.open ?? 0) };
+    return { settled: settled + (lease?.unpersisted ?? 0), open: open + (lease?.open ?? 0) };
   }
 
   /** Another gateway needs what is free here. */
@@ -246,7 +249,7 @@ export class BudgetLeases {
     this.#isClosed = true;
     clearInterval(this.#timer);
     clearTimeout(this.#again);
-    clearTimeout(this.#telling);
+    clearTimeout(this.#stating);
     while (this.#sending !== undefined) await this.#sending;
     this.#fail(new StoreError('closed', 'The counters are closed.'));
     for (const lease of this.#leases.values()) {
@@ -261,7 +264,7 @@ export class BudgetLeases {
     this.#isClosed = true;
     clearInterval(this.#timer);
     clearTimeout(this.#again);
-    clearTimeout(this.#telling);
+    clearTimeout(this.#stating);
   }
 
   #partsOf(draw: Draw): readonly Part[] {
@@ -284,7 +287,7 @@ export class BudgetLeases {
       calls: 0,
       free: 0,
       open: 0,
-      unbooked: 0,
+      unpersisted: 0,
       taken: 0,
       booked: this.#booked,
       isRegistered: false,
@@ -326,7 +329,7 @@ export class BudgetLeases {
     }
     this.#live.set(draw.callId, parts);
     this.#note(parts);
-    this.#tellSoon();
+    this.#stateSoon();
     return this.#granted(draw, parts);
   }
 
@@ -336,12 +339,13 @@ export class BudgetLeases {
     this.#journal?.note(leases, () => this.#leases.values());
   }
 
-  #tellSoon(): void {
-    if (!this.#isClosed) this.#telling ??= setTimeout(() => this.#tell(), tellMs).unref();
+  #stateSoon(): void {
+    if (!this.#isClosed)
+      this.#stating ??= setTimeout(() => this.#stateStale(), stateWithinMs).unref();
   }
 
-  #tell(): void {
-    this.#telling = undefined;
+  #stateStale(): void {
+    this.#stating = undefined;
     for (const lease of this.#stale) this.#due.add(lease);
     if (this.#due.size > 0) this.#pump();
   }
@@ -455,13 +459,13 @@ export class BudgetLeases {
       const usable = useful.has(lease) ? Math.min(lease.free, wanted) : 0;
       const kept = Math.min(lease.free, lease.isGivenBack ? usable : wanted + mostFree(lease));
       lease.free = Math.max(0, kept);
-      const { counter, window, endsAt, limit, free, open, unbooked, booked, taken } = lease;
+      const { counter, window, endsAt, limit, free, open, unpersisted, booked, taken } = lease;
       const { isRefilled: refill } = lease;
       lease.isGivenBack = false;
       lease.isRefilled = false;
       this.#stale.delete(lease);
       lease.isRegistered = true;
-      const amount = free + open + unbooked;
+      const amount = free + open + unpersisted;
       const stated = { counter, window, endsAt, limit, amount, free, booked, taken, wanted };
       return { ...stated, refill, ask };
     });
@@ -583,11 +587,11 @@ export class BudgetLeases {
   }
 
   /** Says that this instance lives, gives back what nobody uses, and states again what did not arrive. */
-  #beat(): void {
+  #heartbeat(): void {
     const now = this.#clock.now();
     for (const [name, lease] of this.#leases) {
       const isIdle = now - lease.usedAt >= idleMs;
-      const isEmpty = lease.calls === 0 && lease.unbooked === 0;
+      const isEmpty = lease.calls === 0 && lease.unpersisted === 0;
       if (this.#stale.has(lease)) this.#due.add(lease);
       if (!isIdle) continue;
       if (lease.free > 0) lease.isGivenBack = true;
@@ -642,7 +646,7 @@ function isHopeless(part: Part): boolean {
 function readingOf(parts: readonly Part[]): Reading {
   const budgets = parts.map(({ lease, wanted: { window } }) => ({
     window,
-    settled: lease.settled + lease.unbooked,
+    settled: lease.settled + lease.unpersisted,
     open: lease.others + lease.open,
   }));
   return { concurrent: [], requests: [], tokens: [], budgets };

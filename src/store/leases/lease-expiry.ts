@@ -77,39 +77,35 @@ export class LeaseExpiry {
     const wasPaused = clock.now() - this.#lookedAt > maxPauseMs;
     // A look that fails begins the watch anew.
     this.#watched = new Map();
-    const dead = await this.#giveBack();
+    await this.#giveBack();
     const seen = await register.instances();
     const now = clock.now();
     const watched = new Map<string, Watched>();
     for (const { instance, number } of seen) {
       const known = before.get(instance);
-      let since = known?.number === number && !wasPaused ? known.since : now;
-      if (dead.has(instance)) since = now - leaseExpiryMs + endDeadAfterMs;
+      const since = known?.number === number && !wasPaused ? known.since : now;
       watched.set(instance, { number, since });
     }
     this.#watched = watched;
     this.#lookedAt = now;
     for (const each of seen) {
-      const { instance } = each;
+      const { instance, number } = each;
       const since = watched.get(instance)?.since ?? now;
-      if (now - since < leaseExpiryMs) continue;
+      if (now - since < (number === deadNumber ? endDeadAfterMs : leaseExpiryMs)) continue;
       const nanodollars = await register.expire(each);
       if (nanodollars !== undefined) log.warn('budget_leases_expired', { instance, nanodollars });
     }
   }
 
-  /** @returns the instances whose journals have served now */
-  async #giveBack(): Promise<ReadonlySet<string>> {
+  /** Each journal serves once. */
+  async #giveBack(): Promise<void> {
     const { register, log } = this.#options;
-    const dead = new Set<string>();
     for (const left of this.#left) {
       const { instance } = left;
       const nanodollars = await register.giveBack(left);
       if (nanodollars > 0) log.info('budget_leases_given_back', { instance, nanodollars });
       left.remove();
       this.#left = this.#left.filter((each) => each !== left);
-      dead.add(instance);
     }
-    return dead;
   }
 }

@@ -42,8 +42,8 @@ class SlowCounters implements Counters {
     this.real.settle(callId, used);
   }
 
-  vacate(callId: string): void {
-    this.real.vacate(callId);
+  releaseSlots(callId: string): void {
+    this.real.releaseSlots(callId);
   }
 
   balance(counter: string, window: string): Balance {

@@ -43,7 +43,7 @@ function scene({ paidFor }: { readonly paidFor?: number } = {}) {
       tellsCap: false,
       outputAfter: () => paidFor,
       outputOfRound: () => paidFor,
-      vacate: () => undefined,
+      releaseSlots: () => undefined,
     },
     cap,
     choices: 1,
