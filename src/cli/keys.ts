@@ -170,12 +170,23 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
     context.stdout(jsonText(keys));
     return;
   }
-  const names = ['id', 'name', 'state', 'team', 'strict', 'expires_at', 'endpoints', 'models'];
+  const names = [
+    'id',
+    'name',
+    'state',
+    'last_used_at',
+    'team',
+    'strict',
+    'expires_at',
+    'endpoints',
+    'models',
+  ];
   const rows = keys.map((key) => [...names.map((name) => cell(key[name])), policyText(key)]);
   const head = [
     'ID',
     'NAME',
     'STATE',
+    'LAST USED',
     'TEAM',
     'STRICT',
     'EXPIRES',

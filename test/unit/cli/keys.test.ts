@@ -75,7 +75,7 @@ it('keys list: a table in the order of creation, an array as JSON, all pages', a
   const lines = (await rig.run(keysCommand, ['list'])).out.split('\n');
   assert.match(
     lines[0] ?? '',
-    /^ID +NAME +STATE +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS +LIMITS$/,
+    /^ID +NAME +STATE +LAST USED +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS +LIMITS$/,
   );
   assert.equal(lines.length, 1003);
   assert.equal(lines[0]?.indexOf('STATE'), lines[500]?.indexOf('active'));
