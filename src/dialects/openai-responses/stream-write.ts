@@ -499,14 +499,12 @@ export class ResponsesStreamWriter implements StreamWriter {
     const output = this.#outputs++;
     const { id: item_id, type } = item;
     if (type !== 'web_search_call') return this.#added(output, item) + this.#itemDone(output, item);
+    // Events are numbered as they are made.
+    const added = this.#added(output, { ...item, status: 'in_progress' });
     const steps = ['in_progress', 'searching', 'completed'].map((step) =>
       this.#life.event(`response.${type}.${step}`, { item_id, output_index: output }),
     );
-    return (
-      this.#added(output, { ...item, status: 'in_progress' }) +
-      steps.join('') +
-      this.#itemDone(output, item)
-    );
+    return added + steps.join('') + this.#itemDone(output, item);
   }
 
   #added(output: number, item: JsonObject): string {
