@@ -215,6 +215,9 @@ export class LegalResponses {
       'content_part.done',
       'reasoning_summary_part.done',
       'output_text.annotation.added',
+      'web_search_call.in_progress',
+      'web_search_call.searching',
+      'web_search_call.completed',
     ];
     assert.ok(known.includes(type.replace('response.', '')), `clients throw on ${type}`);
   }
