@@ -501,7 +501,11 @@ class LeaseHistory {
       if (leased !== 0 && !this.#hadFailover)
         this.complaints.push(`${name}: ${leased} of ${limit} are still leased`);
       const left = limit - spent;
-      if (left <= 0) continue;
+      // After a failover: an instance without leases was taken for dead, and gets its lease back when it speaks.
+      const isUnheard = this.#instances.some(
+        ({ leases, isAlive }) => isAlive && this.#database.rows.has(lostId(leases.instance, name)),
+      );
+      if (left <= 0 || isUnheard) continue;
       await this.#drawLast(name, left);
     }
   }
