@@ -146,6 +146,11 @@ export interface Target {
   readonly credential?: string;
   /** Why the provider is asked by another API than its own, as the notes of a call tell it; absent = it is not. */
   readonly otherApi?: string;
+  /**
+   * The same by the provider's own API, where the gateway chose another one that the server may not have. Absent =
+   * the config chose, or the server is the vendor's own.
+   */
+  readonly byOwnApi?: Target;
 }
 
 /** Which target is asked first; the others follow when it fails (docs/user/routing.md). */

@@ -9,6 +9,7 @@ import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { LongBody } from './long-bodies/body-thread.ts';
+import { isMissingApi } from '../dialects/shared/vendor-errors.ts';
 import { samplePrompt } from '../tokens/prompt.ts';
 import { authorized, type UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
@@ -383,8 +384,67 @@ export class AttemptLoop {
     if (charge !== undefined) this.#charges = [...this.#charges, charge];
   }
 
+  /** The answer of one target. @throws GatewayError */
+  #ask(track: Track, target: Target): Promise<Answer> {
+    const { byOwnApi } = target;
+    // A conversation is compacted by one API only.
+    if (byOwnApi === undefined || this.#call.head.compacts === true) {
+      return this.#askBy(track, target);
+    }
+    if (this.#gateway.learned.lacksApi(target)) return this.#askBy(track, byOwnApi);
+    return this.#askEither(track, target, byOwnApi);
+  }
+
+  /** By the API that the gateway chose; where the server does not know it, by the provider's own one. */
+  async #askEither(track: Track, target: Target, byOwnApi: Target): Promise<Answer> {
+    try {
+      return await this.#askBy(track, target);
+    } catch (error) {
+      if (!this.#isMissing(track, error)) throw error;
+    }
+    try {
+      const answer = await this.#askBy(track, byOwnApi);
+      this.#learnMissing(target);
+      return answer;
+    } catch (error) {
+      const failure = asGatewayError(error);
+      // Another refusal than of the address: the server has this API. Without an answer nothing is known.
+      if ((failure.upstream?.status ?? 0) >= 400 && !isMissingApi(failure)) {
+        this.#learnMissing(target);
+      }
+      throw error;
+    }
+  }
+
+  /** The server does not know the API: ends the attempt without a word against its target. */
+  #isMissing(track: Track, error: unknown): boolean {
+    const { attempt } = track;
+    const refusal = asGatewayError(error);
+    const { upstream } = refusal;
+    if (attempt === undefined || upstream === undefined || !isMissingApi(refusal)) return false;
+    if (track.stopped || this.#left === 0 || this.#lastAsked) return false;
+    const why = 'The provider does not have the API that it was asked by.';
+    const ending = new GatewayError('upstream_rejected', why, { upstream, ofRequest: true });
+    this.#outcomes.giveUp(attempt, ending);
+    return true;
+  }
+
+  #learnMissing(target: Target): void {
+    const { learned, log } = this.#gateway;
+    if (learned.lacksApi(target)) return;
+    learned.rememberMissing(target);
+    const { id, generate, dialect } = target.provider;
+    log.warn('api_missing', {
+      provider: id,
+      api: dialect.id,
+      address: `${generate.origin}${generate.path}`,
+      instead: target.byOwnApi?.provider.dialect.id,
+      hint: 'The server is asked again in an hour. A dialect of the provider in the config leaves that out.',
+    });
+  }
+
   /** The answer of one target, after corrections of refused members. @throws GatewayError */
-  async #ask(track: Track, target: Target): Promise<Answer> {
+  async #askBy(track: Track, target: Target): Promise<Answer> {
     const { learned } = this.#gateway;
     const { keyId, team } = this.#call.caller;
     const tenant = team ?? keyId;

@@ -43,6 +43,8 @@ interface SizedSearches extends SearchRequest {
 export class CallSize {
   readonly #gateway: Gateway;
   readonly #call: SizedCall;
+  /** By each API that the call may come to. */
+  readonly #forms: readonly Target[];
   readonly #request: RequestDescription;
   readonly #limitOf: (target: Target) => number | undefined;
   #targets: readonly SizedTarget[] | undefined;
@@ -53,12 +55,13 @@ export class CallSize {
   constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
     this.#gateway = gateway;
     this.#call = call;
+    this.#forms = formsOf(call);
     this.#request = call.dialect.describe(call.source);
     this.#limitOf = limitOf;
   }
 
   get targets(): readonly SizedTarget[] {
-    this.#targets ??= this.#call.route.targets.map((target): SizedTarget => {
+    this.#targets ??= this.#forms.map((target): SizedTarget => {
       const { provider, model } = target;
       const { minOutputTokens } = provider.traits(model);
       const least = minOutputTokens === undefined ? {} : { minOutputTokens };
@@ -90,7 +93,7 @@ export class CallSize {
     const guess = this.#guess;
     const { estimator } = this.#gateway;
     let most = 0;
-    for (const { provider, model } of this.#call.route.targets) {
+    for (const { provider, model } of this.#forms) {
       most = Math.max(most, estimator.promptAtMost(`${provider.id}/${model}`, guess));
     }
     return most;
@@ -104,9 +107,9 @@ export class CallSize {
 
   /** Prompt tokens by the models' own tokenizers; undefined when one of them has none. */
   async promptExactly(): Promise<number | undefined> {
-    const { dialect, source, route } = this.#call;
+    const { dialect, source } = this.#call;
     let most = 0;
-    for (const target of route.targets) {
+    for (const target of this.#forms) {
       const tokens = await tokenizedPrompt(this.#gateway, {
         target,
         source,
@@ -130,9 +133,7 @@ export class CallSize {
     }
     if (source.has('cacheControl')) return source.has('hour') ? 'long' : 'usual';
     if (this.#call.cache === 'auto') return 'usual';
-    const marked = this.#call.route.targets.every(
-      ({ provider, model }) => provider.traits(model).cacheMarks,
-    );
+    const marked = this.#forms.every(({ provider, model }) => provider.traits(model).cacheMarks);
     return marked ? 'none' : 'usual';
   }
 
@@ -151,9 +152,9 @@ export class CallSize {
   }
 
   searches(): SizedSearches | undefined {
-    const { dialect, route } = this.#call;
+    const { dialect } = this.#call;
     let most: SearchRequest | undefined;
-    const sure = route.targets.map((target) => {
+    const sure = this.#forms.map((target) => {
       const asked = askedSearches(this.#request, dialect, target);
       if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
       return asked !== undefined && target.provider.traits(target.model).webSearch !== undefined;
@@ -162,8 +163,8 @@ export class CallSize {
   }
 
   raised(): RaisedCost | undefined {
-    const { dialect, head, route } = this.#call;
-    const told = route.targets.some(
+    const { dialect, head } = this.#call;
+    const told = this.#forms.some(
       ({ provider, model }) =>
         provider.dialect.id === dialect.id || provider.traits(model).serverTools === true,
     );
@@ -186,8 +187,8 @@ export class CallSize {
 
   /** Whether a target would receive the tier, instead of losing it in translation. */
   #mayBeServed(): boolean {
-    const { dialect, route } = this.#call;
-    return route.targets.some(({ provider, model }) => {
+    const { dialect } = this.#call;
+    return this.#forms.some(({ provider, model }) => {
       const { serviceTiers, fastMode } = provider.traits(model);
       return provider.dialect.id === dialect.id || serviceTiers === true || fastMode === true;
     });
@@ -200,6 +201,17 @@ export class CallSize {
     const sent = demanded ? provider.traits(model).defaultMaxOutputTokens : undefined;
     return sent ?? this.#limitOf(target);
   }
+}
+
+/** The targets of a call, and what they become where a server lacks the API that was chosen for it. */
+function formsOf({
+  route,
+  head,
+}: Pick<SizedCall, 'route'> & Partial<SizedCall>): readonly Target[] {
+  const { targets } = route;
+  const fixed = head?.compacts === true || targets.every(({ byOwnApi }) => byOwnApi === undefined);
+  if (fixed) return targets;
+  return targets.flatMap((each) => [each, ...(each.byOwnApi === undefined ? [] : [each.byOwnApi])]);
 }
 
 /** No vendor runs more searches. */
@@ -255,7 +267,7 @@ export function otherModels(
 ): NamedModels | undefined {
   const found = request.otherModels();
   if (found === undefined) return undefined;
-  const told = route.targets.filter(({ provider }) => provider.dialect.id === dialect.id);
+  const told = formsOf({ route }).filter(({ provider }) => provider.dialect.id === dialect.id);
   if (told.length === 0) return undefined;
   const names = told.flatMap(({ provider }) => found.names.map((name) => `${provider.id}/${name}`));
   return { member: found.member, names };

@@ -77,11 +77,15 @@ function plannedTargets(
 async function explainTarget(
   gateway: Gateway,
   call: Call,
-  target: Target,
+  routed: Target,
 ): Promise<Omit<ExplainedTarget, 'why'>> {
   const notes = new NoteList();
   const { team, keyId } = call.caller;
-  const traits = gateway.learned.traits(target, team ?? keyId);
+  const { learned } = gateway;
+  const { byOwnApi } = routed;
+  const missing = byOwnApi !== undefined && call.head.compacts !== true && learned.lacksApi(routed);
+  const target = missing ? byOwnApi : routed;
+  const traits = learned.traits(target, team ?? keyId);
   const trouble = gateway.health.describe(nameOf(target), target.credential);
   const known = { target, ...(trouble === undefined ? {} : { trouble }) };
   try {

@@ -6,6 +6,7 @@
  * that client's team (or key), until a second team meets the same refusal (X-7). What the gateway wrote by
  * itself is learned for all at once. A lesson expires after an hour: a changed model or a wrong lesson costs
  * one request an hour.
+ * An API that a server lacks is learned for the whole provider at once: its members do not matter.
  */
 import type { JsonObject } from '../json/value.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -62,6 +63,8 @@ export interface Taught {
 export class LearnedParameters {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #byProvider = new WeakMap<Provider, Map<string, ModelLessons>>();
+  /** Until when each address counts as missing, monotonic ms. */
+  readonly #missing = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -84,6 +87,19 @@ export class LearnedParameters {
     return traits;
   }
 
+  /** Whether the provider is known to lack the API by which it would be asked. */
+  lacksApi(target: Target): boolean {
+    const until = this.#missing.get(addressOf(target));
+    return until !== undefined && this.#clock.now() < until;
+  }
+
+  /** The address of this API is unknown to the provider's server, and its own API is known to it. */
+  rememberMissing(target: Target): void {
+    this.#missing.set(addressOf(target), this.#clock.now() + lessonMs);
+    const [oldest] = this.#missing.keys();
+    if (this.#missing.size > maxModels && oldest !== undefined) this.#missing.delete(oldest);
+  }
+
   remember({ target, tenant, byClient, byGateway }: Taught): void {
     const until = this.#clock.now() + lessonMs;
     const lesson = (taught: Changes, by: string | undefined): readonly Lesson[] =>
@@ -102,6 +118,11 @@ export class LearnedParameters {
     const [oldest] = models.keys();
     if (models.size > maxModels && oldest !== undefined) models.delete(oldest);
   }
+}
+
+/** The same for all credentials and routes of a provider. */
+function addressOf({ provider: { id, generate } }: Target): string {
+  return `${id} ${generate.origin}${generate.path}`;
 }
 
 /** The lessons that apply to a tenant: those for all, then its own, which take precedence. */

@@ -111,6 +111,8 @@ interface Known {
   speaking?(dialect: HttpDialect): Known;
   /** The API that is better than its own for some calls, where the config leaves the choice to the gateway. */
   readonly preferred?: HttpDialect;
+  /** Another server than the vendor's: it may lack the preferred API. */
+  readonly foreign?: true;
 }
 
 /** The targets of one model of a provider, by its own API and by the preferred one. */
@@ -118,6 +120,8 @@ interface ModelTargets {
   readonly own: readonly Target[];
   /** As many as `own`, in the same order. */
   readonly preferred?: readonly Target[];
+  /** The preferred API may be missing. */
+  readonly foreign?: true;
 }
 
 const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses' } as const;
@@ -295,7 +299,7 @@ export class Registry {
     return {
       ...this.#withKeys(declared, withKey, apiKey),
       ...speakingOf(dialect, again),
-      ...(declared.dialect === undefined ? preferredOf(known) : {}),
+      ...(declared.dialect === undefined ? preferredOf(known, baseUrl) : {}),
     };
   }
 
@@ -367,7 +371,7 @@ export class Registry {
       ...speakingOf(row.dialect, (other) =>
         this.#discovered(rowIn(providerRow(row.id), other) ?? row, baseUrl),
       ),
-      ...preferredOf(row),
+      ...preferredOf(row, baseUrl),
     };
   }
 
@@ -403,9 +407,9 @@ export class Registry {
         throw new Error(`models.${declared.name}: "${provider}" cannot have a model "${model}"`);
       }
       const ofRoute = (target: Target): Target => routeTarget(target, weight, declared);
-      const { own, preferred } = modelTargets(known, model);
+      const { own, preferred, ...rest } = modelTargets(known, model);
       if (declared.api !== undefined || preferred === undefined) return { own: own.map(ofRoute) };
-      return { own: own.map(ofRoute), preferred: preferred.map(ofRoute) };
+      return { ...rest, own: own.map(ofRoute), preferred: preferred.map(ofRoute) };
     });
     const { name, order, strict, cache, affinity, retry, hedge } = declared;
     const rules = {
@@ -515,8 +519,13 @@ function speakingOf(
   };
 }
 
-function preferredOf(row: ProviderRow | undefined): Pick<Known, 'preferred'> {
-  return row?.responses?.preferred === true ? { preferred: 'openai-responses' } : {};
+function preferredOf(
+  row: ProviderRow | undefined,
+  baseUrl: string,
+): Pick<Known, 'preferred' | 'foreign'> {
+  if (row?.responses?.preferred !== true) return {};
+  const foreign = baseUrl !== row.baseUrl;
+  return { preferred: 'openai-responses', ...(foreign ? { foreign } : {}) };
 }
 
 /** Whom it is like by its word, its name, or the host of its address. */
@@ -561,9 +570,10 @@ function targetsOf({ provider, each, timeouts }: Known, model: string): readonly
 
 function modelTargets(known: Known, model: string): ModelTargets {
   const own = targetsOf(known, model);
-  const { preferred } = known;
+  const { preferred, foreign } = known;
   const other = preferred === undefined ? undefined : known.speaking?.(preferred);
-  return other === undefined ? { own } : { own, preferred: targetsOf(other, model) };
+  if (other === undefined) return { own };
+  return { own, preferred: targetsOf(other, model), ...(foreign === true ? { foreign } : {}) };
 }
 
 function routeTarget(
@@ -578,9 +588,22 @@ function routeTarget(
 
 /** Told in the notes of a call. */
 const whyOtherApi = 'asked by the Responses API, where it reasons beside tools';
+const whyOwnApi = 'asked by chat completions, since its provider has no Responses API';
+
+/** The targets by the preferred API, each with its own one beside it where the server may have only that. */
+function withOwnApi({ own, preferred, foreign }: ModelTargets): ModelTargets {
+  if (preferred === undefined || foreign !== true) return { own, ...(preferred && { preferred }) };
+  const beside = preferred.map((target, i): Target => {
+    const byOwnApi = own[i];
+    if (byOwnApi === undefined) return target;
+    return { ...target, byOwnApi: { ...byOwnApi, otherApi: whyOwnApi } };
+  });
+  return { own, preferred: beside };
+}
 
 /** A route with its forms by other APIs, built once for all calls. */
-function routeOf(rules: Omit<Route, 'targets'>, models: readonly ModelTargets[]): Route {
+function routeOf(rules: Omit<Route, 'targets'>, declared: readonly ModelTargets[]): Route {
+  const models = declared.map(withOwnApi);
   const targets = models.flatMap(({ own }) => own);
   const preferring = models.flatMap(({ preferred = [] }) => preferred);
   const [first] = preferring;

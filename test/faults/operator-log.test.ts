@@ -16,6 +16,7 @@ import { createServer, type Server } from 'node:tls';
 import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
+import { chatAnswer } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
 const folder = join(import.meta.dirname, '../support/tls');
@@ -140,6 +141,7 @@ before(async () => {
     config: {
       providers: {
         up: { dialect, base_url: `http://127.0.0.1:${upstream.port}/v1`, api_key: 'k' },
+        openai: { base_url: `http://127.0.0.1:${elsewhere.port}/v1`, api_key: 'k' },
         expired: {
           dialect,
           base_url: `https://127.0.0.1:${port}/v1`,
@@ -187,11 +189,20 @@ test('F-2 no failure of the network tells a client of addresses or settings', as
   }
 });
 
-test('F4 F28 refused certificates are told once a minute, and redirects with where they point', async () => {
+test('F4 F28 refused certificates are told once a minute, redirects with where they point, and a missing API once', async () => {
   const { key } = await instance.makeKey();
   for (const model of ['expired/a', 'expired/b', 'expired/a']) {
     assert.equal((await instance.chat(key, { model })).status, 502);
   }
+  elsewhere.script('gpt-5.5', ({ path }) =>
+    path === '/v1/responses' ? { status: 404, body: '' } : chatAnswer({ text: 'Hi' }, false),
+  );
+  for (let times = 0; times < 2; times += 1) {
+    const tools = [{ type: 'function', function: { name: 'w', parameters: { type: 'object' } } }];
+    const asked = await instance.chat(key, { model: 'openai/gpt-5.5', tools });
+    assert.equal(asked.status, 200, asked.text);
+  }
+  const asked = elsewhere.all.length;
   const place = `http://127.0.0.1:${elsewhere.port}/elsewhere`;
   upstream.script('moved', {
     status: 307,
@@ -223,7 +234,13 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
   assert.equal(calls.length, 4);
   assert.equal(calls.filter((line) => line['id'] === id).length, 1);
   assert.ok(!instance.log.includes(secret));
-  assert.equal(elsewhere.all.length, 0, 'never followed');
+  assert.equal(elsewhere.all.length, asked, 'never followed');
+
+  const [missing, ...others] = linesOf('api_missing');
+  assert.deepEqual(
+    [missing?.['level'], missing?.['provider'], missing?.['instead'], others.length],
+    ['warn', 'openai', 'openai-chat', 0],
+  );
 });
 
 test('F-2 the log has the addresses of upstreams that cannot be reached, and what to do', () => {

@@ -33,6 +33,7 @@ type Meaning =
   | 'not-found'
   | 'no-model'
   | 'other-kind'
+  | 'no-address'
   | 'unauthorized'
   | 'bad-key';
 
@@ -98,6 +99,19 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'no-model', match: /model|not_?found/i },
   // Azure: the model of a deployment speaks another API.
   { means: 'other-kind', match: /operationnotsupported|unavailable_model/i, field: 'words' },
+  // The server has no such API (404 of web servers, frameworks and gateways).
+  { means: 'no-address', match: /^\W*(?:(?:error|404)\W+)?not[ _]?found\W*$/i, field: 'message' },
+  {
+    means: 'no-address',
+    match:
+      /^\W*(?:the )?(?:requested )?(?:file|resource|api) (?:was |is |could )?not (?:be )?found(?: on (?:this|the) server)?\W*$/i,
+    field: 'message',
+  },
+  { means: 'no-address', match: /\b(?:url|uri|endpoint|route|page|path)\b/i, field: 'message' },
+  { means: 'no-address', match: /\bcannot post\b/i, field: 'message' },
+  { means: 'no-address', match: /\bunknown_url\b/i, field: 'words' },
+  { means: 'no-address', match: /\/responses\b/i, field: 'message' },
+  { means: 'no-address', match: /default backend/i, field: 'message' },
   {
     means: 'unauthorized',
     match: /authentication|unauthenticated|permission|api_?key|unauthorized|forbidden/i,
@@ -301,6 +315,29 @@ export function readErrorValue(value: Json | undefined): GatewayError {
 export function looksLikeError(body: JsonObject): boolean {
   if (body['object'] === 'error' || body['type'] === 'error') return true;
   return typeof body['message'] === 'string' || isPresent(body['detail']);
+}
+
+/** Statuses of a server that does not know an address; 200 as LM Studio answered it. */
+const missingStatuses: ReadonlySet<number> = new Set([200, 404, 405, 501]);
+
+/** What stands in a request and may be unknown to a server that has the API. */
+const namesObject = /\b(?:models?|deployments?|engine)\b|model_|with id\b/i;
+
+/**
+ * Whether a failure says that the server does not have the API which it was asked by, and not that it has no such
+ * model, or nothing under an id that the request refers to.
+ */
+export function isMissingApi({ upstream }: GatewayError): boolean {
+  if (upstream === undefined || !missingStatuses.has(upstream.status)) return false;
+  const { status, body } = upstream;
+  const parsed = tryParseInner(body);
+  if (status === 200) return /unexpected endpoint/i.test(errorSentence(parsed));
+  const page = body.trimStart().startsWith('<');
+  if (page) return true;
+  const complaint = readComplaint(parsed ?? body.trim());
+  const { words, message, param } = complaint;
+  if (param !== undefined || namesObject.test(message) || namesObject.test(words)) return false;
+  return status !== 404 || message === '' || says('no-address', complaint);
 }
 
 interface Circumstances {
