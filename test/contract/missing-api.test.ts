@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { allDialects, listAt, type AnyDialect } from '../support/reading.ts';
-import { endpointOf, requestBody } from '../support/requests.ts';
+import { endpointOf, requestBody, toolsOf } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { chatAnswer } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
@@ -48,15 +48,6 @@ async function elsewhere(
   } finally {
     await rig.stop();
   }
-}
-
-function toolsOf(dialect: AnyDialect): JsonObject {
-  const schema = { type: 'object', properties: { a: { type: 'integer' } } };
-  const tool = { name: 'w', description: 'Weather.' };
-  if (dialect === 'messages') return { tools: [{ ...tool, input_schema: schema }] };
-  const definition = { ...tool, parameters: schema };
-  if (dialect === 'chat') return { tools: [{ type: 'function', function: definition }] };
-  return { tools: [{ type: 'function', ...definition }] };
 }
 
 interface Asking {

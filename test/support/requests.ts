@@ -37,3 +37,13 @@ export function requestBody(
 export function shown(dialect: AnyDialect): JsonObject {
   return dialect === 'responses' ? { reasoning: { summary: 'auto' } } : {};
 }
+
+/** One tool, as the dialect declares it. */
+export function toolsOf(dialect: AnyDialect): JsonObject {
+  const schema = { type: 'object', properties: { a: { type: 'integer' } } };
+  const tool = { name: 'w', description: 'Weather.' };
+  if (dialect === 'messages') return { tools: [{ ...tool, input_schema: schema }] };
+  const definition = { ...tool, parameters: schema };
+  if (dialect === 'chat') return { tools: [{ type: 'function', function: definition }] };
+  return { tools: [{ type: 'function', ...definition }] };
+}
