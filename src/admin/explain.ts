@@ -20,7 +20,7 @@ import type { NewId } from '../core/runtime.ts';
 import { clientDialects } from '../dialects/registry.ts';
 import { type ExplainedCall, type ExplainedTarget, explainCall } from '../gateway/explain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { nameOf } from '../gateway/health.ts';
+import { nameOf, neverCalled } from '../gateway/health.ts';
 import type { AuthenticationDeps } from '../http/authenticate-request.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
 import { generatingEndpoints } from '../http/paths.ts';
@@ -230,7 +230,7 @@ async function targetJson(explained: ExplainedTarget, parts: Explaining): Promis
     credential: target.credential ?? null,
     place: place ?? null,
     why,
-    health: trouble ?? 'ready',
+    health: trouble ?? neverCalled,
     price: price === undefined ? null : priceJson(price),
     mode: request?.mode ?? null,
     notes: notes.map((note) => ({ ...note })),

@@ -81,7 +81,7 @@ export interface AdminModel {
   readonly targets: readonly {
     /** `provider/model`. */
     readonly target: string;
-    /** E.g. `out until …`, `cooling down until …`; `unknown` when nothing is known against it. */
+    /** `healthy`, `degraded: …`, `down: …`, or `unknown`: never called. */
     readonly health: string;
     /** Of a provider with several: by name, never by value. */
     readonly credentials?: readonly { readonly name: string; readonly health: string }[];

@@ -12,7 +12,8 @@ const help = `Usage: model-gateway models [--json]
 
 Lists the names that clients may use, with the targets of each and their health;
 for models that run on this machine (local/NAME) also file size, parameters,
-context and quantisation.
+context and quantisation. Health is healthy, degraded, down or unknown
+(never called).
 
   --json    an array: id, max_input_tokens and max_tokens (null: unknown),
             targets with target and health, and for local models local
@@ -58,9 +59,9 @@ async function list(args: readonly string[], context: CommandContext): Promise<n
 /** Where something is wrong, and where it is known that nothing is. */
 function colourOf(text: string, column: number): Colour | undefined {
   if (column !== 2) return undefined;
-  if (/^(out|failed)\b/.test(text)) return 'red';
-  if (/^(cooling|failing|avoided|to be tried|being tried)\b/.test(text)) return 'yellow';
-  return /^(ready|loaded|running)\b/.test(text) ? 'green' : undefined;
+  if (text.startsWith('down')) return 'red';
+  if (text.startsWith('degraded')) return 'yellow';
+  return text === 'healthy' ? 'green' : undefined;
 }
 
 function table(models: readonly JsonObject[], screen: Screen | undefined): string {

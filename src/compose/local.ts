@@ -4,7 +4,13 @@ import type { AdminModel } from '../admin/handler.ts';
 import type { LocalSettings, Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
-import type { DeadCredential, TargetHealth } from '../gateway/health.ts';
+import {
+  type DeadCredential,
+  healthy,
+  neverCalled,
+  type TargetHealth,
+  worstOf,
+} from '../gateway/health.ts';
 import { localModelJson } from '../http/models.ts';
 import type { JsonObject } from '../json/value.ts';
 import { type FolderProblem, readModelFolder, tinyModel } from '../local-models/model-folder.ts';
@@ -97,7 +103,10 @@ export function adminModel(
     targets: targets.map((target) => ({
       target,
       health:
-        health.describe(target) ?? healthOf(engines.find(({ name }) => `local/${name}` === target)),
+        worstOf([
+          health.describe(target),
+          engineHealth(engines.find(({ name }) => `local/${name}` === target)),
+        ]) ?? neverCalled,
       ...credentialStates(credentials?.[target], (name) => health.describe(target, name)),
     })),
     ...(facts?.maxInputTokens === undefined ? {} : { maxInputTokens: facts.maxInputTokens }),
@@ -106,9 +115,10 @@ export function adminModel(
   };
 }
 
-function healthOf(engine: LocalModelStatus | undefined): string {
-  if (engine === undefined) return 'unknown';
-  return engine.phase === 'failed' ? `failed: ${engine.reason ?? ''}` : engine.phase;
+/** Undefined where the next call starts the engine. */
+function engineHealth(engine: LocalModelStatus | undefined): string | undefined {
+  if (engine?.phase === 'failed') return `down: ${engine.reason ?? 'the engine failed'}`;
+  return engine?.phase === 'ready' ? healthy : undefined;
 }
 
 function credentialStates(
@@ -116,7 +126,7 @@ function credentialStates(
   describe: (name: string) => string | undefined,
 ): Pick<AdminModel['targets'][number], 'credentials'> {
   if (names === undefined) return {};
-  return { credentials: names.map((name) => ({ name, health: describe(name) ?? 'unknown' })) };
+  return { credentials: names.map((name) => ({ name, health: describe(name) ?? neverCalled })) };
 }
 
 /** As webhooks send it. */

@@ -4,7 +4,7 @@
  */
 import { keyOrNone } from '../access/seal-key.ts';
 import { type Settings, packSettings, workerShare } from '../config/settings.ts';
-import { describeBy } from '../gateway/health.ts';
+import { describeBy, worstOf } from '../gateway/health.ts';
 import { systemClock } from '../observe/runtime.ts';
 import type { LineLog } from '../observe/log.ts';
 import { countedFamilies, type Family, single, sumFamilies } from '../observe/metrics/family.ts';
@@ -210,7 +210,7 @@ class WorkerHost implements DataPlaneHost {
     );
     const known = [plane.health.words(), ...(await Promise.all(asked))];
     const wordsOf = (entryName: string): string | undefined =>
-      known.map((words) => words.get(entryName)).find((words) => words !== undefined);
+      worstOf(known.map((words) => words.get(entryName)));
     return { describe: (name, credential) => describeBy(wordsOf, name, credential) };
   }
 

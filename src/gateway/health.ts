@@ -62,9 +62,16 @@ export interface TargetHealthOptions {
   readonly changed?: (change: TargetChange) => void;
 }
 
+/** What `describe` says of a target that answered its last call. The other states begin with `degraded` or `down`. */
+export const healthy = 'healthy';
+/** What the commands, the admin API and the dashboard say of a target that was not called yet, or only refused. */
+export const neverCalled = 'unknown';
+
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
   readonly #entries = new Map<string, FailureState>();
+  /** Targets that answered, by the names of entries. */
+  readonly #answered = new Set<string>();
   /** When a provider's TLS failure was last logged, monotonic ms. */
   readonly #untrustedAt = new Map<string, number>();
 
@@ -159,11 +166,18 @@ export class TargetHealth {
   }
 
   /**
-   * The target answered correctly, or refused for a reason in the request.
+   * The target answered correctly.
    * @param since start of the answer, monotonic ms: a long successful stream does not close a breaker that
    * opened after its start. Absent = now.
    */
   succeeded(target: Target, since?: number): void {
+    this.#note(nameOf(target));
+    if (target.credential !== undefined) this.#note(pairOf(target));
+    this.#worked(target, since);
+  }
+
+  /** It answered, if only with a refusal for a reason in the request. */
+  #worked(target: Target, since?: number): void {
     if (this.calm) return;
     this.#mend(nameOf(target), since);
     this.#mend(credentialOf(target), since);
@@ -186,7 +200,7 @@ export class TargetHealth {
     if (isDeadCredential(error)) this.#kill(target, error);
     else if (speaksAgainstTarget(error)) this.#count(target, error.code);
     else if (error.upstream === undefined) this.release(target);
-    else this.succeeded(target);
+    else this.#worked(target);
   }
 
   /** The probe ended without a result. */
@@ -201,11 +215,13 @@ export class TargetHealth {
       if (outUntil !== undefined) this.#options.changed?.(changeOf(name));
     }
     this.#entries.clear();
+    this.#answered.clear();
     this.#untrustedAt.clear();
   }
 
   /**
-   * The state of a target in words; undefined when it is healthy.
+   * The state of a target: `healthy`, `degraded: …` (it gets fewer calls) or `down: …`; undefined when it
+   * gave no answer yet.
    * @param name `provider/model`.
    * @param credential the state of the target with this one of its credentials.
    */
@@ -213,9 +229,9 @@ export class TargetHealth {
     return describeBy((each) => this.#wordsOf(each), name, credential);
   }
 
-  /** All failure states in words, by the names that `describeBy` uses. */
+  /** The same of all targets that were called, by the names that `describeBy` uses. */
   words(): ReadonlyMap<string, string> {
-    const told = new Map<string, string>();
+    const told = new Map([...this.#answered].map((name) => [name, healthy]));
     for (const name of this.#entries.keys()) {
       const words = this.#wordsOf(name);
       if (words !== undefined) told.set(name, words);
@@ -225,7 +241,15 @@ export class TargetHealth {
 
   #wordsOf(name: string): string | undefined {
     const state = this.#entries.get(name);
-    return state === undefined ? undefined : this.#words(state);
+    const trouble = state === undefined ? undefined : this.#words(state);
+    return trouble ?? (this.#answered.has(name) ? healthy : undefined);
+  }
+
+  #note(name: string): void {
+    if (this.#answered.has(name)) return;
+    const [oldest] = this.#answered;
+    if (this.#answered.size >= maxEntries && oldest !== undefined) this.#answered.delete(oldest);
+    this.#answered.add(name);
   }
 
   /** All entries. */
@@ -242,14 +266,15 @@ export class TargetHealth {
   #words(state: FailureState): string | undefined {
     const { coolUntil, outUntil, failures, probing, lastError, avoidUntil } = state;
     const now = this.#now;
-    if (coolUntil > now) return `cooling down until ${this.#wallText(coolUntil)}`;
+    if (coolUntil > now) return `degraded: rate limited until ${this.#wallText(coolUntil)}`;
     if (outUntil === undefined) {
-      if (failures > 0) return `failing (${failures} in a row)`;
-      return avoidUntil > now ? `avoided until ${this.#wallText(avoidUntil)}` : undefined;
+      if (failures > 0) return `degraded: ${failures} failed in a row (${lastError})`;
+      if (avoidUntil <= now) return undefined;
+      return `degraded: another credential is preferred until ${this.#wallText(avoidUntil)}`;
     }
-    if (probing) return `being tried again (${lastError})`;
-    if (outUntil <= now) return `to be tried again (${lastError})`;
-    return `out until ${this.#wallText(outUntil)} (${lastError})`;
+    if (probing) return `down: a call is trying it (${lastError})`;
+    if (outUntil <= now) return `down: the next call tries it (${lastError})`;
+    return `down: until ${this.#wallText(outUntil)} (${lastError})`;
   }
 
   /** Only the operator can fix this; logged at most once a minute. */
@@ -277,6 +302,7 @@ export class TargetHealth {
     this.#options.log.error('credential_out', {
       provider: provider.id,
       ...(credential === undefined ? {} : { credential }),
+      health: 'down',
       error: code,
       status,
       ms: deadCredentialMs,
@@ -293,7 +319,13 @@ export class TargetHealth {
     for (const other of this.#of(target)) if (other !== state) other.probing = false;
     if (ms === undefined) return;
     const { failures } = state;
-    this.#options.log.warn('target_out', { target: name, error: code, failures, ms });
+    this.#options.log.warn('target_out', {
+      target: name,
+      health: 'down',
+      error: code,
+      failures,
+      ms,
+    });
     this.#options.changed?.({ ...changeOf(name), out: { error: code, failures, ms } });
   }
 
@@ -312,6 +344,7 @@ export class TargetHealth {
     this.#options.log.warn('target_cooling_down', {
       target: nameOf(target),
       ...(credential === undefined ? {} : { credential }),
+      health: 'degraded',
       ms,
     });
   }
@@ -320,7 +353,10 @@ export class TargetHealth {
     const state = this.#entries.get(name);
     if (state === undefined || state.isOutSince(since)) return;
     if (state.recover()) {
-      this.#options.log.info('target_recovered', { target: name.replace('\n', ' ') });
+      this.#options.log.info('target_recovered', {
+        target: name.replace('\n', ' '),
+        health: healthy,
+      });
       this.#options.changed?.(changeOf(name));
     }
     // A call that began earlier does not end a wait that the provider asked for.
@@ -357,6 +393,11 @@ export class TargetHealth {
   }
 }
 
+/** Trouble before `healthy`; undefined when nothing is known. */
+export function worstOf(words: readonly (string | undefined)[]): string | undefined {
+  return words.find((each) => each !== undefined && each !== healthy) ?? words.find((each) => each);
+}
+
 /** The state of a target, as `TargetHealth.describe`, from the words of single entries. */
 export function describeBy(
   wordsOf: (entry: string) => string | undefined,
@@ -364,8 +405,10 @@ export function describeBy(
   credential?: string,
 ): string | undefined {
   const provider = name.slice(0, name.indexOf('/'));
-  const entries = [credentialName(provider, credential), name, pairName(name, credential)];
-  return entries.map(wordsOf).find((words) => words !== undefined);
+  const own = [credentialName(provider, credential), pairName(name, credential)].map(wordsOf);
+  const ofTarget = wordsOf(name);
+  // An answer with another credential says nothing about this one.
+  return worstOf(credential !== undefined && ofTarget === healthy ? own : [...own, ofTarget]);
 }
 
 /** `provider/model`: the target with any credential. */

@@ -78,7 +78,7 @@ function story(stage: Stage): void {
       await stage.view('/models?model=steady', async (page) => {
         const sheet = page.getByRole('dialog', { name: 'steady' });
         // After five seconds it waits for the call that tries it.
-        const out = /^(out until .*|to be tried again) /;
+        const out = /^down: (until .*|the next call tries it) /;
         await sheet.getByText(out).waitFor();
         await page.locator('[data-row]').getByText(out).first().waitFor();
         chat.script('steady', replying('chat', { text: 'well again' }));

@@ -117,7 +117,7 @@ for (const dialect of dialects) {
       }
       assert.deepEqual(attempts, ['2', '1', '1', '1', '1']);
       assert.equal(script.requests.length, 6);
-      const state = status === 429 ? /cooling down until/ : /out until/;
+      const state = status === 429 ? /degraded: rate limited until/ : /down: until/;
       assert.ok(state.test(await shown(`${dialect}-r-${status}`)));
     });
   }

@@ -231,7 +231,10 @@ test('R6 a black hole beside which another request was sooner is seen to be one'
   assert.equal(reply.status, 200, reply.text);
   assert.equal(reply.headers['x-gateway-attempts'], '2');
   // Its connection is given up only now.
-  assert.equal(await rig.gateway.trouble('hedged', 'hole/hedged'), 'failing (1 in a row)');
+  assert.equal(
+    await rig.gateway.trouble('hedged', 'hole/hedged'),
+    'degraded: 1 failed in a row (upstream_unavailable)',
+  );
 });
 
 test('N4 F6 a tunnel that breaks inside its TLS is a connection that failed', async () => {

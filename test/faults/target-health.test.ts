@@ -48,8 +48,8 @@ test('R6 G13 after five failures a target is not asked any more, and is seen to 
   }
   assert.deepEqual(attempts, ['2', '2', '2', '2', '2', '1', '1', '1']);
   assert.equal(broken.requests.length, 5);
-  assert.match(await health('primary', 'up-chat/primary-1'), /^out until .*Z \(upstream_unavail/);
-  assert.equal(await health('primary', 'up-messages/primary-2'), 'unknown');
+  assert.match(await health('primary', 'up-chat/primary-1'), /^down: until .*Z \(upstream_unavail/);
+  assert.equal(await health('primary', 'up-messages/primary-2'), 'healthy');
 });
 
 test('R6 streams that break behind their beginning count', async () => {
@@ -84,7 +84,7 @@ test('R6 what began before a target was out and ends well does not bring it back
     more: { max_tokens: 0 },
   });
   assert.equal((await ask(rig, 'messages', warming)).status, 200);
-  assert.match(await health('lasting', 'up-chat/lasting-1'), /^out until /);
+  assert.match(await health('lasting', 'up-chat/lasting-1'), /^down: until /);
   assert.equal(requests.length, 6);
 });
 
@@ -128,7 +128,7 @@ for (const dialect of dialects) {
     const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
     assert.equal(row['error'], 'rate_limited');
     assert.equal(row['attempts'], 0);
-    assert.match(await health(name, `up-chat/${name}-1`), /^cooling down until /);
+    assert.match(await health(name, `up-chat/${name}-1`), /^degraded: rate limited until /);
   });
 }
 
@@ -139,5 +139,5 @@ test('R3 a target whose credential is dead is left out by the calls that follow'
     assert.equal((await call('alone')).headers['x-gateway-attempts'], attempts);
   }
   assert.equal(dead.requests.length, 1);
-  assert.match(await health('alone', 'up-chat/alone-1'), /^out until .* \(upstream_auth\)$/);
+  assert.match(await health('alone', 'up-chat/alone-1'), /^down: until .* \(upstream_auth\)$/);
 });

@@ -141,7 +141,7 @@ export async function startTestGateway(
           : undefined;
         const targets = Array.isArray(model?.['targets']) ? model['targets'].filter(isObject) : [];
         const health = targets.find((each) => each['target'] === target)?.['health'];
-        return typeof health === 'string' && health !== 'ready'
+        return typeof health === 'string' && /^(degraded|down)/.test(health)
           ? { found: health }
           : { instead: `${target} of ${route}: ${String(health)}` };
       }),

@@ -87,7 +87,9 @@ export async function adminRig(
     clock,
     log: silentLog,
     flushLedger: () => ledger.flush(),
-    models: async () => [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+    models: async () => [
+      { id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'healthy' }] },
+    ],
     modelProblems: () => [],
     config: () => ({ origins: [], warnings: [] }),
     providers: () => [],

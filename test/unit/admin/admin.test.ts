@@ -237,7 +237,7 @@ it('models, status and reload say what they were given', async (t) => {
     models: [
       {
         id: 'local/tiny',
-        targets: [{ target: 'local/tiny', health: 'ok' }],
+        targets: [{ target: 'local/tiny', health: 'healthy' }],
         max_input_tokens: null,
         max_tokens: null,
       },

@@ -194,7 +194,7 @@ it('§4 models shows what runs here with size, parameters and context, and what 
     models: async () => [
       {
         id: 'local/tiny',
-        targets: [{ target: 'local/tiny', health: 'ready' }],
+        targets: [{ target: 'local/tiny', health: 'healthy' }],
         local: { ...report.about, size_bytes: 1_622_528, demonstration: true },
       },
       { id: 'gpt', targets: [{ target: 'openai/gpt-5-mini', health: 'unknown' }] },
@@ -217,7 +217,7 @@ it('§4 models shows what runs here with size, parameters and context, and what 
       [
         'local/tiny',
         'local/tiny',
-        'ready',
+        'healthy',
         '1.62 MB',
         '596M',
         '8192',

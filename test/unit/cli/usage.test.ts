@@ -185,11 +185,11 @@ it('models lists names, targets and health', async (t) => {
     {
       id: 'fast',
       targets: [
-        { target: 'openai/gpt-5-mini', health: 'ok' },
-        { target: 'vllm/qwen3', health: 'cooling down' },
+        { target: 'openai/gpt-5-mini', health: 'healthy' },
+        { target: 'vllm/qwen3', health: 'degraded: rate limited until 2030-01-01T00:00:03Z' },
       ],
     },
-    { id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] },
+    { id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'healthy' }] },
   ];
   const rig = await cliRig(t, { models: async () => models });
   const table = await rig.run(modelsCommand, []);
@@ -200,9 +200,9 @@ it('models lists names, targets and health', async (t) => {
       .map((line) => line.trim().split(/ {2,}/)),
     [
       ['MODEL', 'TARGET', 'HEALTH'],
-      ['fast', 'openai/gpt-5-mini', 'ok'],
-      ['vllm/qwen3', 'cooling down'],
-      ['local/tiny', 'local/tiny', 'ok'],
+      ['fast', 'openai/gpt-5-mini', 'healthy'],
+      ['vllm/qwen3', 'degraded: rate limited until 2030-01-01T00:00:03Z'],
+      ['local/tiny', 'local/tiny', 'healthy'],
     ],
   );
   const unknown = { max_input_tokens: null, max_tokens: null };

@@ -69,11 +69,25 @@ describe('R6 what speaks against a target', () => {
   test('five failures in a row take it out, not four', () => {
     fail(a, 4);
     assert.deepEqual(planned(), ['a', 'b']);
-    assert.equal(health.describe('p/a'), 'failing (4 in a row)');
+    assert.equal(health.describe('p/a'), 'degraded: 4 failed in a row (upstream_unavailable)');
     fail(a, 1);
     assert.deepEqual(planned(), ['b']);
-    assert.equal(health.describe('p/a'), 'out until 2030-01-01T00:00:06Z (upstream_unavailable)');
+    assert.equal(health.describe('p/a'), 'down: until 2030-01-01T00:00:06Z (upstream_unavailable)');
     assert.deepEqual(lines, ['target_out']);
+  });
+
+  test('its state is unknown until it was called, healthy after an answer, and unknown in a new config', () => {
+    assert.equal(health.describe('p/a'), undefined);
+    health.succeeded(a);
+    assert.equal(health.describe('p/a'), 'healthy');
+    assert.ok(health.calm, 'a call still compares one number');
+    assert.deepEqual([...health.words()], [['p/a', 'healthy']]);
+    fail(a, 1);
+    assert.match(health.describe('p/a') ?? '', /^degraded: /);
+    health.succeeded(a);
+    assert.equal(health.describe('p/a'), 'healthy');
+    health.forget();
+    assert.equal(health.describe('p/a'), undefined);
   });
 
   test('an answer in between begins the count anew', () => {
@@ -160,7 +174,7 @@ describe('G13 a target that is out', () => {
     assert.ok(health.enter(a));
     assert.deepEqual(planned(), ['b'], 'another call goes elsewhere');
     assert.equal(health.enter(a), false);
-    assert.match(health.describe('p/a') ?? '', /being tried again/);
+    assert.match(health.describe('p/a') ?? '', /^down: a call is trying it/);
   });
 
   test('is back as soon as an answer begins', () => {
@@ -236,7 +250,7 @@ describe('R6 H2 a provider that wants no calls for a while', () => {
   test('gets none as long as it said, a minute at most', () => {
     health.failed(a, limited(2000));
     assert.deepEqual(planned(), ['b']);
-    assert.equal(health.describe('p/a'), 'cooling down until 2030-01-01T00:00:03Z');
+    assert.equal(health.describe('p/a'), 'degraded: rate limited until 2030-01-01T00:00:03Z');
     now += 2000;
     assert.deepEqual(planned(), ['a', 'b']);
     health.failed(a, limited(86_400_000));

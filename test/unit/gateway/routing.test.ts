@@ -228,7 +228,7 @@ describe('credentials', () => {
     const { health, of, pass } = make();
     health.failed(k1, refused(429, 20_000));
     assert.equal(of('s'), 'ak2 b');
-    assert.match(health.describe('p/a', 'k1') ?? '', /^cooling down until/);
+    assert.match(health.describe('p/a', 'k1') ?? '', /^degraded: rate limited until/);
     assert.equal(health.describe('p/a', 'k2'), undefined);
     pass(20_000);
     assert.match(of('s'), /ak1/);

@@ -1,17 +1,16 @@
-/** The state of a target or a credential, in the gateway's own words. */
+/** The state of a target or a credential: healthy, degraded, down or unknown, with the reason behind it. */
 import type { ReactElement } from 'react';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import type { Model } from './api.ts';
 
-/** `unknown` means that nothing is known against it. */
 export function HealthBadge({ health }: { readonly health: string }): ReactElement {
-  return <Badge tone={toneOf(health)} text={health === 'unknown' ? 'healthy' : health} />;
+  return <Badge tone={toneOf(health)} text={health} />;
 }
 
 function toneOf(health: string): Tone {
-  if (/^(failed|out\b)/.test(health)) return 'bad';
-  if (/^(cooling|avoided|failing|being tried|to be tried|starting|loading)/.test(health)) return 'warn';
-  return /^(unknown|ok|ready|idle|running)/.test(health) ? 'good' : 'neutral';
+  if (health.startsWith('down')) return 'bad';
+  if (health.startsWith('degraded')) return 'warn';
+  return health === 'healthy' ? 'good' : 'neutral';
 }
 
 /** The worst of a model's targets; a model without trouble has none to tell. */
