@@ -12,6 +12,8 @@ const ofTwo: ReadonlySet<string> = new Set([
   'inputs/behind-proxies.test.ts',
   'inputs/go-reader.test.ts',
   'inputs/twin-names.test.ts',
+  'faults/hedge.test.ts',
+  'faults/tool-calls.test.ts',
 ]);
 
 function textsOf(folder: string): readonly (readonly [file: string, text: string])[] {
@@ -26,7 +28,7 @@ test('there is a pair for each client on each upstream', () => {
   assert.equal(names.size, clientDialects.length * upstreamDialects.length);
 });
 
-for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs']) {
+for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs', 'faults']) {
   describe(folder, () => {
     test('clients and upstreams are those of the lists', () => {
       const all = textsOf(folder).map(([, text]) => text.split("support/dialects.ts'")[0] ?? '');

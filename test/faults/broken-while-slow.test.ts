@@ -11,12 +11,11 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createGzip } from 'node:zlib';
 import { clientKey } from '../support/keys.ts';
-import { dialects, endingOf, framesOf, numberAt, objectAt } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { endingOf, framesOf, numberAt, objectAt } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { chatChunk, chatFrame } from '../upstream/chat.ts';
-import { blockDelta, messagesFrame } from '../upstream/messages.ts';
-import { begun } from './stream-pieces.ts';
+import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
+import { begun, frame, textPiece } from './stream-pieces.ts';
 
 /** The gateway's answer that is being written, by Node's own word. */
 let answer: ServerResponse | undefined;
@@ -42,12 +41,8 @@ let gateway: TestGateway;
 async function serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
   asked.resume();
   await once(asked, 'end');
-  const dialect = asked.url?.endsWith('/messages') === true ? 'messages' : 'chat';
-  const frameOf = (text: string): string =>
-    dialect === 'chat'
-      ? chatFrame(chatChunk({ content: text }))
-      : messagesFrame(blockDelta(0, { type: 'text_delta', text }));
-  const frames = texts.map(frameOf);
+  const dialect = upstreamDialects.find((each) => asked.url === endpointOf[each]) ?? assert.fail();
+  const frames = texts.map((text) => frame(dialect, textPiece(dialect, text)));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
   const zip = createGzip({ level: 1 });
   zip.on('data', (bytes: Buffer) => void response.write(bytes));
@@ -77,13 +72,7 @@ before(async () => {
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   const { port } = upstream.address() as AddressInfo;
-  const base = `http://127.0.0.1:${port}`;
-  gateway = await startTestGateway({
-    providers: {
-      'up-chat': { dialect: 'openai-chat', base_url: `${base}/v1`, api_key: 'k' },
-      'up-messages': { dialect: 'anthropic-messages', base_url: base, api_key: 'k' },
-    },
-  });
+  gateway = await startTestGateway(upstreamConfig(port, port, port));
 });
 after(async () => {
   channel('http.server.request.start').unsubscribe(started);
@@ -91,9 +80,9 @@ after(async () => {
   upstream.close();
 });
 
-for (const dialect of dialects) {
-  for (const from of dialects) {
-    const mode = dialect === from ? 'relay' : 'translate';
+for (const dialect of clientDialects) {
+  for (const from of upstreamDialects) {
+    const mode = `${dialect === from ? 'relay' : 'translate'} from ${from}`;
     test(`F40 G9 LP what came before a break reaches a slow client, ${dialect}, ${mode}`, async () => {
       const ask = async (name: string, slow: boolean) => {
         const model = `up-${from}/${name}`;

@@ -3,14 +3,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { clientKey } from '../support/keys.ts';
-import {
-  dialects,
-  endingOf,
-  numberAt,
-  objectAt,
-  readStream,
-  type Dialect,
-} from '../support/reading.ts';
+import { clientDialects, pairs, upstreamDialects } from '../support/dialects.ts';
+import { endingOf, numberAt, objectAt, readStream, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
@@ -23,12 +17,18 @@ before(async () => {
 });
 after(() => rig.stop());
 
+/** Stands in the last event of a complete stream only. */
+const lastMark = {
+  chat: '[DONE]',
+  messages: 'message_stop',
+  responses: 'response.completed',
+} as const;
 const silence: Answer = { body: '', mute: true, ending: 'hang' };
 const headersOnly: Answer = { body: [], framing: 'chunked', ending: 'hang' };
 
 /** Asks, and leaves when `moment` comes. */
 async function leave(
-  dialect: Dialect,
+  dialect: AnyDialect,
   ask_: {
     readonly model: string;
     readonly stream: boolean;
@@ -45,9 +45,9 @@ async function leave(
   }).catch(() => undefined);
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
+    const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
     describe(`${dialect}, ${mode}`, () => {
       for (const stream of [true, false]) {
         const shape = stream ? 'stream' : 'document';
@@ -95,9 +95,8 @@ for (const dialect of dialects) {
 
       test('F74 a client that closes right behind the ending has completed', async () => {
         const { model } = rig.play(upstream, answerIn(upstream, { text }, true));
-        const mark = dialect === 'chat' ? '[DONE]' : 'message_stop';
         await rawStream(dialect, model, (seen, socket) => {
-          if (seen.includes(mark)) socket.destroy();
+          if (seen.includes(lastMark[dialect])) socket.destroy();
         });
         const [row] = await rig.gateway.callRows(model, 1);
         assert.equal(row?.['outcome'], 'ok');
@@ -142,8 +141,7 @@ for (const dialect of dialects) {
 test('E10 nothing is left of a hundred calls whose clients went away', async () => {
   await Promise.all(
     Array.from({ length: 100 }, async (_, index) => {
-      const dialect = index % 2 === 0 ? 'chat' : 'messages';
-      const upstream = index % 4 < 2 ? 'chat' : 'messages';
+      const { client: dialect, upstream } = pairs[index % pairs.length] ?? assert.fail();
       const { model, script } = rig.play(upstream, index % 3 === 0 ? silence : headersOnly);
       const stream = index % 5 !== 0;
       await leave(dialect, { model, stream, when: (abort) => void script.request(0).then(abort) });
@@ -157,7 +155,7 @@ test('E10 nothing is left of a hundred calls whose clients went away', async () 
 
 /** A streamed request on a bare socket; `halfClose` ends our side behind the request. */
 function rawStream(
-  dialect: Dialect,
+  dialect: AnyDialect,
   model: string,
   onText: (seen: string, socket: { destroy(): unknown }) => void,
   halfClose = false,

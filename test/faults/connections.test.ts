@@ -7,7 +7,8 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { talkRaw } from '../inputs/raw-client.ts';
 import { openRaw, startOverloadRig, until, type OverloadRig } from '../overload/overload-rig.ts';
 import { clientKey } from '../support/keys.ts';
-import { dialects, numberAt, objectAt, readDocument, type Dialect } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { numberAt, objectAt, readDocument, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
 
@@ -17,9 +18,13 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const rowName = { chat: 'openai-chat', messages: 'anthropic-messages' } as const;
+const rowName = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+} as const;
 
-function rawCall(dialect: Dialect, model: string): string {
+function rawCall(dialect: AnyDialect, model: string): string {
   const body = JSON.stringify(requestBody(dialect, { model, stream: false }));
   return [
     `POST ${endpointOf[dialect]} HTTP/1.1`,
@@ -32,7 +37,7 @@ function rawCall(dialect: Dialect, model: string): string {
   ].join('\r\n');
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`F70 a client leaves in the middle of its body: no upstream, nothing held, no charge, ${dialect}`, async () => {
     const { model, script } = rig.play(dialect, answerIn(dialect, { text: 'Never.' }, false));
     const held = async (): Promise<unknown> => (await rig.status())['calls_held'];

@@ -4,7 +4,9 @@ import { after, before, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';
+import { upstreamDialects } from '../support/dialects.ts';
+import { listAt, textAt, type AnyDialect } from '../support/reading.ts';
+import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
@@ -14,32 +16,26 @@ const keys = { first: 'upstream-key-one', second: 'upstream-key-two' };
 let rig: Rig;
 before(async () => {
   rig = await startRig(
-    ({ chat, messages }) => ({
+    (upstreams) => ({
       providers: Object.fromEntries(
-        ['429', '401', 'kept'].flatMap((name) => [
-          [
-            `chat-${name}`,
-            {
-              dialect: 'openai-chat',
-              base_url: `http://127.0.0.1:${chat.port}/v1`,
-              credentials: keys,
-            },
-          ],
-          [
-            `messages-${name}`,
-            {
-              dialect: 'anthropic-messages',
-              base_url: `http://127.0.0.1:${messages.port}`,
-              api_key: Object.values(keys),
-            },
-          ],
-        ]),
+        ['429', '401', 'kept'].flatMap((name) =>
+          upstreamDialects.map((upstream) => {
+            const { api_key: _one, ...provider } = providerAt(upstream, upstreams[upstream].port);
+            const several =
+              upstream === 'messages' ? { api_key: Object.values(keys) } : { credentials: keys };
+            return [`${upstream}-${name}`, { ...provider, ...several }];
+          }),
+        ),
       ),
       models: {
-        'chat-r-429': 'chat-429/keys-429',
-        'chat-r-401': 'chat-401/keys-401',
-        'messages-r-429': 'messages-429/keys-429',
-        'messages-r-401': 'messages-401/keys-401',
+        ...Object.fromEntries(
+          upstreamDialects.flatMap((upstream) =>
+            ['429', '401'].map((name) => [
+              `${upstream}-r-${name}`,
+              `${upstream}-${name}/keys-${name}`,
+            ]),
+          ),
+        ),
         once: { targets: ['up-chat/once-1', 'up-messages/once-2'], retry: { after_sent: false } },
         twice: { targets: ['up-chat/twice-1', 'up-messages/twice-2'] },
         long: {
@@ -53,7 +49,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const call = (model: string, dialect: Dialect, session = 's'): Promise<Reply> =>
+const call = (model: string, dialect: AnyDialect, session = 's'): Promise<Reply> =>
   ask(rig, dialect, requestBody(dialect, { model, stream: false }), {
     headers: { 'x-session-id': session },
   });
@@ -62,7 +58,7 @@ const keyOf = (request: Received | undefined): string =>
   request?.header('authorization') ?? request?.header('x-api-key') ?? '';
 
 /** Refuses the key that asks first, answers any other. */
-function refuseOne(dialect: Dialect, status: number, headers = {}) {
+function refuseOne(dialect: AnyDialect, status: number, headers = {}) {
   let refused: string | undefined;
   return (request: Received) => {
     const key = keyOf(request);
@@ -96,7 +92,7 @@ async function triesOf(reply: Reply): Promise<readonly JsonObject[]> {
   return listAt(body, 'attempt_list');
 }
 
-for (const dialect of dialects) {
+for (const dialect of upstreamDialects) {
   for (const [status, headers] of [
     [429, { 'retry-after': '30' }],
     [401, {}],
@@ -112,7 +108,7 @@ for (const dialect of dialects) {
         if (attempts.length > 1) continue;
         const tries = (await triesOf(reply)).map((each) => textAt(each, 'credential'));
         assert.equal(new Set(tries).size, 2);
-        const known = dialect === 'chat' ? Object.keys(keys) : ['key-1', 'key-2'];
+        const known = dialect === 'messages' ? ['key-1', 'key-2'] : Object.keys(keys);
         assert.deepEqual([...tries].sort(), known);
       }
       assert.deepEqual(attempts, ['2', '1', '1', '1', '1']);

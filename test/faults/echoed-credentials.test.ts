@@ -1,7 +1,8 @@
 /** S14: an upstream that quotes the request it got, in every place where its words reach a client. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn } from '../upstream/reply.ts';
@@ -9,7 +10,11 @@ import type { Received, Scripted } from '../upstream/scripted.ts';
 import { begun, frame } from './stream-pieces.ts';
 
 /** As the rig configures them: no pattern of any vendor fits. */
-const keys = { chat: 'upstream-chat-key', messages: 'upstream-messages-key' } as const;
+const keys = {
+  chat: 'upstream-chat-key',
+  messages: 'upstream-messages-key',
+  responses: 'upstream-responses-key',
+} as const;
 
 let rig: Rig;
 before(async () => {
@@ -21,12 +26,12 @@ function quote({ headerLines }: Received): string {
   return `cannot read ${JSON.stringify(Object.fromEntries(headerLines))}`;
 }
 
-function errorFrame(upstream: Dialect, message: string): string {
+function errorFrame(upstream: AnyDialect, message: string): string {
   const error = { message, type: 'invalid_request_error', code: null };
   return frame(upstream, upstream === 'chat' ? { error } : { type: 'error', error });
 }
 
-const places: { readonly [name: string]: (upstream: Dialect) => Scripted } = {
+const places: { readonly [name: string]: (upstream: AnyDialect) => Scripted } = {
   'in an error answer': (upstream) => (request) => errorIn(upstream, 400, quote(request)),
   'in one that is cut within the key': (upstream) => (request) => {
     const value = `${'.'.repeat(2038)}${keys[upstream]}`;
@@ -43,8 +48,8 @@ const places: { readonly [name: string]: (upstream: Dialect) => Scripted } = {
 };
 
 for (const [place, scripted] of Object.entries(places)) {
-  for (const upstream of dialects) {
-    for (const dialect of dialects) {
+  for (const upstream of upstreamDialects) {
+    for (const dialect of clientDialects) {
       test(`${place}: ${dialect} on ${upstream}`, async () => {
         const { model } = rig.play(upstream, scripted(upstream));
         const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));

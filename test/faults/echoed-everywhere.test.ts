@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -11,7 +12,11 @@ import { replying } from '../upstream/reply.ts';
 import type { Received, Scripted } from '../upstream/scripted.ts';
 
 /** As the rig configures them: no pattern of any vendor fits. */
-const keys = { chat: 'upstream-chat-key', messages: 'upstream-messages-key' } as const;
+const keys = {
+  chat: 'upstream-chat-key',
+  messages: 'upstream-messages-key',
+  responses: 'upstream-responses-key',
+} as const;
 
 let rig: Rig;
 before(async () => {
@@ -19,7 +24,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-/** Every place in which an error of either dialect has words, with all of the request in each. */
+/** Every place in which an error of any dialect has words, with all of the request in each. */
 function echoing(said: string): JsonObject {
   const error = {
     message: said,
@@ -97,7 +102,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'keep-alive',
 ]);
 
-function assertClean({ headers, text }: Reply, upstream: Dialect): void {
+function assertClean({ headers, text }: Reply, upstream: AnyDialect): void {
   const all = `${JSON.stringify(headers)}${text}`;
   assert.ok(!all.includes(keys[upstream]), all);
   assert.ok(!all.includes(clientKey), all);
@@ -106,8 +111,8 @@ function assertClean({ headers, text }: Reply, upstream: Dialect): void {
   assert.equal(headers['request-id'], headers['x-request-id']);
 }
 
-for (const upstream of dialects) {
-  for (const dialect of dialects) {
+for (const upstream of upstreamDialects) {
+  for (const dialect of clientDialects) {
     for (const stream of [false, true]) {
       const way = `${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`;
       test(`S14 S17 errors of every status, ${way}`, async () => {
@@ -131,7 +136,7 @@ for (const upstream of dialects) {
           const value = JSON.stringify(echoing(quote(request)));
           const headers = echoedHeaders(request);
           if (!stream) return { headers, body: value };
-          const event = upstream === 'messages' ? 'event: error\n' : '';
+          const event = upstream === 'chat' ? '' : 'event: error\n';
           return {
             headers: { ...headers, 'content-type': 'text/event-stream' },
             body: [`${event}data: ${value}\n\n`],
@@ -189,7 +194,7 @@ const clientHeaders = {
 } as const;
 
 interface Way {
-  readonly upstream: Dialect;
+  readonly upstream: AnyDialect;
   readonly relayed: boolean;
 }
 
@@ -203,12 +208,12 @@ function assertBuilt(request: Received, { upstream, relayed }: Way): void {
     ['content-type', 'application/json'],
     ['accept-encoding', 'identity'],
     ['content-length', String(request.body.length)],
-    ...(upstream === 'chat'
-      ? ([['authorization', `Bearer ${keys.chat}`]] as const)
+    ...(upstream !== 'messages'
+      ? ([['authorization', `Bearer ${keys[upstream]}`]] as const)
       : ([
           ['x-api-key', keys.messages],
           ['anthropic-version', '2023-06-01'],
-          // The one list of the dialect itself; a client of the other dialect cannot speak it.
+          // The one list of the dialect itself; a client of another dialect cannot speak it.
           ...(relayed ? ([['anthropic-beta', 'some-beta-2026-01-01']] as const) : []),
         ] as const)),
   ]);

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
+import { providerAt } from '../support/gateway.ts';
 import { ask } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import {
@@ -17,27 +19,19 @@ import { begun, rest } from './stream-pieces.ts';
 
 let rig: LimitedRig;
 before(async () => {
-  rig = await startLimitedRig(({ chat, messages }) => ({
-    prices: {
-      'drained-chat/*': { input: 0, output: 10 },
-      'drained-messages/*': { input: 0, output: 10 },
-    },
-    providers: {
-      'drained-chat': {
-        dialect: 'openai-chat',
-        base_url: `http://127.0.0.1:${chat.port}/v1`,
-        api_key: 'k',
-        on_abort: 'drain',
-        timeouts: { idle: '1500ms' },
-      },
-      'drained-messages': {
-        dialect: 'anthropic-messages',
-        base_url: `http://127.0.0.1:${messages.port}`,
-        api_key: 'k',
-        on_abort: 'drain',
-        timeouts: { idle: '1500ms' },
-      },
-    },
+  rig = await startLimitedRig((upstreams) => ({
+    prices: Object.fromEntries(
+      upstreamDialects.map((upstream) => [`drained-${upstream}/*`, { input: 0, output: 10 }]),
+    ),
+    providers: Object.fromEntries(
+      upstreamDialects.map((upstream) => [
+        `drained-${upstream}`,
+        providerAt(upstream, upstreams[upstream].port, {
+          on_abort: 'drain',
+          timeouts: { idle: '1500ms' },
+        }),
+      ]),
+    ),
   }));
 });
 after(() => rig.stop());
@@ -49,14 +43,14 @@ interface Left {
 
 let played = 0;
 
-function play(upstream: Dialect, answer: Answer): { model: string; script: Script } {
+function play(upstream: AnyDialect, answer: Answer): { model: string; script: Script } {
   played += 1;
   const name = `left-${played}`;
   const script = rig.upstreams[upstream].script(name, answer);
   return { model: `drained-${upstream}/${name}`, script };
 }
 
-async function askAndLeave(dialect: Dialect, model: string, key?: LimitedKey): Promise<void> {
+async function askAndLeave(dialect: AnyDialect, model: string, key?: LimitedKey): Promise<void> {
   const abort = new AbortController();
   const body = requestBody(dialect, { model, stream: true, more: { max_tokens: cap } });
   await ask(rig, dialect, body, {
@@ -70,8 +64,8 @@ const cap = 100;
 
 /** Leaves at the first content; what the ledger says then. */
 async function leave(
-  dialect: Dialect,
-  upstream: Dialect,
+  dialect: AnyDialect,
+  upstream: AnyDialect,
   answer: (gone: Promise<void>) => Answer,
 ): Promise<Left> {
   const gone = Promise.withResolvers<void>();
@@ -85,9 +79,9 @@ async function leave(
   return { row: row ?? {}, script };
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
+    const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
 
     test(`F73 what the provider charges is read to its end, ${dialect}, ${mode}`, async () => {
       const { row, script } = await leave(dialect, upstream, (gone) => ({
@@ -144,7 +138,7 @@ for (const dialect of dialects) {
       ) {
         reply = await rig.call(key, dialect, next);
       }
-      const spent = dialect === 'chat' ? 'insufficient_quota' : 'billing_error';
+      const spent = dialect === 'messages' ? 'billing_error' : 'insufficient_quota';
       assert.equal(errorOf(reply)['type'], spent, reply.text);
       gate.resolve();
       await rig.gateway.noneLeft();

@@ -12,11 +12,12 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, readDocument, readStream } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { readDocument, readStream } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
-import { errorTable as e } from './fault-row.ts';
+import { errorTable as e, lookOf } from './fault-row.ts';
 
 const folder = join(import.meta.dirname, '../support/tls');
 const pem = (name: string): Buffer => readFileSync(join(folder, `${name}.pem`));
@@ -175,7 +176,7 @@ after(async () => {
   for (const server of servers) server.close();
 });
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   for (const stream of [true, false]) {
     const shape = stream ? 'stream' : 'document';
 
@@ -199,8 +200,8 @@ for (const dialect of dialects) {
           const script = rig.upstreams.chat.script('x', answerIn('chat', { text }, stream));
           const body = requestBody(dialect, { model: `${name}/x`, stream });
           const reply = await ask(rig, dialect, body);
-          assert.equal(reply.status, e.e11[dialect].status, reply.text);
-          assert.equal(assertErrorBody(dialect, reply.json)['type'], e.e11[dialect].type);
+          assert.equal(reply.status, lookOf(e.e11, dialect).status, reply.text);
+          assert.equal(assertErrorBody(dialect, reply.json)['type'], lookOf(e.e11, dialect).type);
           assert.equal(reply.headers['x-gateway-attempts'], '1');
           assert.equal(script.requests.length, 0);
           const spared = await ask(
@@ -215,7 +216,7 @@ for (const dialect of dialects) {
       test('F2 a black hole costs the connect timeout, and another target is asked', async () => {
         rig.upstreams.chat.script('x', answerIn('chat', { text }, stream));
         const reply = await ask(rig, dialect, requestBody(dialect, { model: 'hole/x', stream }));
-        assert.equal(reply.status, e.e13[dialect].status, reply.text);
+        assert.equal(reply.status, lookOf(e.e13, dialect).status, reply.text);
         assert.equal(reply.headers['x-gateway-attempts'], '1');
         const body = requestBody(dialect, { model: 'hole-spared', stream });
         const spared = await ask(rig, dialect, body);
@@ -238,10 +239,10 @@ test('R6 a black hole beside which another request was sooner is seen to be one'
 });
 
 test('N4 F6 a tunnel that breaks inside its TLS is a connection that failed', async () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     const reply = await ask(rig, dialect, requestBody(dialect, { model: 'cut/x', stream: true }));
-    assert.equal(reply.status, e.e11[dialect].status, reply.text);
-    assert.equal(assertErrorBody(dialect, reply.json)['type'], e.e11[dialect].type);
+    assert.equal(reply.status, lookOf(e.e11, dialect).status, reply.text);
+    assert.equal(assertErrorBody(dialect, reply.json)['type'], lookOf(e.e11, dialect).type);
   }
 });
 

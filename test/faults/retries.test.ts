@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import {
   endingOf,
   listAt,
@@ -12,11 +13,11 @@ import {
   objectAt,
   readDocument,
   readStream,
-  dialects,
-  type Dialect,
+  type AnyDialect,
 } from '../support/reading.ts';
 import { adminToken } from '../support/keys.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import type { Reply } from '../support/http.ts';
 import { chatError, chatFrame } from '../upstream/chat.ts';
@@ -25,33 +26,21 @@ import { answerIn, errorIn } from '../upstream/reply.ts';
 import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
 import { begun } from './stream-pieces.ts';
 
-const providers = 80;
+const providers = 110;
 const text = 'Back again.';
 let rig: Rig;
 let used = 0;
 
 before(async () => {
   rig = await startRig(
-    ({ chat, messages }) => ({
+    (upstreams) => ({
       providers: Object.fromEntries(
-        Array.from({ length: providers }, (_, index): [string, JsonObject][] => [
-          [
-            `chat-${index + 1}`,
-            {
-              dialect: 'openai-chat',
-              base_url: `http://127.0.0.1:${chat.port}/v1`,
-              api_key: 'any',
-            },
-          ],
-          [
-            `messages-${index + 1}`,
-            {
-              dialect: 'anthropic-messages',
-              base_url: `http://127.0.0.1:${messages.port}`,
-              api_key: 'any',
-            },
-          ],
-        ]).flat(),
+        Array.from({ length: providers }, (_, index) =>
+          upstreamDialects.map((upstream): [string, JsonObject] => [
+            `${upstream}-${index + 1}`,
+            providerAt(upstream, upstreams[upstream].port),
+          ]),
+        ).flat(),
       ),
       models: Object.fromEntries(
         Array.from({ length: providers }, (_, index): [string, JsonObject][] => [
@@ -80,8 +69,8 @@ function fresh(): number {
 }
 
 interface Asked {
-  readonly dialect?: Dialect;
-  readonly upstream?: Dialect;
+  readonly dialect?: AnyDialect;
+  readonly upstream?: AnyDialect;
   readonly stream?: boolean;
 }
 
@@ -112,11 +101,11 @@ async function tries(reply: Reply): Promise<readonly JsonObject[]> {
   return listAt(row, 'attempt_list');
 }
 
-function fine(upstream: Dialect): Scripted {
+function fine(upstream: AnyDialect): Scripted {
   return (request) => answerIn(upstream, { text }, request.json['stream'] === true);
 }
 
-type Fault = (upstream: Dialect, stream: boolean) => Answer;
+type Fault = (upstream: AnyDialect, stream: boolean) => Answer;
 
 const passing: readonly (readonly [string, Fault])[] = [
   ...[408, 409, 500, 502, 503, 504, 529].map((status): [string, Fault] => [
@@ -133,7 +122,7 @@ const passing: readonly (readonly [string, Fault])[] = [
 ];
 
 describe('R2 a fault that passes is not seen', () => {
-  for (const upstream of dialects) {
+  for (const upstream of upstreamDialects) {
     for (const stream of [true, false]) {
       for (const [name, fault] of passing) {
         test(`${name}, ${upstream}, ${stream ? 'stream' : 'document'}`, async () => {
@@ -176,7 +165,7 @@ describe('R2 a fault that passes is not seen', () => {
     assert.equal(reply.headers['x-gateway-attempts'], '2');
   });
 
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`R1 F24 an error behind a text that was opened and has no word yet, ${dialect}`, async () => {
       const opened = [messageStart(), blockStart(0, { type: 'text', text: '' })];
       const fault = messagesError('Overloaded', 'overloaded_error');
@@ -261,7 +250,7 @@ describe('R2 a fault that stays is told at once', () => {
 });
 
 describe('how often', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`G12 three tries at most, ${dialect}`, async () => {
       const { reply, script } = await call([errorIn('chat', 500, 'broken')], { dialect });
       assert.equal(reply.status, 502);

@@ -5,13 +5,12 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { after, before, test } from 'node:test';
 import { clientKey } from '../support/keys.ts';
-import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { everyBytes } from '../upstream/scripted.ts';
-import { chatChunk, chatFrame } from '../upstream/chat.ts';
-import { blockDelta, messagesFrame } from '../upstream/messages.ts';
-import { begun } from './stream-pieces.ts';
+import { begun, frame, textPiece } from './stream-pieces.ts';
 
 const mostHeld = 256 * 1024;
 const offered = 64 * 1024 * 1024;
@@ -32,7 +31,7 @@ after(async () => {
 });
 
 /** Asks and reads nothing more than the head. */
-function askAndStall(dialect: Dialect, model: string): Socket {
+function askAndStall(dialect: AnyDialect, model: string): Socket {
   const { hostname, port } = new URL(rig.gateway.url);
   const body = JSON.stringify(requestBody(dialect, { model, stream: true }));
   const socket = connect({ port: Number(port), host: hostname });
@@ -44,17 +43,13 @@ function askAndStall(dialect: Dialect, model: string): Socket {
   return socket;
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
+    const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
     test(`G9 F76 clients that stop reading, ${dialect}, ${mode}`, async () => {
       const text = 'word '.repeat(200);
-      const frame =
-        upstream === 'chat'
-          ? chatFrame(chatChunk({ content: text }))
-          : messagesFrame(blockDelta(0, { type: 'text_delta', text }));
       let sent = 0;
-      const piece = Buffer.from(frame.repeat(64));
+      const piece = Buffer.from(frame(upstream, textPiece(upstream, text)).repeat(64));
       const split = (bytes: Buffer): readonly Buffer[] => {
         sent += bytes.length;
         return everyBytes(16 * 1024)(bytes);

@@ -5,13 +5,15 @@ import { isObject } from '../../src/json/value.ts';
 import { adminToken } from '../support/keys.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, endingOf, listAt, textAt, type Dialect } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { endingOf, listAt, textAt, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
 import { begun, rest } from './stream-pieces.ts';
 
-const routes = ['primary', 'stream', 'lasting', 'limited-chat', 'limited-messages', 'alone'];
+const limited = clientDialects.map((dialect) => `limited-${dialect}`);
+const routes = ['primary', 'stream', 'lasting', ...limited, 'alone'];
 let rig: Rig;
 before(async () => {
   const models = Object.fromEntries(
@@ -21,7 +23,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-function call(model: string, stream = false, dialect: Dialect = 'chat'): Promise<Reply> {
+function call(model: string, stream = false, dialect: AnyDialect = 'chat'): Promise<Reply> {
   return ask(rig, dialect, requestBody(dialect, { model, stream }));
 }
 
@@ -103,7 +105,7 @@ test('R6 the only target is asked all the same, once a call, and is back with it
   assert.ok(calls < 6);
 });
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`E8 H2 while all targets want no calls nobody is asked, ${dialect}`, async () => {
     const name = `limited-${dialect}`;
     const first = rig.upstreams.chat.script(

@@ -4,11 +4,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, endingOf, objectAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { endingOf, objectAt, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
-import { errorTable as e, refused, rowsWith } from './fault-row.ts';
+import { errorTable as e, lookOf, refused, rowsWith } from './fault-row.ts';
 import { runRows } from './run-rows.ts';
 import { begun, frame } from './stream-pieces.ts';
 
@@ -62,8 +64,8 @@ async function closedPort(): Promise<number> {
 }
 
 interface Pair {
-  readonly dialect: Dialect;
-  readonly upstream: Dialect;
+  readonly dialect: AnyDialect;
+  readonly upstream: AnyDialect;
   readonly stream: boolean;
 }
 
@@ -77,26 +79,17 @@ describe('with upstreams that nobody runs, and a total time limit', () => {
     const port = await closedPort();
     rig = await startRig(
       {
-        providers: {
-          'gone-chat': {
-            dialect: 'openai-chat',
-            base_url: `http://127.0.0.1:${port}/v1`,
-            api_key: 'k',
-          },
-          'gone-messages': {
-            dialect: 'anthropic-messages',
-            base_url: `http://127.0.0.1:${port}`,
-            api_key: 'k',
-          },
-        },
+        providers: Object.fromEntries(
+          upstreamDialects.map((upstream) => [`gone-${upstream}`, providerAt(upstream, port)]),
+        ),
         models: Object.fromEntries(
-          dialects.flatMap((upstream) => [
+          upstreamDialects.flatMap((upstream) => [
             [
               `short-${upstream}`,
               { targets: [`up-${upstream}/short-${upstream}`], timeouts: { total: '400ms' } },
             ],
             // A route for each test: after some failures a target is not asked any more.
-            ...dialects.flatMap((dialect) =>
+            ...clientDialects.flatMap((dialect) =>
               [true, false].map((stream): [string, JsonObject] => {
                 const spare = spareName({ dialect, upstream, stream });
                 return [
@@ -113,18 +106,18 @@ describe('with upstreams that nobody runs, and a total time limit', () => {
   });
   after(() => rig.stop());
 
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
-      const mode = dialect === upstream ? 'relay' : 'translate';
+  for (const dialect of clientDialects) {
+    for (const upstream of upstreamDialects) {
+      const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
       for (const stream of [true, false]) {
         const shape = stream ? 'stream' : 'document';
 
         test(`F1 connection refused, ${dialect}, ${mode}, ${shape}`, async () => {
           const body = requestBody(dialect, { model: `gone-${upstream}/x`, stream });
           const reply = await ask(rig, dialect, body);
-          assert.equal(reply.status, e.e11[dialect].status);
+          assert.equal(reply.status, lookOf(e.e11, dialect).status);
           const error = assertErrorBody(dialect, reply.json);
-          assert.equal(error['type'], e.e11[dialect].type);
+          assert.equal(error['type'], lookOf(e.e11, dialect).type);
           const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
           assert.equal(row['outcome'], 'failed');
           assert.ok(Object.values(objectAt(row, 'charged')).every((count) => count === null));

@@ -5,11 +5,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Reply } from '../support/http.ts';
-import { dialects, objectAt, textAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { objectAt, textAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { errorIn } from '../upstream/reply.ts';
-import { errorTable, type ErrorLooks } from './fault-row.ts';
+import { errorTable, lookOf, type ErrorLooks } from './fault-row.ts';
 
 let rig: Rig;
 before(async () => {
@@ -18,7 +19,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-function call(model: string, dialect: Dialect, stream = false): Promise<Reply> {
+function call(model: string, dialect: AnyDialect, stream = false): Promise<Reply> {
   return ask(rig, dialect, requestBody(dialect, { model, stream }));
 }
 
@@ -26,18 +27,18 @@ function messageOf(reply: Reply): string {
   return textAt(objectAt(reply.json, 'error'), 'message');
 }
 
-function assertLook(reply: Reply, dialect: Dialect, look: ErrorLooks): void {
-  assert.equal(reply.status, look[dialect].status, reply.text);
+function assertLook(reply: Reply, dialect: AnyDialect, look: ErrorLooks): void {
+  assert.equal(reply.status, lookOf(look, dialect).status, reply.text);
   const error = objectAt(reply.json, 'error');
-  assert.equal(error['type'], look[dialect].type);
-  if (dialect === 'chat') assert.equal(error['code'], look.chat.code);
+  assert.equal(error['type'], lookOf(look, dialect).type);
+  if (dialect !== 'messages') assert.equal(error['code'], lookOf(look, dialect).code);
 }
 
 /** What an upstream says of its own trouble. */
 const trouble = 'Traceback at 10.1.2.3:8443 in /srv/vllm/engine.py, key sk-secret-abcdef';
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     describe(`${dialect} client, ${upstream} upstream`, () => {
       test("C6 the vendor's own words for a limit reach the client, without keys", async () => {
         const words =

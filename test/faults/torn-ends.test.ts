@@ -1,17 +1,12 @@
 /** F46, F52: what is torn off behind the answer, and bytes that are no text in a document. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { dialects, endingOf } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { endingOf } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { chatChunk, chatDocument, chatFrame, chatFrames } from '../upstream/chat.ts';
-import {
-  blockDelta,
-  messagesDocument,
-  messagesFrame,
-  messagesFrames,
-} from '../upstream/messages.ts';
-import { begun, stream } from './stream-pieces.ts';
+import { answerIn } from '../upstream/reply.ts';
+import { begun, endMark, frame, legalFrames, stream, textPiece } from './stream-pieces.ts';
 
 let rig: Rig;
 before(async () => {
@@ -19,13 +14,17 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const terminators = { chat: 'data: [DONE]\n\n', messages: 'event: message_stop\n' } as const;
+const terminators = {
+  chat: 'data: [DONE]\n\n',
+  messages: 'event: message_stop\n',
+  responses: 'event: response.completed\n',
+} as const;
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`F52 ${dialect}: an upstream that is cut within the name of its last line has ended well`, async () => {
-    const frames = (dialect === 'chat' ? chatFrames : messagesFrames)({ text: 'Good day.' });
+    const frames = legalFrames(dialect).filter((each) => each !== endMark[dialect]);
     for (const torn of ['da', 'data', 'event', 'event: mess', ':']) {
-      const body = frames.slice(0, -1).join('') + torn;
+      const body = frames.join('') + torn;
       const headers = { 'content-type': 'text/event-stream' };
       const { model } = rig.play(dialect, { body, headers, framing: 'close' });
       const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
@@ -33,14 +32,11 @@ for (const dialect of dialects) {
     }
   });
 
-  for (const upstream of dialects) {
-    const mode = dialect === upstream ? 'relay' : 'translate';
+  for (const upstream of upstreamDialects) {
+    const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
     test(`F45 ${dialect}, ${mode}: what one read brought before a broken event is the client's`, async () => {
       const seen = Promise.withResolvers<void>();
-      const more =
-        upstream === 'chat'
-          ? chatFrame(chatChunk({ content: 'And more.' }))
-          : messagesFrame(blockDelta(0, { type: 'text_delta', text: 'And more.' }));
+      const more = frame(upstream, textPiece(upstream, 'And more.'));
       const { model } = rig.play(
         upstream,
         stream(begun(upstream), seen.promise, `${more}data: {\n\n`),
@@ -54,8 +50,9 @@ for (const dialect of dialects) {
 
   test(`F46 ${dialect}: a document whose bytes are no UTF-8 is not passed on`, async () => {
     const text = 'Good \u00ff day.';
-    const document = dialect === 'chat' ? chatDocument({ text }) : messagesDocument({ text });
-    const body = Buffer.from(JSON.stringify(document), 'latin1');
+    const { body: document } = answerIn(dialect, { text }, false);
+    assert.ok(typeof document === 'string');
+    const body = Buffer.from(document, 'latin1');
     const { model } = rig.play(dialect, { body });
     const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
     assert.equal(reply.status, 502, reply.text);

@@ -35,6 +35,7 @@ export interface LimitedRig extends Rig {
 export const outputOnly = {
   'up-chat/*': { input: 0, output: 10 },
   'up-messages/*': { input: 0, output: 10 },
+  'up-responses/*': { input: 0, output: 10 },
 } as const;
 export const nanodollarsOfOutput = 10_000;
 

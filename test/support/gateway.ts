@@ -6,6 +6,7 @@ import { startGateway } from '../../src/main.ts';
 import type { LoadSource } from '../../src/http/overload/load.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import type { UpstreamDialect } from './dialects.ts';
 import { adminToken, clientKey } from './keys.ts';
 
 export interface TestGateway {
@@ -45,6 +46,24 @@ export interface TestConfig {
   readonly responses?: JsonObject;
 }
 
+const wires: { readonly [D in UpstreamDialect]: { readonly name: string; readonly path: string } } =
+  {
+    chat: { name: 'openai-chat', path: '/v1' },
+    messages: { name: 'anthropic-messages', path: '' },
+    responses: { name: 'openai-responses', path: '/v1' },
+  };
+
+/** A provider that speaks a dialect at a port of this machine, with whatever else `more` says of it. */
+export function providerAt(
+  upstream: UpstreamDialect,
+  port: number,
+  more: JsonObject = {},
+): JsonObject {
+  const { name, path } = wires[upstream];
+  const base = `http://127.0.0.1:${port}${path}`;
+  return { dialect: name, base_url: base, api_key: `upstream-${upstream}-key`, ...more };
+}
+
 /** A config with each dialect as an upstream, at the scripted upstreams' ports. */
 export function upstreamConfig(
   chatPort: number,
@@ -53,25 +72,11 @@ export function upstreamConfig(
 ): Required<Pick<TestConfig, 'providers'>> {
   return {
     providers: {
-      'up-chat': {
-        dialect: 'openai-chat',
-        base_url: `http://127.0.0.1:${chatPort}/v1`,
-        api_key: 'upstream-chat-key',
-      },
-      'up-messages': {
-        dialect: 'anthropic-messages',
-        base_url: `http://127.0.0.1:${messagesPort}`,
-        api_key: 'upstream-messages-key',
-      },
+      'up-chat': providerAt('chat', chatPort),
+      'up-messages': providerAt('messages', messagesPort),
       ...(responsesPort === undefined
         ? {}
-        : {
-            'up-responses': {
-              dialect: 'openai-responses',
-              base_url: `http://127.0.0.1:${responsesPort}/v1`,
-              api_key: 'upstream-responses-key',
-            },
-          }),
+        : { 'up-responses': providerAt('responses', responsesPort) }),
     },
   };
 }
