@@ -1,7 +1,7 @@
 /** What becomes of the calls of a worker that dies (F81, Q1, Q2). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetDraw } from '../../src/store/counters/counters.ts';
+import type { BudgetDraw, Counters } from '../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { memoryStore } from '../support/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -121,4 +121,29 @@ test('F81: places of a dead worker are free, and its idempotency keys as well', 
   assert.equal(counters.draw(drawOf({ concurrent })).granted, true);
   const other = { ...claim, owner: 'other' };
   assert.deepEqual(await store.answers.claim(other), { state: 'mine' });
+});
+
+test('Q2: a draw that its worker waited for in vain holds nothing when it is granted after all', async (t) => {
+  const clock = new HeldClock();
+  const counters = new MemoryCounters(clock);
+  const answer = Promise.withResolvers<void>();
+  // As a database that is slow.
+  const slow: Counters = {
+    wall: () => counters.wall(),
+    draw: (draw) => answer.promise.then(() => counters.draw(draw)),
+    settle: (callId, used) => counters.settle(callId, used),
+    releaseSlots: (callId) => counters.releaseSlots(callId),
+    balance: (counter, window) => counters.balance(counter, window),
+    healthy: () => true,
+    close: () => counters.close(),
+  };
+  const { desk, close } = await linkedBook(memoryStore(), slow, clock);
+  t.after(close);
+  const draw = drawOf({ budgets: [budget], concurrent: [{ counter: 'c', most: 1 }], about });
+  const drawing = desk.operations.draw(draw);
+  desk.operations.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+  answer.resolve();
+  await drawing;
+  assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 0, open: 0 });
+  assert.equal(desk.calls, 0);
 });

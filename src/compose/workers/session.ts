@@ -153,6 +153,7 @@ export interface SessionParts {
   readonly keysUsed: (uses: readonly KeyUse[]) => void;
 }
 
+const nothingUsed: Used = { tokens: 0, nanodollars: 0 };
 /** A row of a dead worker's call is tried again so often. */
 const againMs = 1000;
 
@@ -160,6 +161,8 @@ export class WorkerSession {
   readonly operations: SessionOperations;
   readonly #parts: SessionParts;
   readonly #calls = new WorkerCalls();
+  /** Draws that are not answered and that the worker waits for. */
+  readonly #drawing = new Set<string>();
   /** Idempotency keys that the worker answers for, by their ids. */
   readonly #claims = new Map<string, OwnClaim>();
   /** Rows that are on their way into the store. */
@@ -245,8 +248,20 @@ export class WorkerSession {
 
   #draw(draw: Draw): DrawResult | Promise<DrawResult> {
     const result = this.#parts.counters.draw(draw);
-    if (result instanceof Promise) return result.then((answered) => this.#drawn(draw, answered));
-    return mayFree(result) ? this.#drawAgain(draw) : this.#drawn(draw, result);
+    if (result instanceof Promise) return this.#drawnLater(draw, result);
+    if (mayFree(result)) return this.#drawnLater(draw, this.#drawAgain(draw));
+    return this.#drawn(draw, { result, isWanted: true });
+  }
+
+  async #drawnLater(draw: Draw, drawing: Promise<DrawResult>): Promise<DrawResult> {
+    const { callId } = draw;
+    this.#drawing.add(callId);
+    try {
+      const result = await drawing;
+      return this.#drawn(draw, { result, isWanted: this.#drawing.has(callId) });
+    } finally {
+      this.#drawing.delete(callId);
+    }
   }
 
   /**
@@ -255,18 +270,22 @@ export class WorkerSession {
    */
   async #drawAgain(draw: Draw): Promise<DrawResult> {
     await this.#parts.allTold();
-    return this.#drawn(draw, await this.#parts.counters.draw(draw));
+    return this.#parts.counters.draw(draw);
   }
 
-  #drawn(draw: Draw, result: DrawResult): DrawResult {
+  #drawn(
+    draw: Draw,
+    { result, isWanted }: { readonly result: DrawResult; readonly isWanted: boolean },
+  ): DrawResult {
     if (!result.granted) return result;
-    // The worker that would return it is gone.
-    if (this.#over) this.#parts.counters.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+    // The worker that would return it is gone, or has waited for too long and told its client so.
+    if (this.#over || !isWanted) this.#parts.counters.settle(draw.callId, nothingUsed);
     else this.#calls.drawn(draw, result.lease);
     return result;
   }
 
   #settle(callId: string, used: Used): void {
+    this.#drawing.delete(callId);
     this.#parts.counters.settle(callId, used);
     this.#calls.settled(callId, used);
   }
