@@ -41,13 +41,21 @@ export class SharedUpkeep {
   }
 
   /**
-   * Settles calls without a heartbeat for the length of a lease. Waits until the store has been up that long,
-   * since live instances could not report before.
+   * Ends the leases of dead instances, and settles calls without a heartbeat for the length of a lease.
    * @throws StoreError
    */
   async sweep(): Promise<void> {
-    const { store, expiry, clock, log, upSince } = this.#parts;
-    await expiry?.look();
+    try {
+      await this.#parts.expiry?.look();
+    } finally {
+      // Leases that cannot be ended hold up no calls.
+      await this.#settleOrphans();
+    }
+  }
+
+  /** Waits until the store has been up for the length of a lease, since live instances could not report before. */
+  async #settleOrphans(): Promise<void> {
+    const { store, clock, log, upSince } = this.#parts;
     const since = upSince();
     if (since === undefined || clock.now() - since < leaseMs) return;
     const rows = await store.settleOrphans(clock.wall() - leaseMs);

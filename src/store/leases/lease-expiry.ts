@@ -88,13 +88,21 @@ export class LeaseExpiry {
     }
     this.#watched = watched;
     this.#lookedAt = now;
+    const failures: unknown[] = [];
     for (const each of seen) {
       const { instance, number } = each;
       const since = watched.get(instance)?.since ?? now;
       if (now - since < (number === deadNumber ? endDeadAfterMs : leaseExpiryMs)) continue;
-      const nanodollars = await register.expire(each);
-      if (nanodollars !== undefined) log.warn('budget_leases_expired', { instance, nanodollars });
+      try {
+        const nanodollars = (await register.expire(each)) ?? 0;
+        // An instance without leases says nothing, so that its silence means nothing.
+        if (nanodollars > 0) log.warn('budget_leases_expired', { instance, nanodollars });
+      } catch (error) {
+        // It must not hold up the others.
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Each journal serves once. */

@@ -22,7 +22,12 @@ function scene(context: TestContext, { hasPredecessor = false } = {}) {
   const heard: (readonly Spent[])[] = [];
   const told: string[] = [];
   const expired: SeenInstance[] = [];
-  const register = { instances: [] as SeenInstance[], isAway: false };
+  const register = {
+    instances: [] as SeenInstance[],
+    isAway: false,
+    /** What each instance has leased; undefined: its leases cannot be ended. */
+    leased: (_instance: string): number | undefined => 70,
+  };
   const state: { upSince: number | undefined } = { upSince: clock.now() };
   const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
   const givenBack: string[] = [];
@@ -39,11 +44,13 @@ function scene(context: TestContext, { hasPredecessor = false } = {}) {
         return register.instances;
       },
       expire: async (seen) => {
+        const leased = register.leased(seen.instance);
+        if (leased === undefined) throw new StoreError('failed', 'it cannot be ended');
         expired.push(seen);
         register.instances = register.instances.filter(
           ({ instance }) => instance !== seen.instance,
         );
-        return 70;
+        return leased;
       },
       giveBack: async ({ instance, leases }) => {
         if (register.isAway) throw new StoreError('unavailable', 'away');
@@ -186,4 +193,34 @@ test('L5: what budgets have spent is read in portions, each window once', async 
     many.map(({ counter }) => counter),
   );
   assert.ok(heard.length > 2);
+});
+
+test('Q1: an instance without leases says nothing for ten minutes, and is not told as dead', async (t) => {
+  const { clock, upkeep, told, expired, register } = scene(t);
+  register.instances = [{ instance: 'idle', number: 4 }];
+  register.leased = () => 0;
+  for (let passed = 0; passed <= leaseExpiryMs; passed += lookMs) {
+    await upkeep.sweep();
+    clock.time += lookMs;
+  }
+  assert.equal(expired.length, 1);
+  assert.deepEqual(told, []);
+});
+
+test('Q1 F81: leases that cannot be ended hold up neither other leases nor calls', async (t) => {
+  const { clock, store, upkeep, expired, register } = scene(t);
+  register.instances = [
+    { instance: 'refused', number: 1 },
+    { instance: 'dead', number: 2 },
+  ];
+  register.leased = (instance) => (instance === 'refused' ? undefined : 70);
+  const row = callRow('dead', { cost, budgets });
+  await store.calls.open([{ row, seenAt: clock.wall() }]);
+  for (let passed = 0; passed <= leaseExpiryMs; passed += lookMs) {
+    await upkeep.sweep().catch(() => undefined);
+    clock.time += lookMs;
+  }
+  assert.deepEqual(expired, [{ instance: 'dead', number: 2 }]);
+  await assert.rejects(upkeep.sweep(), /cannot be ended/);
+  assert.deepEqual(await store.calls.find('dead'), row);
 });
