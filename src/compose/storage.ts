@@ -91,7 +91,7 @@ async function open({
   const directory = join(dataDir, 'leases');
   const journal = new LeaseJournal({ directory, instance, log, boot: bootId() });
   const { left } = journal;
-  const budgets = new BudgetLeases({ home: shared.budgets, instance, clock, journal });
+  const budgets = new BudgetLeases({ home: shared.budgets, instance, clock, log, journal });
   shared.onAsked((counter, window) => budgets.asked(counter, window));
   const isPostgres = storage.database === 'postgres';
   const both = { budgets, clock, log, onStoreLoss: isPostgres ? storage.onStoreLoss : 'closed' };

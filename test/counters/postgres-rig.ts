@@ -29,7 +29,7 @@ export async function openPostgresRig(server: TestPostgres): Promise<PostgresRig
   const rates = new PostgresCounters({ server: store.store.server, clock, log: silentLog });
   await rates.sweep();
   const home = store.store.budgets;
-  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock });
+  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock, log: silentLog });
   const log = silentLog;
   const counters = new SharedCounters({ rates, budgets, clock, log, onStoreLoss: 'closed' });
   return {

@@ -58,7 +58,7 @@ export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
       open: 0,
     }),
   };
-  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock });
+  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock, log: silentLog });
   const counters = new SharedCounters({ rates: redis, budgets, clock, log, onStoreLoss: 'closed' });
   return {
     counters,

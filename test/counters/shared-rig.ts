@@ -4,6 +4,7 @@ import type { Log } from '../../src/core/runtime.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import type { DeadLeases } from '../../src/store/leases/lease-expiry.ts';
+import type { BudgetHome } from '../../src/store/leases/lease-home.ts';
 import type { TakenLease } from '../../src/store/leases/lease-journal.ts';
 import type { Draw } from '../../src/store/counters/counters.ts';
 import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
@@ -27,6 +28,8 @@ export interface Gateway {
   readonly log: readonly string[];
   /** What its journal proves. */
   left(): DeadLeases;
+  /** How often it has stated its leases. */
+  statements(): number;
   close(): Promise<void>;
 }
 
@@ -50,8 +53,18 @@ export async function openGateway(
         taken.set(counter, { counter, window, taken: n });
       }
     },
+    mayDraw: () => true,
   };
-  const budgets = new BudgetLeases({ home: store.store.budgets, instance, clock, journal });
+  let statements = 0;
+  const home: BudgetHome = {
+    state: (statement) => {
+      statements += 1;
+      return store.store.budgets.state(statement);
+    },
+    revive: (dead) => store.store.budgets.revive(dead),
+    balance: (...asked) => store.store.budgets.balance(...asked),
+  };
+  const budgets = new BudgetLeases({ home, instance, clock, log, journal });
   store.store.onAsked((counter, window) => budgets.asked(counter, window));
   store.store.watch(() => undefined);
   const redis = new RedisCounters({ client, tenant: at.tenant, clock, log });
@@ -71,6 +84,7 @@ export async function openGateway(
     url: at.url,
     log: lines,
     left: () => ({ instance, leases: [...taken.values()] }),
+    statements: () => statements,
     close: async () => {
       await counters.close();
       client.disconnect();

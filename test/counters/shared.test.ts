@@ -206,6 +206,37 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await outcome(two, paying(counter, limit * 0.9)), 'granted');
   });
 
+  test('Q1: a gateway whose leases another process gave back draws nothing, and asks no more than before', async () => {
+    const [one, two] = await open(2);
+    assert.ok(one && two);
+    const counter = `key:${fresh('k')}:ever`;
+    assert.equal(await outcome(one, paying(counter, limit * 0.2)), 'granted');
+    await until(async () => (await leased(one.url)) > limit * 0.2, 'it has a slice besides');
+    // On a disk that does not lock, a second process takes the first one for dead.
+    await two.store.store.giveBack(one.left());
+    await until(
+      async () => (await outcome(one, paying(counter, 1))) === 'failed',
+      'it knows that its leases are gone',
+    );
+    const before = one.statements();
+    await pause(300);
+    assert.ok(one.statements() - before < 5, 'it does not state without a pause');
+    assert.equal(one.log.filter((line) => line.startsWith('leases_replaced ')).length, 1);
+    assert.equal(await outcome(one, paying(counter, 1)), 'failed');
+  });
+
+  test('Q1: calls that could cost more than all budgets together fail no other call', async () => {
+    const [one] = await open(1);
+    assert.ok(one);
+    const counter = fresh('b');
+    // The database has no number for their sum.
+    const draws = Array.from({ length: 1100 }, () => paying(counter, Number.MAX_SAFE_INTEGER));
+    const ended = await Promise.all(
+      [...draws, paying(counter, limit)].map((draw) => outcome(one, draw)),
+    );
+    assert.deepEqual([new Set(ended.slice(0, -1)), ended.at(-1)], [new Set(['budget']), 'granted']);
+  });
+
   for (const onStoreLoss of ['closed', 'open'] as const) {
     test(`K2: PostgreSQL is away: calls go on until the lease is used up, then ${onStoreLoss}`, async () => {
       const [gateway] = await open(1, onStoreLoss === 'open' ? { onStoreLoss } : {});

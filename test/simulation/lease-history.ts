@@ -78,6 +78,8 @@ class Instance {
   readonly expiry: LeaseExpiry;
   readonly calls = new Map<string, Call>();
   isAlive = true;
+  /** Its disk can be neither written nor read until then, ms: the journal that is there lacks draws. */
+  stuckUntil = -1;
   /** Whether a later process found its journal. */
   isFound = false;
   /** By budget: what calls held, had spent without a row, or waited for when it was killed. */
@@ -101,8 +103,10 @@ class Instance {
     this.disk = disk;
     const left = [...disk];
     const lines = new Map<string, TakenLease>();
+    let isEnded = false;
     const note = (leases: readonly TakenLease[]): void => {
-      if (!isJournalKept && lines.size > 0) return;
+      isEnded ||= time.now() < this.stuckUntil;
+      if (isEnded || (!isJournalKept && lines.size > 0)) return;
       for (const { counter, window, taken } of leases) {
         lines.set(`${counter}|${window}`, { counter, window, taken });
       }
@@ -118,11 +122,17 @@ class Instance {
       },
     };
     disk.add(journal);
+    const mayDraw = (): boolean => {
+      if (time.now() < this.stuckUntil) return false;
+      if (isEnded) disk.delete(journal);
+      return true;
+    };
     this.leases = new BudgetLeases({
       home: network,
       instance: name,
       clock: time,
-      journal: { note },
+      log: silentLog,
+      journal: { note, mayDraw },
     });
     this.expiry = new LeaseExpiry({ register: database, clock: time, log: silentLog, left });
   }
@@ -217,6 +227,10 @@ class LeaseHistory {
     some(0.15, () => this.#restartAll());
     some(0.15, () => void this.#stop());
     some(0.1, () => this.#failOver());
+    some(0.1, () => {
+      const victim = dice.pick(this.#living);
+      victim.stuckUntil = time.now() + dice.pick([300, 5000, 60_000]);
+    });
     some(0.3, () => this.#cut(dice.pick([300, 5000, 60_000, 2 * leaseExpiryMs])));
     some(0.2, () => (this.#database.awayUntil = time.now() + dice.pick([300, 5000, 50_000])));
     some(0.2, () => {

@@ -69,7 +69,8 @@ export class SharedCounters implements Counters {
   }
 
   healthy(): boolean {
-    return this.#options.rates.healthy();
+    const { rates, budgets } = this.#options;
+    return rates.healthy() && budgets.healthy();
   }
 
   async close(): Promise<void> {

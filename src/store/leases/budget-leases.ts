@@ -12,7 +12,7 @@
  * really has. The transaction that writes a call's row adds its cost to `spending` and takes it off the lease.
  */
 import { IdTable } from '../../core/id-table.ts';
-import type { Clock } from '../../core/runtime.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
 import {
@@ -39,8 +39,9 @@ export interface BudgetLeasesOptions {
   /** The name of this process among all gateways; never used again after it ended. */
   readonly instance: string;
   readonly clock: Clock;
+  readonly log: Pick<Log, 'error'>;
   /** Where the next process finds what this one took, if it is killed. */
-  readonly journal?: Pick<LeaseJournal, 'note'>;
+  readonly journal?: Pick<LeaseJournal, 'note' | 'mayDraw'>;
 }
 
 /**
@@ -61,6 +62,13 @@ const othersMs = 1500;
 const refusalMs = 100;
 const askAgainMs = 5;
 const maxLeasesStated = 500;
+
+const stuckText =
+  'The disk holds a lease journal that can be neither written nor removed (lease_journal_stuck in the log). ' +
+  'Make the data directory writable again.';
+const replacedText =
+  'Another process gave back the leases of this one: two gateways run on one data directory, whose file system does ' +
+  'not lock files. Give each a directory of its own.';
 
 interface Lease {
   readonly counter: string;
@@ -127,6 +135,7 @@ export class BudgetLeases {
   readonly instance: string;
   readonly #home: BudgetHome;
   readonly #clock: Clock;
+  readonly #log: BudgetLeasesOptions['log'];
   readonly #journal: BudgetLeasesOptions['journal'];
   readonly #time: ServerTime;
   /** By `counter|window`. */
@@ -148,14 +157,17 @@ export class BudgetLeases {
   /** A statement is on its way. */
   #isUnanswered = false;
   #isKnown = false;
+  /** So many statements in a row came late: the database knows one with a higher number. */
+  #late = 0;
   /** When the last statement was sent that the database acknowledged, monotonic ms. */
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor({ home, instance, clock, journal }: BudgetLeasesOptions) {
+  constructor({ home, instance, clock, log, journal }: BudgetLeasesOptions) {
     this.#home = home;
     this.instance = instance;
     this.#clock = clock;
+    this.#log = log;
     this.#journal = journal;
     this.#time = new ServerTime(clock);
     this.#silent = new SilentInstances(clock);
@@ -180,6 +192,7 @@ export class BudgetLeases {
   draw(draw: Draw): DrawResult | Promise<DrawResult> {
     const parts = this.#partsOf(draw);
     if (this.#live.has(draw.callId)) return this.#granted(draw, parts);
+    if (!this.healthy()) return Promise.reject(new StoreError('failed', stuckText));
     if (this.#mayUse() && fits(parts) && isSameBudget(parts)) return this.#take(draw, parts);
     return this.#drawLater(draw, parts);
   }
@@ -211,6 +224,11 @@ export class BudgetLeases {
     }
     this.#stateSoon();
     if (this.#waiting.length > 0) this.#admit();
+  }
+
+  /** Whether draws are noted, or need not be. */
+  healthy(): boolean {
+    return this.#journal?.mayDraw() !== false;
   }
 
   /** The ledger has the rows of these calls. */
@@ -409,11 +427,15 @@ export class BudgetLeases {
       this.#time.heard(answer.now);
       if (answer.code === 'ok') {
         this.#isKnown = true;
+        this.#late = 0;
         this.#acknowledgedAt = sentAt;
         this.#answered(leases, stated, answer.leases);
         for (const { counter, window } of answer.asked) this.#giveBack(counter, window);
       } else {
+        // What the database has of this instance is not known here: nothing is drawn until it is.
+        this.#acknowledgedAt = Number.NEGATIVE_INFINITY;
         if (answer.code === 'expired') await this.#revive();
+        else this.#wasLate();
         // A first try of this statement may have come through: what it granted is not counted here.
         for (const lease of leases) this.#due.add(lease);
       }
@@ -424,6 +446,18 @@ export class BudgetLeases {
       this.#fail(error);
       return false;
     }
+  }
+
+  /**
+   * An earlier try of the statement came through, which happens once. Or another process stated for this instance.
+   * @throws StoreError the second time in a row
+   */
+  #wasLate(): void {
+    this.#late += 1;
+    if (this.#late < 2) return;
+    const { instance } = this;
+    if (this.#late === 2) this.#log.error('leases_replaced', { instance, reason: replacedText });
+    throw new StoreError('failed', replacedText);
   }
 
   /** All that calls wait for, and a part of the others that are due. */
@@ -445,7 +479,9 @@ export class BudgetLeases {
       for (const { lease, wanted, hasAsked } of each.parts) {
         const before = wants.get(lease);
         const ask = !hasAsked || before?.ask === true;
-        wants.set(lease, { wanted: (before?.wanted ?? 0) + wanted.amount, ask });
+        // More than a budget never fits, and a sum of such amounts is no number that the database takes.
+        const sum = Math.min((before?.wanted ?? 0) + wanted.amount, lease.limit + 1);
+        wants.set(lease, { wanted: sum, ask });
       }
     }
     const useful = new Set(
@@ -518,6 +554,7 @@ export class BudgetLeases {
 
   /** Answers the calls that wait, as far as it is known what is left for them. */
   #admit(): void {
+    if (!this.healthy()) return this.#fail(new StoreError('failed', stuckText));
     const now = this.#clock.now();
     const waiting = this.#waiting;
     this.#waiting = [];

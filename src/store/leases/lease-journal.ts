@@ -16,7 +16,6 @@ import {
   renameSync,
   rmSync,
   writeSync,
-  type Stats,
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '../../core/runtime.ts';
@@ -68,6 +67,7 @@ export class LeaseJournal {
   #file: number | undefined;
   #bytes = 0;
   #limit = slackBytes;
+  #isStuck = false;
 
   /** @throws the system's error where the directory cannot be made or read. */
   constructor(options: LeaseJournalOptions) {
@@ -80,6 +80,15 @@ export class LeaseJournal {
   }
 
   /**
+   * Whether leases may be drawn from: not while the disk holds a journal that lacks draws and cannot be removed, since
+   * it would prove what is not so. Each call tries to remove it.
+   */
+  mayDraw(): boolean {
+    if (this.#isStuck) this.#isStuck = !attempt(() => rmSync(this.#path, { force: true }));
+    return !this.#isStuck;
+  }
+
+  /**
    * Notes what leases have had taken since the last time. Never throws: a disk that fails ends the journal.
    * @param all every lease, asked for when the file has grown too long
    */
@@ -87,46 +96,65 @@ export class LeaseJournal {
     if (this.#file === undefined) return;
     if (this.#bytes > this.#limit) return this.#rewrite(all());
     try {
-      this.#bytes += writeSync(this.#file, linesOf(leases));
+      this.#bytes += append(this.#file, linesOf(leases));
     } catch (error) {
       this.#end(error);
     }
   }
 
   close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
+    const file = this.#file;
     this.#file = undefined;
+    if (file !== undefined) closeSync(file);
   }
 
   #rewrite(leases: Iterable<TakenLease>): void {
     const { boot } = this.#options;
     if (boot === undefined) return;
     const unfinished = `${this.#path}.new`;
-    const before = this.#file;
+    let file: number | undefined;
     try {
-      this.#file = openSync(unfinished, 'w', 0o600);
-      const head = `${JSON.stringify([boot, nameOf(fstatSync(this.#file))])}\n`;
-      this.#bytes = writeSync(this.#file, head + linesOf(leases));
+      file = openSync(unfinished, 'w', 0o600);
+      this.#bytes = append(file, `${headOf(boot, file)}\n${linesOf(leases)}`);
       this.#limit = this.#bytes + slackBytes;
       renameSync(unfinished, this.#path);
     } catch (error) {
-      this.#end(error);
+      if (file !== undefined) closeSync(file);
+      return this.#end(error);
     }
-    if (before !== undefined) closeSync(before);
+    this.close();
+    this.#file = file;
   }
 
   /** A journal that lacks a draw would prove what is not so. */
   #end(error: unknown): void {
     const { log } = this.#options;
-    log.warn('lease_journal_failed', { path: this.#path, reason: String(error) });
-    try {
-      if (this.#file !== undefined) ftruncateSync(this.#file);
-    } catch {
-      // The file goes all the same.
-    }
-    this.close();
-    rmSync(this.#path, { force: true });
+    const file = this.#file;
+    const isEmptied = file === undefined || attempt(() => ftruncateSync(file));
+    const isRemoved = attempt(() => rmSync(this.#path, { force: true }));
+    attempt(() => this.close());
+    this.#isStuck = !isEmptied && !isRemoved;
+    const fields = { path: this.#path, reason: String(error) };
+    if (this.#isStuck) log.error('lease_journal_stuck', fields);
+    else log.warn('lease_journal_failed', fields);
   }
+}
+
+/** @returns whether it could be done */
+function attempt(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns its length in bytes. @throws the system's error, also where a full disk takes only a part. */
+function append(file: number, text: string): number {
+  const bytes = Buffer.byteLength(text);
+  if (writeSync(file, text) !== bytes) throw new Error('The disk took only a part of a line.');
+  return bytes;
 }
 
 function linesOf(leases: Iterable<TakenLease>): string {
@@ -137,33 +165,50 @@ function linesOf(leases: Iterable<TakenLease>): string {
   return lines;
 }
 
-function nameOf({ dev, ino }: Stats): string {
-  return `${dev}:${ino}`;
+/**
+ * Names the boot and the file. The time of its birth tells it from a copy that got its number after it was deleted;
+ * 0 where the file system does not know it.
+ */
+function headOf(boot: string, file: number): string {
+  const { dev, ino, birthtimeNs } = fstatSync(file, { bigint: true });
+  return JSON.stringify([boot, `${dev}:${ino}:${birthtimeNs}`]);
 }
 
-function readLeft({ directory, boot }: LeaseJournalOptions): readonly LeftJournal[] {
+function readLeft(options: LeaseJournalOptions): readonly LeftJournal[] {
+  const { directory, log } = options;
   const left: LeftJournal[] = [];
   for (const name of readdirSync(directory)) {
     const path = join(directory, name);
-    const leases = name.endsWith(suffix) ? readJournal(path, boot) : undefined;
-    const remove = (): void => rmSync(path, { force: true });
-    if (leases === undefined) remove();
-    else left.push({ instance: name.slice(0, -suffix.length), leases, remove });
+    const remove = (): void => {
+      // What serves twice gives nothing back the second time.
+      attempt(() => rmSync(path, { force: true }));
+    };
+    try {
+      const leases = name.endsWith(suffix) ? readJournal(path, options.boot) : undefined;
+      if (leases === undefined) remove();
+      else left.push({ instance: name.slice(0, -suffix.length), leases, remove });
+    } catch (error) {
+      log.warn('lease_journal_failed', { path, reason: String(error) });
+      remove();
+    }
   }
   return left;
 }
 
-/** @returns undefined where it proves nothing. */
+/**
+ * @returns undefined where it proves nothing.
+ * @throws an error where it cannot be read, or a line of it
+ */
 function readJournal(path: string, boot: string | undefined): readonly TakenLease[] | undefined {
   const file = openSync(path, 'r');
   try {
     // Bytes behind the last line end belong to a draw whose call was never sent.
     const [head, ...lines] = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-    const name = nameOf(fstatSync(file));
-    if (boot === undefined || head !== JSON.stringify([boot, name])) return undefined;
+    if (boot === undefined || head !== headOf(boot, file)) return undefined;
     const leases = new Map<string, TakenLease>();
     for (const line of lines) {
       const [counter, window, taken] = parseOwn<[string, string, number]>(line);
+      if (!Number.isSafeInteger(taken)) throw new Error(`"${line}" is no line of it`);
       leases.set(`${counter}|${window}`, { counter, window, taken });
     }
     return [...leases.values()];

@@ -4,18 +4,27 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
+  closeSync,
   cpSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import type { Log } from '../../../src/core/runtime.ts';
 import { bootId, LeaseJournal, type TakenLease } from '../../../src/store/leases/lease-journal.ts';
+
+const source = new URL('../../../src/store/leases/lease-journal.ts', import.meta.url).href;
 
 const lease = (counter: string, taken: number): TakenLease => ({ counter, window: 'ever', taken });
 
@@ -119,8 +128,7 @@ test('a disk that fails ends the journal, so that it proves nothing', (t) => {
 
 test('what was noted before a kill is there after it', async (t) => {
   const { directory } = scene(t);
-  const source = new URL('../../../src/store/leases/lease-journal.ts', import.meta.url);
-  const program = `import { bootId, LeaseJournal } from ${JSON.stringify(source.href)};
+  const program = `import { bootId, LeaseJournal } from ${JSON.stringify(source)};
     const [directory] = process.argv.slice(1);
     const journal = new LeaseJournal({ directory, instance: 'gw_1', log: {}, boot: bootId() });
     for (let taken = 1; ; taken++) {
@@ -144,4 +152,82 @@ test('what was noted before a kill is there after it', async (t) => {
     Number(left?.leases[0]?.taken) >= told,
     readFileSync(join(directory, 'gw_1.journal'), 'utf8').slice(-200),
   );
+});
+
+test('a disk that takes only a part of a line ends the journal', async (t) => {
+  const { directory } = scene(t);
+  // After each note either all of it is in the file, or there is no file.
+  const program = `import { statSync } from 'node:fs';
+    import { LeaseJournal } from ${JSON.stringify(source)};
+    const [directory] = process.argv.slice(1);
+    const told = [];
+    const log = { warn: (event) => told.push(event), error: (event) => told.push(event) };
+    const journal = new LeaseJournal({ directory, instance: 'gw_1', log, boot: 'boot 1' });
+    const size = () => statSync(directory + '/gw_1.journal', { throwIfNoEntry: false })?.size;
+    let bytes = size();
+    for (let taken = 1000; size() === bytes; taken++) {
+      journal.note([{ counter: 'é', window: 'ever', taken }], () => []);
+      bytes += Buffer.byteLength('["é","ever",' + taken + ']\\n');
+    }
+    console.log(JSON.stringify([size() ?? 'gone', told, bytes > 4000]));`;
+  const args = [process.execPath, '--input-type=module', '-e', program, directory];
+  const limited = spawn('bash', ['-c', 'ulimit -f 4; exec "$@"', 'bash', ...args]);
+  const printed = await text(limited.stdout);
+  assert.deepEqual(JSON.parse(printed), ['gone', ['lease_journal_failed'], true]);
+});
+
+test('a journal that cannot be written anew ends, and throws nothing', (t) => {
+  const { directory, open, told } = scene(t);
+  const journal = open('gw_1');
+  mkdirSync(join(directory, 'gw_1.journal.new'));
+  const many = Array.from({ length: 50_000 }, (_, i) => lease(`counter ${i}`, 1));
+  for (let turn = 0; turn < 6; turn++) journal.note(many, () => many);
+  assert.deepEqual(told, ['lease_journal_failed']);
+  assert.deepEqual(readdirSync(directory), ['gw_1.journal.new']);
+  assert.ok(journal.mayDraw());
+});
+
+test('a journal that lacks draws and cannot be removed lets nothing be drawn until it can', (t) => {
+  const { directory, open, told } = scene(t);
+  const journal = open('gw_1');
+  const path = join(directory, 'gw_1.journal');
+  // As on a disk that is read-only from now on: neither the file nor its directory can be changed.
+  for (const file of readdirSync('/proc/self/fd')) {
+    if (attemptLink(`/proc/self/fd/${file}`) === path) closeSync(Number(file));
+  }
+  renameSync(path, `${path}.kept`);
+  mkdirSync(path);
+  journal.note([lease('a', 5)], () => []);
+  assert.equal(journal.mayDraw(), false);
+  assert.deepEqual(told, ['lease_journal_stuck']);
+  rmdirSync(path);
+  assert.ok(journal.mayDraw());
+});
+
+function attemptLink(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
+
+test('a journal that cannot be read proves nothing, and hinders no start', (t) => {
+  const { directory, open, told } = scene(t);
+  open('gw_1').note([lease('a', 5)], () => []);
+  appendFileSync(join(directory, 'gw_1.journal'), '["a","ever",["a","ever",6]\n');
+  open('gw_2').note([lease('a', 0.5)], () => []);
+  mkdirSync(join(directory, 'gw_0.journal'));
+  assert.deepEqual(leftBy(open('gw_3')), {});
+  assert.deepEqual(told, Array(3).fill('lease_journal_failed'));
+});
+
+test('a file that was born at another time proves nothing, though it has the number of the journal', (t) => {
+  const { directory, open } = scene(t);
+  open('gw_1').note([lease('a', 5)], () => []);
+  const path = join(directory, 'gw_1.journal');
+  const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n');
+  const other = head.replace(/("\d+:\d+:)\d+"\]$/, (_all, file: string) => `${file}1"]`);
+  writeFileSync(path, [other, ...lines].join('\n'));
+  assert.deepEqual(leftBy(open('gw_2')), {});
 });
