@@ -35,6 +35,8 @@ export interface AskedSize {
   readonly targets: readonly AskedTarget[];
   /** The client's own cap on each answer. */
   readonly maxOutputTokens: number | undefined;
+  /** No cap can be set: an answer may be as long as the model can make it. Absent = one can. */
+  readonly uncapped?: boolean;
   /** Number of answers. */
   readonly choices: number;
   /** Two requests may run in parallel for one answer, and both are paid for. Absent = one. */
@@ -106,6 +108,13 @@ function unbounded(member: string): Error {
     `What "${member}" asks for can cost more than is known before the answer, and calls of this key count for ` +
     'a budget. Leave it out, or use a key without a budget (its team and tags likewise).';
   return invalidRequest(why, [member], 'price_unknown');
+}
+
+function endless(): Error {
+  const why =
+    'How long an answer of this model can be is not known, this request takes no cap on it, and calls of this key ' +
+    'count for a budget. Use another model, or a key without a budget (its team and tags likewise).';
+  return invalidRequest(why, ['model'], 'price_unknown');
 }
 
 function searchUnpriced(member: string): Error {
@@ -326,6 +335,7 @@ export class Reservation {
   }
 
   #assertBounded(): void {
+    if (this.#size.uncapped === true && this.origin === 'default' && !this.free) throw endless();
     const raised = this.free ? undefined : this.#raise;
     if (raised === undefined) return;
     const { sound, pictures, unbounded: member } = raised;

@@ -23,7 +23,7 @@ import type { Gateway } from '../gateway/gateway.ts';
 import { nameOf, neverCalled } from '../gateway/health.ts';
 import type { AuthenticationDeps } from '../http/authenticate-request.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
-import { generatingEndpoints } from '../http/paths.ts';
+import { callingEndpoints, generatingEndpoints } from '../http/paths.ts';
 import { idHeaders } from '../http/send.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Pieces } from '../json/pieces.ts';
@@ -35,7 +35,7 @@ import { type AdminAnswer, type AdminRoute, errorAnswer } from './route.ts';
 const explainPath = '/api/explain';
 
 /** Endpoints as clients name them, behind `/v1`. */
-const endpoints = generatingEndpoints(clientDialects);
+const endpoints = callingEndpoints(clientDialects);
 
 /** The mean length of answers is taken from calls of so long. */
 const lookBackMs = 7 * 86_400_000;

@@ -16,7 +16,8 @@ body for each, what would be dropped or changed, prompt tokens, maximum and
 expected cost, and the limits and budgets that would be charged. Header values
 are masked.
 
-  --endpoint NAME  chat/completions (default), messages or responses
+  --endpoint NAME  chat/completions (default), messages, responses
+                   or responses/compact
   --key ID         the key to call with; default: none, without limits
   --body           also print the upstream bodies
   --json           print the complete answer

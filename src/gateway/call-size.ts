@@ -74,7 +74,12 @@ export class CallSize {
   }
 
   get maxOutputTokens(): number | undefined {
-    return this.#call.head.maxOutputTokens;
+    return this.uncapped ? undefined : this.#call.head.maxOutputTokens;
+  }
+
+  /** A request to compact takes no cap. */
+  get uncapped(): boolean {
+    return this.#call.head.compacts === true;
   }
 
   get choices(): number {

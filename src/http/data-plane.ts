@@ -484,8 +484,11 @@ export class DataPlane {
       route,
       registry,
       endpoint: call.dialect.id,
-      size: new CallSize(gateway, call, (target) => registry.outputLimit(target)),
-      mayShrink: principal.shrink && !strict,
+      size: new CallSize(gateway, call, (target) =>
+        head.compacts === true ? registry.longestAnswer(target) : registry.outputLimit(target),
+      ),
+      // A request that takes no cap cannot be made smaller.
+      mayShrink: principal.shrink && !strict && head.compacts !== true,
       leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
     });
   }

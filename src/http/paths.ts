@@ -62,7 +62,16 @@ export function compactingPaths(dialects: ClientDialects): ReadonlyMap<string, C
 
 /** The generating paths relative to `/v1/`. */
 export function generatingEndpoints(dialects: ClientDialects): readonly string[] {
-  return [...generatingPaths(dialects).keys()].map((path) => path.replace(/^\/v1\//, ''));
+  return endpointsOf(generatingPaths(dialects));
+}
+
+/** The same with the paths on which conversations are compacted. */
+export function callingEndpoints(dialects: ClientDialects): readonly string[] {
+  return [...generatingEndpoints(dialects), ...endpointsOf(compactingPaths(dialects))];
+}
+
+function endpointsOf(paths: ReadonlyMap<string, ClientDialect>): readonly string[] {
+  return [...paths.keys()].map((path) => path.replace(/^\/v1\//, ''));
 }
 
 // Paths without a key: probes and a greeting.

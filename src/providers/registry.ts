@@ -227,6 +227,12 @@ export class Registry {
     return this.#options.lists.known(provider)?.get(model)?.maxOutputTokens;
   }
 
+  /** The same, else its window: more than a whole context nothing can answer. */
+  longestAnswer(target: Target): number | undefined {
+    const { provider, model } = target;
+    return this.outputLimit(target) ?? this.#about(provider, model).facts?.maxInputTokens;
+  }
+
   /** A name that is in no list and can be called all the same: a bare model name, `default`. */
   describe(name: string): ModelListing | undefined {
     const route = this.find(name);

@@ -133,7 +133,8 @@ describe('where the upstream has it', () => {
     const two = await compact({ model, input: 'Hi' }, { authorization: limited });
     assert.equal(two.status, 429, two.text);
     const poor = await keyWith({ shrink: false, budgets: [{ usd: 0.000001, per: 'month' }] });
-    const spent = await compact({ model, input: 'Hi' }, { authorization: poor });
+    const known = 'openai/gpt-5.1';
+    const spent = await compact({ model: known, input: 'Hi' }, { authorization: poor });
     assert.equal(objectAt(spent.json, 'error')['code'], 'insufficient_quota', spent.text);
     const elsewhere = await keyWith({ endpoints: ['chat'] });
     const foreign = await compact({ model, input: 'Hi' }, { authorization: elsewhere });
