@@ -66,6 +66,8 @@ const maxLeasesStated = 500;
 const stuckText =
   'The disk holds a lease journal that can be neither written nor removed (lease_journal_stuck in the log). ' +
   'Make the data directory writable again.';
+/** Late statements in a row. */
+const replacedAfter = 5;
 const replacedText =
   'Another process gave back the leases of this one: two gateways run on one data directory, whose file system does ' +
   'not lock files. Give each a directory of its own.';
@@ -449,14 +451,16 @@ export class BudgetLeases {
   }
 
   /**
-   * An earlier try of the statement came through, which happens once. Or another process stated for this instance.
-   * @throws StoreError the second time in a row
+   * An earlier try of the statement came through, and its answer was lost. That is not so each time: another process
+   * stated for this instance then.
+   * @throws StoreError after some times in a row
    */
   #wasLate(): void {
     this.#late += 1;
-    if (this.#late < 2) return;
+    if (this.#late < replacedAfter) return;
     const { instance } = this;
-    if (this.#late === 2) this.#log.error('leases_replaced', { instance, reason: replacedText });
+    if (this.#late === replacedAfter)
+      this.#log.error('leases_replaced', { instance, reason: replacedText });
     throw new StoreError('failed', replacedText);
   }
 
