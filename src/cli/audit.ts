@@ -60,13 +60,21 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
     return;
   }
   const names = ['seq', 'at', 'actor', 'ip', 'action', 'subject'];
-  const rows = entries.map((entry: JsonObject) => names.map((name) => cell(entry[name])));
+  const rows = entries.map((entry: JsonObject) =>
+    names.map((name) => cell(entry[name]) + (name === 'action' ? outcomeOf(entry) : '')),
+  );
   const head = names.map((name) => name.toUpperCase());
   context.stdout(
     rows.length === 0
       ? 'There are no entries.\n'
       : columns([head, ...rows], { head: true, screen: context.screen }),
   );
+}
+
+/** A reload is noted whether or not it was applied. */
+function outcomeOf({ after }: JsonObject): string {
+  if (!isObject(after) || typeof after['applied'] !== 'boolean') return '';
+  return after['applied'] ? ' (applied)' : ' (refused)';
 }
 
 async function check(given: Arguments, context: CommandContext): Promise<number> {

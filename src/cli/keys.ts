@@ -16,6 +16,7 @@ import {
 import { policyText } from './policy-text.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
+import { usageRows } from './usage.ts';
 
 const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|forget [options]
 
@@ -67,6 +68,7 @@ limits and usage stay.
 const listHelp = `Usage: model-gateway keys list [--json]
 
 Lists all keys: first those from environment and config, then by creation time.
+SPENT 30D is the cost of the calls of the last 30 days with a known price.
 --json prints an array.
 `;
 
@@ -175,18 +177,24 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
     'name',
     'state',
     'last_used_at',
+    'spent',
     'team',
     'strict',
     'expires_at',
     'endpoints',
     'models',
   ];
-  const rows = keys.map((key) => [...names.map((name) => cell(key[name])), policyText(key)]);
+  const spent = await spentByKey(context);
+  const rows = keys.map((key) => [
+    ...names.map((name) => cell(name === 'spent' ? spent(cell(key['id'])) : key[name])),
+    policyText(key),
+  ]);
   const head = [
     'ID',
     'NAME',
     'STATE',
     'LAST USED',
+    'SPENT 30D',
     'TEAM',
     'STRICT',
     'EXPIRES',
@@ -199,6 +207,17 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
       ? 'There are no keys.\n'
       : columns([head, ...rows], { head: true, screen: context.screen }),
   );
+}
+
+/** Dollars of the last 30 days; null: the price of its calls is unknown. */
+async function spentByKey(context: CommandContext): Promise<(id: string) => string | null> {
+  const query = new URLSearchParams({ by: 'key', since: '30d', limit: '10000' });
+  const rows = await usageRows(query, context);
+  const costs = new Map(rows.map(({ key, cost_usd: cost }) => [cell(key), cost]));
+  return (id) => {
+    const cost = costs.has(id) ? costs.get(id) : 0;
+    return typeof cost === 'number' ? `$${cell(cost)}` : null;
+  };
 }
 
 async function allKeys(admin: AdminClient): Promise<readonly JsonObject[]> {

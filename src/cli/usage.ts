@@ -39,6 +39,9 @@ const sums: readonly string[] = [
   'unpriced_calls',
 ];
 
+/** A column of the table only: others compute it from the two counts. */
+const failedShare = 'failed_%';
+
 /** Shown in the table only where there are some. */
 const rareSums = summedClasses.map(({ column }) => column).filter((name) => !sums.includes(name));
 
@@ -67,19 +70,20 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     const value = given.value(name);
     if (value !== undefined) query.set(name, value);
   }
-  const rows = await allRows(query, context);
+  const rows = await usageRows(query, context);
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums, ...rareSums], rows));
   else {
     // A call counts for each of its tags, and once in all.
-    const all = by === 'tag' ? await allRows(byDay(query), context) : rows;
+    const all = by === 'tag' ? await usageRows(byDay(query), context) : rows;
     context.stdout(table({ groups, rows, all }, context.screen));
   }
   return 0;
 }
 
-async function allRows(
+/** All pages of `/api/usage`. */
+export async function usageRows(
   query: URLSearchParams,
   context: CommandContext,
 ): Promise<readonly JsonObject[]> {
@@ -111,15 +115,23 @@ interface Shown {
 
 function table({ groups, rows, all }: Shown, screen: Screen | undefined): string {
   if (rows.length === 0) return 'There are no calls in this period.\n';
-  const shown = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
-  const names = [...groups, ...shown];
+  const counted = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
+  const shown = counted.flatMap((name) => (name === 'failed' ? [name, failedShare] : [name]));
+  const totals = Object.fromEntries(counted.map((name) => [name, total(all, name)]));
+  const textOf = (row: JsonObject, name: string): string =>
+    name === failedShare ? percent(row) : cell(row[name]);
   const lines = [
-    names.map((name) => name.toUpperCase().replaceAll('_', ' ')),
-    ...rows.map((row) => names.map((name) => cell(row[name]))),
-    ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => cell(total(all, name)))],
+    [...groups, ...shown].map((name) => name.toUpperCase().replaceAll('_', ' ')),
+    ...rows.map((row) => [...groups, ...shown].map((name) => textOf(row, name))),
+    ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => textOf(totals, name))],
   ];
   const cells = lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups })));
   return columns(cells, { head: true, screen });
+}
+
+function percent({ failed, calls }: JsonObject): string {
+  if (typeof failed !== 'number' || typeof calls !== 'number' || calls === 0) return '-';
+  return `${((failed / calls) * 100).toFixed(1)}%`;
 }
 
 /** Numbers stand at the right of their column, so that they can be compared at a glance. */

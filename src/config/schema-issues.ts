@@ -28,9 +28,7 @@ function readIssue(
     case 'invalid_key':
       return [{ path, message: issue.issues[0]?.message ?? 'is not a valid name' }];
     case 'invalid_type':
-      return [
-        { path, message: ownWords(issue) ?? typeMessage([issue.expected], valueAt(value, path)) },
-      ];
+      return [{ path, message: ownWords(issue) ?? wrongType(issue.expected, path, value) }];
     case 'invalid_value':
       return [{ path, message: valueMessage(issue) }];
     default:
@@ -77,12 +75,19 @@ const typeNames: ReadonlyMap<string, string> = new Map([
   ['boolean', 'true or false'],
 ]);
 
+function wrongType(expected: string, path: readonly PropertyKey[], value: unknown): string {
+  const message = typeMessage([expected], valueAt(value, path));
+  return path.length === 0 ? `${message}; write sections such as providers: and models:` : message;
+}
+
 function typeMessage(expected: readonly string[], found: unknown): string {
   if (found === undefined) return 'is missing';
   const wanted = expected.map((name) => typeNames.get(name) ?? name).join(' or ');
   const quotable = typeof found === 'number' || typeof found === 'boolean';
   const hint = expected.includes('string') && quotable ? '; put it in quotes' : '';
-  return `expected ${wanted}, found ${foundText(found)}${hint}`;
+  const form =
+    expected.includes('record') && Array.isArray(found) ? '; write NAME: in place of each "-"' : '';
+  return `expected ${wanted}, found ${foundText(found)}${hint}${form}`;
 }
 
 function foundText(found: unknown): string {

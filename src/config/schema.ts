@@ -340,7 +340,10 @@ const provider = z
 
 const targetText = z
   .string()
-  .regex(/^[^/\s]+\/\S+$/, 'a target is provider/model, e.g. openai/gpt-5-mini');
+  .regex(
+    /^[^/\s]+\/\S+$/,
+    'a target is provider/model, e.g. openai/gpt-5-mini; names under models: do not chain',
+  );
 
 const weightedTarget = z.strictObject({
   target: targetText.describe('provider/model'),

@@ -50,10 +50,18 @@ export function readYaml(source: YamlSource): YamlText {
   const broken = [...document.errors, ...document.warnings].map(({ message, pos }) =>
     reader.syntaxFinding(message, pos[0]),
   );
-  if (broken.length > 0) return { value: undefined, findings: broken, lineOf: () => undefined };
+  if (broken.length > 0) {
+    // The parser takes up again behind such a brace, and finds a dozen mistakes that are none.
+    const cause = broken.find(({ message }) => message === unquotedReference);
+    const findings = cause === undefined ? broken : [cause];
+    return { value: undefined, findings, lineOf: () => undefined };
+  }
   const value = document.contents === null ? undefined : reader.read(document.contents, []);
   return { value, findings: reader.findings, lineOf: (path) => reader.lineOf(path) };
 }
+
+/** In { … } and [ … ] the braces of a reference end the value, which the parser words oddly. */
+const unquotedReference = 'inside { } and [ ] a reference needs quotes: "${NAME}"';
 
 /**
  * Aliases of one file. Each is looked for in the whole document, and aliases of aliases multiply: without a bound a
@@ -77,10 +85,9 @@ class Reader {
   syntaxFinding(message: string, offset: number): Finding {
     const { line } = this.#lines.linePos(offset);
     const text = this.#source.text.split('\n')[line - 1] ?? '';
-    // In { … } and [ … ] the braces of a reference end the value, which the parser words oddly.
-    const hint = /[{[,].*\$\{/.test(text) ? ' (inside { } and [ ] a ${…} needs quotes)' : '';
+    const isUnquoted = /[{[,][^#]*[:[,{]\s*\$\{/.test(text);
     const firstLine = message.split('\n')[0] ?? message;
-    return { path: [], line, message: `${firstLine}${hint}` };
+    return { path: [], line, message: isUnquoted ? unquotedReference : firstLine };
   }
 
   /** The node as plain data. Values of every type of YAML's core schema come through. */

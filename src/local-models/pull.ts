@@ -157,11 +157,18 @@ async function findPath(path: string, asGiven: string): Promise<Origin> {
     return { fileName: basename(path), place: { path }, bytes: found.size };
   } catch (error) {
     if (error instanceof PullError) throw error;
-    const isName = /^[\w.-]+\/[\w.-]+(:\w+)?$/.test(asGiven);
-    const hint = isName ? ` A file of the hub is called hf:${asGiven}.` : '';
-    const why = codeOf(error) === 'ENOENT' ? 'is not there' : `cannot be read (${codeOf(error)})`;
-    throw new PullError(`The file ${asGiven} ${why}.${hint}`, { cause: error });
+    throw new PullError(missingText(asGiven, codeOf(error)), { cause: error });
   }
+}
+
+function missingText(asGiven: string, code: string): string {
+  if (code !== 'ENOENT') return `The file ${asGiven} cannot be read (${code}).`;
+  if (/^[\w.:-]+$/.test(asGiven) && !asGiven.endsWith('.gguf')) {
+    return `${asGiven} is neither a file nor a source such as hf:OWNER/REPOSITORY; model-gateway pull --list names some.`;
+  }
+  const isName = /^[\w.-]+\/[\w.-]+(:\w+)?$/.test(asGiven);
+  const hint = isName ? ` A file of the hub is called hf:${asGiven}.` : '';
+  return `The file ${asGiven} is not there.${hint}`;
 }
 
 async function nameFor({ name, folder }: PullRequest, { fileName }: Origin): Promise<string> {

@@ -27,11 +27,12 @@ const elsewhere =
 function networkText({ error, place, host, proxy }: NetworkFailure): string {
   const code = codeOf(error);
   // A proxy's address without its user and password.
-  const through =
-    proxy === undefined
-      ? 'directly (no proxy is set)'
-      : `by the proxy ${URL.canParse(proxy) ? new URL(proxy).host : 'of the environment'}`;
-  const tried = `Tried ${place} ${through}: ${whatHappened(error, host)}.`;
+  const proxyHost =
+    proxy !== undefined && URL.canParse(proxy) ? new URL(proxy).host : 'of the environment';
+  const through = proxy === undefined ? 'directly (no proxy is set)' : `by the proxy ${proxyHost}`;
+  // Behind a proxy, only the proxy is connected to.
+  const met = proxy === undefined ? host : `the proxy ${proxyHost}`;
+  const tried = `Tried ${place} ${through}: ${whatHappened(error, { host, met })}.`;
   if (isCertificate(code)) {
     return `${tried}\nIf a proxy of your network signs its own certificates, name its authority in NODE_EXTRA_CA_CERTS.`;
   }
@@ -42,10 +43,16 @@ function networkText({ error, place, host, proxy }: NetworkFailure): string {
   return `${tried}\n${proxyHint}\nA mirror of the hub can be named in HF_ENDPOINT=https://HOST.\n${elsewhere}`;
 }
 
-function whatHappened(error: unknown, host: string): string {
+interface Peers {
+  readonly host: string;
+  /** The host, or the proxy in between. */
+  readonly met: string;
+}
+
+function whatHappened(error: unknown, { host, met }: Peers): string {
   const code = codeOf(error);
   const known = failures.get(code);
-  if (known !== undefined) return `${known.replace('HOST', host)} (${code})`;
+  if (known !== undefined) return `${known.replace('HOST', met)} (${code})`;
   if (isCertificate(code)) return `the certificate of ${host} is not accepted (${code})`;
   // Several addresses of one name were tried: each has an error of its own.
   if (error instanceof AggregateError) {
@@ -57,7 +64,7 @@ function whatHappened(error: unknown, host: string): string {
 }
 
 const failures: ReadonlyMap<string, string> = new Map([
-  ['ENOTFOUND', 'the name HOST is not known to the DNS'],
+  ['ENOTFOUND', 'the DNS does not know HOST'],
   ['EAI_AGAIN', 'the DNS cannot be asked for HOST'],
   ['ECONNREFUSED', 'HOST refuses the connection'],
   ['ECONNRESET', 'HOST cut the connection'],

@@ -263,6 +263,20 @@ it('S24 a change whose entry cannot be written is not made; a revocation holds, 
   assert.equal(rig.keys.find(id)?.state, 'revoked');
 });
 
+it('audit list tells a reload that was applied from one that was refused', async (t) => {
+  const rig = await cliRig(t);
+  const actor = { name: 'config' } as const;
+  for (const applied of [true, false]) {
+    const after = { applied, problems: applied ? [] : ['gateway.yaml:1: unknown key'] };
+    await rig.parts.audit.note({ actor, action: 'config.reload', subject: 'config', after });
+  }
+  const { out } = await rig.run(auditCommand, ['list']);
+  assert.match(
+    out,
+    /^2 .* config\.reload \(refused\) +config\n1 .* config\.reload \(applied\) +config$/m,
+  );
+});
+
 it('audit list shows who changed what; --json with before and after', async (t) => {
   const rig = await cliRig(t);
   assert.equal((await rig.run(auditCommand, ['list'])).out, 'There are no entries.\n');

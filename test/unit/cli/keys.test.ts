@@ -6,6 +6,8 @@ import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { textOf } from '../admin/admin-rig.ts';
+import { costing } from '../../store/rows.ts';
+import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 
 const minimal = ['create', '--name', 'ci', '--models', '*'];
@@ -75,10 +77,25 @@ it('keys list: a table in the order of creation, an array as JSON, all pages', a
   const lines = (await rig.run(keysCommand, ['list'])).out.split('\n');
   assert.match(
     lines[0] ?? '',
-    /^ID +NAME +STATE +LAST USED +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS +LIMITS$/,
+    /^ID +NAME +STATE +LAST USED +SPENT 30D +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS +LIMITS$/,
   );
   assert.equal(lines.length, 1003);
   assert.equal(lines[0]?.indexOf('STATE'), lines[500]?.indexOf('active'));
+});
+
+it('keys list shows what each key spent; an unknown price is no number', async (t) => {
+  const rig = await cliRig(t);
+  const spends = await rig.keys.create({ name: 'spends', models: ['*'] });
+  const unpriced = await rig.keys.create({ name: 'unpriced', models: ['*'] });
+  const idle = await rig.keys.create({ name: 'idle', models: ['*'] });
+  const startedAt = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt, keyId: spends.id, ...costing(12) }));
+  rig.ledger.record(callRow('c2', { startedAt, keyId: unpriced.id }));
+  const { out } = await rig.run(keysCommand, ['list']);
+  const row = (id: string): string => out.split('\n').find((line) => line.startsWith(id)) ?? '';
+  assert.match(row(spends.id), /active +- +\$0\.000000012 +-/);
+  assert.match(row(unpriced.id), /active +- +- +-/);
+  assert.match(row(idle.id), /active +- +\$0 +-/);
 });
 
 it('K8 keys revoke takes effect at once in the running gateway', async (t) => {

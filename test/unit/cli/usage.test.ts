@@ -66,6 +66,7 @@ it('usage prints an aligned table with a total; unknown cost is no number', asyn
         'MODEL',
         'CALLS',
         'FAILED',
+        'FAILED %',
         'INPUT TOKENS',
         'CACHE READ TOKENS',
         'CACHE WRITE TOKENS',
@@ -73,10 +74,10 @@ it('usage prints an aligned table with a total; unknown cost is no number', asyn
         'COST USD',
         'UNPRICED CALLS',
       ],
-      ['=cmd|calc', '1', '0', '10', '0', '0', '5', '-', '1'],
-      ['a "b", c', '1', '0', '10', '0', '0', '5', '-', '1'],
-      ['old', '1', '0', '10', '0', '0', '5', '-', '1'],
-      ['total', '3', '0', '30', '0', '0', '15', '-', '3'],
+      ['=cmd|calc', '1', '0', '0.0%', '10', '0', '0', '5', '-', '1'],
+      ['a "b", c', '1', '0', '0.0%', '10', '0', '0', '5', '-', '1'],
+      ['old', '1', '0', '0.0%', '10', '0', '0', '5', '-', '1'],
+      ['total', '3', '0', '0.0%', '30', '0', '0', '15', '-', '3'],
     ],
   );
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
@@ -91,7 +92,9 @@ it('F6 calls that were refused do not make an unknown cost 0', async (t) => {
   for (const by of ['model', 'provider']) {
     const { out } = await rig.run(usageCommand, ['--by', by]);
     const last = out.trimEnd().split('\n').at(-1) ?? '';
-    assert.deepEqual(last.trim().split(/ {2,}/).slice(-2), ['-', '1'], by);
+    const cells = last.trim().split(/ {2,}/);
+    assert.deepEqual(cells.slice(-2), ['-', '1'], by);
+    assert.deepEqual(cells.slice(1, 4), ['2', '1', '50.0%'], by);
   }
   const { out } = await rig.run(usageCommand, ['--json', '--by', 'model']);
   const rows = tryParse(out);

@@ -209,7 +209,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a target without a provider',
     'models:\n  a: gpt-5\n',
-    'gateway.yaml:2: models.a: a target is provider/model, e.g. openai/gpt-5-mini',
+    'gateway.yaml:2: models.a: a target is provider/model, e.g. openai/gpt-5-mini; names under models: do not chain',
   ],
   [
     'a route without targets',
@@ -294,7 +294,22 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'models:\n  __proto__: local/tiny\n',
     'gateway.yaml:2: models: a key must be a plain text, and not __proto__',
   ],
-  ['a list', '- a\n- b\n', 'gateway.yaml: expected a mapping, found a list'],
+  [
+    'a list',
+    '- a\n- b\n',
+    'gateway.yaml: expected a mapping, found a list; write sections such as providers: and models:',
+  ],
+  [
+    'a list of keys',
+    'keys:\n  - name: ci\n',
+    'gateway.yaml:1: keys: expected a mapping, found a list; write NAME: in place of each "-"',
+  ],
+  [
+    'an alias of an alias',
+    'models:\n  a: local/tiny\n  b: a\n',
+    'gateway.yaml:3: models.b: a target is provider/model, e.g. openai/gpt-5-mini; names under models: do not chain',
+  ],
+
   ['a tag', 'models:\n  a: !secret x\n', 'gateway.yaml:2: Unresolved tag: !secret'],
   [
     'two documents',
@@ -314,7 +329,10 @@ test('N3: broken YAML names its line; an unquoted reference in braces says what 
   const broken = await scene(t, 'models:\n  a: [local/tiny\nlimits: {}\n').errors();
   assert.match(broken[0] ?? '', /^gateway\.yaml:\d: /);
   const reference = await scene(t, 'providers:\n  openai: { api_key: ${KEY} }\n').errors();
-  assert.match(reference.join('\n'), /^gateway\.yaml:2: .*needs quotes\)$/m);
+  const braces = ['gateway.yaml:2: inside { } and [ ] a reference needs quotes: "${NAME}"'];
+  assert.deepEqual(reference, braces);
+  const more = 'providers:\n  a: { api_key: ${X}, base_url: http://a, dialect: openai-chat }\n';
+  assert.deepEqual(await scene(t, more).errors(), braces, 'one mistake is one line');
 });
 
 test('N3: all mistakes are reported together, in the order of the file', async (t) => {

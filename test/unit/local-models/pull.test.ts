@@ -281,7 +281,12 @@ describe('§4 what pull says when it gets no file', () => {
     await once(server, 'close');
     assert.match(
       await scene.refused(`http://127.0.0.1:${port}/m.gguf`),
-      /refuses the connection \(ECONNREFUSED\)/,
+      new RegExp(`: 127.0.0.1:${port} refuses the connection \\(ECONNREFUSED\\)`),
+    );
+    const env = { https_proxy: `http://127.0.0.1:${port}` };
+    assert.match(
+      await scene.refused('https://models.invalid/m.gguf', { env }),
+      new RegExp(`: the proxy 127.0.0.1:${port} refuses the connection \\(ECONNREFUSED\\)`),
     );
   });
 
@@ -350,6 +355,7 @@ describe('§4 what pull says when it gets no file', () => {
   test('sources that are none', async (t) => {
     const scene = pullScene(t);
     const cases: readonly (readonly [string, RegExp])[] = [
+      ['gemma', /^gemma is neither a file nor a source .* model-gateway pull --list names some/],
       ['hf:Qwen', /expected hf:USER\/REPO:QUANT/],
       ['hf:a/b/../c.gguf', /expected hf:/],
       ['hf:a/b/c.bin', /expected hf:/],
