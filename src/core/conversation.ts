@@ -121,11 +121,19 @@ export interface OpaquePart extends PartBase {
 export type Part =
   TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ReasoningPart | OpaquePart;
 
+/** A piece of a text, in UTF-16 units. */
+export interface TextSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** A source that a text part cites. `native` is the citation as its dialect wrote it. */
 export interface Citation {
   readonly url?: string;
   readonly title?: string;
   readonly citedText?: string;
+  /** The words of the answer that rest on the source, in UTF-16 units of their text part; absent: all of it. */
+  readonly span?: TextSpan;
   readonly native: { readonly dialect: DialectId; readonly value: JsonObject };
 }
 

@@ -1,6 +1,6 @@
-/** One answer of an upstream, and what a client of the other dialect must read in it. */
+/** One answer of an upstream, and what clients of the other dialects must read in it. */
 import type { JsonObject } from '../../src/json/value.ts';
-import { listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
+import { listAt, objectAt, textAt, type AnyDialect } from '../support/reading.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {
   blockDelta,
@@ -9,17 +9,33 @@ import {
   messagesFrame,
   messageStop,
 } from '../upstream/messages.ts';
+import { responsesFrame } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
+import { responseEvents } from './response-events.ts';
 
-export interface AnswerSample<Document> {
-  readonly name: string;
-  readonly answer: Document;
+/** What a client must read in an answer. */
+export interface Told {
   /** What the client's document holds, beside whatever else. */
   readonly tells: JsonObject;
   /** Put over the client's minimal request. */
   readonly asked?: JsonObject;
   /** Paths that are noted, as rows spell them. */
   readonly noted?: readonly string[];
+}
+
+/** One answer, and what the client reads in it that was there first: chat's of messages, and the other way round. */
+export interface FirstSample<Document> extends Told {
+  readonly name: string;
+  readonly answer: Document;
+}
+
+export interface AnswerSample<Document> {
+  readonly name: string;
+  readonly answer: Document;
+  /** A client of each other dialect. */
+  readonly to: { readonly [D in AnyDialect]?: Told };
+  /** Events of the stream before its last one, beside those of the document. */
+  readonly events?: readonly JsonObject[];
 }
 
 const blockDeltas: {
@@ -33,7 +49,7 @@ const blockDeltas: {
 };
 
 /** The events of a message. */
-export function messageEvents(message: JsonObject): readonly JsonObject[] {
+function messageEvents(message: JsonObject): readonly JsonObject[] {
   const { content: _content, stop_reason, stop_sequence, stop_details, container, usage } = message;
   const blocks = listAt(message, 'content').flatMap((block, index) => blockEvents(block, index));
   const {
@@ -99,7 +115,7 @@ function picked(from: JsonObject, keys: readonly string[]): JsonObject {
 }
 
 /** The chunks of a completion. */
-export function completionChunks(completion: JsonObject): readonly JsonObject[] {
+function completionChunks(completion: JsonObject): readonly JsonObject[] {
   const {
     choices: _choices,
     usage: _usage,
@@ -127,17 +143,42 @@ export function completionChunks(completion: JsonObject): readonly JsonObject[] 
   ];
 }
 
+/** The events of a document's stream. */
+export function eventsOf(
+  upstream: AnyDialect,
+  document: JsonObject,
+  more: readonly JsonObject[] = [],
+): readonly JsonObject[] {
+  switch (upstream) {
+    case 'chat':
+      return completionChunks(document);
+    case 'messages':
+      return messageEvents(document);
+    case 'responses':
+      return responseEvents(document, more);
+    default:
+      return upstream satisfies never;
+  }
+}
+
+const frames: { readonly [D in AnyDialect]: (event: JsonObject) => string } = {
+  chat: chatFrame,
+  messages: messagesFrame,
+  responses: responsesFrame,
+};
+
 /** The answer as the request asks for it. */
 export function answering(
-  upstream: Dialect,
+  upstream: AnyDialect,
   document: JsonObject,
+  more: readonly JsonObject[] = [],
 ): (request: { json: JsonObject }) => Answer {
   return ({ json }) => {
     if (json['stream'] !== true) return { body: JSON.stringify(document) };
-    const frames =
-      upstream === 'messages'
-        ? messageEvents(document).map(messagesFrame)
-        : [...completionChunks(document).map(chatFrame), chatDone];
-    return { body: frames.join(''), framing: 'chunked' };
+    const events = eventsOf(upstream, document, more).map(frames[upstream]);
+    return {
+      body: [...events, ...(upstream === 'chat' ? [chatDone] : [])].join(''),
+      framing: 'chunked',
+    };
   };
 }

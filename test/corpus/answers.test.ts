@@ -1,49 +1,23 @@
 /**
- * Issue 3, B15: each field of an upstream's answer, as document and as stream, to a client of the other
- * dialect. What clients get is judged by the published schemas and by the SDKs' own types.
+ * Issue 3, B15: each field of an upstream's answer, as document and as stream, to a client of each
+ * other dialect. What clients get is judged by the published schemas and by the SDKs' own types.
  */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { answerTables, rowId, type DecidedRow } from '../decisions/rows.ts';
+import { answerTables, eventPath, rowId, type DecidedRow } from '../decisions/rows.ts';
 import { send, type Reply } from '../support/http.ts';
-import { dialects, framesOf, readDocument, readStream, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { framesOf, readDocument, readStream, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import { schemaJudge, typeComplaints, type Typed } from '../support/schemas.ts';
-import { answering, completionChunks, messageEvents, type AnswerSample } from './answer-sample.ts';
-import { chatAnswers } from './chat-answers.ts';
+import { schemaJudge, typeComplaints, type Judge, type Typed } from '../support/schemas.ts';
+import { answering, eventsOf, type AnswerSample } from './answer-sample.ts';
+import { answerSamples, documentOf } from './answers.ts';
 import { notedPaths, startCorpusRig, type CorpusRig } from './corpus.ts';
 import { valuesAt } from './locate.ts';
-import { messagesAnswers } from './messages-answers.ts';
 import { holds } from './sample.ts';
 import { answersShownElsewhere } from './shown-elsewhere.ts';
-
-const clientOf: { readonly [D in Dialect]: Dialect } = { chat: 'messages', messages: 'chat' };
-const usage: { readonly [D in Dialect]: JsonObject } = {
-  chat: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
-  messages: { input_tokens: 3, output_tokens: 2 },
-};
-const identity: { readonly [D in Dialect]: JsonObject } = {
-  chat: { id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'up', usage: usage.chat },
-  messages: {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'up',
-    stop_sequence: null,
-    stop_details: null,
-    usage: usage.messages,
-  },
-};
-
-function samplesOf(upstream: Dialect): readonly AnswerSample<object>[] {
-  return upstream === 'chat' ? chatAnswers : messagesAnswers;
-}
-
-function documentOf(upstream: Dialect, sample: AnswerSample<object>): JsonObject {
-  return { ...identity[upstream], ...sample.answer };
-}
 
 let rig: CorpusRig;
 before(async () => {
@@ -51,17 +25,20 @@ before(async () => {
 });
 after(() => rig.stop());
 
+interface Asking {
+  readonly client: AnyDialect;
+  readonly upstream: AnyDialect;
+  readonly sample: AnswerSample<object>;
+  readonly stream: boolean;
+}
+
 let asked = 0;
-async function ask(
-  upstream: Dialect,
-  sample: AnswerSample<object>,
-  stream: boolean,
-): Promise<Reply> {
+async function ask({ client, upstream, sample, stream }: Asking): Promise<Reply> {
   asked += 1;
   const name = `answer-${asked}`;
-  rig.upstreams[upstream].script(name, answering(upstream, documentOf(upstream, sample)));
-  const client = clientOf[upstream];
-  const more = sample.asked ?? {};
+  const document = documentOf(upstream, sample);
+  rig.upstreams[upstream].script(name, answering(upstream, document, sample.events));
+  const more = sample.to[client]?.asked ?? {};
   const body = requestBody(client, { model: `up-${upstream}/${name}`, stream, more });
   return send(rig.gateway.url + endpointOf[client], body);
 }
@@ -73,10 +50,12 @@ const got: Typed[] = [];
  * What the types demand and the native service leaves out itself (shared recordings): `citations` of
  * texts that cite nothing, `speed` of usage, `diagnostics`.
  */
-function completed(value: Json): Json {
-  if (Array.isArray(value)) return value.map((each: Json) => completed(each));
-  if (!isObject(value)) return value;
-  const members = Object.entries(value).map(([key, each]) => [key, completed(each ?? null)]);
+function completed(value: JsonObject): JsonObject {
+  const inner = (each: Json): Json => {
+    if (Array.isArray(each)) return each.map(inner);
+    return isObject(each) ? completed(each) : each;
+  };
+  const members = Object.entries(value).map(([key, each]) => [key, inner(each ?? null)]);
   return {
     ...(value['type'] === 'text' ? { citations: null } : {}),
     ...('inference_geo' in value ? { speed: null } : {}),
@@ -84,28 +63,57 @@ function completed(value: Json): Json {
     ...Object.fromEntries(members),
   };
 }
-const judgeDocument = schemaJudge('CreateChatCompletionResponse');
-const judgeChunk = schemaJudge('CreateChatCompletionStreamResponse');
 
-function keep(client: Dialect, name: string, document: Json): void {
-  got.push({
-    name,
-    type: client === 'chat' ? 'Completion' : 'Stable.Message',
-    value: completed(document),
-  });
-  if (client === 'chat') assert.equal(judgeDocument(document), '', JSON.stringify(document));
+/** As the types and schemas want what the native services write otherwise. */
+function asTyped(client: AnyDialect, value: JsonObject): JsonObject {
+  if (client === 'messages') return completed(value);
+  const { response } = value;
+  if (client === 'chat' || !isObject(response) || response['usage'] !== null) return value;
+  // Before its end a response has no usage, for which the service writes null.
+  const { usage: _none, ...begun } = response;
+  return { ...value, response: begun };
 }
 
-function keepEvents(client: Dialect, name: string, text: string): void {
+interface Judged {
+  /** Of a document and of an event, in the head of the file that is type-checked. */
+  readonly types: readonly [document: string, event: string];
+  readonly document: Judge;
+  readonly event: Judge;
+}
+
+const anything: Judge = () => '';
+const judged: { readonly [D in AnyDialect]: Judged } = {
+  chat: {
+    types: ['Completion', 'Chunk'],
+    document: schemaJudge('CreateChatCompletionResponse'),
+    event: schemaJudge('CreateChatCompletionStreamResponse'),
+  },
+  messages: {
+    types: ['Stable.Message', 'Stable.RawMessageStreamEvent'],
+    document: anything,
+    event: anything,
+  },
+  responses: {
+    types: ['Answer', 'ResponseEvent'],
+    document: schemaJudge('Response'),
+    event: schemaJudge('ResponseStreamEvent'),
+  },
+};
+
+function keep(client: AnyDialect, name: string, document: JsonObject): void {
+  const { types, document: judge } = judged[client];
+  got.push({ name, type: types[0], value: asTyped(client, document) });
+  assert.equal(judge(document), '', JSON.stringify(document));
+}
+
+function keepEvents(client: AnyDialect, name: string, text: string): void {
+  const { types, event: judge } = judged[client];
   for (const { data } of framesOf(text)) {
     const event = tryParseObject(data);
     if (event === undefined || event['type'] === 'ping') continue;
-    got.push({
-      name,
-      type: client === 'chat' ? 'Chunk' : 'Stable.RawMessageStreamEvent',
-      value: completed(event),
-    });
-    if (client === 'chat') assert.equal(judgeChunk(event), '', data);
+    const typed = asTyped(client, event);
+    got.push({ name, type: types[1], value: typed });
+    assert.equal(judge(typed), '', data);
   }
 }
 
@@ -118,22 +126,26 @@ function shownRows(rows: readonly DecidedRow[], sent: JsonObject): readonly stri
     .map(rowId);
 }
 
-for (const upstream of dialects) {
-  const samples = samplesOf(upstream);
-  const client = clientOf[upstream];
+/** The events of a stream as rows find them: all chunks of a chat stream are alike, others are found by name. */
+function rowsEvent(upstream: AnyDialect, event: JsonObject): JsonObject {
+  return upstream === 'chat' ? event : { [eventPath(String(event['type']))]: event };
+}
+
+for (const upstream of upstreamDialects) {
+  const samples = answerSamples[upstream];
 
   test(`issue 3: each row of ${upstream} answers is in a sample, as document and as stream`, () => {
-    const documents = samples.map((sample) => documentOf(upstream, sample));
     const leaves = (rows: readonly DecidedRow[]): readonly string[] =>
       rows.filter(({ outer }) => !outer).map(rowId);
     const rowsOf = (what: 'document' | 'stream'): readonly DecidedRow[] =>
       answerTables.find((table) => table.from === upstream && table.what === what)?.rows ?? [];
-    const inDocuments = documents.flatMap((each) => shownRows(rowsOf('document'), each));
-    const stream = rowsOf('stream');
-    const events = documents.flatMap(upstream === 'chat' ? completionChunks : messageEvents);
-    const inStreams = events.flatMap((event) =>
-      shownRows(stream, upstream === 'chat' ? event : { [String(event['type'])]: event }),
+    const inDocuments = samples.flatMap((sample) =>
+      shownRows(rowsOf('document'), documentOf(upstream, sample)),
     );
+    const stream = rowsOf('stream');
+    const inStreams = samples
+      .flatMap((sample) => eventsOf(upstream, documentOf(upstream, sample), sample.events))
+      .flatMap((event) => shownRows(stream, rowsEvent(upstream, event)));
     const elsewhere = Object.keys(answersShownElsewhere[upstream]);
     const missing = (rows: readonly DecidedRow[], shown: readonly string[]): readonly string[] =>
       leaves(rows).filter((id) => !shown.includes(id) && !elsewhere.includes(id));
@@ -141,30 +153,35 @@ for (const upstream of dialects) {
     assert.deepEqual(missing(stream, inStreams), [], 'streams');
   });
 
-  suite(`issue 3, B15: ${upstream} answers to ${client} clients`, () => {
-    for (const sample of samples) {
-      test(`${sample.name}: document`, async () => {
-        const reply = await ask(upstream, sample, false);
-        assert.equal(reply.status, 200, reply.text);
-        keep(client, `${upstream} ${sample.name}`, reply.json);
-        assert.ok(
-          holds(reply.json, sample.tells),
-          `${reply.text} does not hold ${JSON.stringify(sample.tells)}`,
-        );
-        const notes = notedPaths(String(reply.headers['x-gateway-notes'] ?? ''));
-        assert.deepEqual([...new Set(notes)], sample.noted ?? []);
-      });
-      test(`${sample.name}: stream`, async () => {
-        const reply = await ask(upstream, sample, true);
-        assert.equal(reply.status, 200, reply.text);
-        keepEvents(client, `${upstream} ${sample.name}, streamed`, reply.text);
-        const document = await ask(upstream, sample, false);
-        const { model: _streamed, ...streamed } = readStream(client, reply.text);
-        const { model: _whole, ...whole } = readDocument(client, document.json);
-        assert.deepEqual(streamed, whole);
-      });
-    }
-  });
+  for (const client of clientDialects) {
+    if (client === upstream) continue;
+    suite(`issue 3, B15: ${upstream} answers to ${client} clients`, () => {
+      for (const sample of samples) {
+        test(`${sample.name}: document`, async () => {
+          const told = sample.to[client];
+          assert.ok(told !== undefined, 'the sample says what the client reads');
+          const reply = await ask({ client, upstream, sample, stream: false });
+          assert.equal(reply.status, 200, reply.text);
+          keep(client, `${upstream} ${sample.name}`, reply.json);
+          assert.ok(
+            holds(reply.json, told.tells),
+            `${reply.text} does not hold ${JSON.stringify(told.tells)}`,
+          );
+          const notes = notedPaths(String(reply.headers['x-gateway-notes'] ?? ''));
+          assert.deepEqual([...new Set(notes)], told.noted ?? []);
+        });
+        test(`${sample.name}: stream`, async () => {
+          const reply = await ask({ client, upstream, sample, stream: true });
+          assert.equal(reply.status, 200, reply.text);
+          keepEvents(client, `${upstream} ${sample.name}, streamed`, reply.text);
+          const document = await ask({ client, upstream, sample, stream: false });
+          const { model: _streamed, ...streamed } = readStream(client, reply.text);
+          const { model: _whole, ...whole } = readDocument(client, document.json);
+          assert.deepEqual(streamed, whole);
+        });
+      }
+    });
+  }
 }
 
 const types = `
@@ -177,7 +194,15 @@ type Annotated = { annotations?: Annotation[] };
 type Delta = Omit<OpenAI.Chat.ChatCompletionChunk.Choice, 'delta'> & {
   delta: OpenAI.Chat.ChatCompletionChunk.Choice.Delta & Extra & Annotated; stop_reason?: string };
 type Chunk = Omit<OpenAI.Chat.ChatCompletionChunk, 'choices'> & { choices: Delta[] };
-export type { Completion, Chunk };
+type Custom = OpenAI.Responses.ResponseCustomToolCall & { status?: string };
+type Item = OpenAI.Responses.ResponseOutputItem | Custom;
+type Answer = Omit<OpenAI.Responses.Response, 'output' | 'output_text' | 'access_programs'> & {
+  output: Item[]; store?: boolean };
+type Of<E> = E extends { response: unknown } ? Omit<E, 'response'> & { response: Answer }
+  : E extends { item: unknown } ? Omit<E, 'item'> & { item: Item }
+  : E extends { type: 'response.function_call_arguments.done' } ? E & { name: string } : E;
+type ResponseEvent = Of<OpenAI.Responses.ResponseStreamEvent>;
+export type { Completion, Chunk, Answer, ResponseEvent };
 `;
 
 test('B15: everything that clients got is of the types of their SDK', () => {

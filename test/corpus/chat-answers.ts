@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessage,
 } from 'openai/resources/chat/completions/completions';
 import type { JsonObject } from '../../src/json/value.ts';
-import type { AnswerSample } from './answer-sample.ts';
+import type { FirstSample } from './answer-sample.ts';
 
 type Choice = Partial<ChatCompletion.Choice> & { readonly stop_reason?: string };
 type Message = Partial<ChatCompletionMessage> & {
@@ -41,7 +41,7 @@ const scored = {
   results: [] as ChatCompletion.Moderation.ModerationResults.Result[],
 } as const;
 
-export const chatAnswers: readonly AnswerSample<Document>[] = [
+export const chatAnswers: readonly FirstSample<Document>[] = [
   {
     name: 'stop, with every field beside the message',
     answer: {

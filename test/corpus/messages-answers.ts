@@ -4,13 +4,13 @@ import type {
   BetaMessage,
   BetaStopReason,
 } from '@anthropic-ai/sdk/resources/beta/messages/messages';
-import type { AnswerSample } from './answer-sample.ts';
+import type { FirstSample } from './answer-sample.ts';
 
 type Document = Partial<BetaMessage>;
 
 const text: BetaContentBlock = { type: 'text', text: 'Yes.', citations: null };
 
-function ended(reason: BetaStopReason, finish: string): AnswerSample<Document> {
+function ended(reason: BetaStopReason, finish: string): FirstSample<Document> {
   return {
     name: reason,
     answer: { content: [text], stop_reason: reason },
@@ -99,7 +99,7 @@ const hidden: readonly BetaContentBlock[] = [
   },
 ];
 
-export const messagesAnswers: readonly AnswerSample<Document>[] = [
+export const messagesAnswers: readonly FirstSample<Document>[] = [
   ended('end_turn', 'stop'),
   ended('max_tokens', 'length'),
   ended('model_context_window_exceeded', 'length'),

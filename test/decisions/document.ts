@@ -239,12 +239,12 @@ function answerSection(upstream: AnyDialect): string {
   return section({
     title: `Answers of ${upstream} models`,
     heads: tables.map(({ client }) => `to a ${client} client`),
-    lines: (first?.rows ?? []).map(({ path, when }, i) => ({
+    lines: (first?.rows ?? []).map(({ path, when, outer }, i) => ({
       path,
       when,
-      cells: tables.map(({ rows }) => {
+      cells: tables.map(({ rows }, column) => {
         const row = rows[i];
-        return row === undefined ? '' : verdictCell(row);
+        return row === undefined || (outer && column > 0) ? '' : verdictCell(row);
       }),
     })),
   });

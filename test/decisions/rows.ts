@@ -1,6 +1,14 @@
 /** The tables as flat rows: what tests ask about and docs/user/translation.md lists. */
 import { firstUpstream } from '../corpus/sample.ts';
 import { allDialects, type AnyDialect } from '../support/reading.ts';
+import {
+  chatStreamToResponses,
+  chatToResponses,
+  messagesStreamToResponses,
+  messagesToResponses,
+  responsesStreamToMessages,
+  responsesToMessages,
+} from './answer-columns.ts';
 import { chatAnswer, chatAnswerExtensions, chatChunk } from './chat-answer.ts';
 import { chatOnResponses } from './chat-on-responses.ts';
 import { chatMessageExtensions, chatRequest, chatRequestExtensions } from './chat-request.ts';
@@ -8,6 +16,7 @@ import type { AnyEntry, AnyFields, Column, Verdict } from './decision.ts';
 import { messagesAnswer, messagesEvents } from './messages-answer.ts';
 import { messagesOnResponses } from './messages-on-responses.ts';
 import { messagesRequest, messagesRequestExtensions } from './messages-request.ts';
+import { responsesAnswer, responsesEvents } from './responses-answer.ts';
 import { responsesOnMessages } from './responses-on-messages.ts';
 import { responsesRequest, responsesRequestExtensions } from './responses-request.ts';
 
@@ -31,6 +40,8 @@ export interface AnswerTable {
   readonly client: AnyDialect;
   readonly what: 'document' | 'stream';
   readonly rows: readonly DecidedRow[];
+  /** Keys of a column that decide no row. */
+  readonly idle: readonly string[];
 }
 
 /** The requests of a client dialect, with a verdict a row for each foreign dialect of upstreams. */
@@ -152,16 +163,73 @@ export const requestTables: { readonly [D in AnyDialect]: RequestTable } = {
   ),
 };
 
-const events = Object.entries(messagesEvents).flatMap(([type, entry]) => entryRows(type, entry));
+const messagesRows = Object.entries(messagesEvents).flatMap(([type, entry]) =>
+  entryRows(type, entry),
+);
+// Paths have no dots in a name.
+const responsesRows = Object.entries(responsesEvents).flatMap(([type, entry]) =>
+  entryRows(eventPath(type), entry),
+);
 
+/** The name of a stream's event as it stands in paths. */
+export function eventPath(type: string): string {
+  return type.replaceAll('.', '_');
+}
+
+function answerTable(
+  { from, client, what }: Omit<AnswerTable, 'rows' | 'idle'>,
+  rows: readonly DecidedRow[],
+  column?: Column,
+): AnswerTable {
+  if (column === undefined) return { from, client, what, rows, idle: [] };
+  const name = `${from} answers to ${client}`;
+  const used = new Set(rows.filter(({ outer }) => !outer).map((row) => keyFor(row, column)));
+  return {
+    from,
+    client,
+    what,
+    rows: rows.map((row) => decidedBy(row, column, name)),
+    idle: Object.keys(column).filter((key) => !used.has(key)),
+  };
+}
+
+const chatRows = fieldRows('', { ...chatAnswer, ...chatAnswerExtensions });
+const chunkRows = fieldRows('', chatChunk);
+const messageRows = fieldRows('', messagesAnswer);
+const responseRows = fieldRows('', responsesAnswer);
+
+/** The tables that the types make complete stand first of each upstream dialect. */
 export const answerTables: readonly AnswerTable[] = [
-  { from: 'messages', client: 'chat', what: 'document', rows: fieldRows('', messagesAnswer) },
-  { from: 'messages', client: 'chat', what: 'stream', rows: events },
-  {
-    from: 'chat',
-    client: 'messages',
-    what: 'document',
-    rows: fieldRows('', { ...chatAnswer, ...chatAnswerExtensions }),
-  },
-  { from: 'chat', client: 'messages', what: 'stream', rows: fieldRows('', chatChunk) },
+  answerTable({ from: 'messages', client: 'chat', what: 'document' }, messageRows),
+  answerTable({ from: 'messages', client: 'chat', what: 'stream' }, messagesRows),
+  answerTable({ from: 'chat', client: 'messages', what: 'document' }, chatRows),
+  answerTable({ from: 'chat', client: 'messages', what: 'stream' }, chunkRows),
+  answerTable({ from: 'responses', client: 'chat', what: 'document' }, responseRows),
+  answerTable({ from: 'responses', client: 'chat', what: 'stream' }, responsesRows),
+  answerTable(
+    { from: 'messages', client: 'responses', what: 'document' },
+    messageRows,
+    messagesToResponses,
+  ),
+  answerTable(
+    { from: 'messages', client: 'responses', what: 'stream' },
+    messagesRows,
+    messagesStreamToResponses,
+  ),
+  answerTable({ from: 'chat', client: 'responses', what: 'document' }, chatRows, chatToResponses),
+  answerTable(
+    { from: 'chat', client: 'responses', what: 'stream' },
+    chunkRows,
+    chatStreamToResponses,
+  ),
+  answerTable(
+    { from: 'responses', client: 'messages', what: 'document' },
+    responseRows,
+    responsesToMessages,
+  ),
+  answerTable(
+    { from: 'responses', client: 'messages', what: 'stream' },
+    responsesRows,
+    responsesStreamToMessages,
+  ),
 ];

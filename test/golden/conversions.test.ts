@@ -5,13 +5,12 @@
  */
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { answering, type AnswerSample } from '../corpus/answer-sample.ts';
-import { chatAnswers } from '../corpus/chat-answers.ts';
+import { answering } from '../corpus/answer-sample.ts';
+import { answerSamples, documentOf } from '../corpus/answers.ts';
 import { sendSample, startCorpusRig, type CorpusRig } from '../corpus/corpus.ts';
-import { messagesAnswers } from '../corpus/messages-answers.ts';
 import { corpus } from '../corpus/samples.ts';
 import { send, type Reply } from '../support/http.ts';
-import { allDialects, dialects, type Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { startVendors } from '../support/vendors.ts';
 import { memberShapes, promiseShapes } from '../vendors/members.ts';
@@ -82,36 +81,13 @@ test('requests of all shapes to servers of the messages dialect', async (t) => {
   assertGolden(t, 'vendors-messages.txt', text);
 });
 
-const answers: { readonly [D in Dialect]: readonly AnswerSample<object>[] } = {
-  chat: chatAnswers,
-  messages: messagesAnswers,
-};
-const identity: { readonly [D in Dialect]: JsonObject } = {
-  chat: {
-    id: 'chatcmpl-1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'up',
-    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
-  },
-  messages: {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'up',
-    stop_sequence: null,
-    stop_details: null,
-    usage: { input_tokens: 3, output_tokens: 2 },
-  },
-};
-
-for (const upstream of dialects) {
-  test(`answers of ${upstream} upstreams to both clients`, async (t) => {
+for (const upstream of allDialects) {
+  test(`answers of ${upstream} upstreams to all clients`, async (t) => {
     let text = '';
-    for (const sample of answers[upstream]) {
-      const answer = answering(upstream, { ...identity[upstream], ...sample.answer });
-      for (const client of dialects) {
-        const more = client === upstream ? {} : (sample.asked ?? {});
+    for (const sample of answerSamples[upstream]) {
+      const answer = answering(upstream, documentOf(upstream, sample), sample.events);
+      for (const client of allDialects) {
+        const more = sample.to[client]?.asked ?? {};
         for (const stream of [false, true]) {
           const reply = await hear(client, upstream, { answer, stream, more });
           text += `#### ${sample.name}: ${client} ${stream ? 'stream' : 'document'}\n${reply}\n`;
@@ -136,8 +112,8 @@ let heard = 0;
 
 /** What a client gets when the upstream gives this answer. */
 async function hear(
-  client: Dialect,
-  upstream: Dialect,
+  client: AnyDialect,
+  upstream: AnyDialect,
   { answer, stream, more = {} }: Heard,
 ): Promise<string> {
   heard += 1;
@@ -225,8 +201,11 @@ function headOf({ path, headerLines }: Received): string {
 /** Without ids, times and seals that are made anew for each call, and without the messages of errors. */
 function settled(text: string): string {
   return text
-    .replace(/"(chatcmpl-|msg_|req_|call_|toolu_)[A-Za-z0-9_-]{8,}"/g, '"$1NEW"')
-    .replace(/"created":\d{6,}/g, '"created":NOW')
+    .replace(
+      /"(chatcmpl-|msg_|req_|call_|toolu_|resp_|rs_|fc_|ctc_|ws_|tsc_|lsh_|sh_|apc_)[A-Za-z0-9_-]{8,}"/g,
+      '"$1NEW"',
+    )
+    .replace(/"(created|created_at|completed_at)":\d{6,}/g, '"$1":NOW')
     .replace(/(gw1\.|gwr_\d+_\d+_)[\w.-]+/g, '$1SEAL')
     .replace(/"message":"((?:[^"\\]|\\.)*)"/g, (_, message: string) => {
       sentences.add(message);

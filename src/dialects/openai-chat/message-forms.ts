@@ -1,6 +1,13 @@
 /** Single messages of this dialect in the forms that its servers differ in. */
 import { createHash } from 'node:crypto';
-import type { CacheMark, Citation, Part, Tool, ToolCallPart } from '../../core/conversation.ts';
+import type {
+  CacheMark,
+  Citation,
+  Part,
+  TextSpan,
+  Tool,
+  ToolCallPart,
+} from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
@@ -8,7 +15,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tools.ts';
-import { answerObject, answerObjects } from '../shared/answers.ts';
+import { answerObject, answerObjects, citedSpan, placeOf } from '../shared/answers.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 
 type Path = readonly (string | number)[];
@@ -325,22 +332,20 @@ export function readCitations(annotations: Json | undefined): readonly Citation[
     citations.push({
       ...(typeof url === 'string' ? { url } : {}),
       ...(typeof title === 'string' ? { title } : {}),
+      ...citedSpan(source),
       native: { dialect: 'openai-chat', value },
     });
   }
   return citations;
 }
 
-/** The span of the citing text in the whole content, in UTF-16 code units. */
-interface CitedSpan {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Undefined, with a note, for a source that has no address: chat cannot name it. */
+/**
+ * Undefined, with a note, for a source that has no address: chat cannot name it.
+ * @param part the citing text part in the whole content.
+ */
 export function writeCitation(
   citation: Citation,
-  span: CitedSpan,
+  part: TextSpan,
   notes: Notes,
 ): JsonObject | undefined {
   if (citation.native.dialect === 'openai-chat') return citation.native.value;
@@ -348,11 +353,12 @@ export function writeCitation(
     notes.lost(['citations'], 'a source without an address has no place in chat completions');
     return undefined;
   }
+  const { start, end } = placeOf(citation, part);
   return {
     type: 'url_citation',
     url_citation: {
-      start_index: span.start,
-      end_index: span.end,
+      start_index: start,
+      end_index: end,
       url: citation.url,
       title: citation.title ?? '',
     },

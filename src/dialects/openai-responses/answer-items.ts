@@ -4,6 +4,7 @@ import type {
   Extras,
   OpaquePart,
   ReasoningPart,
+  TextSpan,
   Tool,
   ToolCallPart,
 } from '../../core/conversation.ts';
@@ -21,6 +22,7 @@ import {
   isItemId,
   itemExtras,
 } from './items.ts';
+import { placeOf } from '../shared/answers.ts';
 import { textOf } from './fields.ts';
 
 /** A call as the client knows it. */
@@ -190,13 +192,13 @@ export class AnswerItems {
     this.#context.notes.lost(['output'], `${what} has no place in this answer`);
   }
 
-  /** The annotation for a source; undefined, with a note, for one without an address. */
-  annotation(
-    citation: Citation,
-    span: { readonly start: number; readonly end: number },
-  ): JsonObject | undefined {
+  /**
+   * The annotation for a source; undefined, with a note, for one without an address.
+   * @param part the citing text part in the text of the item.
+   */
+  annotation(citation: Citation, part: TextSpan): JsonObject | undefined {
     const { native, url, title } = citation;
-    if (native.dialect === dialectId) return shifted(native.value, span.start);
+    if (native.dialect === dialectId) return shifted(native.value, part.start);
     if (url === undefined) {
       this.#context.notes.lost(
         ['citations'],
@@ -204,13 +206,8 @@ export class AnswerItems {
       );
       return undefined;
     }
-    return {
-      type: 'url_citation',
-      url,
-      title: title ?? '',
-      start_index: span.start,
-      end_index: span.end,
-    };
+    const { start, end } = placeOf(citation, part);
+    return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
   }
 }
 

@@ -10,7 +10,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { answerObjects, answerText, isPresent } from '../shared/answers.ts';
+import { answerObjects, answerText, citedSpan, isPresent } from '../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import {
   argumentsOf,
@@ -164,6 +164,7 @@ export function readAnnotation(value: JsonObject): Citation {
   return {
     ...(typeof url === 'string' ? { url } : {}),
     ...(typeof named === 'string' ? { title: named } : {}),
+    ...citedSpan(value),
     native: { dialect: dialectId, value },
   };
 }
@@ -243,7 +244,8 @@ export function callStart(kind: CallKind, item: JsonObject): ToolCallPart {
     ...withItemExtras({
       kind: kind === 'function' ? undefined : kind,
       namespace: typeof namespace === 'string' && namespace !== '' ? namespace : undefined,
-      caller: isObject(caller) ? caller : undefined,
+      // The plain caller is the model itself.
+      caller: isObject(caller) && caller['type'] !== 'direct' ? caller : undefined,
     }),
   };
 }

@@ -2,6 +2,7 @@
  * Members of answers whose type is not what it should be. Nothing of an answer vanishes in silence: what can be read as a
  * text is one, and anything else is not an answer.
  */
+import type { Citation, TextSpan } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { findMember } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -97,4 +98,17 @@ export interface LimitNames {
 /** Made once for each limit: every answer to a call with limits has them. */
 export function limitNames(nameOf: (part: keyof LimitNames) => string): LimitNames {
   return { limit: nameOf('limit'), remaining: nameOf('remaining'), reset: nameOf('reset') };
+}
+
+/** Where a citation says that it belongs; nothing where it does not name a piece of a text. */
+export function citedSpan({ start_index: start, end_index: end }: JsonObject): {
+  readonly span?: TextSpan;
+} {
+  if (typeof start !== 'number' || typeof end !== 'number') return {};
+  return Number.isInteger(start) && start >= 0 && end >= start ? { span: { start, end } } : {};
+}
+
+/** The place of a citation in a longer text. @param part what its own text part is of that. */
+export function placeOf({ span }: Citation, part: TextSpan): TextSpan {
+  return span === undefined ? part : { start: part.start + span.start, end: part.start + span.end };
 }

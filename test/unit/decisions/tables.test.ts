@@ -23,6 +23,9 @@ test('issue 3: no row stands twice', () => {
 
 test('issue 21: each line of a column decides a row', () => {
   for (const { client, idle } of Object.values(requestTables)) assert.deepEqual(idle, [], client);
+  for (const { from, client, what, idle } of answerTables) {
+    assert.deepEqual(idle, [], `${from} to ${client}, ${what}`);
+  }
 });
 
 const decision = JSON.stringify(join(root, 'test/decisions/decision.ts'));

@@ -135,6 +135,7 @@ describe('text and order', () => {
           {
             url: 'https://a.example',
             title: 'A',
+            span: { start: 0, end: 1 },
             native: { dialect: 'openai-chat', value: annotation },
           },
         ],

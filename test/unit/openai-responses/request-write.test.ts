@@ -90,7 +90,7 @@ test('R-62 `strict` is always said, and true only for a schema that can be enfor
   ]);
   assert.deepEqual(body['tool_choice'], { type: 'function', name: 'b' });
   assert.equal(body['parallel_tool_calls'], false);
-  assert.deepEqual(notes, ['tools.2.strict']);
+  assert.deepEqual(notes, ['tools.2.function.strict']);
 });
 
 test('§3.10 a chat history with calls, results and instructions in between', () => {
