@@ -39,6 +39,8 @@ import {
   compactingPaths,
   countingPaths,
   generatingPaths,
+  greetingHeaders,
+  greetingPage,
   maxNameLength,
   MethodNotAllowed,
   modelsPath,
@@ -51,6 +53,7 @@ import {
   requireScope,
   unknownModel,
   usableNames,
+  wantsPage,
 } from './paths.ts';
 import type { ContentLog, WatchedCall } from '../features/content-log/content-log.ts';
 import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
@@ -261,6 +264,16 @@ export class DataPlane {
     if (!openPaths.includes(path)) throw notFound(path);
     if (!reading) throw new MethodNotAllowed('GET, HEAD');
     const { version, notReady, overload } = this.#options;
+    if (wantsPage(path, request.headers.accept)) {
+      const bytes = Buffer.from(greetingPage(version));
+      response.writeHead(200, [
+        ...idHeaders(requestId),
+        ...greetingHeaders,
+        ...['content-length', String(bytes.length)],
+      ]);
+      response.end(bytes);
+      return;
+    }
     const answer = openAnswer(path, { version, notReady, step: overload.step });
     sendJson(response, { ...answer, headers: idHeaders(requestId) });
   }

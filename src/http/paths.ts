@@ -89,6 +89,42 @@ interface OpenFacts {
 /** For a browser that came to the data plane. Where the admin plane listens is not told to strangers. */
 const dashboard = 'on the admin plane of this gateway, by default port 8687 of its machine';
 
+const greetedEndpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];
+
+/** What `/` sends to a browser besides the page: nothing is loaded, run, framed or sent from it. */
+export const greetingHeaders: readonly string[] = [
+  ...['content-type', 'text/html; charset=utf-8'],
+  ...[
+    'content-security-policy',
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ...['x-content-type-options', 'nosniff'],
+  ...['referrer-policy', 'no-referrer'],
+];
+
+/** Whether a request asks for a page by name, as browsers do; programs accept anything. */
+export function wantsPage(path: string, accept: string | undefined): boolean {
+  return path === '/' && accept !== undefined && /(^|,)\s*text\/html\s*(;|,|$)/i.test(accept);
+}
+
+/** The greeting for a person who opened the data plane in a browser. */
+export function greetingPage(version: string): string {
+  const endpoints = greetedEndpoints.map((path) => `<li><code>${path}</code></li>`).join('\n');
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Model Gateway</title>
+<h1>Model Gateway ${version}</h1>
+<p>This address answers programs. They send a key, and requests to:</p>
+<ul>
+${endpoints}
+</ul>
+<p>The dashboard is ${dashboard}. <code>model-gateway status</code> names its address.</p>
+</html>
+`;
+}
+
 /**
  * Under pressure the gateway stays alive and ready: a restart would end running calls, and without this
  * instance the others would get its calls as well.
@@ -98,8 +134,8 @@ export function openAnswer(
   { version, notReady, step }: OpenFacts,
 ): { readonly status: number; readonly body: JsonObject } {
   if (path === '/') {
-    const endpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];
-    return { status: 200, body: { name: 'model-gateway', version, endpoints, dashboard } };
+    const body = { name: 'model-gateway', version, endpoints: greetedEndpoints, dashboard };
+    return { status: 200, body };
   }
   if (path === '/healthz') {
     return { status: 200, body: { status: 'ok', ...(step === 0 ? {} : { pressure: step }) } };

@@ -159,6 +159,28 @@ describe('a first start with an empty environment', { timeout: 500_000 }, () => 
     }
   });
 
+  test('`/` is a page without a script for a browser, and JSON for programs', async () => {
+    const get = async (accept: string): Promise<Response> =>
+      fetch(`${gateway.url}/`, { headers: { accept } });
+    const browsers = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const page = await get(browsers);
+    assert.equal(page.status, 200);
+    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.match(page.headers.get('content-security-policy') ?? '', /^default-src 'none'; /);
+    const html = await page.text();
+    for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses', 'port 8687']) {
+      assert.ok(html.includes(path), path);
+    }
+    assert.doesNotMatch(html, /<script|style=|gw_|gwadmin_|127\.0\.0\.1/);
+    for (const accept of ['*/*', 'application/json', 'application/json, text/plain, */*']) {
+      const answer = await get(accept);
+      assert.equal(answer.headers.get('content-type'), 'application/json', accept);
+      assert.partialDeepStrictEqual(await answer.json(), { name: 'model-gateway' });
+    }
+    const probe = await fetch(`${gateway.url}/healthz`, { headers: { accept: browsers } });
+    assert.equal(probe.headers.get('content-type'), 'application/json');
+  });
+
   test('S23 the first key has limits, and its calls tell of them', async () => {
     const key = /\bgw_\S+/.exec(gateway.out)?.[0] ?? '';
     const token = /\bgwadmin_\S+/.exec(gateway.out)?.[0] ?? '';
