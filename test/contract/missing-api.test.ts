@@ -287,3 +287,20 @@ test('the other credential of the provider is asked by chat completions at once'
   ));
 
 const limited = 'Bearer k1';
+
+test('Q1 a budget refuses what only chat completions would be told, since the call may come to them', () =>
+  elsewhere(chatOnly(unknownUrl), async (rig, script) => {
+    const made = await send(
+      `${rig.gateway.adminUrl}/api/keys`,
+      { name: 'poor', models: ['*'], budgets: [{ usd: 100, per: 'month' }] },
+      { headers: { authorization: `Bearer ${adminToken}` } },
+    );
+    const headers = { authorization: `Bearer ${String(made.json['key'])}` };
+    const name = `openai/${model}`;
+    const more = { ...toolsOf('chat'), models: ['gpt-5.5-pro'], max_tokens: 10 };
+    const body = requestBody('chat', { model: name, stream: false, more });
+    const reply = await send(`${rig.gateway.url}${chatPath}`, body, { headers });
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.text, /price_unknown/);
+    assert.equal(script.requests.length, 0);
+  }));

@@ -143,6 +143,7 @@ function story(stage: Stage): void {
         await form.getByLabel('At most').fill('2');
         await form.getByLabel('Requests per minute').fill('60');
         await form.getByLabel('chat', { exact: true }).check();
+        await form.getByLabel('responses', { exact: true }).check();
         await form.getByLabel('Expires').fill('2031-12-31');
         await form.getByLabel('Shrink').uncheck();
         await form.getByRole('button', { name: 'Create key' }).click();
@@ -161,7 +162,7 @@ function story(stage: Stage): void {
             { kind: 'requests', amount: 60, model: null },
             { kind: 'requests', amount: 2, model: 'local/*' },
           ],
-          endpoints: ['chat'],
+          endpoints: ['chat', 'responses'],
           shrink: false,
           end: '2031-12-31T00:00:00.000Z',
         },

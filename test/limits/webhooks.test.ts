@@ -7,7 +7,7 @@ import { newId, systemClock } from '../../src/observe/runtime.ts';
 import { Webhooks } from '../../src/features/webhooks.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { Listener, type Heard } from '../support/hook-listener.ts';
-import { objectAt } from '../support/reading.ts';
+import { allDialects, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { silentLog } from '../unit/access/parts.ts';
 import { replying } from '../upstream/reply.ts';
@@ -25,31 +25,40 @@ after(async () => {
   listener.close();
 });
 
-test('a budget tells at 50, 80 and 100 percent, signed', async () => {
-  const usage = { fresh: 0, cacheRead: 0, cacheWrite: 0, output: 100, reasoning: 0 };
-  const { model } = rig.play('chat', replying('chat', { text: 'x', usage }));
-  // 100 tokens are a tenth of it.
-  const key = await rig.key({ budget: '0.01', per: 'month', shrink: false });
-  const body = requestBody('chat', { model, stream: false, more: { max_tokens: 100 } });
-  for (let i = 0; i < 12; i++) await rig.call(key, 'chat', body);
-  await listener.until(3);
-  const told = listener.heard.map(({ event }) => objectAt(event, 'data'));
-  assert.deepEqual(
-    told.map(({ threshold }) => threshold),
-    [50, 80, 100],
-  );
-  const [first] = told;
-  assert.deepEqual(first?.['holder'], { kind: 'key', name: key.id });
-  assert.deepEqual([first?.['budget_usd'], first?.['spent_usd']], ['0.01', '0.005']);
-  for (const { headers, text } of listener.heard) {
-    const [, time = '', signature = ''] =
-      /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-gateway-signature'])) ?? [];
-    const expected = createHmac('sha256', secret).update(`${time}.${text}`).digest('hex');
-    assert.equal(signature, expected);
-    assert.equal(headers['x-gateway-event'], 'budget.threshold');
-    assert.ok(Math.abs(Number(time) - Date.now() / 1000) < 60);
-  }
-});
+const caps = {
+  chat: 'max_tokens',
+  messages: 'max_tokens',
+  responses: 'max_output_tokens',
+} as const;
+
+for (const [i, dialect] of allDialects.entries()) {
+  test(`a budget tells at 50, 80 and 100 percent, signed: ${dialect} calls`, async () => {
+    const usage = { fresh: 0, cacheRead: 0, cacheWrite: 0, output: 100, reasoning: 0 };
+    const { model } = rig.play('chat', replying('chat', { text: 'x', usage }));
+    // 100 tokens are a tenth of it.
+    const key = await rig.key({ budget: '0.01', per: 'month', shrink: false });
+    const body = requestBody(dialect, { model, stream: false, more: { [caps[dialect]]: 100 } });
+    for (let times = 0; times < 12; times++) await rig.call(key, dialect, body);
+    await listener.until(3 * (i + 1));
+    const heard = listener.heard.slice(3 * i);
+    const told = heard.map(({ event }) => objectAt(event, 'data'));
+    assert.deepEqual(
+      told.map(({ threshold }) => threshold),
+      [50, 80, 100],
+    );
+    const [first] = told;
+    assert.deepEqual(first?.['holder'], { kind: 'key', name: key.id });
+    assert.deepEqual([first?.['budget_usd'], first?.['spent_usd']], ['0.01', '0.005']);
+    for (const { headers, text } of heard) {
+      const [, time = '', signature = ''] =
+        /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-gateway-signature'])) ?? [];
+      const expected = createHmac('sha256', secret).update(`${time}.${text}`).digest('hex');
+      assert.equal(signature, expected);
+      assert.equal(headers['x-gateway-event'], 'budget.threshold');
+      assert.ok(Math.abs(Number(time) - Date.now() / 1000) < 60);
+    }
+  });
+}
 
 async function deliver(statuses: readonly number[], expected: number): Promise<readonly Heard[]> {
   const flaky = new Listener(...statuses);
