@@ -269,7 +269,8 @@ export class DataPlane {
       response.writeHead(200, [
         ...idHeaders(requestId),
         ...greetingHeaders,
-        ...['content-length', String(bytes.length)],
+        'content-length',
+        String(bytes.length),
       ]);
       response.end(bytes);
       return;

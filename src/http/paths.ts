@@ -92,15 +92,13 @@ const dashboard = 'on the admin plane of this gateway, by default port 8687 of i
 const greetedEndpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];
 
 /** What `/` sends to a browser besides the page: nothing is loaded, run, framed or sent from it. */
-export const greetingHeaders: readonly string[] = [
-  ...['content-type', 'text/html; charset=utf-8'],
-  ...[
-    'content-security-policy',
+export const greetingHeaders: readonly string[] = Object.entries({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  ],
-  ...['x-content-type-options', 'nosniff'],
-  ...['referrer-policy', 'no-referrer'],
-];
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}).flat();
 
 /** Whether a request asks for a page by name, as browsers do; programs accept anything. */
 export function wantsPage(path: string, accept: string | undefined): boolean {
