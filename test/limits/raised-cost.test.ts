@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { until } from '../support/postgres-store.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
 import type { Answer, Received } from '../upstream/scripted.ts';
@@ -19,6 +19,7 @@ before(async () => {
     prices: {
       'up-chat/*': { ...price, web_search: 0.01 },
       'up-messages/*': { ...price, web_search: 0.01 },
+      'up-responses/*': { ...price, web_search: 0.01 },
     },
   });
 });
@@ -31,7 +32,7 @@ const predicted = 'const answer = await ask(question); // and so on\n'.repeat(40
 type Worst = (sent: JsonObject, cap: number) => number;
 
 interface Raising {
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   readonly more: JsonObject;
   /** Output tokens that the vendor bills for what it was sent. */
   readonly worst: Worst;
@@ -120,11 +121,30 @@ const raising: readonly Raising[] = [
     more: { context_management: { edits: [{ type: 'compact_20260112' }] } },
     worst: (_, own) => 2 * own,
   },
+  // A cap of another format; that of a Responses request is its own.
+  {
+    dialect: 'responses',
+    more: { max_completion_tokens: 5000 },
+    worst: instead('max_completion_tokens'),
+  },
+  {
+    dialect: 'responses',
+    more: { reasoning: { max_tokens: 20_000 } },
+    worst: beside('reasoning', 'max_tokens'),
+  },
+  {
+    dialect: 'responses',
+    more: { context_management: [{ type: 'compaction', compact_threshold: 1000 }] },
+    worst: (_, own) => 2 * own,
+  },
 ];
 
 /** The first `ask` of the body, as the gateway sent it on. */
 function billed({ worst, dialect }: Raising, { json }: Received, stream: boolean): Answer {
-  const own = at(json, 'max_tokens') || at(json, 'max_completion_tokens');
+  const own =
+    dialect === 'responses'
+      ? at(json, 'max_output_tokens')
+      : at(json, 'max_tokens') || at(json, 'max_completion_tokens');
   const output = worst(json, own);
   const usage = { fresh: 5, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 };
   return answerIn(dialect, { text: 'Yes.', usage }, stream);
@@ -150,10 +170,9 @@ for (const row of raising) {
       const nanodollars = Math.ceil(5.5 * most) * nanodollarsOfOutput;
       const budget = (nanodollars / 1e9).toFixed(9);
       const key = await rig.key({ budget, per: 'day', shrink: stream });
-      const body: JsonObject = {
-        ...requestBody(row.dialect, { model, stream, more: { max_tokens: cap, ...row.more } }),
-        messages: [{ role: 'user', content: `What is it?${padding}` }],
-      };
+      const messages = [{ role: 'user', content: `What is it?${padding}` }];
+      const asked = { max_tokens: cap, ...row.more, messages };
+      const body = requestBody(row.dialect, { model, stream, more: asked });
       let over = 0;
       const replies = Array.from({ length: calls }, async () => {
         const reply = await rig.call(key, row.dialect, body);
@@ -166,14 +185,14 @@ for (const row of raising) {
       await rig.gateway.noneLeft();
       const served = statuses.filter((status) => status === 200).length;
       assert.ok(served >= 2 && served < calls, statuses.join(' '));
-      const refusal = row.dialect === 'chat' ? 429 : 402;
+      const refusal = row.dialect === 'messages' ? 402 : 429;
       assert.ok(statuses.every((status) => status === 200 || status === refusal));
       assert.ok((await rig.spent(key)) <= nanodollars, `${await rig.spent(key)} of ${nanodollars}`);
     });
   }
 }
 
-const unbounded: readonly (readonly [Dialect, JsonObject])[] = [
+const unbounded: readonly (readonly [ClientDialect, JsonObject])[] = [
   ['chat', { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }],
   ['chat', { modalities: ['image', 'text'] }],
   ['chat', { modalities: ['video'] }],
@@ -198,6 +217,13 @@ const unbounded: readonly (readonly [Dialect, JsonObject])[] = [
   ['messages', { speed: 'fast' }],
   ['messages', { speed: 'faster' }],
   ['messages', { fallbacks: [{ model: 'dear' }] }],
+  ['responses', { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }],
+  ['responses', { tools: [{ type: 'image_generation' }] }],
+  [
+    'responses',
+    { tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'image_generation' }] }] },
+  ],
+  ['responses', { service_tier: 'priority' }],
 ];
 for (const [dialect, more] of unbounded) {
   for (const padding of ['', ' and so on'.repeat(5000)]) {
@@ -205,10 +231,9 @@ for (const [dialect, more] of unbounded) {
     test(`X-4 F6 what has no bound is refused for a budget, and for no other key: ${what}`, async () => {
       const reply = answerIn(dialect, { text: 'Yes.' }, false);
       const { model, script } = rig.play(dialect, reply);
-      const body: JsonObject = {
-        ...requestBody(dialect, { model, stream: false, more: { max_tokens: cap, ...more } }),
-        messages: [{ role: 'user', content: `What is it?${padding}` }],
-      };
+      const messages = [{ role: 'user', content: `What is it?${padding}` }];
+      const asked = { max_tokens: cap, ...more, messages };
+      const body = requestBody(dialect, { model, stream: false, more: asked });
       const paid = await rig.call(await rig.key({ budget: 100, per: 'day' }), dialect, body);
       assert.equal(paid.status, 400, paid.text);
       const [member] = Object.keys(more);
@@ -220,7 +245,7 @@ for (const [dialect, more] of unbounded) {
   }
 }
 
-const harmless: readonly (readonly [Dialect, JsonObject])[] = [
+const harmless: readonly (readonly [ClientDialect, JsonObject])[] = [
   [
     'chat',
     {
@@ -257,6 +282,35 @@ const harmless: readonly (readonly [Dialect, JsonObject])[] = [
         { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' },
         { type: 'memory_20250818', name: 'memory' },
       ],
+    },
+  ],
+  [
+    'responses',
+    {
+      instructions: 'Answer in a word.',
+      reasoning: { effort: 'low', summary: 'auto' },
+      text: { format: { type: 'text' }, verbosity: 'low' },
+      include: ['reasoning.encrypted_content'],
+      truncation: 'auto',
+      tools: [
+        { type: 'custom', name: 'apply' },
+        {
+          type: 'namespace',
+          name: 'n',
+          description: 'Some.',
+          tools: [{ type: 'function', name: 'f' }],
+        },
+      ],
+    },
+  ],
+  // A conversation of an agent: its prompt is reserved as a prompt.
+  [
+    'responses',
+    {
+      input: Array.from({ length: 400 }, (_, i) => ({
+        role: i % 2 === 0 ? 'user' : 'assistant',
+        content: [{ type: i % 2 === 0 ? 'input_text' : 'output_text', text: `Word ${i}` }],
+      })),
     },
   ],
 ];

@@ -4,6 +4,11 @@ import { isObject, type Json } from '../../json/value.ts';
 import { BodyDescription, userTextsOf } from '../shared/describe.ts';
 import { isArray } from './fields.ts';
 
+/** Members without a cost of their own: what is in the prompt, and the cap, is reserved. */
+const prompting: ReadonlySet<string> = new Set(['input', 'instructions', 'max_output_tokens']);
+/** Caps of other formats. A server that reads one may write more than the cap of this format allows. */
+const otherCaps: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens']);
+
 export class ResponsesDescription extends BodyDescription {
   override opening(): string {
     const { instructions, input } = this.body;
@@ -18,6 +23,10 @@ export class ResponsesDescription extends BodyDescription {
 
   override capMember(): string {
     return 'max_output_tokens';
+  }
+
+  protected override isHarmless(member: string): boolean {
+    return prompting.has(member) || (!otherCaps.has(member) && super.isHarmless(member));
   }
 
   override parameters(): RequestParameters {

@@ -92,7 +92,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   [
     'context_management',
     (value, raising) => {
-      const edits = isObject(value) ? listOf(value['edits']) : [];
+      const edits = listOf(isObject(value) ? value['edits'] : value);
       if (edits.some((edit) => typeOf(edit).startsWith('compact'))) raising.requests = 2;
     },
   ],
@@ -113,10 +113,14 @@ function isDearPlugin(plugin: Json): boolean {
 
 /** Tools that the client runs, and those that only look at what the request holds. */
 const cheapTools =
-  /^(function$|custom$|bash_|text_editor_|computer|memory_|local_shell|apply_patch|tool_search_tool_)/;
+  /^(function$|custom$|bash_|text_editor_|computer|memory_|local_shell|apply_patch|tool_search)/;
 
 function serverTool(tool: Json, raising: Raising): void {
   const type = typeOf(tool);
+  if (type === 'namespace' && isObject(tool)) {
+    listOf(tool['tools']).forEach((each) => serverTool(each, raising));
+    return;
+  }
   // Searches are reserved by `asked-services.ts`.
   if (type === '' || cheapTools.test(type) || isSearch(type)) return;
   const { max_uses: uses, max_content_tokens: tokens } = isObject(tool) ? tool : {};
@@ -305,13 +309,18 @@ export class BodyDescription implements RequestDescription {
     };
     let any = false;
     for (const [member, value] of Object.entries(this.#source.skeleton)) {
-      if (value === undefined || harmless.has(member) || isOff(value)) continue;
+      if (value === undefined || this.isHarmless(member) || isOff(value)) continue;
       any = true;
       const reader = readers.get(member);
       if (reader !== undefined) reader(value, raising, terms);
       else if (!otherName.test(plain(member))) new Looking(raising, member).at(member, value, 0);
     }
     return any ? raising : undefined;
+  }
+
+  /** Whether a member raises no cost, or one that is reserved elsewhere. */
+  protected isHarmless(member: string): boolean {
+    return harmless.has(member);
   }
 
   serviceTier(): string | undefined {
