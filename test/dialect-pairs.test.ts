@@ -28,7 +28,7 @@ test('there is a pair for each client on each upstream', () => {
   assert.equal(names.size, clientDialects.length * upstreamDialects.length);
 });
 
-for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs', 'faults']) {
+for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs', 'faults', 'limits']) {
   describe(folder, () => {
     test('clients and upstreams are those of the lists', () => {
       const all = textsOf(folder).map(([, text]) => text.split("support/dialects.ts'")[0] ?? '');

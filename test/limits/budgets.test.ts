@@ -1,9 +1,10 @@
-/** Budgets over real sockets: hard for every call, in both dialects, streamed and not (K1, F6, Q1). */
+/** Budgets over real sockets: hard for every call, in each dialect, streamed and not (K1, F6, Q1). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn, replying, type Reply } from '../upstream/reply.ts';
 import type { Scripted } from '../upstream/scripted.ts';
@@ -16,6 +17,7 @@ before(async () => {
       'up-messages/marked*': { input: 10, cache_write_1h: 2000, output: 10 },
       'up-chat/*': { input: 0, output: 10 },
       'up-messages/*': { input: 0, output: 10 },
+      'up-responses/*': { input: 0, output: 10 },
       'up-chat/gpt-5': { input: 10, output: 10 },
       'up-chat/*dear': { input: 1000, output: 10 },
     },
@@ -34,12 +36,12 @@ const maxTokens = 1000;
 const usage = { fresh: 9, cacheRead: 0, cacheWrite: 0, output: 100, reasoning: 0 };
 const answer: Reply = { text: 'Good day.', usage };
 
-function bodyOf(dialect: Dialect, model: string, more: JsonObject = {}): JsonObject {
+function bodyOf(dialect: AnyDialect, model: string, more: JsonObject = {}): JsonObject {
   return requestBody(dialect, { model, stream: false, more: { max_tokens: maxTokens, ...more } });
 }
 
 /** Answers that wait until they are let go. */
-function heldBack(dialect: Dialect, gate: Promise<unknown>): Scripted {
+function heldBack(dialect: AnyDialect, gate: Promise<unknown>): Scripted {
   return (request) => {
     const { body, ...rest } = answerIn(dialect, answer, request.json['stream'] === true);
     const text = Buffer.isBuffer(body) || typeof body === 'string' ? body : '';
@@ -53,8 +55,8 @@ function heldBack(dialect: Dialect, gate: Promise<unknown>): Scripted {
   };
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     for (const stream of [false, true]) {
       const how = `${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`;
       test(`K1 Q1 a budget for 2 calls admits 2 of 50 in parallel: ${how}`, async () => {
@@ -73,7 +75,7 @@ for (const dialect of dialects) {
         assert.equal(done.filter(({ status }) => status === 200).length, 2);
         assert.equal(script.requests.length, 2);
         const refusal = done.find(({ status }) => status !== 200);
-        assert.equal(refusal?.status, dialect === 'chat' ? 429 : 402);
+        assert.equal(refusal?.status, dialect === 'messages' ? 402 : 429);
         assert.equal(refusal.headers['x-should-retry'], 'false');
         // What was not used is given back: the budget has room for what it costs.
         const rows = await rig.gateway.callRows(model, 50);
@@ -192,7 +194,7 @@ test('Q1 a mark for the cache that is written in escapes is reserved as any othe
 });
 
 describe('more expensive service', () => {
-  const asks: readonly (readonly [Dialect, Dialect, JsonObject, string])[] = [
+  const asks: readonly (readonly [AnyDialect, AnyDialect, JsonObject, string])[] = [
     ['chat', 'chat', { service_tier: 'priority' }, 'service_tier'],
     ['messages', 'messages', { speed: 'fast' }, 'speed'],
   ];
@@ -231,17 +233,18 @@ describe('more expensive service', () => {
 });
 
 describe('caps', () => {
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of upstreamDialects) {
       test(`a call that does not fit gets a smaller answer, and is told: ${dialect} on ${upstream}`, async () => {
         const { model, script } = rig.play(upstream, replying(upstream, answer));
         const key = await rig.key({ budget: '0.004', per: 'day' });
         const reply = await rig.call(key, dialect, bodyOf(dialect, model));
-        assert.equal(reply.status, 200);
-        assert.equal((await script.request(0)).json['max_tokens'], 400);
+        assert.equal(reply.status, 200, reply.text);
+        const cap = upstream === 'responses' ? 'max_output_tokens' : 'max_tokens';
+        assert.equal((await script.request(0)).json[cap], 400);
         assert.match(
           String(reply.headers['x-gateway-notes']),
-          /max_tokens: changed, lowered to 400/,
+          /max_(output_)?tokens: changed, lowered to 400/,
         );
       });
     }

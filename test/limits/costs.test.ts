@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { costOf } from '../../src/access/cost.ts';
 import { PriceList } from '../../src/access/prices.ts';
-import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { recordedDocuments, recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
 import { replying } from '../upstream/reply.ts';
@@ -19,13 +20,13 @@ before(async () => {
       xai: { base_url: `http://127.0.0.1:${chat.port}/v1`, api_key: 'vendor-key' },
       anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'vendor-key' },
     },
-    prices: { 'up-chat/*': sonnet, 'up-messages/*': sonnet },
+    prices: { 'up-chat/*': sonnet, 'up-messages/*': sonnet, 'up-responses/*': sonnet },
   }));
 });
 after(() => rig.stop());
 
 interface Asked {
-  readonly dialect: Dialect;
+  readonly dialect: AnyDialect;
   readonly model: string;
   readonly stream: boolean;
 }
@@ -45,8 +46,8 @@ async function charged({ dialect, model, stream }: Asked): Promise<number> {
   return rig.spent(key);
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     for (const stream of [false, true]) {
       test(`F2 four rates: ${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`, async () => {
         const usage = { fresh: 3, cacheRead: 1000, cacheWrite: 12_304, output: 550, reasoning: 9 };
@@ -61,13 +62,13 @@ for (const dialect of dialects) {
 describe('F2 F4 recorded answers, with what the vendor itself says that they cost', () => {
   if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
   const recorded = [
-    ...recordedDocuments().map(({ name, body, text }) => ({
+    ...recordedDocuments(['chat']).map(({ name, body, text }) => ({
       name,
       last: body,
       stream: false,
       answer: { body: text },
     })),
-    ...recordedStreams().map(({ name, events, frames }) => ({
+    ...recordedStreams(['chat']).map(({ name, events, frames }) => ({
       name,
       last: events.findLast((event) => 'usage' in event) ?? {},
       stream: true,
@@ -75,7 +76,7 @@ describe('F2 F4 recorded answers, with what the vendor itself says that they cos
     })),
   ].filter(({ name }) => name.startsWith('xai-'));
   for (const { name, last, stream, answer } of recorded) {
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       test(`${name}, ${stream ? 'stream' : 'document'}, ${dialect} client`, async () => {
         // In units of 10^-10 dollars.
         const ticks = numberAt(objectAt(last, 'usage'), 'cost_in_usd_ticks');

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { assertAnyStream } from '../support/legality.ts';
-import { dialects, endingOf, readStream } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { endingOf, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
 import { blockDelta, blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
@@ -17,6 +18,7 @@ before(async () => {
     prices: {
       'up-chat/*': { input: 0, output: 10 },
       'up-messages/*': { input: 0, output: 10 },
+      'up-responses/*': { input: 0, output: 10 },
       'up-messages/dear': { input: 10, output: 10 },
       'up-chat/dear': { input: 10, output: 10 },
     },
@@ -27,8 +29,8 @@ after(() => rig.stop());
 const word = ' tomorrow';
 const cap = 40;
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     test(`F63 an endless stream is cut at what was reserved: ${dialect} on ${upstream}`, async () => {
       const { model, script } = rig.play(upstream, endlessAnswer(upstream));
       const key = await rig.key({ budget: 1, per: 'day' });
@@ -128,7 +130,7 @@ function dearPrompt(tokens: number): Answer {
   };
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`F64 a prompt above the estimate takes the money of the answer: ${dialect}`, async () => {
     const model = 'up-messages/dear';
     const script = rig.upstreams.messages.script('dear', dearPrompt(5000));
@@ -138,7 +140,7 @@ for (const dialect of dialects) {
     const reply = await rig.call(key, dialect, body);
     assert.equal(reply.status, 200);
     assert.equal(endingOf(dialect, reply.text), 'error');
-    const expected = dialect === 'chat' ? /"code":"insufficient_quota"/ : /"billing_error"/;
+    const expected = dialect === 'messages' ? /"billing_error"/ : /"code":"insufficient_quota"/;
     assert.match(reply.text, expected);
     assert.equal(await (await script.request(0)).closed, 'gateway');
     await rig.gateway.callRows(model, 1);

@@ -1,20 +1,13 @@
 /** A stream that goes on and on. */
-import type { Dialect } from '../support/reading.ts';
-import { chatChunk, chatFrame } from '../upstream/chat.ts';
-import { blockDelta, blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
+import { frame, legalFrames, text, textPiece } from '../faults/stream-pieces.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
-const word = ' tomorrow';
-
 /** A stream that never ends by itself. */
-export function endlessAnswer(upstream: Dialect): Answer {
-  const begin =
-    upstream === 'chat'
-      ? [chatFrame(chatChunk({ role: 'assistant', content: '' }))]
-      : [messagesFrame(messageStart()), messagesFrame(blockStart(0, { type: 'text', text: '' }))];
-  const delta =
-    upstream === 'chat'
-      ? chatFrame(chatChunk({ content: word }))
-      : messagesFrame(blockDelta(0, { type: 'text_delta', text: word }));
+export function endlessAnswer(upstream: UpstreamDialect): Answer {
+  const frames = legalFrames(upstream);
+  const firstWord = frames.findIndex((each) => each.includes(text.slice(0, 4)));
+  const begin = frames.slice(0, firstWord);
+  const delta = frame(upstream, textPiece(upstream, ' tomorrow'));
   return { body: [...begin, ...Array.from({ length: 400 }, () => delta)], ending: 'hang' };
 }

@@ -2,26 +2,29 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { clientDialects } from '../support/dialects.ts';
 import {
-  dialects,
   endingOf,
   objectAt,
   readDocument,
   readStream,
-  type Dialect,
+  type AnyDialect,
 } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { framesOf } from '../unit/openai-chat/answer-context.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { chatAnswer, chatChunk, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import { messagesAnswer, messagesFrames } from '../upstream/messages.ts';
+import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 let rig: LimitedRig;
 before(async () => {
   const price = { input: 10, output: 10 };
-  rig = await startLimitedRig({ prices: { 'up-chat/*': price, 'up-messages/*': price } });
+  rig = await startLimitedRig({
+    prices: { 'up-chat/*': price, 'up-messages/*': price, 'up-responses/*': price },
+  });
 });
 after(() => rig.stop());
 
@@ -32,7 +35,7 @@ const asked = { messages: [{ role: 'user', content: prompt }], max_tokens: 500 }
 
 interface Row {
   readonly name: string;
-  readonly upstream: Dialect;
+  readonly upstream: AnyDialect;
   readonly usage: JsonObject;
   /** What of the report cannot be, so that it is estimated. */
   readonly estimated: 'input' | 'output' | 'nothing';
@@ -51,6 +54,11 @@ function messagesRow(name: string, usage: JsonObject, estimated: Row['estimated'
     cache_read_input_tokens: 0,
   };
   return { name, upstream: 'messages', usage: { ...counts, ...usage }, estimated };
+}
+
+function responsesRow(name: string, usage: JsonObject, estimated: Row['estimated']): Row {
+  const counts = { input_tokens: 6000, output_tokens: 100, total_tokens: 6100 };
+  return { name, upstream: 'responses', usage: { ...counts, ...usage }, estimated };
 }
 
 const rows: readonly Row[] = [
@@ -77,14 +85,40 @@ const rows: readonly Row[] = [
   messagesRow('0 for the output', { output_tokens: 0 }, 'output'),
   messagesRow('a negative output', { output_tokens: -1 }, 'output'),
   messagesRow('negative cached tokens', { cache_read_input_tokens: -7 }, 'nothing'),
+  responsesRow('0 for all', { input_tokens: 0, output_tokens: 0, total_tokens: 0 }, 'input'),
+  responsesRow('0 for the prompt', { input_tokens: 0, total_tokens: 100 }, 'input'),
+  responsesRow('a negative prompt', { input_tokens: -5 }, 'input'),
+  responsesRow('a prompt that is a text', { input_tokens: '6000' }, 'input'),
+  responsesRow('a prompt beyond any context', { input_tokens: 1e15, total_tokens: 1e15 }, 'input'),
+  responsesRow('0 for the output', { output_tokens: 0, total_tokens: 6000 }, 'output'),
+  responsesRow('a negative output', { output_tokens: -1 }, 'output'),
+  responsesRow('an output beyond any context', { output_tokens: 1e12 }, 'output'),
+  responsesRow(
+    'negative cached tokens',
+    { input_tokens_details: { cached_tokens: -7 } },
+    'nothing',
+  ),
+  responsesRow(
+    'more reasoning than output',
+    { output_tokens_details: { reasoning_tokens: 900 } },
+    'nothing',
+  ),
 ];
+
+const answers: { readonly [U in AnyDialect]: (usage: JsonObject, stream: boolean) => Answer } = {
+  chat: (usage, stream) => chatAnswer({ text, usage }, stream),
+  messages: (usage, stream) => messagesAnswer({ text, usage }, stream),
+  responses: (usage, stream) => responsesAnswer([textItem(text)], { usage, stream }),
+};
 
 /** The last report that the client got. */
 function reportIn(told: string, stream: boolean): JsonObject {
   const bodies = stream
     ? framesOf(told).map(({ data = '' }) => tryParseObject(data))
     : [tryParseObject(told)];
-  const last = bodies.findLast((body) => isObject(body?.['usage']));
+  // The events of a Responses stream have it in the response.
+  const holders = bodies.map((body) => (isObject(body?.['response']) ? body['response'] : body));
+  const last = holders.findLast((body) => isObject(body?.['usage']));
   return objectAt(last ?? {}, 'usage');
 }
 
@@ -99,16 +133,12 @@ function assertCounts(report: JsonObject, where: string): void {
   }
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   for (const stream of [false, true]) {
     describe(`${stream ? 'streams' : 'documents'} for ${dialect} clients`, () => {
       for (const { name, upstream, usage, estimated } of rows) {
         test(`F-5 F57 ${upstream} reports ${name}: told and charged is what can be`, async () => {
-          const answer: Answer =
-            upstream === 'chat'
-              ? chatAnswer({ text, usage }, stream)
-              : messagesAnswer({ text, usage }, stream);
-          const { model } = rig.play(upstream, answer);
+          const { model } = rig.play(upstream, answers[upstream](usage, stream));
           const key = await rig.key({ budget: 1, per: 'day' });
           const reply = await rig.call(
             key,
@@ -139,7 +169,7 @@ const honest = { prompt_tokens: 6000, completion_tokens: 77, total_tokens: 6077 
 const failing =
   'event: error\ndata: {"error":{"message":"Out of order.","type":"server_error"}}\n\n';
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   for (const together of [true, false]) {
     test(`F-11 an error behind the finish is charged by what was reported: ${dialect}, ${together ? 'one read' : 'read by read'}`, async () => {
       const frames = [

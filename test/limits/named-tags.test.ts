@@ -1,7 +1,8 @@
 /** X-5: who may use up a tag's limits by naming it in a request, and what the others are told. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { send, type Reply } from '../support/http.ts';
 import { replying } from '../upstream/reply.ts';
@@ -22,23 +23,25 @@ describe('X-5 tags that a client names', { timeout: 300_000 }, () => {
   const padding = ' and so on'.repeat(4000);
 
   interface Naming {
-    readonly dialect?: Dialect;
-    readonly upstream?: Dialect;
+    readonly dialect?: AnyDialect;
+    readonly upstream?: AnyDialect;
     readonly long?: boolean;
   }
 
   function call(key: LimitedKey, tag: string, naming: Naming = {}): Promise<Reply> {
     const { dialect = 'chat', upstream = 'chat', long = false } = naming;
     const { model } = rig.play(upstream, replying(upstream, { text: 'Yes.' }));
-    const body = {
-      ...requestBody(dialect, { model, stream: false, more: { max_tokens: 100 } }),
-      messages: [{ role: 'user', content: `What is it?${long ? padding : ''}` }],
-    };
+    const messages = [{ role: 'user', content: `What is it?${long ? padding : ''}` }];
+    const body = requestBody(dialect, {
+      model,
+      stream: false,
+      more: { max_tokens: 100, messages },
+    });
     return rig.call(key, dialect, body, { 'x-gateway-tags': tag });
   }
 
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of upstreamDialects) {
       for (const long of [false, true]) {
         const what = `${dialect} by ${upstream}, ${long ? 'long' : 'short'}`;
         test(`X-5 a foreign key neither uses up a tag's limits nor is told of them: ${what}`, async () => {

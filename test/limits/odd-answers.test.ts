@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { dialects, endingOf, objectAt, readStream } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { endingOf, objectAt, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunk, chatDone, chatFrame, chatFrames, chatUsageChunk } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
@@ -32,7 +33,7 @@ async function lastRow(model: string): Promise<JsonObject> {
   return row;
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`F58 F64 an answer that is whole is not failed by a late report of a dear prompt: ${dialect}`, async () => {
     const name = `dear-${dialect}`;
     const finished = Promise.withResolvers<void>();

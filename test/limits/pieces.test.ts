@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { numberAt, objectAt, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects, type ClientDialect } from '../support/dialects.ts';
+import { numberAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatAnswer } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
@@ -23,6 +24,7 @@ before(async () => {
     prices: {
       'up-chat/*': { input: 0, output: 10, per_image: 0.003 },
       'up-messages/*': { input: 0, output: 10, per_image: 0.003 },
+      'up-responses/*': { input: 0, output: 10, per_image: 0.003 },
       'openrouter/*:free': { input: 0, output: 0 },
       'openrouter/*': { input: 0, output: 10, web_search: 0.02 },
       'deepseek/*': { input: 0, output: 10 },
@@ -34,9 +36,10 @@ after(() => rig.stop());
 /** One pixel. */
 const png =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==';
-const picture: { readonly [D in Dialect]: JsonObject } = {
+const picture: { readonly [D in ClientDialect]: JsonObject } = {
   chat: { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
   messages: { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } },
+  responses: { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'auto' },
 };
 const usage = { fresh: 20, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
 
@@ -50,18 +53,17 @@ async function billed(
   return { reserved: of('reserved_usd'), cost: of('cost_usd') };
 }
 
-for (const dialect of ['chat', 'messages'] as const) {
-  for (const upstream of ['chat', 'messages'] as const) {
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     for (const stream of [false, true]) {
       test(`F6 Q1 each picture is paid for: ${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`, async () => {
         const { model } = rig.play(upstream, replying(upstream, { text: 'Two dots.', usage }));
         const key = await rig.key({ budget: 10, per: 'day' });
-        const text = { type: 'text', text: 'What is in these?' };
+        const type = dialect === 'responses' ? 'input_text' : 'text';
+        const text = { type, text: 'What is in these?' };
         const content = [text, picture[dialect], picture[dialect]];
-        const body: JsonObject = {
-          ...requestBody(dialect, { model, stream, more: { max_tokens: 100 } }),
-          messages: [{ role: 'user', content }],
-        };
+        const more = { max_tokens: 100, messages: [{ role: 'user', content }] };
+        const body = requestBody(dialect, { model, stream, more });
         const reply = await rig.call(key, dialect, body);
         assert.equal(reply.status, 200, reply.text);
         assert.deepEqual(await billed(model), {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send, type Reply as HttpReply } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying, type Reply } from '../upstream/reply.ts';
 import { errorOf, startLimitedRig, type LimitedKey, type LimitedRig } from './limited-rig.ts';
@@ -17,7 +18,7 @@ after(() => rig.stop());
 const usage = { fresh: 20, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
 const answer: Reply = { text: 'Good day.', usage };
 
-function bodyOf(dialect: Dialect, model: string, more: JsonObject = {}): JsonObject {
+function bodyOf(dialect: AnyDialect, model: string, more: JsonObject = {}): JsonObject {
   return requestBody(dialect, { model, stream: false, more });
 }
 
@@ -25,12 +26,13 @@ function header(reply: HttpReply, name: string): string {
   return String(reply.headers[name]);
 }
 
-const remaining: { readonly [D in Dialect]: string } = {
+const remaining: { readonly [D in AnyDialect]: string } = {
   chat: 'x-ratelimit-remaining-requests',
   messages: 'anthropic-ratelimit-requests-remaining',
+  responses: 'x-ratelimit-remaining-requests',
 };
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   test(`K7 E8 H5 the limit is reached exactly, remaining falls strictly: ${dialect}`, async () => {
     const { model, script } = rig.play(dialect, replying(dialect, answer));
     const key = await rig.key({ rpm: 5 });

@@ -1,6 +1,7 @@
 /** An answer that is given again takes nothing, and says nothing of limits that stood otherwise then (E17, §6). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { clientDialects } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { nanodollarsOfOutput, startLimitedRig, type LimitedRig } from './limited-rig.ts';
@@ -13,7 +14,7 @@ after(() => rig.stop());
 
 const usage = { fresh: 20, cacheRead: 0, cacheWrite: 0, output: 30, reasoning: 0 };
 
-for (const dialect of ['chat', 'messages'] as const) {
+for (const dialect of clientDialects) {
   for (const stream of [false, true]) {
     test(`E17 a replay counts nowhere: ${dialect} ${stream ? 'stream' : 'document'}`, async () => {
       const { model, script } = rig.play(dialect, replying(dialect, { text: 'Good day.', usage }));

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { caseCount } from '../support/depth.ts';
 import { send } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
 import type { Answer, Received, Scripted } from '../upstream/scripted.ts';
@@ -28,20 +29,20 @@ function dice(seed: number): (sides: number) => number {
   };
 }
 
-function whole(upstream: Dialect, request: Received, output: number): Answer {
+function whole(upstream: AnyDialect, request: Received, output: number): Answer {
   const usage = { fresh: 12, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 };
   return answerIn(upstream, { text: 'Good day to you.', usage }, request.json['stream'] === true);
 }
 
 /** The first half of an answer, and then the end that it is given. */
-function broken(upstream: Dialect, request: Received, ending: 'reset' | 'hang'): Answer {
+function broken(upstream: AnyDialect, request: Received, ending: 'reset' | 'hang'): Answer {
   const { body, ...rest } = whole(upstream, request, 9);
   const text = String(body);
   const framing = request.json['stream'] === true ? ('chunked' as const) : ('close' as const);
   return { ...rest, framing, body: [text.slice(0, text.length / 2)], ending };
 }
 
-const outcomes: { readonly [name: string]: (upstream: Dialect) => Scripted } = {
+const outcomes: { readonly [name: string]: (upstream: AnyDialect) => Scripted } = {
   ok: (upstream) => (request) => whole(upstream, request, 20),
   unreported: (upstream) => (request) => {
     const { body, ...rest } = whole(upstream, request, 20);
@@ -63,7 +64,7 @@ const leaving = new Map<string, AbortController>();
 
 interface Planned {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: AnyDialect;
   readonly body: JsonObject;
 }
 
@@ -71,7 +72,7 @@ function plan(models: ReadonlyMap<string, string>): readonly Planned[] {
   const roll = dice(20_261_121);
   const names = [...models.keys()];
   return Array.from({ length: calls }, (_, i): Planned => {
-    const dialect = dialects[roll(2)] ?? 'chat';
+    const dialect = clientDialects[roll(clientDialects.length)] ?? 'chat';
     const name = names[roll(names.length)] ?? '';
     const stream = roll(2) === 0;
     const kind = roll(12);
@@ -100,7 +101,7 @@ async function run({ name, dialect, body }: Planned, key: LimitedKey): Promise<v
 
 test(`F7 F8 Q2 Q3 ${calls} calls of mixed outcomes: rows = calls, the sum of their costs = the budget`, async () => {
   const models = new Map<string, string>();
-  for (const upstream of dialects) {
+  for (const upstream of upstreamDialects) {
     for (const [name, script] of Object.entries(outcomes)) {
       models.set(`${name} ${upstream}`, rig.play(upstream, script(upstream)).model);
     }
