@@ -141,7 +141,7 @@ withLibraries((packages) => {
   for (const client of libraries) {
     test(`C7 ${client}: the TypeScript that connect prints runs as it is`, async () => {
       let blocks = 0;
-      const { received } = await connected('chat', client, async (box, connect) => {
+      const { received, model } = await connected('chat', client, async (box, connect) => {
         await symlink(packages, join(box.project, 'node_modules'));
         let last: Ran = { code: 0, out: '', err: '' };
         for (const block of blocksOf(await connect(), typescript)) {
@@ -152,6 +152,9 @@ withLibraries((packages) => {
       });
       assert.ok(blocks > 0);
       assert.equal(received.length, blocks);
+      const rows = await rig.gateway.callRows(model, blocks);
+      const byResponses = rows.filter(({ endpoint }) => endpoint === 'openai-responses');
+      assert.equal(byResponses.length, client === 'anthropic-sdk' ? 0 : 1);
     });
   }
 });
