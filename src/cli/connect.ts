@@ -38,7 +38,8 @@ ${wrapped(writable, ' '.repeat(22))}
                       (http://${baseOptions.listen.default})
   --key KEY           the key to use; default: a reference to ${keyVariable},
                       if that is set
-  --model NAME        the model to ask for (${alwaysThere})
+  --model NAME        the model to ask for (${alwaysThere}; coding agents need
+                      a larger one)
   --window TOKENS     the model's context window, if the gateway does not know
                       it
   --max-output TOKENS the model's maximum output, likewise
@@ -69,6 +70,11 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
       return 0;
     }
     const client = pickClient(positionals);
+    if (client.longPrompts === true && values.model === undefined) {
+      throw new Error(
+        `${client.name} needs a larger model than ${alwaysThere}: name one with --model NAME (model-gateway models lists them)`,
+      );
+    }
     const ask = await readAsk(values, context);
     if (values.write === true) write(client, { ask, file: values.file }, context);
     else print(client, ask, context);

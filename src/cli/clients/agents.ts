@@ -51,6 +51,7 @@ export const codex: Client = {
   name: 'codex',
   title: 'Codex',
   calls: 'responses',
+  longPrompts: true,
   lines: ({ connection }) => `In ~/.codex/config.toml:
 
 model = ${JSON.stringify(connection.model)}
@@ -74,6 +75,7 @@ export const opencode: Client = {
   name: 'opencode',
   title: 'opencode',
   calls: 'chat',
+  longPrompts: true,
   files: [
     {
       format: 'json',
@@ -92,6 +94,7 @@ export const kilo: Client = {
   name: 'kilo',
   title: 'Kilo Code CLI',
   calls: 'chat',
+  longPrompts: true,
   files: [
     {
       format: 'json',
@@ -165,6 +168,7 @@ export const qwenCode: Client = {
   name: 'qwen-code',
   title: 'Qwen Code',
   calls: 'chat',
+  longPrompts: true,
   files: [
     {
       format: 'json',
@@ -243,6 +247,7 @@ export const crush: Client = {
   name: 'crush',
   title: 'Crush',
   calls: 'chat',
+  longPrompts: true,
   files: [
     {
       format: 'json',

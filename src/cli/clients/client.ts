@@ -57,6 +57,8 @@ export interface Client {
   lines?(ask: Ask): string;
   /** What the user should know besides; printed after the text and after `--write`. */
   notes?(ask: Ask): readonly string[];
+  /** Its own prompts are longer than the context of the demonstration model. */
+  readonly longPrompts?: true;
   /** Why `--write` cannot work, if there is a reason other than a missing file. */
   readonly unwritable?: string;
 }

@@ -78,6 +78,14 @@ describe('C7 every client', () => {
     });
   }
 
+  for (const name of ['codex', 'opencode', 'kilo', 'qwen-code', 'crush']) {
+    test(`C7 ${name} is not connected to a model that its prompts do not fit into`, async () => {
+      const { code, out, err } = await run(connectCommand, [name, '--key', key]);
+      assert.deepEqual([code, out], [1, '']);
+      assert.match(err, /needs a larger model than local\/tiny: name one with --model NAME/);
+    });
+  }
+
   test('C7 --list has a line for each, with what it calls', async () => {
     const { code, out } = await run(connectCommand, ['--list']);
     assert.equal(code, 0);
