@@ -10,7 +10,8 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { collect } from '../../src/core/generation.ts';
 import { halves, readEvents } from './dialect-halves.ts';
 import { framesOf } from '../unit/openai-chat/answer-context.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
+import { responseEvents } from '../corpus/response-events.ts';
 
 type Path = readonly (string | number)[];
 
@@ -56,15 +57,15 @@ function outcome(read: () => { readonly parts: readonly Part[] } | undefined): s
   }
 }
 
-function readDocument(dialect: Dialect, body: Json): string {
+function readDocument(dialect: AnyDialect, body: Json): string {
   const { upstream, traits } = halves[dialect];
   return outcome(() => upstream.readResponse(isObject(body) ? body : {}, traits));
 }
 
-function readStream(dialect: Dialect, events: Json): string {
+function readStream(dialect: AnyDialect, events: Json): string {
   const list = Array.isArray(events) ? events : [];
   const text = list.map((data: Json) => {
-    const name = dialect === 'messages' && isObject(data) ? data['type'] : undefined;
+    const name = dialect !== 'chat' && isObject(data) ? data['type'] : undefined;
     return `${typeof name === 'string' ? `event: ${name}\n` : ''}data: ${JSON.stringify(data)}\n\n`;
   });
   return outcome(() => collect(readEvents(halves[dialect], framesOf(text.join('')))));
@@ -81,7 +82,12 @@ function assertKept(
   const written = [JSON.stringify(by), wordsOf(by)].filter((text) => text !== undefined);
   const kept =
     typeof old === 'string'
-      ? written.some((text) => found === whole.replace(inside(old), inside(text)))
+      ? written.some((text) =>
+          // A free text is a text in the arguments, which are one.
+          [inside(text), inside(inside(text))].some(
+            (by) => found === whole.replace(inside(old), by),
+          ),
+        )
       : written.some((text) => found.includes(inside(text)));
   assert.ok(kept, `something is missing: ${where}: ${found}`);
 }
@@ -333,4 +339,83 @@ describe('F-8 messages answers with a member of a wrong type', () => {
       assertKept(readStream('messages', put(events, change.path, change.by)), whole, change);
     });
   });
+});
+
+const items: { readonly [name: string]: JsonObject } = {
+  'a text': {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'output_text', text: 'Therefore', annotations: [], logprobs: [] }],
+  },
+  'a refusal': {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    status: 'completed',
+    content: [{ type: 'refusal', refusal: 'Never ever' }],
+  },
+  reasoning: {
+    id: 'rs_1',
+    type: 'reasoning',
+    summary: [{ type: 'summary_text', text: 'Considering' }],
+    encrypted_content: 'Sealed',
+  },
+  'a call': {
+    id: 'fc_1',
+    type: 'function_call',
+    status: 'completed',
+    call_id: 'call_1',
+    name: 'look',
+    arguments: '{"place":"Here"}',
+  },
+  'a call with free text': {
+    id: 'ctc_1',
+    type: 'custom_tool_call',
+    call_id: 'call_1',
+    name: 'run',
+    input: 'Hello there',
+  },
+};
+
+/** Members that say nothing of what an item means, or that only its own API knows. */
+const asideOfItems: ReadonlySet<string | number> = new Set(['id', 'status', 'role', 'logprobs']);
+
+describe('F-8 responses answers with a member of a wrong type', () => {
+  for (const [name, item] of Object.entries(items)) {
+    const response = (output: Json): JsonObject => ({
+      id: 'resp_1',
+      object: 'response',
+      status: 'completed',
+      model: 'm',
+      output,
+    });
+
+    test(`a document: ${name}`, () => {
+      const whole = readDocument('responses', response([item]));
+      assert.notEqual(whole, 'error');
+      each(item, (change) => {
+        if (change.path.some((key) => asideOfItems.has(key))) return;
+        const odd = readDocument('responses', response([put(item, change.path, change.by)]));
+        assertKept(odd, whole, change);
+      });
+    });
+
+    test(`a stream: ${name}`, () => {
+      const events = responseEvents(response([item]), []);
+      const whole = readStream('responses', events);
+      const document = readDocument('responses', response([item]));
+      assert.deepEqual(JSON.parse(whole), JSON.parse(document));
+      each(events, (change) => {
+        // Ids, numbers and places tell events apart; the response of the last event repeats what was told.
+        if (change.path.some((key) => asideOfItems.has(key) || /_index$|_id$/.test(String(key))))
+          return;
+        // An event that does not say what it is counts for nothing: the others tell the item.
+        if (change.path.length === 2 && change.path[1] === 'type') return;
+        if (change.path.includes('response') || change.path.includes('sequence_number')) return;
+        assertKept(readStream('responses', put(events, change.path, change.by)), whole, change);
+      });
+    });
+  }
 });

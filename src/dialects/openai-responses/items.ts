@@ -107,13 +107,11 @@ export function withItemExtras(members: {
 export function argumentsOf(kind: CallKind, item: JsonObject): string {
   switch (kind) {
     case 'function':
-      return textOf(item['arguments']);
+      return writtenText(item['arguments']);
     case 'custom':
-      return JSON.stringify({ input: textOf(item['input']) });
-    case 'tool_search': {
-      const given = item['arguments'];
-      return typeof given === 'string' ? given : JSON.stringify(given ?? {});
-    }
+      return JSON.stringify({ input: writtenText(item['input']) });
+    case 'tool_search':
+      return writtenText(item['arguments'] ?? {});
     case 'local_shell':
     case 'shell': {
       const { type: _type, ...action } = isObject(item['action']) ? item['action'] : {};
@@ -124,6 +122,12 @@ export function argumentsOf(kind: CallKind, item: JsonObject): string {
     default:
       return kind satisfies never;
   }
+}
+
+/** A text that the model wrote. Some servers read it first, and send what it says. */
+export function writtenText(value: Json | undefined): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
 /**
@@ -242,7 +246,3 @@ export const freeTextSchema: JsonObject = {
   required: ['input'],
   additionalProperties: false,
 };
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}

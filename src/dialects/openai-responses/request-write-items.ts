@@ -398,7 +398,10 @@ function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonMemb
   const { source, mediaType, name } = part;
   if ('text' in source) return { type: 'input_text', text: documentText(part, source.text) };
   if (!fileInput) return undefined;
-  if ('url' in source) return { type: 'input_file', file_url: source.url };
+  if ('url' in source) {
+    const named = name === undefined ? {} : { filename: name };
+    return { type: 'input_file', ...named, file_url: source.url };
+  }
   const type = mediaType === '' ? 'application/pdf' : mediaType;
   return {
     type: 'input_file',

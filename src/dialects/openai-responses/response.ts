@@ -10,7 +10,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { answerObjects, answerText, citedSpan, isPresent } from '../shared/answers.ts';
+import { answerObjects, answerText, citedSpan, isPresent, wrongType } from '../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import {
   argumentsOf,
@@ -143,7 +143,9 @@ export function messageContent(item: JsonObject): readonly JsonObject[] {
   return answerObjects(content, 'a content');
 }
 
+/** @throws GatewayError `upstream_invalid` for a content that does not say what it is. */
 export function contentText(content: JsonObject): string {
+  if (isPresent(content['type']) && typeof content['type'] !== 'string') throw wrongType('a type');
   const name = content['type'] === 'refusal' ? 'refusal' : 'text';
   return answerText(content[name], `a ${name}`);
 }

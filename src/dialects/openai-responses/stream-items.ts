@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../shared/answers.ts';
-import { argumentsOf, type CallKind } from './items.ts';
+import { argumentsOf, type CallKind, writtenText } from './items.ts';
 import {
   callStart,
   clientCall,
@@ -511,5 +511,5 @@ function callPiece({ call }: CallItem, text: string, begins = false): Delta {
 
 /** The arguments of a call's item as its deltas have them. */
 function callText(kind: CallKind, item: JsonObject): string {
-  return kind === 'custom' ? textOf(item['input']) : argumentsOf(kind, item);
+  return kind === 'custom' ? writtenText(item['input']) : argumentsOf(kind, item);
 }
