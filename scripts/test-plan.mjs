@@ -27,6 +27,7 @@ const rows = [
   // It counts what an exception does to this process.
   { path: 'test/faults/thrown.test.ts', together: 1 },
   { path: 'test/inputs', together: 5, seconds: 4 },
+  { path: 'test/inputs/bad-bodies.test.ts', sampled: true },
   // It takes the place of look-ups of this process.
   { path: 'test/inputs/never-fetched.test.ts', together: 1 },
   { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 60 },

@@ -11,6 +11,7 @@ import {
   upstreamDialects,
   type ClientDialect,
 } from '../support/dialects.ts';
+import { isInSample } from '../support/depth.ts';
 import { listAt, textAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -63,11 +64,13 @@ function namedPath(dialect: ClientDialect, error: JsonObject): string {
   return /^([\w$-]+(?:\.[\w$-]+)*): /.exec(textAt(error, 'message'))?.[1] ?? '';
 }
 
-for (const { client, upstream } of pairs) {
+for (const [at, { client, upstream }] of pairs.entries()) {
   const mode = client === upstream ? 'relay' : 'translate';
   describe(`${client} on ${upstream}`, () => {
-    for (const row of badRows) {
+    for (const [i, row] of badRows.entries()) {
       if (!isFor(row, client) || (row.mode ?? mode) !== mode) continue;
+      // What holds in both modes is asked in each relay; `npm test` takes a sample of it elsewhere.
+      if (mode !== 'relay' && row.mode === undefined && !isInSample(i + at, 3)) continue;
       test(`${row.id} ${row.name}`, async () => {
         const before = upstreamCalls();
         const model = `up-${upstream}/bad-input`;
@@ -83,10 +86,11 @@ for (const { client, upstream } of pairs) {
 
 const counts = { messages: 'count_tokens', responses: 'input_tokens' } as const;
 for (const client of ['messages', 'responses'] as const) {
-  for (const upstream of upstreamDialects) {
+  for (const [at, upstream] of upstreamDialects.entries()) {
     describe(`${counts[client]}, ${upstream} upstream`, () => {
-      for (const row of badRows) {
+      for (const [i, row] of badRows.entries()) {
         if (row.notCounted === true || !isFor(row, client) || row.mode !== undefined) continue;
+        if (!isInSample(i + at, 3)) continue;
         test(`${row.id} ${row.name}`, async () => {
           const before = upstreamCalls();
           const body = bodyOf(row, client, `up-${upstream}/bad-input`);

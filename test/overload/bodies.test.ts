@@ -1,8 +1,9 @@
 /** What bodies may take of the memory, and how fast they must come (G5, G10). */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { dialects, objectAt } from '../support/reading.ts';
-import { requestBody } from '../support/requests.ts';
+import { clientDialects } from '../support/dialects.ts';
+import { objectAt } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
 
@@ -27,15 +28,14 @@ function large(model: string, bytes: number): string {
 }
 
 describe('G5 bodies', { timeout: 500_000 }, () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`E10 before a byte is read of what has no room, ${dialect}`, async () => {
       const held = await openRaw(rig.gateway.url, rawHead(12 * mebibyte));
       await until('it is being read', async () => (await bodyMemory()) === 48 * mebibyte);
-      const path = dialect === 'chat' ? '/v1/chat/completions' : '/v1/messages';
-      const head = rawHead(8 * mebibyte).replace('/v1/chat/completions', path);
+      const head = rawHead(8 * mebibyte).replace(endpointOf.chat, endpointOf[dialect]);
       const second = await openRaw(rig.gateway.url, head);
       await second.closed;
-      const status = dialect === 'chat' ? 503 : 529;
+      const status = dialect === 'messages' ? 529 : 503;
       assert.match(second.text(), new RegExp(`^HTTP/1\\.1 ${status} `));
       assert.match(second.text(), /\r\nconnection: close\r\n/i);
       assert.match(second.text(), /\r\nretry-after: ([1-9]|10)\r\n/i);

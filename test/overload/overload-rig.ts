@@ -7,7 +7,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import type { LoadSample } from '../../src/http/overload/load.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
 import { endpointOf } from '../support/requests.ts';
 import { startRig, type Rig, type RigConfig } from '../support/rig.ts';
 
@@ -16,7 +16,7 @@ export interface OverloadRig extends Rig {
   press(sample: Partial<LoadSample>): void;
   /** Another key for all models. */
   key(): Promise<string>;
-  call(dialect: Dialect, body: unknown, sending?: Calling): Promise<Reply>;
+  call(dialect: ClientDialect, body: unknown, sending?: Calling): Promise<Reply>;
   status(): Promise<JsonObject>;
 }
 
