@@ -33,7 +33,11 @@ export function startVendorRig(): Promise<Rig> {
         vendor,
         vendor === 'anthropic'
           ? { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'vendor-key' }
-          : { base_url: `http://127.0.0.1:${chat.port}/v1`, api_key: 'vendor-key' },
+          : {
+              base_url: `http://127.0.0.1:${chat.port}/v1`,
+              api_key: 'vendor-key',
+              dialect: 'openai-chat',
+            },
       ]),
     ),
   }));
