@@ -180,8 +180,11 @@ export class ResponsesAnswerRelay implements AnswerRelay {
    */
   #mended(response: JsonObject): JsonObject {
     const { output } = response;
-    const lost = this.#ended && isArray(output) && output.length === 0;
-    const items = lost || (this.#ended && this.#items.changing) ? this.#items.done : [];
+    const { done, changing } = this.#items;
+    const told = isArray(output) ? output.length : 0;
+    const lost = isArray(output) && told === 0;
+    // An item whose end was not told stands in the last event only.
+    const items = this.#ended && (lost || (changing && done.length >= told)) ? done : [];
     return {
       ...(this.#life.began ? { id: this.#life.id } : {}),
       ...(items.length === 0 ? {} : { output: items }),
