@@ -12,8 +12,6 @@ const ofTwo: ReadonlySet<string> = new Set([
   'inputs/behind-proxies.test.ts',
   'inputs/go-reader.test.ts',
   'inputs/twin-names.test.ts',
-  'faults/hedge.test.ts',
-  'faults/tool-calls.test.ts',
 ]);
 
 function textsOf(folder: string): readonly (readonly [file: string, text: string])[] {

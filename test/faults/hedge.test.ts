@@ -6,31 +6,43 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { nanodollarsOfOutput, startLimitedRig, type LimitedRig } from '../limits/limited-rig.ts';
 import type { Reply } from '../support/http.ts';
 import {
-  dialects,
   listAt,
   numberAt,
   objectAt,
   readDocument,
   readStream,
   textAt,
-  type Dialect,
 } from '../support/reading.ts';
+import {
+  clientDialects,
+  upstreamDialects,
+  type ClientDialect,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, type Asking } from '../support/rig.ts';
-import { sdks } from '../support/sdks.ts';
+import { allSdks } from '../support/sdks.ts';
 import { answerIn, replying } from '../upstream/reply.ts';
 import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
 
 /**
- * Names of routes, each with a first target of one dialect and a second one of the other, and with
+ * Names of routes, each with a first target of one dialect and a second one of another, and with
  * providers of its own: a hedge takes from the retry budget of its provider.
  */
-const routesOf: { readonly [D in Dialect]: string[] } = { chat: [], messages: [] };
-for (const first of dialects) {
+const routesOf: { readonly [D in UpstreamDialect]: string[] } = {
+  chat: [],
+  messages: [],
+  responses: [],
+};
+for (const first of upstreamDialects) {
   for (let i = 0; i < 24; i += 1) routesOf[first].push(`hedged-${first}-${i}`);
 }
 
-const other: { readonly [D in Dialect]: Dialect } = { chat: 'messages', messages: 'chat' };
+const other: { readonly [D in UpstreamDialect]: UpstreamDialect } = {
+  chat: 'messages',
+  messages: 'responses',
+  responses: 'chat',
+};
 
 /** Input costs 1 $, output 10 $ a million tokens; what the second target asks is ten times as much. */
 const prices = {
@@ -42,7 +54,7 @@ const targetsOf = (name: string): string[] => [`${name}-a/${name}-1`, `${name}-b
 
 function models(): JsonObject {
   const found: { [name: string]: JsonObject } = {};
-  for (const name of dialects.flatMap((first) => routesOf[first])) {
+  for (const name of upstreamDialects.flatMap((first) => routesOf[first])) {
     found[name] = { targets: targetsOf(name), hedge: { after: '30ms' } };
   }
   const total = { targets: ['up-chat/total-1', 'up-messages/total-2'], hedge: { after: '30ms' } };
@@ -55,16 +67,20 @@ function models(): JsonObject {
 }
 
 function providers(upstreams: LimitedRig['upstreams']): JsonObject {
-  const at: { readonly [D in Dialect]: JsonObject } = {
+  const at: { readonly [D in UpstreamDialect]: JsonObject } = {
     chat: { dialect: 'openai-chat', base_url: `http://127.0.0.1:${upstreams.chat.port}/v1` },
     messages: {
       dialect: 'anthropic-messages',
       base_url: `http://127.0.0.1:${upstreams.messages.port}`,
     },
+    responses: {
+      dialect: 'openai-responses',
+      base_url: `http://127.0.0.1:${upstreams.responses.port}/v1`,
+    },
   };
   const keys = { one: 'upstream-key-one', two: 'upstream-key-two' };
   const found: { [name: string]: JsonObject } = { keyed: { ...at.chat, credentials: keys } };
-  for (const first of dialects) {
+  for (const first of upstreamDialects) {
     for (const name of routesOf[first]) {
       found[`${name}-a`] = { ...at[first], api_key: 'upstream-key' };
       found[`${name}-b`] = { ...at[other[first]], api_key: 'upstream-key' };
@@ -104,7 +120,7 @@ interface Pair {
 }
 
 function pair(
-  first: Dialect,
+  first: UpstreamDialect,
   answers: { readonly first: Scripted; readonly second: Scripted },
 ): Pair {
   const model = routesOf[first].pop();
@@ -117,7 +133,7 @@ function pair(
 }
 
 /** What a client of that dialect reads of an answer. */
-const textOf = (dialect: Dialect, stream: boolean, reply: Reply): string =>
+const textOf = (dialect: ClientDialect, stream: boolean, reply: Reply): string =>
   stream ? readStream(dialect, reply.text).text : readDocument(dialect, reply.json).text;
 
 interface Tries {
@@ -140,13 +156,23 @@ async function triesOf(id: string): Promise<Tries> {
 
 const idOf = (reply: Reply): string => String(reply.headers['x-request-id']);
 
-function call(dialect: Dialect, model: string, stream: boolean, asking?: Asking): Promise<Reply> {
+/** 100 tokens at most. */
+function capOf(dialect: ClientDialect): JsonObject {
+  return { [dialect === 'responses' ? 'max_output_tokens' : 'max_tokens']: 100 };
+}
+
+function call(
+  dialect: ClientDialect,
+  model: string,
+  stream: boolean,
+  asking?: Asking,
+): Promise<Reply> {
   return ask(rig, dialect, requestBody(dialect, { model, stream }), asking);
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   for (const stream of [true, false]) {
-    // The first target speaks the client's dialect, the second one the other.
+    // The first target speaks the client's dialect, the second one another.
     const up = dialect;
     describe(`${dialect}, ${stream ? 'stream' : 'document'}`, () => {
       test('Q1 R5 hedging: the second answers sooner, and the first is let go', async () => {
@@ -248,7 +274,7 @@ for (const dialect of dialects) {
         const { model, second } = pair(up, { first: here, second: silence });
         // 100 tokens at the more expensive price are 0.01 $, twice that 0.02 $.
         const key = await rig.key({ budget: '0.015', per: 'day', shrink: false });
-        const more = { max_tokens: 100 };
+        const more = capOf(dialect);
         const body = requestBody(dialect, { model, stream, more });
         const answering = rig.call(key, dialect, body);
         setTimeout(gate.resolve, 150);
@@ -262,7 +288,7 @@ for (const dialect of dialects) {
         const here = replying(other[up], { text: 'Second.' });
         const { model } = pair(up, { first: silence, second: here });
         const key = await rig.key({ budget: '0.1', per: 'day' });
-        const more = { max_tokens: 100 };
+        const more = capOf(dialect);
         const reply = await rig.call(key, dialect, requestBody(dialect, { model, stream, more }));
         assert.equal(reply.status, 200, reply.text);
         assert.equal(reply.headers['x-gateway-attempts'], '2');
@@ -311,7 +337,7 @@ for (const dialect of dialects) {
   }
 }
 
-for (const sdk of sdks) {
+for (const sdk of allSdks) {
   for (const stream of [true, false]) {
     const shape = stream ? 'stream' : 'document';
     test(`Hedging: ${sdk.name} reads the sooner answer, ${shape}`, async () => {

@@ -2,18 +2,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import {
-  dialects,
-  endingOf,
-  objectAt,
-  readDocument,
-  readStream,
-  type Dialect,
-  type Seen,
-} from '../support/reading.ts';
+import { endingOf, objectAt, readDocument, readStream, type Seen } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import {
+  clientDialects,
+  pairs,
+  type ClientDialect,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
-import { sdks } from '../support/sdks.ts';
+import { allSdks } from '../support/sdks.ts';
 import {
   chatAnswer,
   chatChunk,
@@ -23,6 +21,7 @@ import {
   chatUsageChunk,
 } from '../upstream/chat.ts';
 import { messagesAnswer, messagesDocument } from '../upstream/messages.ts';
+import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 let rig: Rig;
@@ -60,12 +59,12 @@ function chatStream(chunks: readonly JsonObject[], finish: string | null = 'tool
 }
 
 /** What a client of a dialect sees of a chat upstream's stream; checked for its legal form. */
-async function streamed(dialect: Dialect, answer: Answer): Promise<Seen> {
+async function streamed(dialect: ClientDialect, answer: Answer): Promise<Seen> {
   const { model } = rig.play('chat', answer);
   const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
   assert.equal(reply.status, 200, reply.text);
   assert.equal(endingOf(dialect, reply.text), 'proper', reply.text);
-  for (const sdk of sdks.filter((candidate) => candidate.dialect === dialect)) {
+  for (const sdk of allSdks.filter((candidate) => candidate.dialect === dialect)) {
     await sdk.connect({ url: rig.gateway.url }).final({ model, text: 'Hi' });
   }
   return readStream(dialect, reply.text);
@@ -101,7 +100,7 @@ const twoCallStreams: { readonly [name: string]: readonly JsonObject[] } = {
 };
 
 describe('two calls of a chat upstream', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const [name, chunks] of Object.entries(twoCallStreams)) {
       test(`${name}, for ${dialect}`, async () => {
         const seen = await streamed(dialect, chatStream(chunks));
@@ -193,7 +192,7 @@ describe('two calls of a chat upstream', () => {
 });
 
 describe('finishes', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`B11 a call with finish "stop" is a tool finish, ${dialect}`, async () => {
       if (dialect === 'chat') return;
       const seen = await streamed(
@@ -276,7 +275,7 @@ describe('broken arguments', () => {
   }
 
   for (const stream of [true, false]) {
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       test(`F-8 a call without a name is an error beside a text: ${dialect}, ${stream ? 'stream' : 'document'}`, async () => {
         const call = { id: 'a', type: 'function', function: { arguments: '{}' } };
         const document = chatDocument({ text: 'Looking.' });
@@ -323,9 +322,9 @@ describe('reasoning of a chat upstream for a messages client', () => {
 });
 
 describe('F55 usage that never comes', () => {
-  for (const dialect of dialects) {
+  for (const { client: dialect, upstream } of pairs) {
     for (const stream of [true, false]) {
-      const cases: { readonly [U in Dialect]: Answer } = {
+      const cases: { readonly [U in UpstreamDialect]: Answer } = {
         chat: chatAnswer({ text: 'Hello there, this is an answer.', usage: null }, stream),
         messages: stream
           ? messagesAnswer({ text: 'Hello there, this is an answer.', usage: {} }, true)
@@ -335,25 +334,27 @@ describe('F55 usage that never comes', () => {
                 usage: undefined,
               }),
             },
+        responses: responsesAnswer([textItem('Hello there, this is an answer.')], {
+          stream,
+          usage: null,
+        }),
       };
-      for (const upstream of dialects) {
-        const mode = dialect === upstream ? 'relay' : 'translate';
-        test(`${dialect}, ${mode}, ${stream ? 'stream' : 'document'}: estimated and marked`, async () => {
-          const { model } = rig.play(upstream, cases[upstream]);
-          const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));
-          assert.equal(reply.status, 200, reply.text);
-          const seen = stream ? readStream(dialect, reply.text) : readDocument(dialect, reply.json);
-          assert.ok((seen.usage?.output ?? 0) > 0, `an estimate is told: ${reply.text}`);
-          assert.ok((seen.usage?.fresh ?? 0) > 0, `an estimate is told: ${reply.text}`);
-          if (!stream) assert.equal(reply.headers['x-gateway-usage'], 'estimated');
-          const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-          assert.equal(row['usage_source'], 'estimated');
-          assert.equal(row['outcome'], 'ok');
-          const charged = objectAt(row, 'charged');
-          assert.equal(seen.usage?.output, charged['output_tokens'], 'told as it is charged');
-          assert.equal(seen.usage?.fresh, charged['fresh_input_tokens'], 'told as it is charged');
-        });
-      }
+
+      test(`${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}: estimated and marked`, async () => {
+        const { model } = rig.play(upstream, cases[upstream]);
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));
+        assert.equal(reply.status, 200, reply.text);
+        const seen = stream ? readStream(dialect, reply.text) : readDocument(dialect, reply.json);
+        assert.ok((seen.usage?.output ?? 0) > 0, `an estimate is told: ${reply.text}`);
+        assert.ok((seen.usage?.fresh ?? 0) > 0, `an estimate is told: ${reply.text}`);
+        if (!stream) assert.equal(reply.headers['x-gateway-usage'], 'estimated');
+        const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+        assert.equal(row['usage_source'], 'estimated');
+        assert.equal(row['outcome'], 'ok');
+        const charged = objectAt(row, 'charged');
+        assert.equal(seen.usage?.output, charged['output_tokens'], 'told as it is charged');
+        assert.equal(seen.usage?.fresh, charged['fresh_input_tokens'], 'told as it is charged');
+      });
     }
   }
 });
