@@ -408,8 +408,9 @@ export class AttemptLoop {
       return answer;
     } catch (error) {
       const failure = asGatewayError(error);
-      // Another refusal than of the address: the server has this API. Without an answer nothing is known.
-      if ((failure.upstream?.status ?? 0) >= 400 && !isMissingApi(failure)) {
+      // Another refusal than of the address: the server has this API. A server that fails, or is away, shows nothing.
+      const status = failure.upstream?.status ?? 0;
+      if (status >= 400 && status < 500 && !isMissingApi(failure)) {
         this.#learnMissing(target);
       }
       throw error;

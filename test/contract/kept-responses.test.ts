@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import OpenAI, { APIError } from 'openai';
+import type { Response } from 'openai/resources/responses/responses';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { listAt, textAt, type Dialect } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
+import { responsesAnswer, textItem } from '../upstream/responses.ts';
+import type { Answer } from '../upstream/scripted.ts';
 
 const said = ['One.', 'Two.', 'Three.', 'Four.', 'Five.'];
 const weather = {
@@ -241,6 +244,37 @@ describe('kept responses', () => {
     assert.equal(error.status, 413);
     assert.equal(script.requests.length, 1);
   });
+
+  for (const stream of [false, true]) {
+    test(`R-27 ids that an upstream gives twice name no two responses, ${stream ? 'streams' : 'documents'}`, async () => {
+      const { model, script } = rig.play(
+        'responses',
+        ...said.map((text) => (): Answer => {
+          return responsesAnswer([textItem(text)], { stream, id: 'resp_4711', store: false });
+        }),
+      );
+      const turn = async (input: string, previous?: string): Promise<Response> => {
+        const asked = { model, input, previous_response_id: previous ?? null };
+        if (!stream) return client.responses.create(asked);
+        const ids = new Set<string>();
+        const helper = client.responses.stream(asked);
+        helper.on('event', (event) => {
+          if ('response' in event) ids.add(event.response.id);
+        });
+        const response = await helper.finalResponse();
+        assert.deepEqual([...ids], [response.id]);
+        return response;
+      };
+      const one = await turn('First?');
+      const other = await turn('Other?');
+      const two = await turn('Second?', one.id);
+      assert.equal(new Set([one.id, other.id, two.id]).size, 3);
+      const sent = JSON.stringify(script.requests[2]?.json['input']);
+      assertOrder(sent, ['First?', 'One.', 'Second?']);
+      assert.doesNotMatch(sent, /Other|Two/);
+      assert.equal((await client.responses.retrieve(one.id)).output_text, 'One.');
+    });
+  }
 
   test('a repeated request with an Idempotency-Key gets the same response', async () => {
     const { model, script } = playAll('chat');

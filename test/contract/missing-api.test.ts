@@ -9,6 +9,7 @@ import { endpointOf, requestBody, toolsOf } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { chatAnswer } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
+import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer, Received, Script } from '../upstream/scripted.ts';
 
 const responsesPath = '/v1/responses';
@@ -184,6 +185,25 @@ describe('an API that is there', () => {
         }
       },
     ));
+
+  test('a server that answers 404 and 503 while it starts is asked by its preferred API again', () => {
+    let starting = true;
+    const away: Answer = { status: 503, body: '<html>503</html>' };
+    const answer = ({ path, json }: Received): Answer => {
+      if (starting) return path === chatPath ? away : { status: 404, body: '<html>404</html>' };
+      if (path === chatPath) return chatAnswer({ text: 'Rain.' }, json['stream'] === true);
+      return responsesAnswer([textItem('Sunny.')], { stream: json['stream'] === true });
+    };
+    return elsewhere(answer, async (rig, script) => {
+      const first = await call(rig, 'chat');
+      assert.ok(first.status >= 500, first.text);
+      assert.equal(script.requests[1]?.path, chatPath);
+      starting = false;
+      const second = await call(rig, 'chat');
+      assert.equal(second.status, 200, second.text);
+      assert.equal(script.requests.at(-1)?.path, responsesPath);
+    });
+  });
 
   test('what the config says is not questioned', async () => {
     await elsewhere(

@@ -51,6 +51,16 @@ test('R-12 limits of all targets are a 429 with the time to wait', async () => {
   }
 });
 
+for (const upstream of ['chat', 'messages'] as const) {
+  test(`an empty input beside instructions is told by its own name, ${upstream} upstream`, async () => {
+    const { model, script } = rig.play(upstream, replying(upstream, { text: 'ok' }));
+    const reply = await call(model, { input: '', instructions: 'Be kind.' });
+    assert.equal(reply.status, 400, reply.text);
+    assert.equal(errorOf(reply)['param'], 'input');
+    assert.equal(script.requests.length, 0);
+  });
+}
+
 test('R-14 a budget that is spent is insufficient_quota, and no upstream is asked', async () => {
   const { model, script } = rig.play('chat', replying('chat', { text: 'ok' }));
   const key = {

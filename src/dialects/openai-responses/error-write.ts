@@ -45,9 +45,12 @@ export const itemNotFound = 'item_not_found';
 
 /** Status and body of an error answer. */
 export function writeError(error: GatewayError, requestId: string): WrittenError {
-  if (error.reason !== itemNotFound) return writeEnvelope(error, requestId);
-  const { body } = writeEnvelope(error, requestId);
+  const written = writeEnvelope(error, requestId);
+  const { status, body } = written;
   const told = isObject(body['error']) ? body['error'] : {};
+  // Other dialects' word for the whole list, where no item of it is at fault.
+  if (told['param'] === 'messages') return { status, body: { error: { ...told, param: 'input' } } };
+  if (error.reason !== itemNotFound) return written;
   return { status: 404, body: { error: { ...told, code: null } } };
 }
 

@@ -70,6 +70,14 @@ export function isItemId(id: Json | undefined, prefix: string): id is string {
   return typeof id === 'string' && id.startsWith(prefix) && itemId.test(id);
 }
 
+/** Ids that come again while a response is kept: Ollama draws from a million numbers, other servers count. */
+const repeated = /^\D*\d{1,12}$/;
+
+/** Whether the id of an upstream's response may name it here: a later one with the same id would take its place. */
+export function isResponseId(id: string): boolean {
+  return id !== '' && !repeated.test(id);
+}
+
 /**
  * Members of `extras['openai-responses']`. On a part: `id`, `status`, `phase`, `caller` and `created_by` of its item, `kind`
  * and `namespace` of a call, `summary` (how many parts the text was made of) and `content` of reasoning, `detail` of an

@@ -7,7 +7,7 @@ import type { GatewayError } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { streamFailure } from './error-write.ts';
 import { isPresent, textOf } from './fields.ts';
-import { dialectId, idPrefixes } from './items.ts';
+import { dialectId, idPrefixes, isResponseId } from './items.ts';
 
 type LifecycleContext = Pick<
   AnswerContext,
@@ -53,12 +53,12 @@ export class Lifecycle implements StreamOpening {
 
   /** Takes the upstream's id, unless another one was announced. */
   named(id: string): void {
-    if (!this.#began && id.startsWith(idPrefixes.response)) this.#id = id;
+    if (!this.#began && id.startsWith(idPrefixes.response) && isResponseId(id)) this.#id = id;
   }
 
   /** The upstream's own `response.created` is sent on. */
   announced(id: string): void {
-    if (id !== '') this.#id = id;
+    if (isResponseId(id)) this.#id = id;
     this.#began = true;
   }
 

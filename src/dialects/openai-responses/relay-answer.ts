@@ -10,6 +10,7 @@ import { tryParseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { withBlankLine, withModel } from '../shared/answers.ts';
 import { isArray, textOf } from './fields.ts';
+import { isResponseId } from './items.ts';
 import { eventFrame, Lifecycle } from './lifecycle.ts';
 import { RelayedItems } from './relayed-items.ts';
 import { withEstimate } from './stream-write.ts';
@@ -83,7 +84,8 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     const { bytes, body } = answer;
     // A compacted conversation has no member of the gateway's.
     if (this.#context.compacts === true) return bytes;
-    const own = Object.entries(this.#own(body, gap)).filter(([key, value]) => body[key] !== value);
+    const wanted = { ...this.#own(body, gap), ...this.#ownId(body) };
+    const own = Object.entries(wanted).filter(([key, value]) => body[key] !== value);
     const [first] = own;
     if (first === undefined) return bytes;
     const renamed = own.length === 1 && first[0] === 'model';
@@ -186,9 +188,15 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     // An item whose end was not told stands in the last event only.
     const items = this.#ended && (lost || (changing && done.length >= told)) ? done : [];
     return {
-      ...(this.#life.began ? { id: this.#life.id } : {}),
+      ...this.#ownId(response),
       ...(items.length === 0 ? {} : { output: items }),
     };
+  }
+
+  /** The id that was announced, and the gateway's where the upstream has none of its own for each response. */
+  #ownId(response: JsonObject): JsonObject {
+    const known = !this.#life.began && isResponseId(textOf(response['id']));
+    return known ? {} : { id: this.#life.id };
   }
 
   /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
