@@ -25,7 +25,7 @@ const noTail = 'nothing follows the repetition, so nothing is tried again';
 const reviewed = new Map([
   ['thinking[^.]{0,200}not supported', 'looks at 200 characters behind each beginning at most'],
   [String.raw`\/+$`, ofAdministrator],
-  [String.raw`[{[,].*\$\{`, ofAdministrator],
+  [String.raw`[{[,][^#]*[:[,{]\s*\$\{`, ofAdministrator],
   [String.raw` +$`, 'cuts the lines of tables that the program made'],
   ['[.-]+$', 'reads at most 100 characters'],
   ['0+$', 'reads at most 21 digits that the program made'],

@@ -233,7 +233,7 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
   checkApart(addresses, adminListen);
   // S9: the admin plane has no TLS of its own, so opening it to other machines must be said.
   const { host } = addresses.adminListen;
-  if (!(adminPublic.value || host === '' || isLoopback(host))) {
+  if (!adminPublic.value && host !== '' && !isLoopback(host)) {
     adminListen.complain(
       'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
     );

@@ -377,7 +377,7 @@ export class Attempt implements UpstreamHandler {
       }
       // Usage reported so far is what the answer used, even if an error follows at once.
       if (reader.finishPending) {
-        if (!(this.#finishReadAt !== undefined)) {
+        if (this.#finishReadAt === undefined) {
           this.#finishReadAt = now;
           this.meter.answered();
         }

@@ -80,7 +80,7 @@ export function readGgufHeader(bytes: Buffer, fileBytes: number): LocalModelFact
   try {
     const cursor = new Cursor(bytes, fileBytes);
     const version = cursor.u32();
-    if (!(version === 2 || version === 3)) {
+    if (version !== 2 && version !== 3) {
       if (version === 0x02000000 || version === 0x03000000) {
         throw new GgufProblem('is in big-endian byte order, which the engine does not read');
       }

@@ -534,7 +534,7 @@ class Download {
         const bytes = Buffer.from(piece);
         if (part.length === 0) {
           // The first piece of a body is at least four bytes long wherever that can tell anything.
-          if (!(bytes.length < 4 || beginsAsGguf(bytes))) {
+          if (bytes.length >= 4 && !beginsAsGguf(bytes)) {
             const isPage = /^\s*<(!doctype|html)/i.test(bytes.toString('latin1', 0, 64));
             throw new PullError(
               `${place} is ${isPage ? 'a web page' : 'no GGUF file'}. Give the address of the file itself.`,

@@ -50,6 +50,10 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }
 
+function escaped(line: string): string {
+  return line.replace(obeyed, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 interface LineLogOptions {
   readonly fd: number;
   readonly level: LogLevel;
@@ -186,7 +190,7 @@ export class LineLog implements Log {
   #json(level: string, event: string, fields: LogFields | undefined): string {
     const start = `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}`;
     const rest = fields === undefined ? '}' : JSON.stringify(fields).slice(1);
-    const line = `${`${start}${rest === '}' ? '' : ','}${rest}`.replace(obeyed, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)}\n`;
+    const line = `${escaped(`${start}${rest === '}' ? '' : ','}${rest}`)}\n`;
     return line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`;
   }
 
@@ -240,7 +244,7 @@ export class LineLog implements Log {
       if (error !== null) this.#lose(linesIn(block, from));
       this.#writing = false;
       this.#spare = Buffer.from(block.buffer, block.byteOffset, blockBytes);
-      if (!(this.#dropped === 0)) {
+      if (this.#dropped > 0) {
         const count = this.#dropped;
         this.#dropped = 0;
         this.warn('log lines dropped', { count });

@@ -472,7 +472,7 @@ class EngineSupervisor implements LocalEngine {
     log.info('engine_loading', { model: this.name });
     try {
       // Cleaners of temporary folders remove files that look old.
-      if (!(process.platform === 'win32')) {
+      if (process.platform !== 'win32') {
         const folder = dirname(this.socketPath);
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         if (statSync(folder).uid !== process.getuid?.())

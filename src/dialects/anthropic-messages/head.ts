@@ -529,7 +529,7 @@ function checkChoice(body: JsonObject, tools: KnownTools): void {
       }
       if (type === 'tool') {
         const name = requireString({ of: choice, key: 'name', at });
-        if (!(!tools.allKnown || tools.names.has(name))) {
+        if (tools.allKnown && !tools.names.has(name)) {
           throw invalidRequest(`Tool '${name.slice(0, 128)}' not found in provided tools`, [
             'tool_choice',
             'name',

@@ -107,7 +107,7 @@ export class CallSlots {
 
   /** Takes a slot for a call of this key, or returns why there is none. Each slot is released once. */
   enter(key: string): NoSlot | undefined {
-    if (!(key === this.#lastKey)) {
+    if (key !== this.#lastKey) {
       // The very first key replaces no other.
       if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
       this.#lastKey = key;
@@ -147,7 +147,7 @@ export class CallSlots {
         // A lower cap takes effect as calls end. No calls are admitted until then; lowering it further meanwhile
         // would leave half of the event loop idle for seconds.
         const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
-        if (!(this.#live > this.slots)) {
+        if (this.#live <= this.slots) {
           this.#borne = Math.max(leastSlots, Math.floor(this.#live * kept));
         }
       }

@@ -254,7 +254,10 @@ function lifeOf({ expires_in: seconds, expires_on: until }: JsonObject, wallMs: 
 function complaintOf({ status, body }: TokenAnswer): string {
   const { error, error_description: description } = body;
   const text = typeof description === 'string' ? description : undefined;
-  const said = text?.split(/\s*(?:\r?\n|Trace ID:|Correlation ID:)/)[0]?.slice(0, maxDescription);
+  const said = text
+    ?.split(/\r?\n|Trace ID:|Correlation ID:/)[0]
+    ?.trimEnd()
+    .slice(0, maxDescription);
   const word = typeof error === 'string' ? error.slice(0, maxDescription) : undefined;
   if (status >= 300 && status < 400) return `it answered with a redirect (${status})`;
   return `it answered ${status}${said === undefined && word === undefined ? ' without a token' : ''}${said === undefined ? '' : `: ${said}`}${said === undefined && word !== undefined ? `: ${word}` : ''}`;

@@ -107,9 +107,9 @@ test('lines beyond a block are all written, none twice', () => {
 
 test('F95: what a sink does not take is dropped and counted, a giant line is shortened', () => {
   const lines = written('info', (log) => {
-    for (let i = 0; i < 10_000; i++) log.info('line', { i, text: 'x'.repeat(1000) });
+    for (let i = 0; i < 2000; i++) log.info('line', { i, text: 'x'.repeat(1000) });
   });
-  assert.ok(lines.length < 10_000 && lines.length > 500);
+  assert.ok(lines.length < 2000 && lines.length > 500);
   const [long] = written('info', (log) => log.info('long', { text: 'x'.repeat(100_000) }));
   assert.ok(Number(long?.['too_long']) > 100_000);
 });
