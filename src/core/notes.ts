@@ -54,13 +54,13 @@ export class NoteList implements Notes {
     this.all.push({ path: path.join('.'), what: 'changed', why });
   }
 
-  /** The value of `x-gateway-notes`: `field: what happened; …`, ASCII, capped; '' when empty. */
+  /** The value of `x-gateway-notes`: `field: what happened; …`, each note once, ASCII, capped; '' when empty. */
   header(): string {
     if (this.all.length === 0) return '';
-    const text = this.all
-      .map((note) => `${note.path}: ${note.what === 'lost' ? 'dropped' : 'changed'}, ${note.why}`)
-      .join('; ')
-      .replace(/[^\x20-\x7e]/g, '?');
+    const told = this.all.map(
+      ({ path, what, why }) => `${path}: ${what === 'lost' ? 'dropped' : 'changed'}, ${why}`,
+    );
+    const text = [...new Set(told)].join('; ').replace(/[^\x20-\x7e]/g, '?');
     return text.length <= maxHeaderLength ? text : `${text.slice(0, maxHeaderLength - 3)}...`;
   }
 }

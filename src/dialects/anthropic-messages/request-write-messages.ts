@@ -39,7 +39,7 @@ interface Message {
 export function writeTurns(turns: Conversation['turns'], writing: Writing): readonly Message[] {
   const builder = new MessageBuilder(writing);
   for (const turn of turns) builder.add(turn);
-  return builder.finish();
+  return builder.finish(pathOf(turns, ['messages']));
 }
 
 class MessageBuilder {
@@ -70,11 +70,12 @@ class MessageBuilder {
     else this.#system(turn);
   }
 
-  finish(): readonly Message[] {
+  /** @param path of all messages in the client's request. */
+  finish(path: FieldPath): readonly Message[] {
     this.#endCalls();
     this.#endWithUser();
     if (this.#messages.length === 0) {
-      throw invalidRequest('At least one message must have content.', ['messages']);
+      throw invalidRequest('At least one message must have content.', path);
     }
     this.#trimPrefill();
     return this.#messages;

@@ -100,7 +100,7 @@ export class MessageWriter {
     }
     this.#writeRun(run);
     if (this.written.length === instructions) {
-      throw invalidRequest('At least one message must have content.', ['messages']);
+      throw invalidRequest('At least one message must have content.', pathOf(turns, ['messages']));
     }
     if (this.#traits.cacheBreakpoints === true) settleBreakpoints(this.written);
     if (isPrefill(this.written) && !this.#traits.prefill) {

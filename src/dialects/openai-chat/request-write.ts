@@ -16,7 +16,7 @@ import type {
 import type { Countable, Medium } from '../../core/description.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { memberPath, type Notes, pathOf } from '../../core/notes.ts';
+import { memberPath, type Notes, pathOf, withPathOf } from '../../core/notes.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
@@ -87,7 +87,8 @@ export function withInstructionsInFront(
     front.push(...turn.parts);
   });
   const asked = begun.filter((turn) => !isInstructionTurn(turn));
-  return { system: front, turns: [...asked, ...turns.slice(begun.length)] };
+  const kept = withPathOf(turns, [...asked, ...turns.slice(begun.length)]);
+  return { system: front, turns: kept };
 }
 
 function isInstructionTurn({ role }: Turn): boolean {

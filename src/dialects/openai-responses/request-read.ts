@@ -32,7 +32,7 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
   const { input: _input, ...kept } = body;
   return {
     system,
-    turns,
+    turns: withPath(turns, ['input']),
     tools: toolbox.finish(toolChoice),
     ...(toolChoice === undefined
       ? {}

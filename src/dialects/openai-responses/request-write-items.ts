@@ -87,7 +87,7 @@ export class ItemWriter {
     }
     this.#run(run);
     if (this.written.length === 0) {
-      throw invalidRequest('At least one message must have content.', ['messages']);
+      throw invalidRequest('At least one message must have content.', pathOf(turns, ['messages']));
     }
     const last = turns.at(-1);
     if (last?.role === 'assistant' && this.#calls.length === 0) {
