@@ -112,7 +112,7 @@ describe('§4 models beside a running gateway', () => {
     const table = await command('models');
     assert.match(
       table.out,
-      /local\/second-q8_0 +local\/second-q8_0 +ready +2\.34 MB +2\.15M +2048 +Q8_0\n/,
+      /local\/second-q8_0 +local\/second-q8_0 +healthy +2\.34 MB +2\.15M +2048 +Q8_0\n/,
     );
 
     const removed = await command('models', 'remove', 'second-q8_0');

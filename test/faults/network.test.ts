@@ -234,7 +234,7 @@ test('R6 a black hole beside which another request was sooner is seen to be one'
   // Its connection is given up only now.
   assert.equal(
     await rig.gateway.trouble('hedged', 'hole/hedged'),
-    'degraded: 1 failed in a row (upstream_unavailable)',
+    'degraded: 1 failed in a row (timeout)',
   );
 });
 
