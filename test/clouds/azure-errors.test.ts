@@ -258,7 +258,10 @@ describe('azure 34–36: limits', { skip: noRecordings }, () => {
     const first = await tryRoute([minute({})]);
     assert.match(first.reply.text, /from the second/);
     const route = `d${used}`;
-    assert.match(await scene.gateway.trouble(route, `azure/${route}`), /^degraded: rate limited until/);
+    assert.match(
+      await scene.gateway.trouble(route, `azure/${route}`),
+      /^degraded: rate limited until/,
+    );
     const again = await send(
       `${scene.gateway.url}/v1/chat/completions`,
       requestBody('chat', { model: route, stream: false }),

@@ -27,7 +27,7 @@ function story(stage: Stage): void {
         await page.getByLabel('Find models').fill('fast');
         await page.getByRole('row').filter({ hasText: 'up-messages/spare' }).click();
         const sheet = page.getByRole('dialog', { name: 'fast' });
-        await sheet.getByText('healthy').first().waitFor();
+        await sheet.getByText('unknown').first().waitFor();
         await sheet.getByText('The price is unknown').first().waitFor();
         await page.keyboard.press('Escape');
         await page.getByLabel('Find models').fill('local/tiny');
