@@ -10,9 +10,10 @@ import { dirname, join } from 'node:path';
  * - `slow`: left out of `npm test`, part of `npm run test:all`. The text says why.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
+ * - `limit`: a job of these files is ended as one that hangs after so many seconds.
  */
 const rows = [
-  { path: 'test', together: 1, seconds: 5 },
+  { path: 'test', together: 1, seconds: 5, limit: 300 },
   { path: 'test/unit', together: 30, seconds: 0.5 },
   { path: 'test/clouds', together: 5, seconds: 3 },
   { path: 'test/contract', together: 8, seconds: 2 },
@@ -42,6 +43,8 @@ const rows = [
   { path: 'test/vendors', together: 8, seconds: 3, sampled: true },
   { path: 'test/agents', slow: 'installed agents in a sandbox', seconds: 60 },
   { path: 'test/cluster', slow: 'several instances that are killed', seconds: 40 },
+  // Leases of dead instances end after a minute, several times.
+  { path: 'test/cluster/money.test.ts', seconds: 200, limit: 900 },
   { path: 'test/dashboard', slow: 'a browser', seconds: 40 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
   {

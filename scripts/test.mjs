@@ -24,8 +24,6 @@ const all = args.includes('--all');
 const rest = args.includes('--rest');
 const named = args.filter((arg) => !arg.startsWith('--'));
 if (all || rest) process.env.TEST_DEPTH = 'whole';
-/** A job may take this long, in seconds. */
-const limit = 300;
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
 const mostJobs = cores * 4;
 const idleEnough = 0.2;
@@ -90,7 +88,7 @@ function runJob(job) {
       late = true;
       kill(child);
     },
-    limit * 1000 * Math.max(1, job.files.length / 10),
+    rowOf(job.files[0]).limit * 1000 * Math.max(1, job.files.length / 10),
   );
   return new Promise((resolve) => {
     child.on('close', (code, signal) => {
