@@ -74,7 +74,7 @@ export function checkRequestHead(request: IncomingMessage, response: ServerRespo
     const transfer = request.headers['transfer-encoding'];
     if (transfer !== undefined) {
       // HTTP/1.0 has no transfer codings: two readers could frame such a request differently (B11).
-      if (!(request.httpVersionMinor > 0 && transfer.toLowerCase() === 'chunked')) {
+      if (request.httpVersionMinor === 0 || transfer.toLowerCase() !== 'chunked') {
         throw invalidRequest(
           'The only transfer-encoding that is accepted is chunked, with HTTP/1.1.',
         );

@@ -195,7 +195,7 @@ function section({ title, heads, lines }: Section): string {
   ].join('\n');
 }
 
-/** Whether nobody on the other side has any use for the field. */
+/** Whether the other API has no use for the field. */
 function isIgnored({ cells }: Line): boolean {
   return cells.every((text) => text.startsWith('IGNORE') || text === '');
 }

@@ -3,7 +3,7 @@ import type { RequestCredential } from '../../core/credential.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { BearerToken, type TokenSource } from './token-cache.ts';
 
-/** A config that is reloaded with ever other identities does not grow the gateway. */
+/** Bounds the memory when reloads keep bringing new identities. */
 const maxKept = 200;
 
 export class Credentials {
@@ -19,7 +19,7 @@ export class Credentials {
     return this.kept(source.identity, () => new BearerToken(source, this.clock));
   }
 
-  /** The credential of that identity; made where there is none. A signer of requests is kept by this. */
+  /** The credential of an identity, made at the first request for it. Request signers are kept in the same way. */
   kept(identity: string, make: () => RequestCredential): RequestCredential {
     const known = this.#kept.get(identity);
     if (known !== undefined) return known;
