@@ -37,7 +37,7 @@ export class TokenCheck {
   }
 }
 
-export interface AdminTokenParts {
+export interface AdminTokenDeps {
   readonly store: Store;
   /** Loaded; a key of the data plane must not open the admin plane. */
   readonly keys: KeyRing;
@@ -58,21 +58,21 @@ export interface AdminToken {
  * The admin token of this data directory, created at the first start.
  * @throws Error when the literal is not usable, StoreError.
  */
-export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken> {
-  if (parts.literal !== undefined) {
-    requireUsableSecret('MODEL_GATEWAY_ADMIN_TOKEN', parts.literal.reveal());
-    requireNotGuessable('MODEL_GATEWAY_ADMIN_TOKEN', parts.literal.reveal());
-    if (parts.keys.holds(parts.literal)) {
+export async function loadAdminToken(deps: AdminTokenDeps): Promise<AdminToken> {
+  if (deps.literal !== undefined) {
+    requireUsableSecret('MODEL_GATEWAY_ADMIN_TOKEN', deps.literal.reveal());
+    requireNotGuessable('MODEL_GATEWAY_ADMIN_TOKEN', deps.literal.reveal());
+    if (deps.keys.holds(deps.literal)) {
       throw new Error('MODEL_GATEWAY_ADMIN_TOKEN must not be a key of the data plane.');
     }
-    return { check: TokenCheck.of(parts.literal) };
+    return { check: TokenCheck.of(deps.literal) };
   }
-  const stored = await parts.store.settings.read(setting);
+  const stored = await deps.store.settings.read(setting);
   if (stored !== undefined && stored !== '')
     return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
-  await parts.onMake?.();
-  const made = makeRunToken(parts.random);
-  await parts.store.settings.write(setting, digestOf(made.reveal()).toString('hex'));
+  await deps.onMake?.();
+  const made = makeRunToken(deps.random);
+  await deps.store.settings.write(setting, digestOf(made.reveal()).toString('hex'));
   return { check: TokenCheck.of(made), made };
 }
 
@@ -96,7 +96,7 @@ export function makeRunToken(random: RandomBytes): Secret {
 
 export const metricsTokenVariable = 'MODEL_GATEWAY_METRICS_TOKEN';
 
-interface MetricsTokenParts {
+interface MetricsTokenDeps {
   /** A key of the data plane must not open anything here (S9). */
   readonly keys: Pick<KeyRing, 'holds'>;
   readonly isAdminToken: (text: string) => boolean;
@@ -105,7 +105,7 @@ interface MetricsTokenParts {
 /** @throws Error when the secret cannot serve. */
 export function metricsToken(
   secret: Secret,
-  { keys, isAdminToken }: MetricsTokenParts,
+  { keys, isAdminToken }: MetricsTokenDeps,
 ): TokenCheck {
   const text = secret.reveal();
   requireUsableSecret(metricsTokenVariable, text);

@@ -20,7 +20,7 @@ import type { PriceTable } from './prices.ts';
 import type { Principal } from './principal.ts';
 import { type AskedSize, Reservation, pricesOf } from './reservation.ts';
 
-export interface AdmissionParts {
+export interface AdmissionDeps {
   readonly counters: Counters;
   /** The gateway's own clock, for times in headers. Shared counters use their server's clock. */
   readonly clock: Pick<Clock, 'wall'>;
@@ -81,11 +81,11 @@ export interface AdmissionPreview {
 }
 
 export class Admission {
-  readonly #parts: AdmissionParts;
+  readonly #deps: AdmissionDeps;
   readonly #held = new WeakMap<readonly HeldPolicy[], HeldLimits>();
 
-  constructor(parts: AdmissionParts) {
-    this.#parts = parts;
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -95,9 +95,9 @@ export class Admission {
    * `invalid_request` for a model without a price if a budget applies.
    */
   admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
-    const held = this.#limitsOf(call, this.#parts.notCounted);
+    const held = this.#limitsOf(call, this.#deps.notCounted);
     if (call.size === undefined ? held.countless : held.none) return undefined;
-    return new Admitting(this.#parts, call, held).run();
+    return new Admitting(this.#deps, call, held).run();
   }
 
   /**
@@ -108,12 +108,12 @@ export class Admission {
   async preview(call: AskedCall): Promise<AdmissionPreview> {
     const held = this.#limitsOf(call);
     if (call.size === undefined ? held.countless : held.none) return { limits: [] };
-    const { counters, clock, policies, prices, random, overruns } = this.#parts;
+    const { counters, clock, policies, prices, random, overruns } = this.#deps;
     const preview = new PreviewCounters(counters);
     try {
       const look = { overruns: overruns.lookOnly, counters: preview };
-      const parts = { clock, policies, prices, random, ...look };
-      const grant = await new Admitting(parts, call, held).run();
+      const deps = { clock, policies, prices, random, ...look };
+      const grant = await new Admitting(deps, call, held).run();
       return { grant, limits: preview.limits(held) };
     } catch (error) {
       if (error instanceof GatewayError) return { refusal: error, limits: preview.limits(held) };
@@ -121,7 +121,7 @@ export class Admission {
     }
   }
 
-  #limitsOf(call: AskedCall, notCounted?: AdmissionParts['notCounted']): HeldLimits {
+  #limitsOf(call: AskedCall, notCounted?: AdmissionDeps['notCounted']): HeldLimits {
     const { principal, tags } = call;
     const own = principal.policies();
     const more = tags.length === 0 ? [] : this.#ofTags(call, notCounted);
@@ -140,9 +140,9 @@ export class Admission {
    */
   #ofTags(
     { tags, principal }: AskedCall,
-    notCounted: AdmissionParts['notCounted'],
+    notCounted: AdmissionDeps['notCounted'],
   ): readonly HeldPolicy[] {
-    const { policies } = this.#parts;
+    const { policies } = this.#deps;
     return tags.flatMap((name) => {
       const policy = principal.tags.includes(name) ? undefined : policies.find('tag', name);
       if (policy === undefined) return [];
@@ -186,13 +186,13 @@ const unsized: AskedSize = {
   expensiveBy: () => undefined,
 };
 
-interface AdmittingParts extends Omit<AdmissionParts, 'overruns'> {
+interface AdmittingDeps extends Omit<AdmissionDeps, 'overruns'> {
   readonly overruns: Learned;
 }
 
 /** The draws of one call: repeated with less if a budget refuses. */
 class Admitting {
-  readonly #parts: AdmittingParts;
+  readonly #deps: AdmittingDeps;
   readonly #call: AskedCall;
   readonly #held: HeldLimits;
   readonly #now: number;
@@ -205,15 +205,15 @@ class Admitting {
    */
   #windows: readonly BudgetWindow[] = [];
 
-  constructor(parts: AdmittingParts, call: AskedCall, held: HeldLimits) {
-    this.#parts = parts;
+  constructor(deps: AdmittingDeps, call: AskedCall, held: HeldLimits) {
+    this.#deps = deps;
     this.#call = call;
     this.#held = held;
-    this.#now = parts.counters.wall();
+    this.#now = deps.counters.wall();
     const { size } = call;
     const paid = size !== undefined && held.budgets.length > 0;
-    const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
-    const learned = paid ? parts.overruns.beside(held.budgets, size.targets) : 0;
+    const prices = paid ? pricesOf(deps.prices(), size.targets, this.#now) : [];
+    const learned = paid ? deps.overruns.beside(held.budgets, size.targets) : 0;
     this.#reservation = new Reservation(size ?? unsized, prices, learned);
     if (paid) this.#reservation.assertPriced();
     this.#shrinks = call.mayShrink === true ? held.budgets.length + 1 : 0;
@@ -228,7 +228,7 @@ class Admitting {
     const draw = this.#draw();
     let result: DrawResult | Promise<DrawResult>;
     try {
-      result = this.#parts.counters.draw(draw);
+      result = this.#deps.counters.draw(draw);
     } catch (error) {
       throw unavailable(error);
     }
@@ -296,9 +296,9 @@ class Admitting {
 
   #take(draw: Draw, result: DrawResult): CallGrant | Promise<CallGrant> {
     if (result.granted) {
-      const { counters, clock, overruns } = this.#parts;
+      const { counters, clock, overruns } = this.#deps;
       const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
-      const parts = {
+      const deps = {
         counters,
         draw,
         granted: result,
@@ -309,7 +309,7 @@ class Admitting {
         windows: this.#windows,
         overruns,
       };
-      return new CallGrant(parts, paid ? this.#capNote() : undefined);
+      return new CallGrant(deps, paid ? this.#capNote() : undefined);
     }
     return result.kind === 'budget' ? this.#retry(result) : this.#refuse(result);
   }
@@ -350,22 +350,22 @@ class Admitting {
 
   #refuse(refused: Refused): never {
     const { kind, index } = refused;
-    const { random, clock } = this.#parts;
+    const { random, clock } = this.#deps;
     const [reservation, toldAt] = [this.#reservation, clock.wall()];
     const facts = { refused, reservation, random, now: this.#now, toldAt };
     if (kind === 'budget') {
       const budget = this.#held.budgets[index];
       if (budget !== undefined) {
         const window = this.#windows[index] ?? budget.window(this.#now);
-        this.#parts.watch?.refused(budget, { at: this.#now, window });
-        this.#parts.refused?.(kind, budget.holder.kind);
+        this.#deps.watch?.refused(budget, { at: this.#now, window });
+        this.#deps.refused?.(kind, budget.holder.kind);
         throw budgetRefusal(budget, facts);
       }
     } else {
       const never = this.#neverFits();
       const limit = never ?? this.#held[kind][index];
       if (limit !== undefined) {
-        this.#parts.refused?.(kind, limit.holder.kind);
+        this.#deps.refused?.(kind, limit.holder.kind);
         throw never === undefined ? rateRefusal(limit, facts) : neverFits(never, facts);
       }
     }
@@ -521,13 +521,13 @@ function counted(amount: number, what: string): string {
 function waitText(ms: number): string {
   if (ms < 10_000) return `${Math.ceil(ms / 100) / 10} s`;
   const seconds = Math.ceil(ms / 1000);
-  const parts = [
+  const deps = [
     [Math.floor(seconds / 86_400), 'd'],
     [Math.floor(seconds / 3600) % 24, 'h'],
     [Math.floor(seconds / 60) % 60, 'min'],
     [seconds % 60, 's'],
   ] as const;
-  const first = parts.findIndex(([count]) => count > 0);
-  const shown = parts.slice(first, first + 2).filter(([count]) => count > 0);
+  const first = deps.findIndex(([count]) => count > 0);
+  const shown = deps.slice(first, first + 2).filter(([count]) => count > 0);
   return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }

@@ -28,7 +28,7 @@ export interface Change {
   readonly after?: JsonObject;
 }
 
-export interface AuditLogParts {
+export interface AuditLogDeps {
   readonly store: AuditStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,12 +50,12 @@ export interface AuditCheck {
 const checkAtOnce = 1000;
 
 export class AuditLog {
-  readonly #parts: AuditLogParts;
+  readonly #deps: AuditLogDeps;
   /** `seq` of the newest entry that is recorded outside the store. */
   #seen = 0;
 
-  constructor(parts: AuditLogParts) {
-    this.#parts = parts;
+  constructor(deps: AuditLogDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -64,7 +64,7 @@ export class AuditLog {
    */
   async note(change: Change): Promise<void> {
     const entry = this.#entryOf(change);
-    await this.#write(entry, () => this.#parts.store.append(entry));
+    await this.#write(entry, () => this.#deps.store.append(entry));
   }
 
   /**
@@ -74,12 +74,12 @@ export class AuditLog {
    */
   async change(change: NotedChange, told: Change): Promise<boolean> {
     const entry = this.#entryOf(told);
-    return this.#write(entry, () => this.#parts.store.change(change, entry));
+    return this.#write(entry, () => this.#deps.store.change(change, entry));
   }
 
   #entryOf({ actor, action, subject, before, after }: Change): AuditEntry {
     return {
-      at: this.#parts.clock.wall(),
+      at: this.#deps.clock.wall(),
       actor: actor.name,
       ...(actor.ip === undefined ? {} : { ip: actor.ip }),
       action,
@@ -90,7 +90,7 @@ export class AuditLog {
   }
 
   async #write(entry: AuditEntry, write: () => Promise<AuditRecord | undefined>): Promise<boolean> {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     try {
       const record = await write();
       if (record === undefined) return false;
@@ -139,7 +139,7 @@ export class AuditLog {
       if (newest !== undefined) this.#anchored(newest);
       return;
     }
-    this.#parts.log.error('audit_cut', { ...missing });
+    this.#deps.log.error('audit_cut', { ...missing });
     this.#seen = 0;
     const change = { actor: { name: 'start' }, action: 'audit.cut', subject: 'audit' } as const;
     await this.note({ ...change, before: { ...missing } });
@@ -147,7 +147,7 @@ export class AuditLog {
 
   /** The recorded entry, if it is no longer in the log. */
   async #missing(): Promise<AnchoredEntry | undefined> {
-    const known = this.#parts.anchor?.read();
+    const known = this.#deps.anchor?.read();
     if (known === undefined) return undefined;
     const [found] = await this.#page(known.seq + 1, 1);
     return found?.seq === known.seq && found.hash === known.hash ? undefined : known;
@@ -156,11 +156,11 @@ export class AuditLog {
   #anchored({ seq, hash }: AnchoredEntry): void {
     if (seq <= this.#seen) return;
     this.#seen = seq;
-    this.#parts.anchor?.write({ seq, hash });
+    this.#deps.anchor?.write({ seq, hash });
   }
 
   #page(before: number | undefined, limit = checkAtOnce): Promise<readonly AuditRecord[]> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     return store.list({ limit, ...(before === undefined ? {} : { before }) });
   }
 }

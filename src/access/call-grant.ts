@@ -16,7 +16,7 @@ import type { HeldBudget } from './held-limits.ts';
 import type { Learned, Reserving } from './overruns.ts';
 import type { Reservation } from './reservation.ts';
 
-export interface GrantParts {
+export interface GrantInput {
   readonly counters: Counters;
   readonly draw: Draw;
   readonly granted: Granted;
@@ -46,7 +46,7 @@ export class CallGrant implements Grant, Reserving {
   readonly mayHedge: boolean;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
-  readonly #parts: GrantParts;
+  readonly #input: GrantInput;
   /** The prompt that is reserved, and the part that the vendor writes to its cache. */
   #prompt: number;
   #written = 0;
@@ -62,9 +62,9 @@ export class CallGrant implements Grant, Reserving {
   /** Nanodollars held in addition to the reservation, since similar calls cost more than they reserved. */
   #besides: number;
 
-  constructor(parts: GrantParts, capNote: string | undefined) {
-    const { granted, reservation, toldAt, held, draw } = parts;
-    this.#parts = parts;
+  constructor(input: GrantInput, capNote: string | undefined) {
+    const { granted, reservation, toldAt, held, draw } = input;
+    this.#input = input;
     this.standings = standingsOf(granted, toldAt);
     this.held = held;
     const paid = held.length > 0;
@@ -80,28 +80,28 @@ export class CallGrant implements Grant, Reserving {
     if (capNote !== undefined) this.capNote = capNote;
     this.#besides = reservation.learned;
     // A free call cannot overrun: it is not tracked.
-    parts.overruns.began(this);
+    input.overruns.began(this);
   }
 
   /** Ms since the epoch, by the clock of the counters. */
   get admittedAt(): number {
-    return this.#parts.now;
+    return this.#input.now;
   }
 
   /** The windows that its cost is added to, including the lease that pays. */
   get budgets(): readonly BudgetWindow[] {
-    const { granted, windows } = this.#parts;
+    const { granted, windows } = this.#input;
     return granted.lease === undefined ? windows : leased(windows, granted.lease);
   }
 
   /** What the call was admitted at; undefined without a budget. */
   priceOf(target: { readonly provider: string; readonly model: string }): Price | undefined {
-    return this.#parts.reservation.priceOf(target.provider, target.model);
+    return this.#input.reservation.priceOf(target.provider, target.model);
   }
 
   /** The requested service tier: charged if the upstream reports no other. */
   get askedTier(): string | undefined {
-    return this.#parts.reservation.askedTier;
+    return this.#input.reservation.askedTier;
   }
 
   /** Nanodollars; undefined without a budget. */
@@ -121,7 +121,7 @@ export class CallGrant implements Grant, Reserving {
 
   outputOfRound(usage: Usage): number | undefined | Promise<number | undefined> {
     if (this.#asking !== undefined) return this.#asking.then(() => this.outputOfRound(usage));
-    const { found } = this.#parts.reservation;
+    const { found } = this.#input.reservation;
     const round = { ...usage, freshInputTokens: (usage.freshInputTokens ?? 0) + found };
     this.#grew(round);
     return this.#payFor(round);
@@ -136,16 +136,16 @@ export class CallGrant implements Grant, Reserving {
   }
 
   releaseSlots(): void {
-    const { counters, draw } = this.#parts;
+    const { counters, draw } = this.#input;
     if (draw.concurrent.length > 0) counters.releaseSlots(draw.callId);
   }
 
   /** Releases what the call holds. A second call changes nothing, which the counters ensure. */
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
-    const { counters, draw } = this.#parts;
+    const { counters, draw } = this.#input;
     counters.settle(draw.callId, used);
     this.#over = true;
-    this.#parts.overruns.ended(this);
+    this.#input.overruns.ended(this);
     // A pending draw would be held for ever: its answer arrives after the settlement, and is released then.
     if (this.#asking === undefined) this.#giveBackMore();
     else void this.#asking.then(() => this.#giveBackMore());
@@ -156,16 +156,16 @@ export class CallGrant implements Grant, Reserving {
     target: { readonly provider: string; readonly model: string },
     nanodollars: number,
   ): void {
-    this.#parts.overruns.learn(this, target, this.#parts.reservation.learned + nanodollars);
+    this.#input.overruns.learn(this, target, this.#input.reservation.learned + nanodollars);
   }
 
   mayAsk(target: { readonly provider: string; readonly model: string }): boolean {
-    return this.#parts.reservation.mayAsk(target);
+    return this.#input.reservation.mayAsk(target);
   }
 
   holdBeside(nanodollars: number): void {
     const missing = nanodollars - this.#besides;
-    if (this.#over || missing <= 0 || this.#parts.reservation.free) return;
+    if (this.#over || missing <= 0 || this.#input.reservation.free) return;
     this.#besides = nanodollars;
     const holding = Promise.all([this.#asking, this.#hold(missing)]);
     this.#asking = holding;
@@ -189,7 +189,7 @@ export class CallGrant implements Grant, Reserving {
   }
 
   #drawMore(nanodollars: number): DrawResult | Promise<DrawResult> {
-    const { counters, draw } = this.#parts;
+    const { counters, draw } = this.#input;
     this.#asks += 1;
     return counters.draw({
       callId: moreOf(draw.callId, this.#asks),
@@ -201,7 +201,7 @@ export class CallGrant implements Grant, Reserving {
   }
 
   #giveBackMore(): void {
-    const { counters, draw } = this.#parts;
+    const { counters, draw } = this.#input;
     for (let ask = 1; ask <= this.#asks; ask++) {
       counters.settle(moreOf(draw.callId, ask), { tokens: 0, nanodollars: 0 });
     }
@@ -218,7 +218,7 @@ export class CallGrant implements Grant, Reserving {
   }
 
   get #most(): number {
-    const { reservation } = this.#parts;
+    const { reservation } = this.#input;
     return reservation.mostOutput;
   }
 
@@ -260,7 +260,7 @@ export class CallGrant implements Grant, Reserving {
 
   /** Maximum cost of the call with this prompt and this number of output tokens. */
   #needs(usage: Usage, outputTokens: number): number {
-    const { reservation } = this.#parts;
+    const { reservation } = this.#input;
     const { earlier = [] } = usage;
     // Searches that the vendor may still run are reserved as well.
     const searched = earlier.reduce((sum, each) => sum + (each.webSearches ?? 0), 0);

@@ -169,7 +169,7 @@ function later(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 }
 
-export interface KeyIndexParts {
+export interface KeyIndexDeps {
   readonly store: Store;
   readonly policies: PolicySource;
   readonly pepper: Pepper | undefined;
@@ -186,7 +186,7 @@ const pepperBatch = 500;
 const mostSearched = 50_000;
 
 export class KeyIndex {
-  readonly #parts: KeyIndexParts;
+  readonly #deps: KeyIndexDeps;
   readonly #entries = new Map<string, KeyEntry>();
   /** Keys of the store, in the order of creation. */
   readonly #stored: KeyEntry[] = [];
@@ -206,8 +206,8 @@ export class KeyIndex {
   #loaded = false;
   #pepperProblem: string | undefined;
 
-  constructor(parts: KeyIndexParts) {
-    this.#parts = parts;
+  constructor(deps: KeyIndexDeps) {
+    this.#deps = deps;
   }
 
   get loaded(): boolean {
@@ -261,7 +261,7 @@ export class KeyIndex {
     else if (known === undefined) {
       this.#stored.push(this.#add(record, 'store', this.#stored.length));
     } else {
-      this.#parts.log.error('key_hidden', {
+      this.#deps.log.error('key_hidden', {
         id: record.id,
         why: 'a key of the config or the environment has the same id; rename that one',
       });
@@ -363,7 +363,7 @@ export class KeyIndex {
 
   #add(record: KeyRecord, source: KeySource, position: number): KeyEntry {
     const trust = source === 'store' ? this.#trust : this.#fixedTrust;
-    const { policies } = this.#parts;
+    const { policies } = this.#deps;
     const entry = new KeyEntry(record, { source, position, policies, trust });
     this.#entries.set(record.id, entry);
     return entry;
@@ -393,7 +393,7 @@ export class KeyIndex {
   /** In portions, so that half a million keys are never in memory twice. */
   async #readNew(): Promise<void> {
     for (let more = true; more;) {
-      const changes = await this.#parts.store.keys.since(this.#stamp);
+      const changes = await this.#deps.store.keys.since(this.#stamp);
       for (const record of changes.records) this.put(record);
       this.#stamp = changes.stamp;
       ({ more } = changes);
@@ -401,7 +401,7 @@ export class KeyIndex {
   }
 
   async #checkPepper(): Promise<void> {
-    const { store, pepper } = this.#parts;
+    const { store, pepper } = this.#deps;
     const somePeppered = this.#stored.some(({ record }) => record.peppered === true);
     const read = await readPepperState(store.settings, pepper);
     this.#pepperProblem = 'problem' in read ? read.problem : undefined;
@@ -419,7 +419,7 @@ export class KeyIndex {
 
   /** Adds the pepper to older keys, once. From then on a key without it is rejected as forged. */
   async #pepperAll(pepper: Pepper): Promise<void> {
-    const { store, log } = this.#parts;
+    const { store, log } = this.#deps;
     await writePepperState(store.settings, pepper, 'begun');
     const plain = this.#stored.filter(({ record }) => !isPeppered(record));
     for (let at = 0; at < plain.length; at += pepperBatch) {
@@ -431,7 +431,7 @@ export class KeyIndex {
   }
 
   async #pepperOne(entry: KeyEntry, pepper: Pepper): Promise<void> {
-    const { store } = this.#parts;
+    const { store } = this.#deps;
     const record = withPepper(entry.record, pepper);
     if (await store.keys.replace(record)) {
       entry.replace(record);
@@ -457,7 +457,7 @@ export class KeyIndex {
   #tellForged(): void {
     const forged = this.#stored.filter(({ record }) => !isPeppered(record));
     if (forged.length === 0) return;
-    this.#parts.log.error('keys_without_pepper_refused', {
+    this.#deps.log.error('keys_without_pepper_refused', {
       keys: forged.length,
       ids: forged
         .slice(0, 10)

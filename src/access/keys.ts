@@ -41,7 +41,7 @@ import { noPolicies, type PolicySource } from './policies.ts';
 import type { Principal } from './principal.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface KeyRingParts {
+export interface KeyRingDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: RandomBytes;
@@ -131,8 +131,8 @@ export class KeyRing {
   readonly #mutex = new KeyedMutex();
   readonly #refresh: CoalescedRefresh | undefined;
 
-  constructor(parts: KeyRingParts) {
-    const { store, clock, random, policies = noPolicies, pepper, log = silent } = parts;
+  constructor(deps: KeyRingDeps) {
+    const { store, clock, random, policies = noPolicies, pepper, log = silent } = deps;
     this.#store = store;
     this.#clock = clock;
     this.#random = random;
@@ -140,7 +140,7 @@ export class KeyRing {
     this.#index = new KeyIndex({ store, policies, pepper, log });
     this.#uses = new LastUses(store.keys, log);
     const read = (): Promise<void> => this.#index.loadAnew();
-    this.#refresh = parts.shared === true ? new CoalescedRefresh({ read, clock }) : undefined;
+    this.#refresh = deps.shared === true ? new CoalescedRefresh({ read, clock }) : undefined;
   }
 
   /** Reads all keys of the store, or the new ones. May be repeated after a failure. @throws StoreError */

@@ -26,7 +26,7 @@ const lastRetryMs = 1000;
 /** A client's model name may be a megabyte; this much is enough to recognise it. */
 const maxTextLength = 512;
 
-export interface LedgerParts {
+export interface LedgerDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,11 +63,11 @@ export class Ledger {
   #closed = false;
   #onSettled: ((callIds: ReadonlySet<string>) => void) | undefined;
 
-  constructor(parts: LedgerParts) {
-    this.#store = parts.store;
-    this.#clock = parts.clock;
-    this.#log = parts.log;
-    this.#refusedFile = parts.refusedFile;
+  constructor(deps: LedgerDeps) {
+    this.#store = deps.store;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#refusedFile = deps.refusedFile;
   }
 
   /** Queues a row; never throws, never waits. A row after `close` is logged and lost. */

@@ -19,7 +19,7 @@ import type { Log } from '../core/runtime.ts';
 /** Clients can ask for any number of names. Above this limit the cached ones are dropped. */
 const mostKnown = 10_000;
 
-export interface PriceTableParts {
+export interface PriceTableDeps {
   readonly settings: PriceSettings;
   readonly list: Pick<PriceList, 'find' | 'load'>;
   /** Where the prices of a provider's models come from; undefined = the config, or no source. */
@@ -30,15 +30,15 @@ export interface PriceTableParts {
 const free: Price = { rates: { input: 0, output: 0 }, tiers: [], source: 'local' };
 
 export class PriceTable {
-  readonly #parts: PriceTableParts;
+  readonly #deps: PriceTableDeps;
   readonly #exact: ReadonlyMap<string, Price>;
   readonly #globs: readonly { readonly glob: Glob; readonly price: Price }[];
   readonly #known = new Map<string, PriceSchedule | undefined>();
   #failed = false;
 
-  constructor(parts: PriceTableParts) {
-    this.#parts = parts;
-    const { models } = parts.settings;
+  constructor(deps: PriceTableDeps) {
+    this.#deps = deps;
+    const { models } = deps.settings;
     const globs = models.filter(({ pattern }) => pattern.includes('*'));
     this.#exact = new Map(models.map(({ pattern, price }) => [pattern, price]));
     this.#globs = globs.map(({ pattern, price }) => ({ glob: new Glob(pattern), price }));
@@ -46,7 +46,7 @@ export class PriceTable {
 
   /** For models without a price, on keys with a budget (F6); undefined = they are refused there. */
   get otherwise(): Price | undefined {
-    return this.#parts.settings.otherwise;
+    return this.#deps.settings.otherwise;
   }
 
   /**
@@ -67,16 +67,16 @@ export class PriceTable {
 
   /** Loads the package, so that no call waits for it. */
   warm(): void {
-    this.#ofList(() => this.#parts.list.load());
+    this.#ofList(() => this.#deps.list.load());
   }
 
   #search(provider: string, model: string): PriceSchedule | undefined {
     const configured = this.#configured(provider, model);
     if (configured !== undefined) return { at: () => configured };
-    const origin = this.#parts.origin(provider);
+    const origin = this.#deps.origin(provider);
     if (origin === undefined) return undefined;
     if (origin.kind === 'free') return { at: () => free };
-    return this.#ofList(() => this.#parts.list.find(origin.name, origin.models?.[model] ?? model));
+    return this.#ofList(() => this.#deps.list.find(origin.name, origin.models?.[model] ?? model));
   }
 
   #configured(provider: string, model: string): Price | undefined {
@@ -96,7 +96,7 @@ export class PriceTable {
     } catch (error) {
       if (!this.#failed) {
         const reason = error instanceof Error ? error.message : String(error);
-        this.#parts.log.error('price_list_unreadable', { reason });
+        this.#deps.log.error('price_list_unreadable', { reason });
       }
       this.#failed = true;
       return undefined;

@@ -7,7 +7,7 @@ import { leaseMs } from '../store/counters/counters.ts';
 import type { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import type { CallStore, Spent } from '../store/store.ts';
 
-export interface SharedUpkeepParts {
+export interface SharedUpkeepDeps {
   readonly store: Pick<CallStore, 'settleOrphans' | 'spentPage'>;
   /** Absent if no other instance shares the budgets. */
   readonly expiry?: Pick<LeaseExpiry, 'look'>;
@@ -25,15 +25,15 @@ const readEveryMs = 60_000;
 const windowsOfPage = 1000;
 
 export class SharedUpkeep {
-  readonly #parts: SharedUpkeepParts;
+  readonly #deps: SharedUpkeepDeps;
   readonly #timers: readonly NodeJS.Timeout[];
   #busy: Promise<void> = Promise.resolve();
   /** Queued work; one entry of a kind is enough. */
   readonly #waiting = new Set<string>();
   #closed = false;
 
-  constructor(parts: SharedUpkeepParts) {
-    this.#parts = parts;
+  constructor(deps: SharedUpkeepDeps) {
+    this.#deps = deps;
     this.#timers = [
       setInterval(() => this.#next('sweep'), sweepEveryMs),
       setInterval(() => this.#next('readSpent'), readEveryMs),
@@ -46,7 +46,7 @@ export class SharedUpkeep {
    */
   async sweep(): Promise<void> {
     try {
-      await this.#parts.expiry?.look();
+      await this.#deps.expiry?.look();
     } finally {
       // Leases that cannot be ended hold up no calls.
       await this.#settleOrphans();
@@ -55,7 +55,7 @@ export class SharedUpkeep {
 
   /** Waits until the store has been up for the length of a lease, since live instances could not report before. */
   async #settleOrphans(): Promise<void> {
-    const { store, clock, log, upSince } = this.#parts;
+    const { store, clock, log, upSince } = this.#deps;
     const since = upSince();
     if (since === undefined || clock.now() - since < leaseMs) return;
     const rows = await store.settleOrphans(clock.wall() - leaseMs);
@@ -64,7 +64,7 @@ export class SharedUpkeep {
 
   /** Reports the spending of all budgets by the ledger. @throws StoreError */
   async readSpent(): Promise<void> {
-    const { store, clock, onSpent } = this.#parts;
+    const { store, clock, onSpent } = this.#deps;
     const now = clock.wall();
     let after: Spent | undefined;
     do {
@@ -95,7 +95,7 @@ export class SharedUpkeep {
       await this[work]();
     } catch (error) {
       // The unavailable store reports itself; the next run continues.
-      this.#parts.log.debug('upkeep_deferred', { reason: String(error) });
+      this.#deps.log.debug('upkeep_deferred', { reason: String(error) });
     }
   }
 }

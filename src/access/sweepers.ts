@@ -53,7 +53,7 @@ function pauseOfSweep(): Promise<void> {
 
 const answerRows = 500;
 
-interface AnswerSweeperParts {
+interface AnswerSweeperDeps {
   readonly store: Pick<AnswerStore, 'sweep'>;
   readonly log: Log;
   /** Total size of all answers. */
@@ -63,15 +63,15 @@ interface AnswerSweeperParts {
 }
 
 export class AnswerSweeper extends MinuteSweeper {
-  readonly #parts: AnswerSweeperParts;
+  readonly #deps: AnswerSweeperDeps;
 
-  constructor(parts: AnswerSweeperParts) {
+  constructor(deps: AnswerSweeperDeps) {
     super();
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   protected async sweep(): Promise<void> {
-    const { store, log, totalBytes, pause = pauseOfSweep } = this.#parts;
+    const { store, log, totalBytes, pause = pauseOfSweep } = this.#deps;
     let rows = 0;
     try {
       while (!this.closed) {
@@ -93,7 +93,7 @@ export class AnswerSweeper extends MinuteSweeper {
 
 const contentRows = 200;
 
-interface ContentSweeperParts {
+interface ContentSweeperDeps {
   readonly store: Pick<ContentStore, 'remove' | 'bytes'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -104,15 +104,15 @@ interface ContentSweeperParts {
 }
 
 export class ContentSweeper extends MinuteSweeper {
-  readonly #parts: ContentSweeperParts;
+  readonly #deps: ContentSweeperDeps;
 
-  constructor(parts: ContentSweeperParts) {
+  constructor(deps: ContentSweeperDeps) {
     super();
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   protected async sweep(): Promise<void> {
-    const { store, clock, log, limits } = this.#parts;
+    const { store, clock, log, limits } = this.#deps;
     const { keepMs, totalBytes } = limits();
     try {
       let rows = await this.#remove({ before: clock.wall() - keepMs });
@@ -126,7 +126,7 @@ export class ContentSweeper extends MinuteSweeper {
   }
 
   async #remove({ bytes, ...which }: ContentToRemove): Promise<number> {
-    const { store, pause = pauseOfSweep } = this.#parts;
+    const { store, pause = pauseOfSweep } = this.#deps;
     let rows = 0;
     let left = bytes ?? Infinity;
     while (!this.closed && left > 0) {
@@ -147,7 +147,7 @@ export class ContentSweeper extends MinuteSweeper {
 
 const responseRows = 200;
 
-interface ResponseSweeperParts {
+interface ResponseSweeperDeps {
   readonly store: Pick<ResponseStore, 'sweep'>;
   readonly log: Log;
   /** The current one: a reload replaces it. */
@@ -155,15 +155,15 @@ interface ResponseSweeperParts {
 }
 
 export class ResponseSweeper extends MinuteSweeper {
-  readonly #parts: ResponseSweeperParts;
+  readonly #deps: ResponseSweeperDeps;
 
-  constructor(parts: ResponseSweeperParts) {
+  constructor(deps: ResponseSweeperDeps) {
     super();
-    this.#parts = parts;
+    this.#deps = deps;
   }
 
   protected async sweep(): Promise<void> {
-    const { store, log, room } = this.#parts;
+    const { store, log, room } = this.#deps;
     let rows = 0;
     try {
       while (!this.closed) {
@@ -187,7 +187,7 @@ const rowsPauseMs = 50;
 const firstAfterMs = 60_000;
 const rowsEveryMs = 3_600_000;
 
-interface RetentionParts {
+interface RetentionDeps {
   readonly store: Pick<CallStore, 'prune'>;
   readonly clock: Clock;
   readonly log: Log;
@@ -200,12 +200,12 @@ interface RetentionParts {
 }
 
 export class RetentionTask {
-  readonly #parts: RetentionParts;
+  readonly #deps: RetentionDeps;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(parts: RetentionParts) {
-    this.#parts = parts;
+  constructor(deps: RetentionDeps) {
+    this.#deps = deps;
   }
 
   /** Once an hour from now on, the first time in a minute, after the work of the start. */
@@ -215,7 +215,7 @@ export class RetentionTask {
 
   /** Removes everything that has expired. Never throws: failures are retried in an hour. */
   async run(): Promise<void> {
-    const { store, clock, log, keepMs, keepHoursMs, pause = wait } = this.#parts;
+    const { store, clock, log, keepMs, keepHoursMs, pause = wait } = this.#deps;
     const now = clock.wall();
     const retention = {
       callsBefore: Math.max(0, now - keepMs),

@@ -6,7 +6,7 @@ import { tryParse } from '../json/parse.ts';
 import type { Store } from '../store/store.ts';
 import { type AdminRoute, dateText, readInput, time } from './route.ts';
 
-export interface AuditRouteParts {
+export interface AuditRouteDeps {
   readonly store: Store;
   readonly audit: AuditLog;
 }
@@ -44,7 +44,7 @@ const entry = z.strictObject({
   hash: z.string().describe('SHA-256 over this entry and the hash before it.'),
 });
 
-export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRoute[] {
+export function auditRoutes({ store, audit }: AuditRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',

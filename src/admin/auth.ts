@@ -54,17 +54,17 @@ const foreignSignIn: AdminAnswer = errorAnswer(
   `Sessions are for browsers: signing in needs the header ${csrfHeader}: 1 and a page of this address. Programs send the admin token as "Authorization: Bearer TOKEN" with each request.`,
 );
 
-export function enter(parts: AuthDeps, request: IncomingMessage): Entry {
+export function enter(deps: AuthDeps, request: IncomingMessage): Entry {
   const { headers, method, url = '' } = request;
   const { origin } = request.headers;
   const visit = {
     signedIn: false,
-    now: parts.wallNow(),
+    now: deps.wallNow(),
     ...(origin === undefined ? {} : { origin }),
   };
-  if (headers.authorization !== undefined) return withToken(parts, headers.authorization, visit);
+  if (headers.authorization !== undefined) return withToken(deps, headers.authorization, visit);
   const sessionId = cookieOf(request);
-  const session = sessionId === undefined ? undefined : parts.sessions.find(sessionId);
+  const session = sessionId === undefined ? undefined : deps.sessions.find(sessionId);
   const isSession = url.split('?', 1)[0] === sessionPath;
   if (isSession && method === 'POST')
     return isOwnPage(request) && isMarked(request) ? { name: undefined, visit } : foreignSignIn;
@@ -82,10 +82,10 @@ function comesFrom(session: Session, request: IncomingMessage): boolean {
   return isMarked(request) && headers.origin === session.origin;
 }
 
-function withToken(parts: AuthDeps, authorization: string, visit: Visit): Entry {
+function withToken(deps: AuthDeps, authorization: string, visit: Visit): Entry {
   const token = presentedKey(authorization, undefined);
   if (token === '') return 'anonymous';
-  const name = parts.actorOf(token);
+  const name = deps.actorOf(token);
   return name === undefined ? 'guess' : { name, visit: { ...visit, signedIn: true } };
 }
 
@@ -147,18 +147,18 @@ interface KeptSession extends Session {
   readonly tokenDigest: Buffer;
 }
 
-interface SessionsParts {
+interface SessionsDeps {
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly random: RandomBytes;
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'>;
 }
 
 export class Sessions {
-  readonly #parts: SessionsParts;
+  readonly #deps: SessionsDeps;
   readonly #sessions = new Map<string, KeptSession>();
 
-  constructor(parts: SessionsParts) {
-    this.#parts = parts;
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
   }
 
   /** How many are remembered. */
@@ -171,7 +171,7 @@ export class Sessions {
     token: string,
     origin: string,
   ): { readonly id: Secret; readonly session: Session } | undefined {
-    const { clock, random, adminToken } = this.#parts;
+    const { clock, random, adminToken } = this.#deps;
     if (!adminToken.verify(token)) return undefined;
     this.#makeRoom();
     const id = new Secret(Buffer.from(random(idBytes)).toString('base64url'));
@@ -191,8 +191,8 @@ export class Sessions {
     const session = this.#sessions.get(name);
     if (session === undefined) return undefined;
     const lives =
-      this.#parts.clock.now() < session.endsAt &&
-      this.#parts.adminToken.verifyDigest(session.tokenDigest);
+      this.#deps.clock.now() < session.endsAt &&
+      this.#deps.adminToken.verifyDigest(session.tokenDigest);
     if (lives) return session;
     this.#sessions.delete(name);
     return undefined;
@@ -204,7 +204,7 @@ export class Sessions {
   }
 
   #makeRoom(): void {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     // In the order of their opening, and so of their ends.
     for (const [name, { endsAt }] of this.#sessions) {
       if (endsAt > now && this.#sessions.size < maxSessions) return;
@@ -219,7 +219,7 @@ function nameOf(id: string): string {
 
 // `/api/session`: signing in with the admin token, for browsers (S11).
 
-export interface SessionRouteParts {
+export interface SessionRouteDeps {
   /** Absent where there is no listener: a command has no session. */
   readonly sessions?: Sessions;
 }
@@ -234,7 +234,7 @@ const answer = z.strictObject({
   expires_at: time.nullable().describe('When the session ends; null without one.'),
 });
 
-export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
+export function sessionRoutes(deps: SessionRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'POST',
@@ -245,7 +245,7 @@ export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
         body: signIn,
         answer,
       },
-      run: (request) => begin(parts, request),
+      run: (request) => begin(deps, request),
     },
     {
       method: 'GET',
@@ -262,7 +262,7 @@ export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
       about: { summary: 'Sign out.', answer },
       run: ({ body, visit }) => {
         readInput(noBody, body);
-        if (visit?.sessionId !== undefined) parts.sessions?.end(visit.sessionId);
+        if (visit?.sessionId !== undefined) deps.sessions?.end(visit.sessionId);
         return { status: 200, body: sessionJson(false, undefined), cookie: { value: '', ms: 0 } };
       },
     },
@@ -270,7 +270,7 @@ export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
 }
 
 function begin(
-  { sessions }: SessionRouteParts,
+  { sessions }: SessionRouteDeps,
   { body, visit }: AdminRequest,
 ): ReturnType<AdminRoute['run']> {
   if (sessions === undefined || visit === undefined) {

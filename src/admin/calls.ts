@@ -6,7 +6,7 @@ import type { FoundContent, LoggedContents } from '../features/content-log/seale
 import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { type AttemptRow, type CallCursor, type CallRow } from '../store/calls.ts';
-import type { KeyRouteParts } from './keys.ts';
+import type { KeyRouteDeps } from './keys.ts';
 import { priceAnswer, priceJson } from './providers.ts';
 import {
   type AdminAnswer,
@@ -18,7 +18,7 @@ import {
   readInput,
   time,
 } from './route.ts';
-import { groupFilter, inPeriod, readFilter, readWhen, type UsageRouteParts } from './usage.ts';
+import { groupFilter, inPeriod, readFilter, readWhen, type UsageRouteDeps } from './usage.ts';
 
 const outcomes = ['ok', 'failed', 'canceled'] as const;
 
@@ -120,7 +120,7 @@ const attempt = z.strictObject({
   maybe_billed: z.boolean().describe('Sent but not answered: the vendor may bill it.'),
 });
 
-export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+export function callRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -131,7 +131,7 @@ export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
         query,
         answer: z.strictObject({ calls: z.array(call), next }),
       },
-      run: (request) => list(parts, readInput(query, request.query)),
+      run: (request) => list(deps, readInput(query, request.query)),
     },
     {
       method: 'GET',
@@ -144,13 +144,13 @@ export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
           attempt_list: z.array(attempt),
         }),
       },
-      run: ({ id }) => show(parts, id),
+      run: ({ id }) => show(deps, id),
     },
   ];
 }
 
 async function list(
-  { store, clock, flushLedger }: UsageRouteParts,
+  { store, clock, flushLedger }: UsageRouteDeps,
   wanted: z.output<typeof query>,
 ): Promise<AdminAnswer> {
   const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
@@ -168,7 +168,7 @@ async function list(
   return { status: 200, body: { calls, next: following } };
 }
 
-async function show({ store, flushLedger }: UsageRouteParts, id: string): Promise<AdminAnswer> {
+async function show({ store, flushLedger }: UsageRouteDeps, id: string): Promise<AdminAnswer> {
   await flushLedger?.().catch(() => undefined);
   const row = await store.calls.find(id);
   if (row === undefined) {
@@ -296,8 +296,8 @@ function countsJson(usage: CountedUsage): JsonObject {
 
 // `/api/calls/:id/content`: what a call said, of keys whose content is logged (docs/user/content.md).
 
-export interface ContentRouteParts
-  extends Pick<UsageRouteParts, 'store' | 'flushLedger'>, Pick<KeyRouteParts, 'keys' | 'audit'> {
+export interface ContentRouteDeps
+  extends Pick<UsageRouteDeps, 'store' | 'flushLedger'>, Pick<KeyRouteDeps, 'keys' | 'audit'> {
   readonly contents: Pick<LoggedContents, 'find' | 'removeOf'>;
 }
 
@@ -348,7 +348,7 @@ const contentAnswer = z.strictObject({
     .describe('Error answers of upstreams.'),
 });
 
-export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
+export function contentRoutes(deps: ContentRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -357,7 +357,7 @@ export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
         summary: 'Show the request and the answer of a call, if its key logs content.',
         answer: contentAnswer,
       },
-      run: ({ id }) => showContent(parts, id),
+      run: ({ id }) => showContent(deps, id),
     },
     {
       method: 'DELETE',
@@ -368,7 +368,7 @@ export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
           removed: z.number().int().describe('Number of calls whose content was removed.'),
         }),
       },
-      run: (request) => remove(parts, request),
+      run: (request) => remove(deps, request),
     },
   ];
 }
@@ -376,7 +376,7 @@ export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
 const nothing = { request: null, answer: null, attempts: [] };
 
 async function showContent(
-  { contents, store, keys, flushLedger }: ContentRouteParts,
+  { contents, store, keys, flushLedger }: ContentRouteDeps,
   id: string,
 ): Promise<AdminAnswer> {
   await flushLedger?.().catch(() => undefined);
@@ -398,7 +398,7 @@ function shown(found: FoundContent): AdminAnswer['body'] {
 }
 
 async function remove(
-  { contents, keys, audit, flushLedger }: ContentRouteParts,
+  { contents, keys, audit, flushLedger }: ContentRouteDeps,
   { id, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   if (keys.find(id) === undefined) throw new AdminError(404, `There is no key with the id ${id}.`);

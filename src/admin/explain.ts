@@ -40,7 +40,7 @@ const endpoints = callingEndpoints(clientDialects);
 /** The mean length of answers is taken from calls of so long. */
 const lookBackMs = 7 * 86_400_000;
 
-export interface ExplainParts {
+export interface ExplainDeps {
   readonly keys: CallerKeys;
   readonly options: DataPlaneOptions;
   readonly admission: Pick<Admission, 'preview'>;
@@ -54,7 +54,7 @@ interface Previewed extends AdmissionPreview {
 }
 
 /** A data plane that explains calls instead of making them. */
-export function createExplainer({ keys, options, ...parts }: ExplainParts): Caller {
+export function createExplainer({ keys, options, ...input }: ExplainDeps): Caller {
   // By what stands for the caller of one request only: nothing is kept of a client that leaves in between.
   const previews = new WeakMap<object, Previewed>();
   return createCaller(keys, ({ authenticate, refreshKey }) => {
@@ -66,7 +66,7 @@ export function createExplainer({ keys, options, ...parts }: ExplainParts): Call
       record: () => undefined,
       admission: {
         admit: async (call) => {
-          const preview = await parts.admission.preview(call);
+          const preview = await input.admission.preview(call);
           previews.set(call.principal, { ...preview, size: call.size });
           return preview.grant;
         },
@@ -74,7 +74,7 @@ export function createExplainer({ keys, options, ...parts }: ExplainParts): Call
       serve: async (gateway, call, sink) => {
         const preview = previews.get(call.caller);
         const bodies = new LongTexts(gateway.newId);
-        const answer = await explanation({ ...parts, gateway, call, preview, bodies });
+        const answer = await explanation({ ...input, gateway, call, preview, bodies });
         const bytes = bodies.written(answer);
         sink.start(200, [
           ...idHeaders(call.id),
@@ -127,20 +127,20 @@ export async function explain(
   return callAs(explainer, request, response, `/v1/${endpoint}`);
 }
 
-interface Explaining extends Pick<ExplainParts, 'prices' | 'store'> {
+interface Explaining extends Pick<ExplainDeps, 'prices' | 'store'> {
   readonly gateway: Gateway;
   readonly call: Call;
   readonly preview: Previewed | undefined;
   readonly bodies: LongTexts;
 }
 
-async function explanation(parts: Explaining): Promise<JsonObject> {
-  const { gateway, call, preview } = parts;
+async function explanation(input: Explaining): Promise<JsonObject> {
+  const { gateway, call, preview } = input;
   const explained = await explainCall(gateway, call);
   const refusal = preview?.refusal ?? explained.refusal;
   const { prompt } = explained;
   const targets: JsonObject[] = [];
-  for (const target of explained.targets) targets.push(await targetJson(target, parts));
+  for (const target of explained.targets) targets.push(await targetJson(target, input));
   return {
     endpoint: call.dialect.id,
     model: call.head.model,
@@ -150,7 +150,7 @@ async function explanation(parts: Explaining): Promise<JsonObject> {
     refused: refusal === undefined ? null : refusalJson(call, refusal),
     prompt:
       prompt === undefined ? null : { tokens: prompt.tokens, counted_by: countedBy[prompt.source] },
-    cost: await costJson(parts, explained),
+    cost: await costJson(input, explained),
     limits: (preview?.limits ?? []).map(limitJson),
     targets,
   };
@@ -164,19 +164,19 @@ const countedBy = {
 
 /** The highest cost by the most expensive target; the expected one by the first that is tried, with an answer of the usual length. */
 async function costJson(
-  parts: Explaining,
+  input: Explaining,
   { targets: [first], prompt }: Pick<ExplainedCall, 'targets' | 'prompt'>,
 ): Promise<JsonObject> {
-  const { call, gateway, preview } = parts;
-  const outputTokens = await usualOutput(parts, gateway.clock.wall());
+  const { call, gateway, preview } = input;
+  const outputTokens = await usualOutput(input, gateway.clock.wall());
   const promptTokens = prompt?.tokens;
-  const price = first === undefined ? undefined : priceOf(parts, first.target);
+  const price = first === undefined ? undefined : priceOf(input, first.target);
   const known = price !== undefined && promptTokens !== undefined && outputTokens !== undefined;
   const expected = known
     ? costOf(price, { freshInputTokens: promptTokens, outputTokens })?.total
     : undefined;
   return {
-    highest_usd: dollarsOrNull(await highestCost(parts)),
+    highest_usd: dollarsOrNull(await highestCost(input)),
     expected_usd: dollarsOrNull(expected),
     expected_output_tokens: outputTokens ?? null,
     reserved_output_tokens: preview?.grant?.outputCap ?? call.head.maxOutputTokens ?? null,
@@ -184,12 +184,12 @@ async function costJson(
 }
 
 /** What a budget would reserve, in nanodollars; undefined where a price is not known, or the cost has no bound. */
-async function highestCost(parts: Explaining): Promise<number | undefined> {
-  const { call, preview } = parts;
+async function highestCost(input: Explaining): Promise<number | undefined> {
+  const { call, preview } = input;
   const reserved = preview?.grant?.reserved;
   const size = preview?.size;
   if (reserved !== undefined || size === undefined) return reserved;
-  const prices = call.route.targets.map((target) => priceOf(parts, target));
+  const prices = call.route.targets.map((target) => priceOf(input, target));
   const known = prices.filter((price) => price !== undefined);
   if (known.length < prices.length) return undefined;
   const reservation = new Reservation(size, known);
@@ -222,9 +222,9 @@ function priceOf(
   return prices().find(provider.id, model, gateway.clock.wall());
 }
 
-async function targetJson(explained: ExplainedTarget, parts: Explaining): Promise<JsonObject> {
+async function targetJson(explained: ExplainedTarget, input: Explaining): Promise<JsonObject> {
   const { target, place, why, trouble, request, notes, refusal } = explained;
-  const price = priceOf(parts, target);
+  const price = priceOf(input, target);
   return {
     target: nameOf(target),
     credential: target.credential ?? null,
@@ -234,8 +234,8 @@ async function targetJson(explained: ExplainedTarget, parts: Explaining): Promis
     price: price === undefined ? null : priceJson(price),
     mode: request?.mode ?? null,
     notes: notes.map((note) => ({ ...note })),
-    refused: refusal === undefined ? null : refusalJson(parts.call, refusal),
-    request: request === undefined ? null : requestJson(request.request, parts.bodies),
+    refused: refusal === undefined ? null : refusalJson(input.call, refusal),
+    request: request === undefined ? null : requestJson(request.request, input.bodies),
   };
 }
 

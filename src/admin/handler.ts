@@ -26,13 +26,13 @@ import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
 import {
   type Admitted,
-  type SessionRouteParts,
+  type SessionRouteDeps,
   Sessions,
   cookieHeader,
   enter,
   sessionRoutes,
 } from './auth.ts';
-import { type ContentRouteParts, callRoutes, contentRoutes } from './calls.ts';
+import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
 import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
 import {
   type Caller,
@@ -43,20 +43,20 @@ import {
   play,
   playgroundRoutes,
 } from './explain.ts';
-import { type KeyRouteParts, keyRoutes } from './keys.ts';
+import { type KeyRouteDeps, keyRoutes } from './keys.ts';
 import { openApiRoute } from './openapi.ts';
 import {
-  type ConfigRouteParts,
+  type ConfigRouteDeps,
   type MetricsSource,
   backupRoutes,
   configRoutes,
   metricsAnswer,
   metricsPath,
 } from './operations.ts';
-import { type PolicyRouteParts, policyRoutes } from './policies.ts';
+import { type PolicyRouteDeps, policyRoutes } from './policies.ts';
 import {
-  type PriceRouteParts,
-  type ProviderRouteParts,
+  type PriceRouteDeps,
+  type ProviderRouteDeps,
   priceRoutes,
   providerRoutes,
 } from './providers.ts';
@@ -73,7 +73,7 @@ import {
   readInput,
   refusalAnswer,
 } from './route.ts';
-import { type UsageRouteParts, seriesRoutes, usageRoutes } from './usage.ts';
+import { type UsageRouteDeps, seriesRoutes, usageRoutes } from './usage.ts';
 
 /** What can be called, as `models` shows it. */
 export interface AdminModel {
@@ -107,16 +107,16 @@ export interface ReloadOutcome {
   readonly problems: readonly string[];
 }
 
-export interface AdminParts
+export interface AdminDeps
   extends
-    KeyRouteParts,
-    PolicyRouteParts,
-    UsageRouteParts,
-    ContentRouteParts,
-    PriceRouteParts,
-    ConfigRouteParts,
-    ProviderRouteParts,
-    SessionRouteParts {
+    KeyRouteDeps,
+    PolicyRouteDeps,
+    UsageRouteDeps,
+    ContentRouteDeps,
+    PriceRouteDeps,
+    ConfigRouteDeps,
+    ProviderRouteDeps,
+    SessionRouteDeps {
   /** Of the program. */
   readonly version: string;
   /** Looks at the folder of model files again. */
@@ -129,7 +129,7 @@ export interface AdminParts
   readonly explainer?: Caller;
 }
 
-interface AdminServerParts extends AdminParts {
+interface AdminServerDeps extends AdminDeps {
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'>;
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
@@ -144,25 +144,25 @@ interface AdminServerParts extends AdminParts {
 }
 
 /** All routes, in the order in which they are described. */
-export function adminRoutes(parts: AdminParts): readonly AdminRoute[] {
+export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
   const routes = [
-    ...keyRoutes(parts),
-    ...policyRoutes(parts),
-    ...usageRoutes(parts),
-    ...seriesRoutes(parts),
-    ...callRoutes(parts),
-    ...contentRoutes(parts),
-    ...priceRoutes(parts),
-    ...auditRoutes(parts),
-    ...backupRoutes(parts),
-    ...gatewayRoutes(parts),
-    ...configRoutes(parts),
+    ...keyRoutes(deps),
+    ...policyRoutes(deps),
+    ...usageRoutes(deps),
+    ...seriesRoutes(deps),
+    ...callRoutes(deps),
+    ...contentRoutes(deps),
+    ...priceRoutes(deps),
+    ...auditRoutes(deps),
+    ...backupRoutes(deps),
+    ...gatewayRoutes(deps),
+    ...configRoutes(deps),
     ...playgroundRoutes(),
     ...explainRoutes(),
-    ...providerRoutes(parts),
-    ...sessionRoutes(parts),
+    ...providerRoutes(deps),
+    ...sessionRoutes(deps),
   ];
-  return [...routes, openApiRoute(routes, parts.version)];
+  return [...routes, openApiRoute(routes, deps.version)];
 }
 
 /** Beside the program, in a checkout (`src/`) and in a package (`dist/`) alike. */
@@ -171,13 +171,13 @@ const builtDashboard = join(import.meta.dirname, '..', '..', 'dist', 'dashboard'
 const commandLine: Actor = { name: 'command' };
 
 /** The admin API without HTTP and without a token, for processes that can open the store directly. */
-export function createAdminHandler(parts: AdminParts): AdminHandler {
-  const routes = adminRoutes(parts);
+export function createAdminHandler(deps: AdminDeps): AdminHandler {
+  const routes = adminRoutes(deps);
   return async (method, path, { body, actor = commandLine, visit } = {}) => {
     try {
       return await answer(routes, { method, path, body, actor, visit });
     } catch (error) {
-      return refusalAnswer(error) ?? failure(parts.log, error);
+      return refusalAnswer(error) ?? failure(deps.log, error);
     }
   };
 }
@@ -186,25 +186,25 @@ export function createAdminHandler(parts: AdminParts): AdminHandler {
  * The admin listener, not listening yet. Everything but `GET /healthz` and signing in needs the admin
  * token, the control token or a session; keys of the data plane open nothing (S9, S10, S11).
  */
-export function createAdminServer(parts: AdminServerParts): Server {
-  const control = TokenCheck.of(parts.controlToken);
-  const sessions = new Sessions(parts);
+export function createAdminServer(deps: AdminServerDeps): Server {
+  const control = TokenCheck.of(deps.controlToken);
+  const sessions = new Sessions(deps);
   return createAdminHttpServer({
-    handle: createAdminHandler({ ...parts, sessions }),
-    dashboard: dashboardFiles(parts.dashboardFolder ?? builtDashboard),
+    handle: createAdminHandler({ ...deps, sessions }),
+    dashboard: dashboardFiles(deps.dashboardFolder ?? builtDashboard),
     sessions,
     actorOf: (token) => {
       // First: it is known also while the store, and the admin token in it, is not.
       if (control.verify(token)) return 'command';
-      return parts.adminToken.verify(token) ? 'admin' : undefined;
+      return deps.adminToken.verify(token) ? 'admin' : undefined;
     },
-    ...(parts.metrics === undefined ? {} : { metrics: parts.metrics }),
-    ...(parts.wait === undefined ? {} : { wait: parts.wait }),
-    clock: parts.clock,
-    newId: parts.newId,
-    log: parts.log,
-    ...(parts.playground === undefined ? {} : { playground: parts.playground }),
-    ...(parts.explainer === undefined ? {} : { explainer: parts.explainer }),
+    ...(deps.metrics === undefined ? {} : { metrics: deps.metrics }),
+    ...(deps.wait === undefined ? {} : { wait: deps.wait }),
+    clock: deps.clock,
+    newId: deps.newId,
+    log: deps.log,
+    ...(deps.playground === undefined ? {} : { playground: deps.playground }),
+    ...(deps.explainer === undefined ? {} : { explainer: deps.explainer }),
   });
 }
 
@@ -263,7 +263,7 @@ const modelsAnswer = z.strictObject({
   next,
 });
 
-function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
+function gatewayRoutes(deps: AdminDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -275,7 +275,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       },
       run: async ({ query }) => {
         const { limit, after } = readInput(modelsPage, query);
-        const models = await parts.models();
+        const models = await deps.models();
         const start = after === undefined ? 0 : models.findIndex(({ id }) => id === after) + 1;
         const shown = models.slice(start, start + limit);
         const more = start + limit < models.length;
@@ -297,7 +297,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
           max_tokens: maxOutputTokens ?? null,
           ...(local === undefined ? {} : { local }),
         }));
-        const problems = parts.modelProblems().map(({ subject, why }) => ({ subject, why }));
+        const problems = deps.modelProblems().map(({ subject, why }) => ({ subject, why }));
         return {
           status: 200,
           body: { models: listed, problems, next: more ? (shown.at(-1)?.id ?? null) : null },
@@ -311,7 +311,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
         summary: 'Show the status of the gateway.',
         answer: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
       },
-      run: async () => ({ status: 200, body: await parts.status() }),
+      run: async () => ({ status: 200, body: await deps.status() }),
     },
     {
       method: 'POST',
@@ -321,15 +321,15 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
         body: noBody,
         answer: z.strictObject({ applied: z.literal(true) }),
       },
-      run: ({ actor }) => reload(parts, actor),
+      run: ({ actor }) => reload(deps, actor),
     },
   ];
 }
 
-async function reload(parts: AdminParts, actor: Actor): Promise<AdminAnswer> {
-  const { applied, problems } = await parts.reload();
+async function reload(deps: AdminDeps, actor: Actor): Promise<AdminAnswer> {
+  const { applied, problems } = await deps.reload();
   const after = { applied, problems };
-  await parts.audit.note({ actor, action: 'config.reload', subject: 'config', after });
+  await deps.audit.note({ actor, action: 'config.reload', subject: 'config', after });
   if (applied) return { status: 200, body: { applied: true } };
   const message = `The new configuration is invalid; the current one stays active: ${problems.join('; ')}`;
   return { status: 422, body: { error: { message, problems } } };
@@ -352,7 +352,7 @@ const guessesPerMinute = 5;
 /** The same of all addresses together: many of them can guess for one (X-9). */
 const guessesInAll = 60;
 
-interface AdminHttpParts {
+interface AdminHttpDeps {
   readonly handle: AdminHandler;
   /** Whose this bearer token is; undefined when it opens nothing. */
   actorOf(token: string): Actor['name'] | undefined;
@@ -371,7 +371,7 @@ interface AdminHttpParts {
   readonly explainer?: Caller;
 }
 
-interface GuardedParts extends AdminHttpParts {
+interface GuardedDeps extends AdminHttpDeps {
   readonly guesses: BadKeys;
   readonly allGuesses: BadKeys;
   readonly held: HeldAnswers;
@@ -391,15 +391,15 @@ const tooManyGuesses: AdminAnswer = errorAnswer(
 );
 
 /** A server that is not listening yet. */
-function createAdminHttpServer(parts: AdminHttpParts): Server {
-  const { clock, newId, log } = parts;
+function createAdminHttpServer(deps: AdminHttpDeps): Server {
+  const { clock, newId, log } = deps;
   const refusals = new RefusalLog({ log, clock });
   const guesses = new BadKeys({ clock, perMinute: () => guessesPerMinute });
   const allGuesses = new BadKeys({ clock, perMinute: () => guessesInAll });
-  const held = new HeldAnswers(parts.wait ?? passed);
+  const held = new HeldAnswers(deps.wait ?? passed);
   const strangers = new UnauthenticatedConnections(strangersLimits);
   const guarded = {
-    ...parts,
+    ...deps,
     guesses,
     allGuesses,
     held,
@@ -427,18 +427,18 @@ function createAdminHttpServer(parts: AdminHttpParts): Server {
 }
 
 async function serve(
-  parts: GuardedParts,
+  deps: GuardedDeps,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   try {
-    const given = await answerRoute(parts, request, response);
+    const given = await answerRoute(deps, request, response);
     if (given !== undefined) send(request, response, given);
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'canceled') return;
     const refusal = refusalAnswer(error);
     if (refusal === undefined) {
-      parts.log.error('admin_request_failed', {
+      deps.log.error('admin_request_failed', {
         cause: error instanceof Error ? error.stack : 'unknown',
       });
     }
@@ -452,28 +452,28 @@ async function serve(
 
 /** Undefined: it was answered. */
 async function answerRoute(
-  parts: GuardedParts,
+  deps: GuardedDeps,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<AdminAnswer | undefined> {
-  parts.strangers.unknown(request.socket);
+  deps.strangers.unknown(request.socket);
   checkRequestHead(request, response);
-  if (sendDashboard(parts.dashboard, request, response)) return undefined;
+  if (sendDashboard(deps.dashboard, request, response)) return undefined;
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') return alive(method);
   // Before anything else is looked at: a stranger learns not even which addresses there are.
-  const entry = scraper(parts, request) ?? enter(parts, request);
+  const entry = scraper(deps, request) ?? enter(deps, request);
   if (entry === 'anonymous') return refused;
-  if (entry === 'guess') return wrongToken(parts, request.socket.remoteAddress);
+  if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);
   if (!('visit' in entry)) return entry;
-  if (entry.name !== undefined) parts.strangers.known(request.socket);
-  if (parts.playground !== undefined && isPlayground(url)) {
-    return play(parts.playground, request, response);
+  if (entry.name !== undefined) deps.strangers.known(request.socket);
+  if (deps.playground !== undefined && isPlayground(url)) {
+    return play(deps.playground, request, response);
   }
-  if (parts.explainer !== undefined && isExplain(url)) {
-    return explain(parts.explainer, request, response);
+  if (deps.explainer !== undefined && isExplain(url)) {
+    return explain(deps.explainer, request, response);
   }
-  return handle(parts, request, entry);
+  return handle(deps, request, entry);
 }
 
 function alive(method: string): AdminAnswer {
@@ -483,7 +483,7 @@ function alive(method: string): AdminAnswer {
 
 /** Authenticates the token that opens only the metrics. */
 function scraper(
-  { metrics, wallNow }: GuardedParts,
+  { metrics, wallNow }: GuardedDeps,
   request: IncomingMessage,
 ): Admitted | undefined {
   if (metrics === undefined || !isMetrics(request)) return undefined;
@@ -493,22 +493,22 @@ function scraper(
 }
 
 async function handle(
-  parts: GuardedParts,
+  deps: GuardedDeps,
   request: IncomingMessage,
   { name, visit }: Admitted,
 ): Promise<AdminAnswer> {
   const { method = 'GET', url = '/' } = request;
-  if (parts.metrics !== undefined && name !== undefined && isMetrics(request)) {
-    return metricsAnswer(parts.metrics, method, request.headers);
+  if (deps.metrics !== undefined && name !== undefined && isMetrics(request)) {
+    return metricsAnswer(deps.metrics, method, request.headers);
   }
   const { remoteAddress: ip } = request.socket;
   const body = await (name === undefined
     ? strangersJson(request)
     : readJson(request, bodyLimitBytes));
   const actor = { name: name ?? 'admin', ...(ip === undefined ? {} : { ip }) };
-  const given = await parts.handle(method, url, { body, actor, visit });
+  const given = await deps.handle(method, url, { body, actor, visit });
   if (name !== undefined || given.status !== 401) return given;
-  const counted = await wrongToken(parts, ip);
+  const counted = await wrongToken(deps, ip);
   return counted.status === 401
     ? { ...given, ...(counted.last === true ? { last: counted.last } : {}) }
     : counted;
@@ -520,7 +520,7 @@ function isMetrics({ url = '/' }: IncomingMessage): boolean {
 
 /** Looked at was the token before this: a valid one waits for nothing (X-9). */
 async function wrongToken(
-  { guesses, allGuesses, held, refusals }: GuardedParts,
+  { guesses, allGuesses, held, refusals }: GuardedDeps,
   address: string | undefined,
 ): Promise<AdminAnswer> {
   const waitMs = guesses.refused(address);

@@ -30,7 +30,7 @@ import {
 } from './route.ts';
 import { policyAnswer, policyFormOf, policyJson, policyOf, spentPolicyJson } from './policies.ts';
 
-export interface KeyRouteParts {
+export interface KeyRouteDeps {
   readonly keys: KeyRing;
   readonly store: Store;
   readonly audit: AuditLog;
@@ -105,13 +105,13 @@ const rotation = z
   })
   .optional();
 
-export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
+export function keyRoutes(deps: KeyRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'POST',
       path: '/api/keys',
       about: { summary: 'Create a key.', body: newKey, answer: newKeyAnswer, status: 201 },
-      run: (request) => createKey(parts, request),
+      run: (request) => createKey(deps, request),
     },
     {
       method: 'GET',
@@ -121,13 +121,13 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
         query: keyPage,
         answer: z.strictObject({ keys: z.array(keyAnswer), next }),
       },
-      run: ({ query }) => listKeys(parts, readInput(keyPage, query)),
+      run: ({ query }) => listKeys(deps, readInput(keyPage, query)),
     },
     {
       method: 'GET',
       path: '/api/keys/:id',
       about: { summary: 'Show a key and what was spent of its budgets.', answer: keyAnswer },
-      run: ({ id }) => showKey(parts, id),
+      run: ({ id }) => showKey(deps, id),
     },
     {
       method: 'PATCH',
@@ -137,7 +137,7 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
         body: changedKey,
         answer: keyAnswer,
       },
-      run: (request) => updateKey(parts, request),
+      run: (request) => updateKey(deps, request),
     },
     {
       method: 'POST',
@@ -147,7 +147,7 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
         body: rotation,
         answer: newKeyAnswer,
       },
-      run: (request) => rotateKey(parts, request),
+      run: (request) => rotateKey(deps, request),
     },
     {
       method: 'POST',
@@ -157,16 +157,16 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
         body: noBody,
         answer: keyAnswer,
       },
-      run: (request) => revokeKey(parts, request),
+      run: (request) => revokeKey(deps, request),
     },
   ];
 }
 
 async function createKey(
-  parts: KeyRouteParts,
+  deps: KeyRouteDeps,
   { body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
-  const { keys, clock } = parts;
+  const { keys, clock } = deps;
   const input = readInput(newKey, body);
   const wished = {
     name: input.name,
@@ -175,16 +175,16 @@ async function createKey(
     ...optional('expiresAt', expiryOf<never>(input, clock.wall())),
     policy: policyOf(policyFormOf(input), noPolicy),
   };
-  const { id, key } = await keys.create(wished, noting(parts, { actor, action: 'key.create' }));
+  const { id, key } = await keys.create(wished, noting(deps, { actor, action: 'key.create' }));
   const shown = keyJson(keys.find(id) ?? unknownKey(id), clock.wall());
   return { status: 201, body: { id, key: key.reveal(), ...shown } };
 }
 
 async function updateKey(
-  parts: KeyRouteParts,
+  deps: KeyRouteDeps,
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
-  const { keys, clock } = parts;
+  const { keys, clock } = deps;
   const wanted = readInput(changedKey, body);
   const change = (record: KeyRecord): KeyChange => ({
     ...optional('name', wanted.name),
@@ -193,33 +193,33 @@ async function updateKey(
     ...optional('expiresAt', expiryOf<null>(wanted, clock.wall())),
     policy: policyOf(policyFormOf(wanted), record.policy),
   });
-  const write = noting(parts, { actor, action: 'key.update' });
+  const write = noting(deps, { actor, action: 'key.update' });
   const changed = (await keys.update(id, change, write)) ?? unknownKey(id);
   return { status: 200, body: keyJson(changed.after, clock.wall()) };
 }
 
 async function rotateKey(
-  parts: KeyRouteParts,
+  deps: KeyRouteDeps,
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   const { overlap = defaultOverlapMs } = readInput(rotation, body) ?? {};
-  const write = noting(parts, { actor, action: 'key.rotate' });
-  const rotated = (await parts.keys.rotate(id, overlap, write)) ?? unknownKey(id);
-  const shown = keyJson(rotated.after, parts.clock.wall());
+  const write = noting(deps, { actor, action: 'key.rotate' });
+  const rotated = (await deps.keys.rotate(id, overlap, write)) ?? unknownKey(id);
+  const shown = keyJson(rotated.after, deps.clock.wall());
   return { status: 200, body: { id, key: rotated.key.reveal(), ...shown } };
 }
 
 async function revokeKey(
-  parts: KeyRouteParts,
+  deps: KeyRouteDeps,
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   readInput(noBody, body);
-  const write = noting(parts, { actor, action: 'key.revoke' });
-  const changed = (await parts.keys.revoke(id, write)) ?? unknownKey(id);
-  return { status: 200, body: keyJson(changed.after, parts.clock.wall()) };
+  const write = noting(deps, { actor, action: 'key.revoke' });
+  const changed = (await deps.keys.revoke(id, write)) ?? unknownKey(id);
+  return { status: 200, body: keyJson(changed.after, deps.clock.wall()) };
 }
 
-async function showKey({ keys, store, clock }: KeyRouteParts, id: string): Promise<AdminAnswer> {
+async function showKey({ keys, store, clock }: KeyRouteDeps, id: string): Promise<AdminAnswer> {
   const found = keys.find(id) ?? unknownKey(id);
   const now = clock.wall();
   const spent = await spentPolicyJson(
@@ -231,7 +231,7 @@ async function showKey({ keys, store, clock }: KeyRouteParts, id: string): Promi
 }
 
 function listKeys(
-  { keys, clock }: KeyRouteParts,
+  { keys, clock }: KeyRouteDeps,
   { limit, after, text }: z.output<typeof keyPage>,
 ): AdminAnswer {
   const wanted = { limit, ...optional('after', after) };
@@ -248,7 +248,7 @@ function unknownKey(id: string): never {
 
 /** A change goes to the store with its entry in the audit log. */
 function noting(
-  { audit, clock }: KeyRouteParts,
+  { audit, clock }: KeyRouteDeps,
   done: Pick<AdminRequest, 'actor'> & { readonly action: string },
 ): WriteKey {
   return (change, { before, after }) =>

@@ -22,7 +22,7 @@ export interface EffectiveConfig {
   readonly configFile?: string | undefined;
 }
 
-export interface ConfigRouteParts {
+export interface ConfigRouteDeps {
   config(): EffectiveConfig;
 }
 
@@ -38,14 +38,14 @@ const answer = z.strictObject({
   warnings: z.array(z.string()),
 });
 
-export function configRoutes(parts: ConfigRouteParts): readonly AdminRoute[] {
+export function configRoutes(deps: ConfigRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/config',
       about: { summary: 'Show the effective configuration and the origin of each value.', answer },
       run: () => {
-        const { origins, warnings, configFile } = parts.config();
+        const { origins, warnings, configFile } = deps.config();
         const settings = origins.map(({ path, value, origin }) => ({ path, value, origin }));
         const body = { config_file: configFile ?? null, settings, warnings: [...warnings] };
         return { status: 200, body };
@@ -56,7 +56,7 @@ export function configRoutes(parts: ConfigRouteParts): readonly AdminRoute[] {
 
 // `/api/backup`: a complete copy of the store while everything goes on.
 
-export interface BackupRouteParts {
+export interface BackupRouteDeps {
   readonly store: Store;
   readonly audit: AuditLog;
 }
@@ -69,7 +69,7 @@ const body = z.strictObject({
     .describe('Path on the machine of the gateway; the file must not exist.'),
 });
 
-export function backupRoutes({ store, audit }: BackupRouteParts): readonly AdminRoute[] {
+export function backupRoutes({ store, audit }: BackupRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'POST',

@@ -134,7 +134,7 @@ function overall(limits: readonly RateLimit[], kind: RateLimit['kind']): number 
   return limits.find((limit) => limit.kind === kind && limit.model === undefined)?.amount ?? null;
 }
 
-export interface PolicyRouteParts {
+export interface PolicyRouteDeps {
   readonly policies: Policies;
   readonly store: Store;
   readonly audit: AuditLog;
@@ -157,11 +157,11 @@ const answers = { team: teamAnswer, tag: teamAnswer.extend(namedByAnswer) };
 
 const names = { team: z.strictObject({ name: label }), tag: z.strictObject({ name: tag }) };
 
-export function policyRoutes(parts: PolicyRouteParts): readonly AdminRoute[] {
-  return [...routesOf('team', parts), ...routesOf('tag', parts)];
+export function policyRoutes(deps: PolicyRouteDeps): readonly AdminRoute[] {
+  return [...routesOf('team', deps), ...routesOf('tag', deps)];
 }
 
-function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRoute[] {
+function routesOf(kind: SharedKind, deps: PolicyRouteDeps): readonly AdminRoute[] {
   const path = `/api/${kind}s`;
   const answer = answers[kind];
   return [
@@ -173,13 +173,13 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
         query: page,
         answer: z.strictObject({ [`${kind}s`]: z.array(answer), next }),
       },
-      run: ({ query }) => list(kind, parts, readInput(page, query)),
+      run: ({ query }) => list(kind, deps, readInput(page, query)),
     },
     {
       method: 'GET',
       path: `${path}/:name`,
       about: { summary: `Show a ${kind} and what was spent of its budgets.`, answer },
-      run: async ({ id }) => ({ status: 200, body: await shown(kind, parts, id) }),
+      run: async ({ id }) => ({ status: 200, body: await shown(kind, deps, id) }),
     },
     {
       method: 'PUT',
@@ -189,7 +189,7 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
         body: bodies[kind],
         answer,
       },
-      run: (request) => put(kind, parts, request),
+      run: (request) => put(kind, deps, request),
     },
     {
       method: 'DELETE',
@@ -201,13 +201,13 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
       run: async ({ id, body, actor }) => {
         readInput(noBody, body);
         const write: WritePolicy = (change, before) =>
-          parts.audit.change(change, {
+          deps.audit.change(change, {
             actor,
             action: `${kind}.delete`,
             subject: `${kind}:${id}`,
             ...(before === undefined ? {} : { before: sharedJson(kind, before) }),
           });
-        if ((await parts.policies.delete(kind, id, write)) === undefined) unknown(kind, id);
+        if ((await deps.policies.delete(kind, id, write)) === undefined) unknown(kind, id);
         return { status: 200, body: { name: id, deleted: true } };
       },
     },
@@ -216,7 +216,7 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
 
 function list(
   kind: SharedKind,
-  { policies }: PolicyRouteParts,
+  { policies }: PolicyRouteDeps,
   { limit, after }: z.output<typeof page>,
 ): AdminAnswer {
   const found = policies.list(kind, { limit, ...(after === undefined ? {} : { after }) });
@@ -226,26 +226,26 @@ function list(
 
 async function put(
   kind: SharedKind,
-  parts: PolicyRouteParts,
+  deps: PolicyRouteDeps,
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   const { name } = readInput(names[kind], { name: id });
   const policy = kind === 'tag' ? tagOf(body) : policyOf(readInput(bodies.team, body), noPolicy);
   const write: WritePolicy = (change, before) =>
-    parts.audit.change(change, {
+    deps.audit.change(change, {
       actor,
       action: `${kind}.set`,
       subject: `${kind}:${name}`,
       ...(before === undefined ? {} : { before: sharedJson(kind, before) }),
       after: sharedJson(kind, policy),
     });
-  await parts.policies.put({ kind, name, ...policy }, write);
-  return { status: 200, body: await shown(kind, parts, name) };
+  await deps.policies.put({ kind, name, ...policy }, write);
+  return { status: 200, body: await shown(kind, deps, name) };
 }
 
 async function shown(
   kind: SharedKind,
-  { policies, store, clock }: PolicyRouteParts,
+  { policies, store, clock }: PolicyRouteDeps,
   name: string,
 ): Promise<JsonObject> {
   const found = policies.listed(kind, name) ?? unknown(kind, name);

@@ -24,7 +24,7 @@ interface AdminDownload {
   readonly writtenAt: number;
 }
 
-export interface ProviderRouteParts {
+export interface ProviderRouteDeps {
   readonly clock: Clock;
   providers(): readonly AdminProvider[];
   downloads(): Promise<readonly AdminDownload[]>;
@@ -50,7 +50,7 @@ const download = z.strictObject({
 
 const restMs = 15_000;
 
-export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[] {
+export function providerRoutes(deps: ProviderRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -60,7 +60,7 @@ export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[]
         answer: z.strictObject({ providers: z.array(provider) }),
       },
       run: () => {
-        const providers = parts.providers().map(({ id, address, origin, there, credentials }) => ({
+        const providers = deps.providers().map(({ id, address, origin, there, credentials }) => ({
           id,
           address,
           origin,
@@ -78,8 +78,8 @@ export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[]
         answer: z.strictObject({ downloads: z.array(download) }),
       },
       run: async () => {
-        const now = parts.clock.wall();
-        const downloads = (await parts.downloads()).map((each) => ({
+        const now = deps.clock.wall();
+        const downloads = (await deps.downloads()).map((each) => ({
           name: each.name,
           bytes: each.bytes,
           total_bytes: each.totalBytes ?? null,
@@ -103,7 +103,7 @@ export interface PricedTarget {
   readonly price?: Price;
 }
 
-export interface PriceRouteParts {
+export interface PriceRouteDeps {
   /** Of all models that can be called, or of one; that one need not be in a list. */
   prices(model?: string): Promise<readonly PricedTarget[]>;
   /** `default` of the config's `prices:`. */
@@ -162,7 +162,7 @@ const answer = z.strictObject({
   default: priceAnswer.nullable().describe('Price of models without one, for keys with a budget.'),
 });
 
-export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
+export function priceRoutes(deps: PriceRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -170,13 +170,13 @@ export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
       about: { summary: 'Show the prices of models and their sources.', query, answer },
       run: async (request) => {
         const { model } = readInput(query, request.query);
-        const targets = await parts.prices(model);
+        const targets = await deps.prices(model);
         if (model !== undefined && targets.length === 0) {
           const hint =
             'model-gateway models lists what can be called; provider/model names any other';
           throw new AdminError(404, `There is no model "${model}": ${hint}.`, 'model');
         }
-        const otherwise = parts.defaultPrice();
+        const otherwise = deps.defaultPrice();
         const body = {
           unit: 'USD per million tokens',
           prices: targets.map(targetJson),

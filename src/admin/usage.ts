@@ -84,7 +84,7 @@ function read(text: string | undefined, clock: Clock): number | null | undefined
   return span === undefined ? (readDate(text) ?? null) : clock.wall() - span;
 }
 
-export interface UsageRouteParts {
+export interface UsageRouteDeps {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly clock: Clock;
@@ -142,7 +142,7 @@ const row = z.strictObject({
   unpriced_calls: count.describe('Calls that used tokens without a known price; not in cost_usd.'),
 });
 
-export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+export function usageRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -159,30 +159,30 @@ export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
         }),
         csv: true,
       },
-      run: (request) => usage(parts, readInput(query, request.query)),
+      run: (request) => usage(deps, readInput(query, request.query)),
     },
   ];
 }
 
-async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Promise<AdminAnswer> {
+async function usage(deps: UsageRouteDeps, wanted: z.output<typeof query>): Promise<AdminAnswer> {
   const { by, limit, after } = wanted;
-  const { since, until } = readWhen(wanted, parts.clock);
+  const { since, until } = readWhen(wanted, deps.clock);
   // A store that is down must not hide what it has: the query itself tells.
-  await parts.flushLedger?.().catch(() => undefined);
-  const rows = await parts.store.calls.usage({
+  await deps.flushLedger?.().catch(() => undefined);
+  const rows = await deps.store.calls.usage({
     by,
     since: since ?? 0,
     ...(until === undefined ? {} : { until }),
     filter: readFilter(wanted),
   });
   const shown = (each: UsageRow): JsonObject => ({
-    ...groupJson(each, by, parts.keys),
+    ...groupJson(each, by, deps.keys),
     ...sumsJson(each),
   });
   if (wanted.format === 'csv') {
     const groups = by === 'key' ? ['key', 'key_name'] : [by];
     const csv = csvText([...groups, ...sumNames], rows.map(shown));
-    const day = new Date(parts.clock.wall()).toISOString().slice(0, 10);
+    const day = new Date(deps.clock.wall()).toISOString().slice(0, 10);
     return { status: 200, body: {}, csv, fileName: `usage-by-${by}-${day}.csv` };
   }
   const start = after === undefined ? 0 : rows.findIndex(({ group: name }) => name === after) + 1;
@@ -315,7 +315,7 @@ const answer = z.strictObject({
   ),
 });
 
-export function seriesRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+export function seriesRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -325,16 +325,16 @@ export function seriesRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
         query: querySeries,
         answer,
       },
-      run: (request) => series(parts, readInput(querySeries, request.query)),
+      run: (request) => series(deps, readInput(querySeries, request.query)),
     },
   ];
 }
 
 async function series(
-  parts: UsageRouteParts,
+  deps: UsageRouteDeps,
   wanted: z.output<typeof querySeries>,
 ): Promise<AdminAnswer> {
-  const { store, clock, flushLedger } = parts;
+  const { store, clock, flushLedger } = deps;
   const when = readWhen(wanted, clock);
   const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
   const since = when.since ?? 0;
@@ -354,7 +354,7 @@ async function series(
   const ofGroup = new Latencies(calls, asked);
   const shown = names.map((name) => ({
     name: name === '' ? null : name,
-    ...(by === 'key' ? { key_name: parts.keys.find(name)?.record.name ?? null } : {}),
+    ...(by === 'key' ? { key_name: deps.keys.find(name)?.record.name ?? null } : {}),
     ...groupJsonSeries(
       rows.filter(({ group }) => group === name),
       (at) => ofGroup.of(name, at),

@@ -19,7 +19,7 @@ export interface DescribedProvider {
   readonly credential?: string;
 }
 
-export interface CheckParts {
+export interface CheckDeps {
   readonly cwd: string;
   readonly knownProviders: KnownProviders;
   /** All providers that `start` would have. May throw what `start` would throw. */
@@ -51,26 +51,26 @@ Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
 --listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
 `;
 
-export function checkCommand(parts: CheckParts): Command {
+export function checkCommand(deps: CheckDeps): Command {
   return {
     name: 'check',
     summary: 'validate the configuration and show where each value comes from',
     help,
-    run: (args, context) => run(args, context, parts),
+    run: (args, context) => run(args, context, deps),
   };
 }
 
 async function run(
   args: readonly string[],
   context: CommandContext,
-  parts: CheckParts,
+  deps: CheckDeps,
 ): Promise<number> {
   // Known before the flags are: a wrong flag is told as JSON too.
   const asJson = args.includes('--json');
   try {
     const parsed = parseFlags(args, { switches: ['json', 'ask'] });
     if (parsed.help) context.stdout(help);
-    else return await report(parsed, context, parts);
+    else return await report(parsed, context, deps);
     return 0;
   } catch (error) {
     const issues = issuesOf(error);
@@ -84,7 +84,7 @@ async function run(
 async function report(
   { flags, json: asJson, ask }: ParsedFlags,
   context: CommandContext,
-  { cwd, knownProviders, describeProviders, lookAround, askProviders }: CheckParts,
+  { cwd, knownProviders, describeProviders, lookAround, askProviders }: CheckDeps,
 ): Promise<number> {
   const { env } = context;
   const settings = await loadSettings({ flags, env, cwd, knownProviders });

@@ -5,7 +5,7 @@ import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { printable } from './table.ts';
 
-export interface InitParts {
+export interface InitDeps {
   /** Vendors that need only a key, with the variable of it. */
   readonly known: readonly { readonly id: string; readonly keyVariable: string }[];
   /** Absolute path of the JSON Schema of the file. */
@@ -29,19 +29,19 @@ options do not say. An existing file is never changed.
   --yes             ask nothing
 `;
 
-export function initCommand(parts: InitParts): Command {
+export function initCommand(deps: InitDeps): Command {
   return {
     name: 'init',
     summary: 'write a first gateway.yaml with comments',
     help,
-    run: (args, context) => withUsage(context, 'init', () => run(args, context, parts)),
+    run: (args, context) => withUsage(context, 'init', () => run(args, context, deps)),
   };
 }
 
 async function run(
   args: readonly string[],
   context: CommandContext,
-  { known, schema, cwd, program, ask }: InitParts,
+  { known, schema, cwd, program, ask }: InitDeps,
 ): Promise<number> {
   const given = readArguments(args, { values: ['providers', 'listen', 'file'], switches: ['yes'] });
   if (given.has('help')) {
@@ -84,7 +84,7 @@ async function run(
 }
 
 async function answer(
-  ask: InitParts['ask'],
+  ask: InitDeps['ask'],
   { question, usual }: { readonly question: string; readonly usual: string },
 ): Promise<string> {
   if (ask === undefined) return usual;
@@ -93,7 +93,7 @@ async function answer(
 }
 
 interface ConfigFacts {
-  readonly rows: InitParts['known'];
+  readonly rows: InitDeps['known'];
   readonly listen: string;
   readonly schema: string;
   readonly env: CommandContext['env'];

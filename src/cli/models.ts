@@ -22,19 +22,19 @@ models remove deletes a model that pull downloaded. model-gateway pull --list
 suggests models to start with.
 `;
 
-export interface ModelsCommandParts {
+export interface ModelsCommandDeps {
   /** Deletes a local model. @returns its id and the bytes that are free again. */
   remove(name: string): Promise<{ readonly id: string; readonly bytes: number }>;
 }
 
-export function modelsCommand(parts: ModelsCommandParts): Command {
+export function modelsCommand(deps: ModelsCommandDeps): Command {
   return {
     name: 'models',
     summary: 'list the models that can be called, with targets and health',
     help,
     run: (args, context) =>
       withUsage(context, 'models', () =>
-        args[0] === 'remove' ? remove(args.slice(1), context, parts) : list(args, context),
+        args[0] === 'remove' ? remove(args.slice(1), context, deps) : list(args, context),
       ),
   };
 }
@@ -114,7 +114,7 @@ function localCells(local: unknown): readonly string[] {
 async function remove(
   args: readonly string[],
   context: CommandContext,
-  parts: ModelsCommandParts,
+  deps: ModelsCommandDeps,
 ): Promise<number> {
   const given = readArguments(args, { switches: ['json'], positionals: ['NAME'] });
   if (given.has('help')) {
@@ -123,7 +123,7 @@ async function remove(
   }
   const name = (given.positionals[0] ?? '').replace(/^local\//, '');
   if (name === '') throw new UsageError('NAME is missing.');
-  const { id, bytes } = await parts.remove(name);
+  const { id, bytes } = await deps.remove(name);
   context.stdout(
     given.has('json')
       ? jsonText({ id, removed: true, size_bytes: bytes })

@@ -192,7 +192,7 @@ export interface PullReport {
   readonly gateway: 'knows it' | 'not running' | 'not told';
 }
 
-export interface PullWish {
+export interface PullOptions {
   readonly source: string;
   readonly name?: string;
   readonly sha256?: string;
@@ -213,26 +213,26 @@ export interface ListedModel {
   readonly remark: string;
 }
 
-export interface PullCommandParts {
+export interface PullCommandDeps {
   /** @throws Error whose message is for the person. */
-  pull(wish: PullWish, events: PullEvents): Promise<PullReport>;
+  pull(wish: PullOptions, events: PullEvents): Promise<PullReport>;
   readonly known: readonly ListedModel[];
   readonly clock: Clock;
 }
 
-export function pullCommand(parts: PullCommandParts): Command {
+export function pullCommand(deps: PullCommandDeps): Command {
   return {
     name: 'pull',
     summary: 'download a model for the embedded engine',
     help,
-    run: (args, context) => withUsage(context, 'pull', () => run(args, context, parts)),
+    run: (args, context) => withUsage(context, 'pull', () => run(args, context, deps)),
   };
 }
 
 async function run(
   args: readonly string[],
   context: CommandContext,
-  parts: PullCommandParts,
+  deps: PullCommandDeps,
 ): Promise<number> {
   const isList = args.includes('--list');
   const given = readArguments(args, {
@@ -241,8 +241,8 @@ async function run(
     positionals: isList ? [] : ['SOURCE'],
   });
   if (given.has('help')) context.stdout(help);
-  else if (isList) list(given, context, parts.known);
-  else await bring(given, context, parts);
+  else if (isList) list(given, context, deps.known);
+  else await bring(given, context, deps);
   return 0;
 }
 
@@ -272,7 +272,7 @@ function list(given: Arguments, context: CommandContext, known: readonly ListedM
 async function bring(
   given: Arguments,
   context: CommandContext,
-  { pull, clock }: PullCommandParts,
+  { pull, clock }: PullCommandDeps,
 ): Promise<void> {
   const [source = ''] = given.positionals;
   const name = given.value('name');

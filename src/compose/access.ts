@@ -18,7 +18,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
 import { type Sealer, Secret } from '../core/secret.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
-import { createAdminHandler, createAdminServer, type AdminParts } from '../admin/handler.ts';
+import { createAdminHandler, createAdminServer, type AdminDeps } from '../admin/handler.ts';
 import { type MetricsSource, removeRunFile, writeRunFile } from '../admin/operations.ts';
 import type { GatewayFacts } from '../observe/metrics/gateway-families.ts';
 import type { AdminHandler } from '../admin/route.ts';
@@ -54,7 +54,7 @@ export interface Followers {
 
 /** What the running gateway adds to the admin API. */
 export type GatewayAdmin = Pick<
-  AdminParts,
+  AdminDeps,
   | 'models'
   | 'modelProblems'
   | 'prices'
@@ -166,8 +166,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const scraper = readMetricsToken(options, { authenticator, boot });
     const contentKey = contentKeyFor(settings, env);
     const own = { contentKey, boot, retention, lock, dataDir, log, metricsToken: scraper };
-    const parts = { ...opened, counting, authenticator, ...own };
-    return new OpenAccess(parts, made);
+    const deps = { ...opened, counting, authenticator, ...own };
+    return new OpenAccess(deps, made);
   } catch (error) {
     // An open store is a living thread: the process would not end.
     await opened?.store.close();
@@ -244,7 +244,7 @@ export async function openAdminHandler(
  */
 const checkpointGraceMs = 10_000;
 
-interface OpenParts extends OpenedStorage {
+interface OpenAccessDeps extends OpenedStorage {
   readonly counting: OpenedCounters;
   readonly authenticator: Authenticator;
   readonly boot: Boot;
@@ -271,49 +271,49 @@ class OpenAccess implements Access {
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly stillMs?: number;
-  readonly #parts: OpenParts;
+  readonly #deps: OpenAccessDeps;
   readonly #control = makeRunToken(random);
   #upkeep: SharedUpkeep | undefined;
 
-  constructor(parts: OpenParts, made: Made) {
-    this.#parts = parts;
-    this.authenticator = parts.authenticator;
-    this.keys = parts.authenticator.keys;
-    this.sealer = parts.boot.sealer;
-    this.answers = parts.store.answers;
-    this.store = parts.store;
-    this.contents = parts.store.contents;
-    this.responses = parts.store.responses;
-    this.contentKey = parts.contentKey;
-    this.counting = parts.counting;
-    this.policies = parts.authenticator.policies;
+  constructor(deps: OpenAccessDeps, made: Made) {
+    this.#deps = deps;
+    this.authenticator = deps.authenticator;
+    this.keys = deps.authenticator.keys;
+    this.sealer = deps.boot.sealer;
+    this.answers = deps.store.answers;
+    this.store = deps.store;
+    this.contents = deps.store.contents;
+    this.responses = deps.store.responses;
+    this.contentKey = deps.contentKey;
+    this.counting = deps.counting;
+    this.policies = deps.authenticator.policies;
     this.ledger = new Ledger({
-      store: parts.store,
+      store: deps.store,
       clock: systemClock,
-      log: parts.log,
-      refusedFile: join(parts.dataDir, 'refused-calls.jsonl'),
+      log: deps.log,
+      refusedFile: join(deps.dataDir, 'refused-calls.jsonl'),
     });
-    parts.shared?.onWritten((rows) => parts.counting.counters.written?.(rows));
-    if (parts.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
-    parts.retention.start();
+    deps.shared?.onWritten((rows) => deps.counting.counters.written?.(rows));
+    if (deps.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
+    deps.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
     if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
   }
 
   secretsShown(): Promise<void> {
-    return this.#parts.boot.secretsShown();
+    return this.#deps.boot.secretsShown();
   }
 
   get loaded(): boolean {
-    return this.#parts.boot.done;
+    return this.#deps.boot.done;
   }
 
   mayAdmit(): boolean {
-    return this.#parts.boot.done && this.ledger.healthy();
+    return this.#deps.boot.done && this.ledger.healthy();
   }
 
   trouble(): string | undefined {
-    const { boot, shared, counting } = this.#parts;
+    const { boot, shared, counting } = this.#deps;
     if (!boot.done) return 'the store was not read yet';
     if (!counting.counters.healthy()) return 'limits and budgets cannot be counted';
     if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
@@ -321,7 +321,7 @@ class OpenAccess implements Access {
   }
 
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
-    const { store, shared, log } = this.#parts;
+    const { store, shared, log } = this.#deps;
     this.#upkeep ??= new SharedUpkeep({
       store: store.calls,
       ...(shared === undefined ? {} : { expiry: this.#expiryOf(shared) }),
@@ -335,12 +335,12 @@ class OpenAccess implements Access {
   }
 
   #expiryOf(register: LeaseRegister): LeaseExpiry {
-    const { counting, log } = this.#parts;
+    const { counting, log } = this.#deps;
     return new LeaseExpiry({ register, clock: systemClock, log, left: counting.left ?? [] });
   }
 
   status(): ReturnType<Access['status']> {
-    const { shared } = this.#parts;
+    const { shared } = this.#deps;
     if (shared === undefined) return { store: 'local' };
     const { up, failure } = shared.server;
     const { spooled } = shared;
@@ -353,7 +353,7 @@ class OpenAccess implements Access {
   }
 
   storeFacts(): StoreFacts {
-    const { shared, counting } = this.#parts;
+    const { shared, counting } = this.#deps;
     const { ledger } = this;
     const { queued, waitMs, counts } = ledger;
     return {
@@ -369,7 +369,7 @@ class OpenAccess implements Access {
   }
 
   adminServer(gateway: GatewayAdmin, { flush, metrics }: ServedCalls): Server {
-    const { store, contentKey, authenticator, boot, log, metricsToken: scraper } = this.#parts;
+    const { store, contentKey, authenticator, boot, log, metricsToken: scraper } = this.#deps;
     const { keys, policies, audit } = authenticator;
     return createAdminServer({
       ...gateway,
@@ -391,7 +391,7 @@ class OpenAccess implements Access {
   }
 
   announce(adminUrl: string): void {
-    writeRunFile(this.#parts.dataDir, {
+    writeRunFile(this.#deps.dataDir, {
       pid: process.pid,
       admin: adminUrl,
       control: this.#control,
@@ -399,22 +399,22 @@ class OpenAccess implements Access {
   }
 
   stopping(): void {
-    this.#parts.shared?.stopping();
+    this.#deps.shared?.stopping();
   }
 
   async close(): Promise<void> {
-    removeRunFile(this.#parts.dataDir, process.pid);
-    this.#parts.boot.close();
+    removeRunFile(this.#deps.dataDir, process.pid);
+    this.#deps.boot.close();
     await this.#upkeep?.close();
-    this.#parts.retention.close();
+    this.#deps.retention.close();
     try {
       await this.ledger.close();
     } finally {
-      await this.#parts.counting.counters.close();
-      this.#parts.counting.release?.();
+      await this.#deps.counting.counters.close();
+      this.#deps.counting.release?.();
       await this.keys.flushUses();
-      await this.#parts.store.close();
-      this.#parts.lock.release();
+      await this.#deps.store.close();
+      this.#deps.lock.release();
     }
   }
 }

@@ -18,7 +18,7 @@ import {
   listedWindows,
   pricedTargets,
   priceTable,
-  providerParts,
+  providerDeps,
 } from './providers.ts';
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -72,7 +72,7 @@ function clientOf(settings: Settings, env: Environment): AdminClient {
         prices: (model: string | undefined) => pricesWithoutGateway(settings, env, model),
         defaultPrice: () => settings.prices.otherwise,
         config: () => settings,
-        ...providerParts({ settings, providers: [] }, env),
+        ...providerDeps({ settings, providers: [] }, env),
         status: () => ({ ready: false, why: noGateway }),
         reload: () => Promise.resolve({ applied: false, problems: [noGateway] }),
       };

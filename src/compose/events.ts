@@ -11,7 +11,7 @@ import { HealthEvents, type Webhook, Webhooks } from '../features/webhooks.ts';
 import { deadCredentialJson } from './local.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 
-interface EventParts {
+interface EventDeps {
   readonly client: HttpClient;
   readonly log: Log;
   /** The current ones: a reload replaces them. */
@@ -31,14 +31,14 @@ const lookEveryMs = 1000;
 export class Events {
   readonly #webhooks: Webhooks;
   readonly #health: HealthEvents;
-  readonly #storeTrouble: EventParts['storeTrouble'];
+  readonly #storeTrouble: EventDeps['storeTrouble'];
   #timer: NodeJS.Timeout | undefined;
   #storeReason: string | undefined;
 
-  constructor(parts: EventParts) {
-    const { storeTrouble } = parts;
+  constructor(deps: EventDeps) {
+    const { storeTrouble } = deps;
     this.#webhooks = new Webhooks({
-      ...parts,
+      ...deps,
       clock,
       newId,
       random: Math.random,

@@ -87,7 +87,7 @@ function targetsOf({ routes }: Settings): readonly string[] {
 
 // Part of the composition root: `/api/status`.
 
-interface StatusParts {
+interface StatusInput {
   readonly url: string;
   readonly providers: readonly string[];
   /** Of all processes that serve. */
@@ -96,7 +96,7 @@ interface StatusParts {
 
 export function statusJson(
   { access, engines, ready, settings }: FactSources,
-  { url, providers, tallies }: StatusParts,
+  { url, providers, tallies }: StatusInput,
 ): { readonly [name: string]: string | number | boolean | null } {
   const [engine] = engines.status();
   const { [unready]: notReady = 0, [storeDown]: down = 0, ...counts } = tallies;

@@ -35,7 +35,7 @@ import {
 } from './workers/processes.ts';
 import { Link } from './workers/link.ts';
 
-export interface ParentParts {
+export interface ParentDeps {
   readonly settings: Settings;
   readonly env: Environment;
   readonly log: LineLog;
@@ -54,7 +54,7 @@ export interface OpenedPool {
   readonly pool: WorkerPool;
   /** What the parent's own plane tells; what workers tell goes to the same. */
   eventsOver(events: Events): PlaneEvents;
-  host(parts: Omit<ParentParts, 'pool' | 'events'>): DataPlaneHost;
+  host(deps: Omit<ParentDeps, 'pool' | 'events'>): DataPlaneHost;
 }
 
 export function openPool(): OpenedPool {
@@ -66,9 +66,9 @@ export function openPool(): OpenedPool {
       told = new PoolEvents(events);
       return parentEvents(events, told);
     },
-    host: (parts) => {
+    host: (deps) => {
       if (told === undefined) throw new Error('The pool of workers is made before their host.');
-      return new WorkerHost({ ...parts, pool, events: told });
+      return new WorkerHost({ ...deps, pool, events: told });
     },
   };
 }
@@ -86,7 +86,7 @@ const exitMs = 5000;
 const maxSilenceMs = 30_000;
 
 class WorkerHost implements DataPlaneHost {
-  readonly #parts: ParentParts;
+  readonly #deps: ParentDeps;
   readonly #processes: WorkerProcesses;
   readonly #writes = new Writes(systemClock);
   readonly #renewal: Renewal;
@@ -100,9 +100,9 @@ class WorkerHost implements DataPlaneHost {
   #running = false;
   #stopping = false;
 
-  constructor(parts: ParentParts) {
-    this.#parts = parts;
-    this.#settings = parts.settings;
+  constructor(deps: ParentDeps) {
+    this.#deps = deps;
+    this.#settings = deps.settings;
     this.#state = this.#stateNow();
     this.#processes = new WorkerProcesses({
       entry,
@@ -112,8 +112,8 @@ class WorkerHost implements DataPlaneHost {
       ended: (process, how) => this.#went(process, how),
     });
     this.#renewal = new Renewal({
-      pool: parts.pool,
-      log: parts.log,
+      pool: deps.pool,
+      log: deps.log,
       begin: ({ process }) => this.#processes.renew(process),
       end: (member) => this.#end(member, { announced: false, watched: false, alone: true }),
       stopping: () => this.#stopping,
@@ -123,7 +123,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async listen(): Promise<string> {
-    const { settings, pool, localModels } = this.#parts;
+    const { settings, pool, localModels } = this.#deps;
     const { host } = settings.listen;
     this.#sockets = await WorkerSockets.open(settings.listen, settings.workers);
     this.#settings = { ...this.#settings, listen: { host, port: this.#sockets.port } };
@@ -136,7 +136,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async apply(settings: Settings): Promise<void> {
-    const { plane, pool, log } = this.#parts;
+    const { plane, pool, log } = this.#deps;
     await plane.apply(settings);
     // What is read at the start only stays as it is.
     const { listen, workers } = this.#settings;
@@ -155,7 +155,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async drain(how: { readonly announced: boolean }): Promise<void> {
-    const { pool, plane } = this.#parts;
+    const { pool, plane } = this.#deps;
     this.#stopping = true;
     this.#processes.stop();
     // The last worker that closes a socket leaves none listening: nobody waits in a queue until this process ends.
@@ -176,13 +176,13 @@ class WorkerHost implements DataPlaneHost {
   }
 
   cut(): void {
-    const { pool, plane } = this.#parts;
+    const { pool, plane } = this.#deps;
     pool.toAll('cut', []);
     plane.cut();
   }
 
   async families(): Promise<readonly Family[]> {
-    const { pool, plane } = this.#parts;
+    const { pool, plane } = this.#deps;
     const all = await plane.metrics.families();
     // Calls of clients have none here.
     const own = all.filter(({ name }) => name !== 'model_gateway_call_slots');
@@ -191,7 +191,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async tallies(): Promise<Tallies> {
-    const { pool, plane, settings } = this.#parts;
+    const { pool, plane, settings } = this.#deps;
     const asked = [...pool.members].map(({ link }) =>
       link.ask('tallies', [], scrapeMs).catch((): Tallies => ({})),
     );
@@ -204,7 +204,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async health(): ReturnType<DataPlaneHost['health']> {
-    const { pool, plane } = this.#parts;
+    const { pool, plane } = this.#deps;
     const asked = [...pool.members].map(({ link }) =>
       link.ask('health', [], scrapeMs).catch(() => new Map<string, string>()),
     );
@@ -215,7 +215,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async flush(): Promise<void> {
-    const { pool, access, plane } = this.#parts;
+    const { pool, access, plane } = this.#deps;
     const asked = [...pool.members].map(({ link }) => link.ask('flush', [], scrapeMs));
     await Promise.allSettled(asked);
     await plane.flushContents();
@@ -224,14 +224,14 @@ class WorkerHost implements DataPlaneHost {
 
   /** A worker that serves in this place while its replacement cannot start goes on with the sockets. */
   #vacant(number: number): void {
-    const serves = [...this.#parts.pool.members].some(
+    const serves = [...this.#deps.pool.members].some(
       (member) => member.process.number === number && member.listening,
     );
     if (!serves) this.#sockets?.release(number);
   }
 
   #came(process: WorkerProcess): void {
-    const { access, pool, log } = this.#parts;
+    const { access, pool, log } = this.#deps;
     const gone = Promise.withResolvers<void>();
     const session = new WorkerSession({
       store: access.store,
@@ -265,7 +265,7 @@ class WorkerHost implements DataPlaneHost {
   readonly #ends = new Map<WorkerProcess, () => void>();
 
   #went(process: WorkerProcess, end: WorkerEnd): void {
-    const { pool, events, log } = this.#parts;
+    const { pool, events, log } = this.#deps;
     const member = [...pool.members].find((each) => each.process === process);
     if (member === undefined) return;
     pool.members.delete(member);
@@ -290,7 +290,7 @@ class WorkerHost implements DataPlaneHost {
     session: WorkerSession,
     self: () => Member,
   ): ParentOperations {
-    const { pool, events, plane, log } = this.#parts;
+    const { pool, events, plane, log } = this.#deps;
     return {
       ...session.operations,
       ...events.of(process.pid),
@@ -329,14 +329,14 @@ class WorkerHost implements DataPlaneHost {
       silentMs: maxSilenceMs,
       silent: () => {
         const reason = 'It does not answer.';
-        this.#parts.log.error('worker_stuck', { worker: process.number, reason });
+        this.#deps.log.error('worker_stuck', { worker: process.number, reason });
         process.kill('SIGKILL');
       },
     });
   }
 
   #listening(member: Member, url: string): void {
-    const { pool, log, settings } = this.#parts;
+    const { pool, log, settings } = this.#deps;
     member.listening = true;
     log.info('worker_started', { worker: member.process.number, pid: member.process.pid });
     const listening = [...pool.members].filter((each) => each.listening);
@@ -344,7 +344,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   #welcome(process: WorkerProcess): Welcome {
-    const { access, env, localModels, log, pretty, watchesLoad } = this.#parts;
+    const { access, env, localModels, log, pretty, watchesLoad } = this.#deps;
     // Two workers that need it at once would make two.
     const contentKey = keyOrNone(access.contentKey, (reason) => {
       log.warn('contents_not_kept', { reason });
@@ -366,14 +366,14 @@ class WorkerHost implements DataPlaneHost {
   }
 
   async #wake(model: string): Promise<string> {
-    const { provider } = this.#parts.localModels.engines;
+    const { provider } = this.#deps.localModels.engines;
     const found = provider.forModel?.(model) ?? provider;
     await found.wake?.();
     return found.generate.socketPath ?? '';
   }
 
   #stateNow(): ParentState {
-    const { access } = this.#parts;
+    const { access } = this.#deps;
     const { counters } = access.counting;
     const written = this.#writes.healthy();
     const trouble = access.trouble() ?? (written ? undefined : 'the store does not answer');
@@ -392,7 +392,7 @@ class WorkerHost implements DataPlaneHost {
     const state = this.#stateNow();
     if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
     this.#state = state;
-    this.#parts.pool.toAll('stateIs', [state]);
+    this.#deps.pool.toAll('stateIs', [state]);
   }
 
   /** @returns the failure that the exit code must tell of. */
@@ -406,7 +406,7 @@ class WorkerHost implements DataPlaneHost {
       // What it counts from now on is nothing.
       await familiesOf(member);
     } catch (error) {
-      this.#parts.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });
+      this.#deps.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });
       process.kill('SIGKILL');
       // Calls that it could not save. A worker that is gone already has saved its own.
       if (error instanceof StoreError && error.kind === 'failed') failed = error;
@@ -419,7 +419,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   #workerFamilies(): readonly Family[] {
-    const listening = [...this.#parts.pool.members].filter((member) => member.listening);
+    const listening = [...this.#deps.pool.members].filter((member) => member.listening);
     return [
       {
         name: 'model_gateway_workers',

@@ -98,7 +98,7 @@ export interface Peers {
   noteBudget?(note: BudgetNote): void;
 }
 
-interface PlaneParts {
+interface PlaneDeps {
   readonly settings: Settings;
   readonly env: Environment;
   readonly log: LineLog;
@@ -118,7 +118,7 @@ export class Plane {
   readonly metrics: Metrics;
   /** What the playground's calls are served by, too. */
   readonly options: DataPlaneOptions;
-  readonly #parts: PlaneParts;
+  readonly #deps: PlaneDeps;
   readonly #sweeper: Sweeper;
   readonly #textCounter = new TokenizerThread();
   readonly #bodies: BodyThread;
@@ -137,9 +137,9 @@ export class Plane {
   #registry: Registry;
   #prices: PriceTable;
 
-  constructor(parts: PlaneParts) {
-    const { settings, log, access, client, events } = parts;
-    this.#parts = parts;
+  constructor(deps: PlaneDeps) {
+    const { settings, log, access, client, events } = deps;
+    this.#deps = deps;
     this.#settings = settings;
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     const { stillMs } = access;
@@ -162,12 +162,12 @@ export class Plane {
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceTable(settings, log);
     this.#overload = this.#createOverload();
-    this.#idempotency = createIdempotency(parts, () => this.#settings.idempotency);
-    this.#contents = createContents(parts, () => this.#settings.content);
-    this.#responses = createResponses(parts, () => this.#settings.responses);
+    this.#idempotency = createIdempotency(deps, () => this.#settings.idempotency);
+    this.#contents = createContents(deps, () => this.#settings.content);
+    this.#responses = createResponses(deps, () => this.#settings.responses);
     this.metrics = createMetrics(() => this.facts());
     this.#limits = this.#createLimits();
-    const { peers } = parts;
+    const { peers } = deps;
     const kept = peers === undefined ? {} : { kept: (turn: SharedTurn) => peers.turnKept(turn) };
     this.#turns = new ReasoningStore({ clock: systemClock, ...kept });
     this.options = this.#planeOptions();
@@ -208,7 +208,7 @@ export class Plane {
 
   /** Sources of the status of the gateway. */
   facts(): FactSources {
-    const { access, client, localModels, log, tracer, events } = this.#parts;
+    const { access, client, localModels, log, tracer, events } = this.#deps;
     return {
       access,
       client,
@@ -248,7 +248,7 @@ export class Plane {
 
   /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */
   async apply(settings: Settings): Promise<void> {
-    const { log, access, localModels } = this.#parts;
+    const { log, access, localModels } = this.#deps;
     // First of all: it is the one that may still refuse.
     access.authenticator.declare(settings);
     await localModels.refresh(settings.local);
@@ -296,8 +296,8 @@ export class Plane {
 
   /** Behind `drain`: lets go of upstreams, and keeps what is to be kept. */
   async close(): Promise<void> {
-    await this.#parts.tracer?.close(lastSpansMs);
-    await this.#parts.client.close();
+    await this.#deps.tracer?.close(lastSpansMs);
+    await this.#deps.client.close();
     await this.#textCounter.close();
     await this.#bodies.close();
     await this.#idempotency.close();
@@ -306,7 +306,7 @@ export class Plane {
   }
 
   #createLimits(): Limits {
-    const { access, log, events, peers, tracer } = this.#parts;
+    const { access, log, events, peers, tracer } = this.#deps;
     const limits = createLimits({
       ...access.counting,
       clock: systemClock,
@@ -329,7 +329,7 @@ export class Plane {
   }
 
   #createOverload(): Overload {
-    const { log, pressure, events } = this.#parts;
+    const { log, pressure, events } = this.#deps;
     return createOverload({
       clock: systemClock,
       log,
@@ -342,7 +342,7 @@ export class Plane {
   }
 
   #buildRegistry(settings: Settings): Registry {
-    const { env, localModels } = this.#parts;
+    const { env, localModels } = this.#deps;
     return new Registry({
       declared: settings.providers,
       routes: settings.routes,
@@ -356,7 +356,7 @@ export class Plane {
   }
 
   #gateway(): Gateway {
-    const { access, log, random, client } = this.#parts;
+    const { access, log, random, client } = this.#deps;
     return {
       client,
       clock: systemClock,
@@ -384,7 +384,7 @@ export class Plane {
   }
 
   #planeOptions(): DataPlaneOptions {
-    const { access, tracer } = this.#parts;
+    const { access, tracer } = this.#deps;
     return {
       gateway: this.#gateway(),
       dialects: clientDialects,
@@ -412,7 +412,7 @@ export class Plane {
 
   #badKeys(): DataPlaneOptions['badKeys'] {
     const { badKeys } = this.#overload;
-    const { peers } = this.#parts;
+    const { peers } = this.#deps;
     if (peers === undefined) return badKeys;
     return {
       refused: (address) => {
@@ -429,7 +429,7 @@ export class Plane {
 
   #notReady(): string | undefined {
     if (this.#drain.told) return 'draining';
-    return this.#parts.access.trouble();
+    return this.#deps.access.trouble();
   }
 }
 

@@ -2,20 +2,20 @@
 import { PriceList, PriceTable } from '../access/prices.ts';
 import type {
   AdminProvider,
-  PriceRouteParts,
+  PriceRouteDeps,
   PricedTarget,
-  ProviderRouteParts,
+  ProviderRouteDeps,
 } from '../admin/providers.ts';
 import type { KnownProvider, KnownProviders } from '../config/providers.ts';
 import type { Settings } from '../config/settings.ts';
-import type { CloudWish } from '../core/cloud.ts';
+import type { CloudInput } from '../core/cloud.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { readDownloads } from '../local-models/model-folder.ts';
 import { type Cloud, credentialWords } from '../providers/clouds/cloud.ts';
 import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
-import { cloudWish, type Registry } from '../providers/registry.ts';
+import { cloudInput, type Registry } from '../providers/registry.ts';
 
 /** Providers that the config may name without declaring them. */
 export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
@@ -24,7 +24,7 @@ export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
 ]);
 
 type Environment = { readonly [name: string]: string | undefined };
-type ProviderParts = Pick<ProviderRouteParts, 'providers' | 'downloads'>;
+type ProviderDeps = Pick<ProviderRouteDeps, 'providers' | 'downloads'>;
 type Described = Pick<AdminProvider, 'id' | 'address' | 'origin'> & {
   /** Where the credential of a cloud comes from, in words. */
   readonly credential?: string;
@@ -39,7 +39,7 @@ export function describeProviders(
     const { id, baseUrl, like = id, where } = provider;
     const row = providerRow(like);
     if (row?.cloud !== undefined) {
-      return { id, origin: where, ...ofCloud(row.cloud, cloudWish(provider, env)) };
+      return { id, origin: where, ...ofCloud(row.cloud, cloudInput(provider, env)) };
     }
     return { id, address: baseUrl ?? providerRow(id)?.baseUrl ?? '', origin: where };
   });
@@ -49,7 +49,7 @@ export function describeProviders(
     if (names.has(id)) return [];
     if (cloud !== undefined) {
       if (!cloud.appears(env)) return [];
-      const about = ofCloud(cloud, cloudWish({ headers: new Map() }, env));
+      const about = ofCloud(cloud, cloudInput({ headers: new Map() }, env));
       return [{ id, origin: about.credential, ...about }];
     }
     if (probed === true) return [{ id, address: baseUrl, origin: 'if it answers' }];
@@ -67,7 +67,7 @@ export function describeProviders(
 /** Where a cloud stands, and what lets calls in there. */
 function ofCloud(
   cloud: Cloud,
-  wish: CloudWish,
+  wish: CloudInput,
 ): Required<Pick<Described, 'address' | 'credential'>> {
   return {
     address: cloud.address(wish) ?? '',
@@ -100,10 +100,10 @@ function withoutSecrets(address: string): string {
 }
 
 /** What a gateway tells of them. @param gateway whose settings may change, and ids of those that answer */
-export function providerParts(
+export function providerDeps(
   gateway: { readonly settings: Settings; readonly providers: readonly string[] },
   env: Environment,
-): ProviderParts {
+): ProviderDeps {
   return {
     providers: () => adminProviders(gateway.settings, env, gateway.providers),
     downloads: () => readDownloads(gateway.settings.local.modelsDir),
@@ -151,7 +151,7 @@ function windowIn(listName: string, model: string): number | undefined {
   }
 }
 
-interface PriceParts {
+interface PriceDeps {
   readonly registry: Registry;
   readonly prices: PriceTable;
   readonly clock: Clock;
@@ -162,7 +162,7 @@ interface PriceParts {
  * called here may have a price all the same.
  */
 export async function pricedTargets(
-  { registry, prices, clock }: PriceParts,
+  { registry, prices, clock }: PriceDeps,
   model: string | undefined,
 ): Promise<readonly PricedTarget[]> {
   const at = clock.wall();
@@ -202,10 +202,10 @@ export function priceToCompare(
   return rates === undefined ? undefined : 3 * rates.input + rates.output;
 }
 
-/** What the admin API tells of prices. @param parts those that hold when it is asked */
-export function priceParts(parts: () => PriceParts): PriceRouteParts {
+/** What the admin API tells of prices. @param deps those that hold when it is asked */
+export function priceDeps(deps: () => PriceDeps): PriceRouteDeps {
   return {
-    prices: (model) => pricedTargets(parts(), model),
-    defaultPrice: () => parts().prices.otherwise,
+    prices: (model) => pricedTargets(deps(), model),
+    defaultPrice: () => deps().prices.otherwise,
   };
 }

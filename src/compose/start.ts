@@ -10,7 +10,7 @@ import { localHost, type DataPlaneHost } from './data-plane-host.ts';
 import { adminModel, createLocalModels, type LocalModels } from './local.ts';
 import type { OpenedPool } from './parent.ts';
 import { Plane } from './plane.ts';
-import { knownProviders, priceParts, providerParts } from './providers.ts';
+import { knownProviders, priceDeps, providerDeps } from './providers.ts';
 import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
 import { type Settings, needRestart } from '../config/settings.ts';
@@ -66,7 +66,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   }
 }
 
-interface StartParts {
+interface StartDeps {
   readonly env: Environment;
   readonly load: () => Promise<Settings>;
   readonly settings: Settings;
@@ -75,8 +75,8 @@ interface StartParts {
   readonly ports: PlanePorts;
 }
 
-async function startPlanes(options: StartOptions, parts: StartParts): Promise<RunningGateway> {
-  const { env, load, settings, pretty, log, ports } = parts;
+async function startPlanes(options: StartOptions, deps: StartDeps): Promise<RunningGateway> {
+  const { env, load, settings, pretty, log, ports } = deps;
   const pool = await openPool(settings, log, ports);
   const access = await openAccess({
     settings,
@@ -145,7 +145,7 @@ async function openPool(
   return open();
 }
 
-interface RuntimeParts {
+interface RuntimeDeps {
   readonly load: () => Promise<Settings>;
   readonly env: Environment;
   readonly log: LineLog;
@@ -163,34 +163,34 @@ class Runtime implements RunningGateway {
   adminUrl = '';
   readonly newKey?: string;
   readonly newAdminToken?: string;
-  readonly #parts: RuntimeParts;
+  readonly #deps: RuntimeDeps;
   readonly #admin: Server;
   #startedAt = 0;
   #watch: { close(): void } | undefined;
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #stopped: Promise<void> | undefined;
 
-  constructor(parts: RuntimeParts) {
-    this.#parts = parts;
-    const { access, host } = parts;
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps;
+    const { access, host } = deps;
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
-    this.#admin = access.adminServer(this.#adminParts(), {
+    this.#admin = access.adminServer(this.#adminDeps(), {
       flush: () => host.flush(),
       metrics: async (format) => scrapeText(await host.families(), format),
     });
   }
 
   get settings(): Settings {
-    return this.#parts.plane.settings;
+    return this.#deps.plane.settings;
   }
 
   get providers(): readonly string[] {
-    return this.#parts.plane.registry.providerIds();
+    return this.#deps.plane.registry.providerIds();
   }
 
   async listen(): Promise<void> {
-    const { access, events, host, localModels, plane, ports } = this.#parts;
+    const { access, events, host, localModels, plane, ports } = this.#deps;
     const { adminListen, configFile, local } = this.settings;
     await localModels.refresh(local);
     events.start();
@@ -204,7 +204,7 @@ class Runtime implements RunningGateway {
   }
 
   async #apply(): Promise<void> {
-    const { load, log, host } = this.#parts;
+    const { load, log, host } = this.#deps;
     const settings = await load();
     const before = this.settings;
     // Some editors and scripts empty a file before they write it: all calls would fail in between (F-4).
@@ -223,7 +223,7 @@ class Runtime implements RunningGateway {
   logStart(): void {
     const { configFile, dataDir, storage, workers } = this.settings;
     this.#startedAt = systemClock.now();
-    this.#parts.log.info('gateway_started', {
+    this.#deps.log.info('gateway_started', {
       version,
       node: process.version,
       pid: process.pid,
@@ -249,11 +249,11 @@ class Runtime implements RunningGateway {
   }
 
   async runningCalls(): Promise<number> {
-    return (await this.#parts.host.tallies())['live_calls'] ?? 0;
+    return (await this.#deps.host.tallies())['live_calls'] ?? 0;
   }
 
   async #stopAndTell(announced: boolean, reason: string): Promise<void> {
-    const { host, log } = this.#parts;
+    const { host, log } = this.#deps;
     const begun = systemClock.now();
     // Asking workers must not delay the stop.
     const told = host
@@ -271,17 +271,17 @@ class Runtime implements RunningGateway {
   }
 
   async renew(): Promise<void> {
-    const { host, log } = this.#parts;
+    const { host, log } = this.#deps;
     if (host.renew === undefined) log.warn('no_workers_to_replace', {});
     else await host.renew();
   }
 
   cut(): void {
-    this.#parts.host.cut();
+    this.#deps.host.cut();
   }
 
   async #stop(how: { readonly announced: boolean }): Promise<void> {
-    const { access, events, host, localModels, log, plane } = this.#parts;
+    const { access, events, host, localModels, log, plane } = this.#deps;
     this.#watch?.close();
     // Before the drain: workers end within it, and what they wait for is asked here.
     access.stopping();
@@ -299,7 +299,7 @@ class Runtime implements RunningGateway {
 
   async reload(): Promise<ReloadOutcome> {
     const outcome = await this.#reloadNext();
-    await this.#parts.access.authenticator.noteReload(outcome);
+    await this.#deps.access.authenticator.noteReload(outcome);
     return outcome;
   }
 
@@ -310,7 +310,7 @@ class Runtime implements RunningGateway {
   }
 
   async #tryReload(): Promise<ReloadOutcome> {
-    const { metrics } = this.#parts.plane;
+    const { metrics } = this.#deps.plane;
     try {
       await this.#apply();
       metrics.reloads.add(['applied']);
@@ -318,31 +318,31 @@ class Runtime implements RunningGateway {
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       metrics.reloads.add(['refused']);
-      this.#parts.log.error('config_rejected', { why });
+      this.#deps.log.error('config_rejected', { why });
       return { applied: false, problems: why.split('\n') };
     }
   }
 
   async #models(): Promise<readonly AdminModel[]> {
-    const { localModels, plane, host } = this.#parts;
+    const { localModels, plane, host } = this.#deps;
     await localModels.refresh(this.settings.local);
     const [listings, health] = await Promise.all([plane.registry.list(), host.health()]);
     const engines = localModels.engines.status();
     return listings.map((listing) => adminModel(listing, { engines, health }));
   }
 
-  #adminParts(): GatewayAdmin {
-    const { access, env, host, localModels, plane } = this.#parts;
+  #adminDeps(): GatewayAdmin {
+    const { access, env, host, localModels, plane } = this.#deps;
     return {
       models: () => this.#models(),
       modelProblems: () => localModels.problems(),
-      ...priceParts(() => ({ registry: plane.registry, prices: plane.prices, clock: systemClock })),
+      ...priceDeps(() => ({ registry: plane.registry, prices: plane.prices, clock: systemClock })),
       status: async () => {
         const tallies = await host.tallies();
         return statusJson(plane.facts(), { url: this.url, providers: this.providers, tallies });
       },
       config: () => this.settings,
-      ...providerParts(this, env),
+      ...providerDeps(this, env),
       reload: () => this.#reloadNext(),
       playground: createCaller(
         access.keys,

@@ -80,12 +80,12 @@ export class WorkerPool implements Followers, Peers {
 
   /** A change is complete when all workers have applied it: a revoked key is refused by all of them. */
   over(store: Store): Store {
-    const parts = remoteParts(async (part, method, args) => {
+    const deps = remoteParts(async (part, method, args) => {
       const done = await callMethod(store[part], method, args);
       if (changes.has(`${part}.${method}`)) await this.#follow();
       return done;
     });
-    return { ...parts, backup: (path) => store.backup(path), close: () => store.close() };
+    return { ...deps, backup: (path) => store.backup(path), close: () => store.close() };
   }
 
   tell(): void {
@@ -226,7 +226,7 @@ export function parentEvents(events: Events, pool: PoolEvents): PlaneEvents {
 // Part of the composition root: all workers are replaced, one after another. Each one's successor takes calls before
 // it stops to, and the next one's turn comes when its last call has ended.
 
-interface RenewalParts {
+interface RenewalDeps {
   readonly pool: WorkerPool;
   readonly log: Log;
   /** Another one begins in the place of this one, which goes on. */
@@ -240,11 +240,11 @@ interface RenewalParts {
 const lookEveryMs = 50;
 
 export class Renewal {
-  readonly #parts: RenewalParts;
+  readonly #deps: RenewalDeps;
   #running: Promise<void> | undefined;
 
-  constructor(parts: RenewalParts) {
-    this.#parts = parts;
+  constructor(deps: RenewalDeps) {
+    this.#deps = deps;
   }
 
   /** Resolves when the previous workers are gone; concurrent callers wait for the same run. Never rejects. */
@@ -256,7 +256,7 @@ export class Renewal {
   }
 
   async #all(): Promise<void> {
-    const { pool, log, stopping } = this.#parts;
+    const { pool, log, stopping } = this.#deps;
     const members = [...pool.members].toSorted((a, b) => a.process.number - b.process.number);
     log.info('workers_renewing', { workers: members.length });
     for (const member of members) await this.#one(member);
@@ -264,7 +264,7 @@ export class Renewal {
   }
 
   async #one(member: Member): Promise<void> {
-    const { pool, begin, end, stopping } = this.#parts;
+    const { pool, begin, end, stopping } = this.#deps;
     // One that died or leaves is new, or will be.
     if (stopping() || !pool.members.has(member) || member.replaced) return;
     member.replaced = true;
@@ -278,7 +278,7 @@ export class Renewal {
 
   #hasSuccessor(member: Member): boolean {
     const { number } = member.process;
-    return [...this.#parts.pool.members].some(
+    return [...this.#deps.pool.members].some(
       (other) => other !== member && other.process.number === number && other.listening,
     );
   }

@@ -290,7 +290,7 @@ export class EnginesOfParent implements LocalEngines, Pick<LocalModels, 'engines
 
 // Part of the composition root: access and accounting of a worker, which its parent does.
 
-interface WorkerAccessParts {
+interface WorkerAccessDeps {
   readonly link: StoreLink;
   readonly settings: Settings;
   readonly env: Environment;
@@ -322,7 +322,7 @@ export class WorkerAccess implements PlaneAccess {
   #loading: Promise<void> | undefined;
 
   /** @throws Error when a secret of the environment or a declared key cannot serve. */
-  constructor({ link, settings, env, log, state, stillMs, contentKey }: WorkerAccessParts) {
+  constructor({ link, settings, env, log, state, stillMs, contentKey }: WorkerAccessDeps) {
     this.#state = state;
     this.#log = log;
     const store = remoteStore(link);

@@ -136,7 +136,7 @@ function without(value: unknown, findings: readonly Finding[]): unknown {
   );
 }
 
-interface FileParts {
+interface FileInput {
   readonly place: ConfigPlace;
   readonly content: ConfigFile;
   readonly issues: readonly ConfigIssue[];
@@ -144,7 +144,7 @@ interface FileParts {
   readonly yaml?: YamlText;
 }
 
-function checkedFile({ place, content, issues, warnings = [], yaml }: FileParts): CheckedFile {
+function checkedFile({ place, content, issues, warnings = [], yaml }: FileInput): CheckedFile {
   const root = yaml?.value;
   const providers = isObject(root) ? root['providers'] : undefined;
   return {

@@ -272,14 +272,14 @@ function onlyKnown({ options }: Parts, known: readonly string[], scope: AddressS
   return fine;
 }
 
-interface AddressParts {
+interface AddressInput {
   readonly parts: Parts;
   readonly database: string;
   readonly tls: ServerTls | undefined;
 }
 
 function address(
-  { parts, database, tls }: AddressParts,
+  { parts, database, tls }: AddressInput,
   scheme: ServerAddress['scheme'],
 ): ServerAddress {
   const port = parts.port ?? (scheme === 'postgres' ? 5432 : 6379);

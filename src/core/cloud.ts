@@ -31,7 +31,7 @@ export interface CloudDeclaration {
 export type Environment = { readonly [name: string]: string | undefined };
 
 /** A declaration together with the variables that complete it. */
-export interface CloudWish {
+export interface CloudInput {
   readonly declared: CloudDeclaration;
   readonly env: Environment;
 }
@@ -48,5 +48,5 @@ export interface CloudRules {
   /** Its keys, as the file spells them. */
   readonly keys: readonly string[];
   /** Empty where the provider can be made. */
-  problems(wish: CloudWish): readonly CloudProblem[];
+  problems(wish: CloudInput): readonly CloudProblem[];
 }

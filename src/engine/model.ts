@@ -310,15 +310,15 @@ async function openContext(
   }
 }
 
-interface PromptParts {
+interface PromptWriterDeps {
   readonly template: string;
   readonly compiled: ChatTemplate;
   readonly tags: ReasoningTags | undefined;
   readonly options: ModelOptions;
 }
 
-function promptWriter(model: LlamaModel, parts: PromptParts): PromptWriter {
-  const { template, compiled, tags, options } = parts;
+function promptWriter(model: LlamaModel, deps: PromptWriterDeps): PromptWriter {
+  const { template, compiled, tags, options } = deps;
   // Only sentencepiece puts a space before a text; to take it away again costs a second tokenising.
   const spaced = model.fileInfo.metadata.tokenizer?.ggml.model !== 'gpt2';
   return new PromptWriter({

@@ -17,7 +17,7 @@ export interface Webhook {
   readonly events?: readonly string[];
 }
 
-interface WebhookParts {
+interface WebhookDeps {
   readonly client: HttpClient;
   readonly clock: Clock;
   readonly log: Log;
@@ -40,7 +40,7 @@ const limits = { timeoutMs: 10_000, maxBytes: 64 * 1024 } as const;
 const connectMs = 5000;
 
 export class Webhooks {
-  readonly #parts: WebhookParts;
+  readonly #deps: WebhookDeps;
   readonly #waits = new Set<() => void>();
   #dropped = 0;
   #delivered = 0;
@@ -48,8 +48,8 @@ export class Webhooks {
   readonly #pending = new Map<string, number>();
   #closed = false;
 
-  constructor(parts: WebhookParts) {
-    this.#parts = parts;
+  constructor(deps: WebhookDeps) {
+    this.#deps = deps;
   }
 
   /** Events since the start, each as often as there are hooks for it. */
@@ -61,9 +61,9 @@ export class Webhooks {
 
   /** Never throws, never waits. */
   tell(type: string, data: JsonObject): void {
-    const { newId, clock, hooks, log } = this.#parts;
+    const { newId, clock, hooks, log } = this.#deps;
     const id = newId('evt_');
-    const { source = '' } = this.#parts;
+    const { source = '' } = this.#deps;
     const created = new Date(clock.wall()).toISOString();
     const event = { id, type, created_at: created, source, data };
     const body = JSON.stringify(event);
@@ -93,12 +93,12 @@ export class Webhooks {
   }
 
   async #deliver(hook: Webhook, event: Outgoing): Promise<void> {
-    const { log, random } = this.#parts;
+    const { log, random } = this.#deps;
     let reason = '';
     for (let attempt = 0; attempt < tries && !this.#closed; attempt++) {
       if (attempt > 0)
         await this.#wait(
-          (0.5 + random() / 2) * ((this.#parts.firstRetryMs ?? firstRetryMs) * 2 ** (attempt - 1)),
+          (0.5 + random() / 2) * ((this.#deps.firstRetryMs ?? firstRetryMs) * 2 ** (attempt - 1)),
         );
       if (this.#closed) break;
       const result = await this.#post(hook, event);
@@ -118,7 +118,7 @@ export class Webhooks {
     { url, secret }: Webhook,
     { id, type, body }: Outgoing,
   ): Promise<{ readonly reason: string; readonly final: boolean } | undefined> {
-    const { client, clock } = this.#parts;
+    const { client, clock } = this.#deps;
     const { origin, pathname, search } = new URL(url);
     const seconds = Math.floor(clock.wall() / 1000);
     const signed = createHmac('sha256', secret.reveal()).update(`${seconds}.${body}`).digest('hex');
@@ -187,7 +187,7 @@ interface HealthChange {
   readonly data: JsonObject;
 }
 
-interface HealthEventParts {
+interface HealthEventDeps {
   readonly tell: (type: string, data: JsonObject) => void;
   readonly clock: Clock;
   readonly later: Later;
@@ -208,16 +208,16 @@ const everyMs = 60_000;
 const maxSubjects = 1000;
 
 export class HealthEvents {
-  readonly #parts: HealthEventParts;
+  readonly #deps: HealthEventDeps;
   readonly #subjects = new Map<string, Subject>();
 
-  constructor(parts: HealthEventParts) {
-    this.#parts = parts;
+  constructor(deps: HealthEventDeps) {
+    this.#deps = deps;
   }
 
   /** Never throws, never waits. */
   saw(change: HealthChange): void {
-    const { clock, later } = this.#parts;
+    const { clock, later } = this.#deps;
     const known = this.#subjects.get(change.subject);
     if (known === undefined && change.level === 0) return;
     const subject = known ?? this.#begin(change);
@@ -262,8 +262,8 @@ export class HealthEvents {
     const isNews = latest.level === 0 ? told > 0 : latest.level > told;
     if (!isNews) return;
     subject.told = latest.level;
-    if (latest.level > 0) subject.badAt = this.#parts.clock.now();
+    if (latest.level > 0) subject.badAt = this.#deps.clock.now();
     subject.changes = 0;
-    this.#parts.tell(latest.type, { ...latest.data, changes });
+    this.#deps.tell(latest.type, { ...latest.data, changes });
   }
 }

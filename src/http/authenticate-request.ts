@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import { networkOf } from './request-headers.ts';
 
-interface BadKeysParts {
+interface BadKeysDeps {
   readonly clock: Pick<Clock, 'now'>;
   /** Refused keys per minute and address. */
   readonly perMinute: () => number;
@@ -25,11 +25,11 @@ interface Tries {
 }
 
 export class BadKeys {
-  readonly #parts: BadKeysParts;
+  readonly #deps: BadKeysDeps;
   readonly #tries = new Map<string, Tries>();
 
-  constructor(parts: BadKeysParts) {
-    this.#parts = parts;
+  constructor(deps: BadKeysDeps) {
+    this.#deps = deps;
   }
 
   /** Number of remembered addresses. */
@@ -39,8 +39,8 @@ export class BadKeys {
 
   /** A key was refused. Ms until the next attempt, or undefined while attempts are allowed. */
   refused(address: string | undefined): number | undefined {
-    const most = this.#parts.perMinute();
-    const now = this.#parts.clock.now();
+    const most = this.#deps.perMinute();
+    const now = this.#deps.clock.now();
     const tries = this.#of(networkOf(address), { left: most, at: now });
     tries.left = Math.min(most, tries.left + ((now - tries.at) * most) / minuteMs);
     tries.at = now;
@@ -90,27 +90,27 @@ export interface AuthenticationDeps {
  * @throws GatewayError `unauthenticated`, `rate_limited` (too many of those), `forbidden`, `store_unavailable`.
  */
 export function authenticateRequest(
-  parts: AuthenticationDeps,
+  deps: AuthenticationDeps,
   request: IncomingMessage,
   apiKey: string | undefined,
 ): Principal | Promise<Principal> {
   try {
-    return known(parts, request, apiKey);
+    return known(deps, request, apiKey);
   } catch (error) {
     if (!(error instanceof GatewayError) || error.code !== 'unauthenticated') throw error;
-    const address = parts.clientAddress(request);
-    const waitMs = parts.badKeys.refused(address);
+    const address = deps.clientAddress(request);
+    const waitMs = deps.badKeys.refused(address);
     if (waitMs !== undefined)
       throw new GatewayError(
         'rate_limited',
         'Too many requests without a valid API key came from this address. Send a valid one, or wait.',
         { retryAfterMs: waitMs },
       );
-    const looking = parts.refreshKey(request.headers.authorization, apiKey);
+    const looking = deps.refreshKey(request.headers.authorization, apiKey);
     if (looking === undefined) throw error;
     return looking.then(() => {
-      const principal = known(parts, request, apiKey);
-      parts.badKeys.forgive(address);
+      const principal = known(deps, request, apiKey);
+      deps.badKeys.forgive(address);
       return principal;
     });
   }

@@ -206,7 +206,7 @@ export class StuckConnections {
 // empty one, and never two answers to one request. Behind a proxy that shares a connection among
 // clients a second answer would go to another client (S18).
 
-export interface RawRefusalParts {
+export interface RawRefusalDeps {
   readonly newId: NewId;
   /** Told of each refusal, for the log. */
   readonly refused: (refusal: RawRefusal) => void;
@@ -264,14 +264,14 @@ const noExpectation: Words = {
 };
 
 export class RawRefusals {
-  readonly #parts: RawRefusalParts;
+  readonly #deps: RawRefusalDeps;
   /** The answer that a socket carries; `answered` while the rest of its request is still coming in. */
   readonly #answers = new WeakMap<Duplex, ServerResponse | 'answered'>();
   /** Sockets with an answer to come that is the last one. */
   readonly #ending = new WeakSet<Duplex>();
 
-  constructor(parts: RawRefusalParts) {
-    this.#parts = parts;
+  constructor(deps: RawRefusalDeps) {
+    this.#deps = deps;
   }
 
   /** An answer has its turn on the socket. */
@@ -310,8 +310,8 @@ export class RawRefusals {
 
   #refuse(socket: Duplex, { status, reason, message }: Words, error: string): void {
     if (this.#ending.has(socket)) return;
-    const id = this.#parts.newId('req_');
-    this.#parts.refused({
+    const id = this.#deps.newId('req_');
+    this.#deps.refused({
       id,
       status,
       error,
@@ -345,7 +345,7 @@ export class RawRefusals {
       `x-request-id: ${id}`,
       `request-id: ${id}`,
       ...(status === 405 ? ['allow: GET, HEAD, POST'] : []),
-      ...Object.entries(this.#parts.refusalHeaders ?? {}).map(
+      ...Object.entries(this.#deps.refusalHeaders ?? {}).map(
         ([name, value]) => `${name}: ${value}`,
       ),
       'content-type: application/json',

@@ -17,7 +17,7 @@ export interface DrainTimes {
   readonly limitMs: number;
 }
 
-interface DrainParts {
+interface DrainDeps {
   readonly server: Server;
   readonly clock: Clock;
   readonly times: () => DrainTimes;
@@ -41,15 +41,15 @@ const lookEveryMs = 100;
 const probedWithinMs = 60_000;
 
 export class Drain {
-  readonly #parts: DrainParts;
+  readonly #deps: DrainDeps;
   readonly #hurry = Promise.withResolvers<void>();
   #probedAt = -Infinity;
   #begun = false;
   #told = false;
   #isCut = false;
 
-  constructor(parts: DrainParts) {
-    this.#parts = parts;
+  constructor(deps: DrainDeps) {
+    this.#deps = deps;
   }
 
   /** Whether each answer closes its connection. */
@@ -64,12 +64,12 @@ export class Drain {
 
   /** Notes a probe of /readyz. */
   probed(): void {
-    this.#probedAt = this.#parts.clock.now();
+    this.#probedAt = this.#deps.clock.now();
   }
 
   /** Whether /readyz is probed. */
   get watched(): boolean {
-    return this.#parts.clock.now() - this.#probedAt <= probedWithinMs;
+    return this.#deps.clock.now() - this.#probedAt <= probedWithinMs;
   }
 
   /**
@@ -81,9 +81,9 @@ export class Drain {
     this.#told = !alone;
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
-    const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
+    const timer = setTimeout(() => this.cut(), this.#deps.times().limitMs);
     const close = alone ? leaveServer : closeServer;
-    await close(this.#parts.server, { drainQueue: !this.#isCut });
+    await close(this.#deps.server, { drainQueue: !this.#isCut });
     await this.#untilAllRead();
     clearTimeout(timer);
   }
@@ -92,14 +92,14 @@ export class Drain {
   cut(): void {
     this.#isCut = true;
     this.#hurry.resolve();
-    this.#parts.calls.shutDown();
+    this.#deps.calls.shutDown();
     // The calls write their final errors in this turn of the event loop; the connections close after it.
-    setImmediate(() => this.#parts.server.closeAllConnections());
+    setImmediate(() => this.#deps.server.closeAllConnections());
   }
 
   /** No client waits for these streams, but the providers charge for all that they still send. */
   async #untilAllRead(): Promise<void> {
-    const { calls } = this.#parts;
+    const { calls } = this.#deps;
     while (calls.readingOn > 0) {
       await new Promise<void>((resolve) => {
         setTimeout(resolve, lookEveryMs);
@@ -108,7 +108,7 @@ export class Drain {
   }
 
   #waitMs(): number {
-    const { waitMs } = this.#parts.times();
+    const { waitMs } = this.#deps.times();
     if (waitMs !== undefined) return waitMs;
     return this.watched ? defaultWaitMs : 0;
   }

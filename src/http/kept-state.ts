@@ -20,7 +20,7 @@ import type { JsonObject } from '../json/value.ts';
 import { MethodNotAllowed, notFound } from './paths.ts';
 import { idHeaders, sendJson } from './send.ts';
 
-interface StateParts {
+interface StateDeps {
   readonly responses: StoredResponses;
   readonly gateway: Pick<Gateway, 'bodies' | 'later'>;
 }
@@ -55,7 +55,7 @@ export function refersTo({ previousResponseId, itemReferences }: RequestState): 
  * @throws GatewayError for what is unknown; `too_large`; `store_unavailable`
  */
 export async function expandRequest(
-  { responses, gateway }: StateParts,
+  { responses, gateway }: StateDeps,
   { dialect, kept, source, state, owner }: StatefulRequest,
   mostBytes: number,
 ): Promise<ExpandedRequest> {
@@ -96,7 +96,7 @@ interface AnsweredRequest extends StatefulRequest {
 
 /** A sink that keeps the response at the end of the answer. */
 export function keepingSink(
-  { responses, gateway }: StateParts,
+  { responses, gateway }: StateDeps,
   request: AnsweredRequest,
   sink: ClientSink,
 ): KeepingSink {

@@ -12,7 +12,7 @@ import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { leavesTooMuch } from './body.ts';
 import {
-  type RawRefusalParts,
+  type RawRefusalDeps,
   RawRefusals,
   restMs,
   stalledEndMs,
@@ -31,7 +31,7 @@ interface ServerTimes extends StuckTimes {
   readonly requestMs: number;
 }
 
-interface ListenerOptions extends Partial<RawRefusalParts> {
+interface ListenerOptions extends Partial<RawRefusalDeps> {
   readonly times?: ServerTimes;
   /** Whether answers that begin now close their connections: the gateway stops (G14). */
   readonly lastAnswers?: () => boolean;

@@ -207,7 +207,7 @@ interface RefusedRequest {
   readonly [name: string]: string | number | undefined;
 }
 
-interface RefusalLogParts {
+interface RefusalLogDeps {
   readonly log: Pick<Log, 'info' | 'warn'>;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -226,23 +226,23 @@ interface Kind {
 }
 
 export class RefusalLog {
-  readonly #parts: RefusalLogParts;
+  readonly #deps: RefusalLogDeps;
   readonly #kinds = new Map<string, Kind>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: RefusalLogParts) {
-    this.#parts = parts;
+  constructor(deps: RefusalLogDeps) {
+    this.#deps = deps;
   }
 
   /** Logs a refused request, or counts it for the next summary. */
   note(request: RefusedRequest): void {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     const kind = this.#kindOf(request.error, now);
     kind.left = Math.min(linesAtOnce, kind.left + ((now - kind.at) * linesPerSecond) / secondMs);
     kind.at = now;
     if (kind.left >= 1) {
       kind.left -= 1;
-      this.#parts.log.info('refused', request);
+      this.#deps.log.info('refused', request);
       return;
     }
     kind.counted += 1;
@@ -255,7 +255,7 @@ export class RefusalLog {
     this.#timer = undefined;
     for (const [error, kind] of this.#kinds) {
       if (kind.counted > 0) {
-        this.#parts.log.warn('refused_without_line', { error, requests: kind.counted });
+        this.#deps.log.warn('refused_without_line', { error, requests: kind.counted });
       }
       kind.counted = 0;
     }

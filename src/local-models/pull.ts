@@ -194,7 +194,7 @@ async function nameFor({ name, folder }: PullRequest, { fileName }: Origin): Pro
   return wanted;
 }
 
-interface PullParts {
+interface PullJob {
   readonly request: PullRequest;
   readonly watcher: PullWatcher;
   readonly deps: PullDeps;
@@ -206,16 +206,16 @@ interface PullParts {
 
 /** One pull whose source and name are known. */
 class Pull {
-  readonly #parts: PullParts;
+  readonly #job: PullJob;
   readonly #path: string;
 
-  constructor(parts: PullParts) {
-    this.#parts = parts;
-    this.#path = join(parts.request.folder, `${parts.name}.gguf`);
+  constructor(job: PullJob) {
+    this.#job = job;
+    this.#path = join(job.request.folder, `${job.name}.gguf`);
   }
 
   async run(given: string | undefined): Promise<Pulled> {
-    const { request, origin, name } = this.#parts;
+    const { request, origin, name } = this.#job;
     try {
       makeDirectories(request.folder);
     } catch (error) {
@@ -235,7 +235,7 @@ class Pull {
   }
 
   #lock(path: string): FileLock {
-    const { name } = this.#parts;
+    const { name } = this.#job;
     try {
       return lockFile(path);
     } catch (error) {
@@ -246,7 +246,7 @@ class Pull {
 
   /** The model when the same file is there; undefined when there is none. */
   async #already(known: string | undefined): Promise<Pulled | undefined> {
-    const { name, source } = this.#parts;
+    const { name, source } = this.#job;
     if ((await stat(this.#path).catch(() => undefined)) === undefined) return undefined;
     const record = await readRecord(this.#path);
     const isSame =
@@ -260,7 +260,7 @@ class Pull {
   }
 
   async #bring(known: string | undefined, isGiven: boolean): Promise<Pulled> {
-    const { source, origin, name, watcher } = this.#parts;
+    const { source, origin, name, watcher } = this.#job;
     const part = new PartFile(this.#path);
     const identity = origin.sha256 ?? ('url' in origin.place ? placeOf(origin.place.url) : '');
     try {
@@ -285,7 +285,7 @@ class Pull {
 
   /** @returns the hash that the server named on the way, if it did. */
   async #fill(part: PartFile, known: string | undefined): Promise<string | undefined> {
-    const { origin, watcher, deps, web } = this.#parts;
+    const { origin, watcher, deps, web } = this.#job;
     if ('path' in origin.place) {
       await this.#copy(part, origin.place.path, origin.bytes ?? 0);
       return undefined;
@@ -321,12 +321,12 @@ class Pull {
         throw new PullError(`${path} is not a GGUF file.`);
       }
       await part.append(bytes);
-      this.#parts.watcher.progress('copying', part.length, total);
+      this.#job.watcher.progress('copying', part.length, total);
     }
   }
 
   async #requireSpace(bytes: number): Promise<void> {
-    const { request, deps } = this.#parts;
+    const { request, deps } = this.#job;
     const free = await deps.freeBytes(request.folder);
     if (bytes <= free) return;
     throw new PullError(
@@ -336,7 +336,7 @@ class Pull {
 
   /** A file that is not what it shall be is removed: it would fail again and again. */
   async #check(part: PartFile, expected: string | undefined): Promise<void> {
-    const { source } = this.#parts;
+    const { source } = this.#job;
     const found = part.sha256();
     if (expected !== undefined && found !== expected) {
       await part.remove();
@@ -368,7 +368,7 @@ interface DownloadTask {
   readonly bytes?: number;
 }
 
-interface DownloadParts {
+interface DownloadDeps {
   readonly web: Web;
   readonly part: PartFile;
   /** @throws PullError when the disk has not enough free space. */
@@ -391,42 +391,42 @@ const longestPauseMs = 120_000;
 const spareBytes = 64 * 2 ** 20;
 
 /** @throws PullError when the file cannot be had; the part file stays and can be gone on with. */
-async function download(task: DownloadTask, parts: DownloadParts): Promise<Downloaded> {
-  const running = new Download(task, parts);
+async function download(task: DownloadTask, job: DownloadDeps): Promise<Downloaded> {
+  const running = new Download(task, job);
   let failures = 0;
   for (;;) {
-    const before = parts.part.length;
+    const before = job.part.length;
     try {
       return await running.attempt();
     } catch (error) {
       if (!(error instanceof PullError) || error.again === undefined) throw error;
-      if (parts.part.length > before) failures = 0;
+      if (job.part.length > before) failures = 0;
       const pauseMs = error.again.afterMs ?? pausesMs[failures];
       if (pauseMs === undefined || pauseMs > longestPauseMs || failures >= pausesMs.length) {
         throw error;
       }
       failures += 1;
-      parts.note(
+      job.note(
         `${error.message.split('\n')[0] ?? error.message} Going on in ${Math.ceil(pauseMs / 1000)} s.`,
       );
-      await parts.sleep(pauseMs);
+      await job.sleep(pauseMs);
     }
   }
 }
 
 class Download {
   readonly #task: DownloadTask;
-  readonly #parts: DownloadParts;
+  readonly #job: DownloadDeps;
   #restarts = 0;
 
-  constructor(task: DownloadTask, parts: DownloadParts) {
+  constructor(task: DownloadTask, job: DownloadDeps) {
     this.#task = task;
-    this.#parts = parts;
+    this.#job = job;
   }
 
   /** One request, and as much of the file as it brings. */
   async attempt(): Promise<Downloaded> {
-    const { web } = this.#parts;
+    const { web } = this.#job;
     if (this.#isDone()) return {};
     const answer = await web.get(this.#task.url, this.#rangeHeaders());
     const { status, linked } = answer;
@@ -445,11 +445,11 @@ class Download {
   /** Everything is there but the last step: a process died between the two. */
   #isDone(): boolean {
     const { sha256, bytes } = this.#task;
-    return sha256 !== undefined && bytes !== undefined && this.#parts.part.length === bytes;
+    return sha256 !== undefined && bytes !== undefined && this.#job.part.length === bytes;
   }
 
   #rangeHeaders(): { readonly [name: string]: string } {
-    const { length, state } = this.#parts.part;
+    const { length, state } = this.#job.part;
     if (length === 0) return {};
     const { etag } = state ?? {};
     // A weak validator is not for ranges; it is compared when the answer is there.
@@ -459,7 +459,7 @@ class Download {
 
   /** Whether a 206 continues the bytes that are there. */
   #goesOn({ headers }: WebAnswer): boolean {
-    const { length, state } = this.#parts.part;
+    const { length, state } = this.#job.part;
     const range = rangeOf(headers);
     if (range?.start !== length) return false;
     if (state?.bytes !== undefined && range.total !== undefined && state.bytes !== range.total) {
@@ -473,7 +473,7 @@ class Download {
 
   /** After 416: whether nothing was missing any more. */
   async #isWhole({ headers, body }: WebAnswer): Promise<boolean> {
-    const { length, state } = this.#parts.part;
+    const { length, state } = this.#job.part;
     const total = /^bytes \*\/(\d{1,15})$/.exec(String(headers['content-range'] ?? ''))?.[1];
     const expected = this.#task.bytes ?? state?.bytes;
     const isWhole = length > 0 && Number(total) === length && (expected ?? length) === length;
@@ -482,7 +482,7 @@ class Download {
   }
 
   async #restart(why: string): Promise<void> {
-    const { part, note } = this.#parts;
+    const { part, note } = this.#job;
     this.#restarts += 1;
     if (this.#restarts > maxRestarts) {
       throw new PullError(`${why} The download began anew too often; try later.`);
@@ -493,7 +493,7 @@ class Download {
 
   /** Checks what is known before the body. @returns the size of the whole file. */
   async #begin(answer: WebAnswer): Promise<number | undefined> {
-    const { part, requireSpace } = this.#parts;
+    const { part, requireSpace } = this.#job;
     const { status, headers } = answer;
     if (headers['content-encoding'] !== undefined) {
       throw new PullError(`${answer.place} sends the file compressed, which was not asked for.`);
@@ -527,7 +527,7 @@ class Download {
   }
 
   async #receive({ body, place }: WebAnswer, total: number | undefined): Promise<void> {
-    const { part, progress } = this.#parts;
+    const { part, progress } = this.#job;
     progress(part.length, total);
     try {
       for await (const piece of body) {

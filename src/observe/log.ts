@@ -302,7 +302,7 @@ function writtenBy(until: number, fd: number, block: Buffer): boolean {
 
 // A log line for a person at a terminal: time, level, event, and the fields that have a value.
 
-interface PrettyParts {
+interface PrettyLine {
   /** ISO form. */
   readonly time: string;
   readonly level: string;
@@ -317,7 +317,7 @@ const faint = 2;
 const plain = /^[\w./:@+-]+$/;
 
 /** @param coloured false under NO_COLOR. Control characters are quoted as JSON has them (S13). */
-export function prettyLine({ time, level, event, fields }: PrettyParts, coloured: boolean): string {
+export function prettyLine({ time, level, event, fields }: PrettyLine, coloured: boolean): string {
   const paint = (text: string, colour: number): string =>
     coloured ? `\u001b[${colour}m${text}\u001b[0m` : text;
   const named = Object.entries(fields ?? {}).flatMap(([name, value]) =>

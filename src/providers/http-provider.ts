@@ -313,7 +313,7 @@ export function tokenizerOf(model: string): ModelTokenizer | undefined {
 
 // The embedded engine as a provider: how its models are called, whichever process runs them.
 
-interface LocalProviderParts {
+interface LocalProviderDeps {
   readonly dialect: UpstreamDialect;
   /** Where its engine listens when it is asked. */
   readonly socketPath: () => string;
@@ -323,7 +323,7 @@ interface LocalProviderParts {
   readonly wake: () => Promise<void>;
 }
 
-export function localProvider({ dialect, socketPath, traits, wake }: LocalProviderParts): Provider {
+export function localProvider({ dialect, socketPath, traits, wake }: LocalProviderDeps): Provider {
   const endpoint = (path: string): Endpoint => ({
     origin: 'http://engine',
     path,

@@ -3,7 +3,7 @@
  * and from engines found on loopback ports, and the route behind each name.
  */
 import { type ModelNames, modelNames } from '../core/model-names.ts';
-import type { CloudSettings, CloudWish } from '../core/cloud.ts';
+import type { CloudSettings, CloudInput } from '../core/cloud.ts';
 import type {
   HedgeRule,
   NetworkWay,
@@ -312,7 +312,7 @@ export class Registry {
   #ofCloud(declared: DeclaredProvider, cloud: Cloud): Known {
     const { credentials, env } = this.#options;
     const { id, headers, options } = declared;
-    const wish = cloudWish(declared, env);
+    const wish = cloudInput(declared, env);
     const withKey = (key: Secret | undefined): Provider =>
       createCloudProvider({
         id,
@@ -493,10 +493,10 @@ export class Registry {
 }
 
 /** A declaration as its cloud looks at it. */
-export function cloudWish(
+export function cloudInput(
   { dialect, baseUrl, apiKey, credentials, headers, cloud = {} }: Omit<DeclaredProvider, 'id'>,
   env: RegistryOptions['env'],
-): CloudWish {
+): CloudInput {
   return {
     env,
     declared: {

@@ -46,7 +46,7 @@ export interface Response {
   readonly surplus: number;
 }
 
-export interface ClientParts {
+export interface ClientDeps {
   readonly time: VirtualTime;
   readonly dice: Dice;
   readonly connect: () => Link;
@@ -69,7 +69,7 @@ export function requestOf(ask: Ask): Buffer {
 }
 
 /** Begins the call; what comes of it is in the result, whenever one looks. */
-export function call(ask: Ask, { time, dice, connect }: ClientParts): Heard {
+export function call(ask: Ask, { time, dice, connect }: ClientDeps): Heard {
   const link = connect();
   const socket = link.near;
   const heard: Heard = {

@@ -6,7 +6,7 @@ import type { VirtualTime } from './virtual-time.ts';
 /** Small, so that back-pressure is felt. */
 const window = 2048;
 
-export interface LinkParts {
+export interface LinkDeps {
   readonly time: VirtualTime;
   readonly dice: Dice;
   /** Ms that bytes take at most. */
@@ -16,10 +16,10 @@ export interface LinkParts {
 export class Link {
   readonly near: End;
   readonly far: End;
-  readonly #parts: LinkParts;
+  readonly #deps: LinkDeps;
 
-  constructor(parts: LinkParts) {
-    this.#parts = parts;
+  constructor(deps: LinkDeps) {
+    this.#deps = deps;
     this.near = new End(this);
     this.far = new End(this);
     this.near.peer = this.far;
@@ -28,7 +28,7 @@ export class Link {
 
   /** Does something at an end when it arrives there, in the order in which it was sent; `lost` where nobody is. */
   carry(to: End, what: () => void, lost?: () => void): void {
-    const { time, dice, slowest } = this.#parts;
+    const { time, dice, slowest } = this.#deps;
     const arrival = Math.max(to.arrival, time.now() + dice.int(0, slowest));
     to.arrival = arrival;
     time.after(arrival - time.now(), () => {
@@ -38,11 +38,11 @@ export class Link {
   }
 
   get time(): VirtualTime {
-    return this.#parts.time;
+    return this.#deps.time;
   }
 
   get dice(): Dice {
-    return this.#parts.dice;
+    return this.#deps.dice;
   }
 }
 

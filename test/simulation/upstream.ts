@@ -19,7 +19,7 @@ export interface Served {
   done: boolean;
 }
 
-export interface UpstreamParts {
+export interface UpstreamDeps {
   readonly time: VirtualTime;
   readonly dice: Dice;
   /** Share of requests and connections that fail. */
@@ -40,16 +40,16 @@ export class Upstream {
   readonly served: Served[] = [];
   /** From now on nothing fails. */
   healed = false;
-  readonly #parts: UpstreamParts;
+  readonly #deps: UpstreamDeps;
   #serial = 0;
 
-  constructor(parts: UpstreamParts) {
-    this.#parts = parts;
+  constructor(deps: UpstreamDeps) {
+    this.#deps = deps;
   }
 
   /** Makes connections, or fails as networks and name servers do. */
   connector(connectMs: number): Connector {
-    const { time, dice, opened } = this.#parts;
+    const { time, dice, opened } = this.#deps;
     return ({ hostname }, callback) => {
       const fail = (code: string, ms: number): void => {
         const error = Object.assign(new Error(code), { code });
@@ -73,7 +73,7 @@ export class Upstream {
   }
 
   #fails(share: number): boolean {
-    const { dice, faulty } = this.#parts;
+    const { dice, faulty } = this.#deps;
     return dice.chance(faulty * share) && !this.healed;
   }
 
@@ -99,7 +99,7 @@ export class Upstream {
   }
 
   #answer(end: End, host: string, body: Buffer, free: () => void): void {
-    const { dice } = this.#parts;
+    const { dice } = this.#deps;
     const json = tryParseObject(body.toString()) ?? {};
     const dialect = dialects[host] ?? 'chat';
     const cap = Number(json['max_tokens'] ?? json['max_completion_tokens'] ?? 12);
@@ -107,7 +107,7 @@ export class Upstream {
     this.#serial += 1;
     const asked = { dialect, stream: json['stream'] === true, cap };
     const { said, acts } = play(fault, asked, this.#serial, dice);
-    const account = this.#parts.liar ? { ...said, text: `${said.text}!` } : said;
+    const account = this.#deps.liar ? { ...said, text: `${said.text}!` } : said;
     const call = callOf(json['messages']);
     const served: Served = { call, host, fault, said: account, done: false };
     this.served.push(served);
@@ -118,7 +118,7 @@ export class Upstream {
   }
 
   #act(end: End, acts: readonly Act[], done: () => void): void {
-    const { time } = this.#parts;
+    const { time } = this.#deps;
     const [act, ...rest] = acts;
     if (act === undefined || end.destroyed) return;
     if ('wait' in act) {

@@ -3,7 +3,7 @@
 /** `unreachable`: no answer. `late`: an answer may still come. `signed-out`: the session is over or was never there. */
 export type ApiErrorKind = 'unreachable' | 'late' | 'signed-out' | 'refused' | 'failed';
 
-interface ApiErrorParts {
+interface ApiErrorInput {
   readonly kind: ApiErrorKind;
   /** What happened, one sentence. */
   readonly what: string;
@@ -31,15 +31,15 @@ export class ApiError extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly problems: readonly string[];
 
-  constructor(parts: ApiErrorParts) {
-    super(parts.what);
-    this.kind = parts.kind;
-    this.where = parts.where;
-    this.next = parts.next;
-    this.status = parts.status;
-    this.field = parts.field;
-    this.retryAfterSeconds = parts.retryAfterSeconds;
-    this.problems = parts.problems ?? [];
+  constructor(input: ApiErrorInput) {
+    super(input.what);
+    this.kind = input.kind;
+    this.where = input.where;
+    this.next = input.next;
+    this.status = input.status;
+    this.field = input.field;
+    this.retryAfterSeconds = input.retryAfterSeconds;
+    this.problems = input.problems ?? [];
   }
 }
 

@@ -42,7 +42,7 @@ export interface SeriesAnswer {
 }
 
 /** Parameters of a series; a change of them is another series. */
-export interface SeriesWish {
+export interface SeriesQuery {
   readonly [name: string]: QueryValue;
   readonly since: string;
   readonly until?: string | undefined;
@@ -51,7 +51,7 @@ export interface SeriesWish {
 }
 
 /** @param everyMs how often it is asked again; false: never by itself. */
-export function useSeries(wish: SeriesWish, everyMs: number | false) {
+export function useSeries(wish: SeriesQuery, everyMs: number | false) {
   return useQuery({
     queryKey: ['series', wish],
     queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: wish, signal }),

@@ -12,7 +12,7 @@ type Operations = { readonly [op: string]: (...args: never[]) => unknown };
 
 type Answer<T extends Operations, K extends keyof T> = Awaited<ReturnType<T[K]>>;
 
-interface LinkParts<Ours> {
+interface LinkDeps<Ours> {
   readonly stream: Duplex;
   /** Answers the other side. */
   readonly serve: Ours;
@@ -45,16 +45,16 @@ const defaultWaitMs = 10_000;
 const lookEveryMs = 500;
 
 export class Link<Theirs extends Operations, Ours extends Operations = Operations> {
-  readonly #parts: LinkParts<Ours>;
+  readonly #deps: LinkDeps<Ours>;
   readonly #waiting = new Map<number, Waiting>();
   readonly #look: NodeJS.Timeout;
   #outbox: (Said | Answered)[] = [];
   #sequence = 0;
   #closed = false;
 
-  constructor(parts: LinkParts<Ours>) {
-    this.#parts = parts;
-    const { stream } = parts;
+  constructor(deps: LinkDeps<Ours>) {
+    this.#deps = deps;
+    const { stream } = deps;
     const reader = new FrameReader((body) => this.#heard(body));
     stream.on('data', (chunk: Buffer) => reader.read(chunk));
     stream.on('error', () => this.close());
@@ -94,7 +94,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
     const said = this.#outbox;
     if (said.length === 0 || this.#closed) return;
     this.#outbox = [];
-    const { stream } = this.#parts;
+    const { stream } = this.#deps;
     const [head, body] = frameOf(serialize(said));
     stream.cork();
     stream.write(head);
@@ -107,7 +107,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
     this.flush();
     this.#closed = true;
     clearInterval(this.#look);
-    this.#parts.stream.end();
+    this.#deps.stream.end();
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { reject } of left) reject(gone());
@@ -150,7 +150,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
   }
 
   #run(op: string, args: readonly unknown[]): unknown {
-    const { serve } = this.#parts;
+    const { serve } = this.#deps;
     const run: ((...given: readonly never[]) => unknown) | undefined = serve[op];
     if (run === undefined) throw new Error(`There is no operation "${op}".`);
     return Reflect.apply(run, serve, args);
@@ -161,7 +161,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
   }
 
   #fail({ seq, op, error }: { seq: number; op: string; error: unknown }): void {
-    if (seq === 0) this.#parts.failed?.(op, error);
+    if (seq === 0) this.#deps.failed?.(op, error);
     else if (!this.#closed) this.#say({ to: seq, failure: failureOf(error) });
   }
 

@@ -140,7 +140,7 @@ export type SessionOperations = {
   balance(counter: string, window: string): Balance | Promise<Balance>;
 };
 
-export interface SessionParts {
+export interface SessionDeps {
   readonly store: Store;
   readonly counters: Counters;
   readonly clock: Clock;
@@ -159,7 +159,7 @@ const againMs = 1000;
 
 export class WorkerSession {
   readonly operations: SessionOperations;
-  readonly #parts: SessionParts;
+  readonly #deps: SessionDeps;
   readonly #calls = new WorkerCalls();
   /** Draws that are not answered and that the worker waits for. */
   readonly #drawing = new Set<string>();
@@ -169,9 +169,9 @@ export class WorkerSession {
   readonly #writing = new Set<Promise<unknown>>();
   #over = false;
 
-  constructor(parts: SessionParts) {
-    this.#parts = parts;
-    const { store } = parts;
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+    const { store } = deps;
     const observed: StoreParts = {
       ...store,
       keys: overridden(store.keys, { touch: (uses) => this.#touch(uses) }),
@@ -208,7 +208,7 @@ export class WorkerSession {
     this.#over = true;
     // What it wrote last is not to be recorded as lost.
     await Promise.allSettled(this.#writing);
-    const { counters, clock, log, store } = this.#parts;
+    const { counters, clock, log, store } = this.#deps;
     const claims = [...this.#claims.values()];
     const rows = this.#calls.end(counters, clock.wall());
     if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
@@ -218,7 +218,7 @@ export class WorkerSession {
 
   /** Until the store has taken them: budgets have spent them already. */
   async #recordLost(rows: readonly CallRow[]): Promise<void> {
-    const { log, store } = this.#parts;
+    const { log, store } = this.#deps;
     for (let left = rows; left.length > 0;) {
       try {
         const refused = await recordApart(left, (part) => store.calls.record(part));
@@ -237,7 +237,7 @@ export class WorkerSession {
   }
 
   #counting(): Pick<SessionOperations, 'draw' | 'settle' | 'releaseSlots' | 'balance'> {
-    const { counters } = this.#parts;
+    const { counters } = this.#deps;
     return {
       draw: (draw) => this.#draw(draw),
       settle: (callId, used) => this.#settle(callId, used),
@@ -247,7 +247,7 @@ export class WorkerSession {
   }
 
   #draw(draw: Draw): DrawResult | Promise<DrawResult> {
-    const result = this.#parts.counters.draw(draw);
+    const result = this.#deps.counters.draw(draw);
     if (result instanceof Promise) return this.#drawnLater(draw, result);
     if (mayFree(result)) return this.#drawnLater(draw, this.#drawAgain(draw));
     return this.#drawn(draw, { result, isWanted: true });
@@ -269,8 +269,8 @@ export class WorkerSession {
    * back before it is refused for it.
    */
   async #drawAgain(draw: Draw): Promise<DrawResult> {
-    await this.#parts.allTold();
-    return this.#parts.counters.draw(draw);
+    await this.#deps.allTold();
+    return this.#deps.counters.draw(draw);
   }
 
   #drawn(
@@ -279,19 +279,19 @@ export class WorkerSession {
   ): DrawResult {
     if (!result.granted) return result;
     // The worker that would return it is gone, or has waited for too long and told its client so.
-    if (this.#over || !isWanted) this.#parts.counters.settle(draw.callId, nothingUsed);
+    if (this.#over || !isWanted) this.#deps.counters.settle(draw.callId, nothingUsed);
     else this.#calls.drawn(draw, result.lease);
     return result;
   }
 
   #settle(callId: string, used: Used): void {
     this.#drawing.delete(callId);
-    this.#parts.counters.settle(callId, used);
+    this.#deps.counters.settle(callId, used);
     this.#calls.settled(callId, used);
   }
 
   async #record(rows: readonly CallRow[]): Promise<void> {
-    const { store, writes } = this.#parts;
+    const { store, writes } = this.#deps;
     const written = writes.during(() => store.calls.record(rows));
     this.#writing.add(written);
     try {
@@ -304,16 +304,16 @@ export class WorkerSession {
 
   #open(calls: readonly OpenCall[]): Promise<readonly string[]> {
     this.#calls.noted(calls);
-    return this.#parts.store.calls.open(calls);
+    return this.#deps.store.calls.open(calls);
   }
 
   #touch(uses: readonly KeyUse[]): Promise<void> {
-    this.#parts.keysUsed(uses);
-    return this.#parts.store.keys.touch(uses);
+    this.#deps.keysUsed(uses);
+    return this.#deps.store.keys.touch(uses);
   }
 
   async #claim(wanted: AnswerClaim): Promise<Claimed> {
-    const { answers } = this.#parts.store;
+    const { answers } = this.#deps.store;
     const claimed = await answers.claim(wanted);
     const claim = { id: wanted.id, owner: wanted.owner };
     if (claimed.state !== 'mine') return claimed;
@@ -366,7 +366,7 @@ export function remoteStore(link: StoreLink): Store {
   };
 }
 
-interface RemoteCountersParts {
+interface RemoteCountersDeps {
   readonly link: StoreLink;
   readonly clock: Clock;
   /** How the parent's counters are. */
@@ -378,20 +378,20 @@ const drawWaitMs = 5000;
 
 /** One round trip a draw; what is drawn in one turn of the event loop goes together. */
 export class RemoteCounters implements Counters {
-  readonly #parts: RemoteCountersParts;
+  readonly #deps: RemoteCountersDeps;
 
-  constructor(parts: RemoteCountersParts) {
-    this.#parts = parts;
+  constructor(deps: RemoteCountersDeps) {
+    this.#deps = deps;
   }
 
   wall(): number {
-    const { clock, state } = this.#parts;
+    const { clock, state } = this.#deps;
     return clock.wall() + state().aheadMs;
   }
 
   async draw(draw: Draw): Promise<DrawResult> {
     try {
-      return await this.#parts.link.ask('draw', [draw], drawWaitMs);
+      return await this.#deps.link.ask('draw', [draw], drawWaitMs);
     } catch (error) {
       // It may have been taken all the same.
       this.settle(draw.callId, { tokens: 0, nanodollars: 0 });
@@ -400,19 +400,19 @@ export class RemoteCounters implements Counters {
   }
 
   settle(...args: Parameters<Counters['settle']>): void {
-    this.#parts.link.tell('settle', args);
+    this.#deps.link.tell('settle', args);
   }
 
   releaseSlots(callId: string): void {
-    this.#parts.link.tell('releaseSlots', [callId]);
+    this.#deps.link.tell('releaseSlots', [callId]);
   }
 
   balance(...args: Parameters<Counters['balance']>): ReturnType<Counters['balance']> {
-    return this.#parts.link.ask('balance', args);
+    return this.#deps.link.ask('balance', args);
   }
 
   healthy(): boolean {
-    return this.#parts.state().countersUp;
+    return this.#deps.state().countersUp;
   }
 
   /** The parent's go on. */

@@ -32,7 +32,7 @@ export type ContentTallies = {
   failed: number;
 };
 
-export interface ContentLogParts {
+export interface ContentLogDeps {
   readonly store: Pick<ContentStore, 'keep'>;
   readonly sealer: ContentSealer;
   readonly clock: Clock;
@@ -60,7 +60,7 @@ const maxStopMs = 5000;
 
 export class ContentLog {
   readonly tallies: ContentTallies = { kept: 0, dropped: 0, failed: 0 };
-  readonly #parts: ContentLogParts;
+  readonly #deps: ContentLogDeps;
   #memory = 0;
   #redacted = 0;
   readonly #sealing = new Set<Promise<void>>();
@@ -69,8 +69,8 @@ export class ContentLog {
   #writing: Promise<boolean> | undefined;
   #told = false;
 
-  constructor(parts: ContentLogParts) {
-    this.#parts = parts;
+  constructor(deps: ContentLogDeps) {
+    this.#deps = deps;
   }
 
   /** Bytes of what is being seen, or waits for the store. */
@@ -84,11 +84,11 @@ export class ContentLog {
   }
 
   /** Watches a call until its `end`. Undefined when nothing can be kept. */
-  watch(parts: Omit<WatchedParts, 'hold' | 'over'>): WatchedCall | undefined {
+  watch(deps: Omit<WatchedCallInput, 'hold' | 'over'>): WatchedCall | undefined {
     if (this.#key() === undefined) return undefined;
     let held = 0;
     const hold = (bytes: number): boolean => {
-      if (this.#memory + bytes > this.#parts.limits().memoryBytes) return false;
+      if (this.#memory + bytes > this.#deps.limits().memoryBytes) return false;
       this.#memory += bytes;
       held += bytes;
       return true;
@@ -98,7 +98,7 @@ export class ContentLog {
       held = 0;
     };
     const over = (call: WatchedCall): void => this.#end(call, giveBack);
-    return new WatchedCall({ ...parts, hold, over });
+    return new WatchedCall({ ...deps, hold, over });
   }
 
   /** Writes what is there now. Never throws. */
@@ -118,13 +118,13 @@ export class ContentLog {
     // What is not sealed by now counts as failed.
     this.tallies.dropped += this.#queue.length;
     const calls = this.#sealing.size + this.#queue.length;
-    if (calls > 0) this.#parts.log.warn('contents_dropped', { calls, reason: 'a stop' });
-    await this.#parts.sealer.close();
+    if (calls > 0) this.#deps.log.warn('contents_dropped', { calls, reason: 'a stop' });
+    await this.#deps.sealer.close();
   }
 
   #key(): Uint8Array | undefined {
     try {
-      const key = this.#parts.key();
+      const key = this.#deps.key();
       if (key === undefined) this.#tell('there is no key to seal it with');
       return key;
     } catch (error) {
@@ -134,7 +134,7 @@ export class ContentLog {
   }
 
   #tell(reason: string): void {
-    if (!this.#told) this.#parts.log.warn('contents_not_kept', { reason });
+    if (!this.#told) this.#deps.log.warn('contents_not_kept', { reason });
     this.#told = true;
   }
 
@@ -158,7 +158,7 @@ export class ContentLog {
     job: { readonly seen: SeenCall; readonly key: Uint8Array },
     { giveBack, ...of }: Omit<SealedContent, 'sealed'> & { readonly giveBack: () => void },
   ): Promise<void> {
-    const { sealer, limits, clock } = this.#parts;
+    const { sealer, limits, clock } = this.#deps;
     const made = await sealer.seal({ ...job, most: limits().bodyBytes });
     if (made === undefined) {
       this.tallies.failed += 1;
@@ -196,13 +196,13 @@ export class ContentLog {
   /** Never rejects. */
   async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
     try {
-      await this.#parts.store.keep(batch.map(({ content }) => content));
+      await this.#deps.store.keep(batch.map(({ content }) => content));
       this.#leave(batch, 'kept');
       return true;
     } catch (error) {
-      const now = this.#parts.clock.now();
+      const now = this.#deps.clock.now();
       const given = batch.filter(({ since }) => now - since > maxWaitMs);
-      this.#parts.log.warn('contents_write_retried', {
+      this.#deps.log.warn('contents_write_retried', {
         calls: this.#queue.length,
         reason: String(error),
       });
@@ -306,7 +306,7 @@ export class ContentThread implements ContentSealer {
 /** A longer body is not looked at to its end: of what is cut away nothing is copied. */
 const maxSeenBytes = 4 * 1024 * 1024;
 
-interface WatchedParts {
+interface WatchedCallInput {
   readonly id: string;
   readonly keyId: string;
   readonly startedAt: number;
@@ -331,26 +331,26 @@ const open: ReadonlySet<string> = new Set([
 const clientSecrets = ['authorization', 'x-api-key', 'cookie', 'proxy-authorization'] as const;
 
 export class WatchedCall {
-  readonly #parts: WatchedParts;
+  readonly #deps: WatchedCallInput;
   #body: Pieces | undefined;
   #answer: AnswerTee | undefined;
   #refused = false;
   #refusal: SeenCall['answer'];
 
-  constructor(parts: WatchedParts) {
-    this.#parts = parts;
+  constructor(deps: WatchedCallInput) {
+    this.#deps = deps;
   }
 
   get id(): string {
-    return this.#parts.id;
+    return this.#deps.id;
   }
 
   get keyId(): string {
-    return this.#parts.keyId;
+    return this.#deps.keyId;
   }
 
   get startedAt(): number {
-    return this.#parts.startedAt;
+    return this.#deps.startedAt;
   }
 
   /** The request's body is this. */
@@ -360,7 +360,7 @@ export class WatchedCall {
 
   /** What is written there is the answer. */
   watch(sink: ClientSink): ClientSink {
-    this.#answer = new AnswerTee(sink, { maxBytes: maxSeenBytes, hold: this.#parts.hold });
+    this.#answer = new AnswerTee(sink, { maxBytes: maxSeenBytes, hold: this.#deps.hold });
     return this.#answer;
   }
 
@@ -375,14 +375,14 @@ export class WatchedCall {
 
   /** The call is over, whatever became of it. */
   end(): void {
-    this.#parts.over(this);
+    this.#deps.over(this);
   }
 
   /** `none`: there is no call to tell of, an answer was only given again. `no room`: no memory to copy it. */
   seen(): SeenCall | 'none' | 'no room' {
     const receipt = this.#answer?.receipt;
     if (receipt === undefined && !this.#refused) return 'none';
-    const { id, keyId, path, request } = this.#parts;
+    const { id, keyId, path, request } = this.#deps;
     const body = this.#copied();
     if (body === 'no room') return body;
     const { attempts = [] } = receipt ?? {};
@@ -407,7 +407,7 @@ export class WatchedCall {
     if (this.#body === undefined) return undefined;
     const { length } = this.#body;
     const taken = Math.min(length, maxSeenBytes);
-    if (!this.#parts.hold(taken)) return 'no room';
+    if (!this.#deps.hold(taken)) return 'no room';
     const bytes = new Uint8Array(new ArrayBuffer(taken));
     let at = 0;
     for (const piece of this.#body.between(0, taken)) {
@@ -418,7 +418,7 @@ export class WatchedCall {
   }
 
   #ownSecrets(): readonly string[] {
-    const { headers } = this.#parts.request;
+    const { headers } = this.#deps.request;
     return clientSecrets.flatMap((name) => {
       const value = headers[name];
       return typeof value === 'string' ? [name, value] : [];

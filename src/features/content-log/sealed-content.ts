@@ -59,7 +59,7 @@ export type FoundContent =
   | { readonly state: 'kept'; readonly content: JsonObject }
   | { readonly state: 'absent' | 'locked' | 'unreadable' };
 
-interface LoggedContentsParts {
+interface LoggedContentsDeps {
   readonly store: Pick<StoreParts, 'contents' | 'responses'>;
   readonly key: Pick<ContentKey, 'find'>;
   readonly clock: Pick<Clock, 'wall'>;
@@ -68,15 +68,15 @@ interface LoggedContentsParts {
 const batchRows = 500;
 
 export class LoggedContents {
-  readonly #parts: LoggedContentsParts;
+  readonly #deps: LoggedContentsDeps;
 
-  constructor(parts: LoggedContentsParts) {
-    this.#parts = parts;
+  constructor(deps: LoggedContentsDeps) {
+    this.#deps = deps;
   }
 
   /** @param id of the call. @throws StoreError */
   async find(id: string): Promise<FoundContent> {
-    const { store, key } = this.#parts;
+    const { store, key } = this.#deps;
     const found = await store.contents.find(id);
     if (found === undefined) return { state: 'absent' };
     const opened = openContent(found.sealed, found, key.find());
@@ -90,7 +90,7 @@ export class LoggedContents {
    * @throws StoreError
    */
   async removeOf(keyId: string): Promise<number> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#deps;
     await store.contents.forget(keyId, clock.wall() + 1);
     const contents = async (): Promise<number> =>
       (await store.contents.remove({ keyId }, batchRows)).rows;

@@ -85,9 +85,9 @@ export function sealAnswer(request: SealedRequest, answer: KeptAnswer, iv: Uint8
   length.writeUInt32BE(head.length);
   const cipher = createCipheriv('aes-256-gcm', request.sealKey, iv);
   cipher.setAAD(boundTo(request));
-  const parts = [length, head, answer.body].map((part) => cipher.update(part));
-  parts.push(cipher.final());
-  return Buffer.concat([Buffer.of(version), iv, cipher.getAuthTag(), ...parts]);
+  const deps = [length, head, answer.body].map((part) => cipher.update(part));
+  deps.push(cipher.final());
+  return Buffer.concat([Buffer.of(version), iv, cipher.getAuthTag(), ...deps]);
 }
 
 /** Undefined for what was sealed for another request, with another secret, or was changed since. */
@@ -165,7 +165,7 @@ interface RecordingRoom {
   hold(bytes: number): boolean;
 }
 
-interface IdempotentAnswersParts {
+interface IdempotentAnswersDeps {
   readonly store: AnswerStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
@@ -198,7 +198,7 @@ export class IdempotentAnswers {
     refused: 0,
     lost: 0,
   };
-  readonly #parts: IdempotentAnswersParts;
+  readonly #deps: IdempotentAnswersDeps;
   /** By owner: what this gateway answers now. */
   readonly #running = new Map<string, OwnClaim>();
   readonly #abandoned: AbandonedClaims;
@@ -208,9 +208,9 @@ export class IdempotentAnswers {
   #keptSinceSweep = 0;
   #onMuchKept: (() => void) | undefined;
 
-  constructor(parts: IdempotentAnswersParts) {
-    this.#parts = parts;
-    this.#abandoned = new AbandonedClaims(parts.store, parts.clock);
+  constructor(deps: IdempotentAnswersDeps) {
+    this.#deps = deps;
+    this.#abandoned = new AbandonedClaims(deps.store, deps.clock);
   }
 
   /** Bytes of answers that are being given, or wait for the store. */
@@ -224,7 +224,7 @@ export class IdempotentAnswers {
   }
 
   get limits(): KeepLimits {
-    return this.#parts.limits();
+    return this.#deps.limits();
   }
 
   /** Calls `sweep` when this gateway alone kept a sixteenth of what all may take. */
@@ -239,7 +239,7 @@ export class IdempotentAnswers {
    * be repeated, `store_unavailable` when the store cannot tell.
    */
   async claim(request: IdempotentRequest, owner: string): Promise<Claim> {
-    const sealed = sealRequest(request, this.#parts.sealer);
+    const sealed = sealRequest(request, this.#deps.sealer);
     const kept = await this.#ask(sealed, owner);
     if (kept !== undefined) {
       this.tallies.replayed += 1;
@@ -267,7 +267,7 @@ export class IdempotentAnswers {
           giveBack();
           return this.#release(claim);
         }
-        const givenAt = this.#parts.clock.now();
+        const givenAt = this.#deps.clock.now();
         const unkept = { claim, sealed: this.#sealed(sealed, answer), givenAt, done: giveBack };
         return this.#keep(unkept);
       },
@@ -276,7 +276,7 @@ export class IdempotentAnswers {
 
   /** Prolongs the leases of what runs, and keeps what could not be kept before. Never throws. */
   async renew(): Promise<void> {
-    const { store, clock, log } = this.#parts;
+    const { store, clock, log } = this.#deps;
     const waiting = this.#waiting;
     this.#waiting = [];
     if (this.#abandoned.size > 0) await this.#abandoned.giveUpAll();
@@ -343,13 +343,13 @@ export class IdempotentAnswers {
 
   async #claim(wanted: AnswerClaim): Promise<Claimed> {
     try {
-      return await this.#parts.store.claim(wanted);
+      return await this.#deps.store.claim(wanted);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       // It may be done all the same.
       this.#abandoned.add({ id: wanted.id, owner: wanted.owner });
       this.#renewSoon();
-      this.#parts.log.warn('idempotency_refused', { reason: error.message });
+      this.#deps.log.warn('idempotency_refused', { reason: error.message });
       throw this.#refusal(
         'refused',
         new GatewayError(
@@ -367,21 +367,21 @@ export class IdempotentAnswers {
 
   #sealed(request: SealedRequest, answer: KeptAnswer | 'too long'): Uint8Array | undefined {
     if (answer === 'too long') return undefined;
-    return sealAnswer(request, answer, this.#parts.random(12));
+    return sealAnswer(request, answer, this.#deps.random(12));
   }
 
   async #release(claim: OwnClaim): Promise<void> {
     try {
-      await this.#parts.store.release(claim);
+      await this.#deps.store.release(claim);
     } catch (error) {
       // Its lease runs out.
-      this.#parts.log.debug('idempotency_not_released', { reason: String(error) });
+      this.#deps.log.debug('idempotency_not_released', { reason: String(error) });
     }
   }
 
   async #keep(unkept: Unkept): Promise<void> {
     const { claim, sealed } = unkept;
-    const { store, log } = this.#parts;
+    const { store, log } = this.#deps;
     const { keepMs, keyBytes, keyAnswers } = this.limits;
     const most = { keepMs, mostBytes: keyBytes, mostAnswers: keyAnswers };
     try {

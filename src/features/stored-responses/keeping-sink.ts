@@ -4,7 +4,7 @@ import type { Later } from '../../core/runtime.ts';
 import type { ClientObserver, ClientSink } from '../../gateway/client-answer.ts';
 import type { Receipt } from '../../core/call.ts';
 
-interface KeepingSinkParts {
+interface KeepingSinkDeps {
   readonly sink: ClientSink;
   readonly dialect: KeptResponses;
   readonly later: Later;
@@ -21,14 +21,14 @@ export type Kept = 'kept' | 'large' | 'failed';
 const maxHoldMs = 2000;
 
 export class KeepingSink implements ClientSink {
-  readonly #parts: KeepingSinkParts;
+  readonly #deps: KeepingSinkDeps;
   #status = 0;
   /** Of a document, which may still change: sent with its body. */
   #headers: readonly string[] | undefined;
   #finished: Promise<void> | undefined;
 
-  constructor(parts: KeepingSinkParts) {
-    this.#parts = parts;
+  constructor(deps: KeepingSinkDeps) {
+    this.#deps = deps;
   }
 
   /** Resolves when the end of the answer was passed on, or is none to wait for. */
@@ -39,41 +39,41 @@ export class KeepingSink implements ClientSink {
   start(status: number, headers: readonly string[]): void {
     this.#status = status;
     if (status === 200 && headers.includes('content-length')) this.#headers = headers;
-    else this.#parts.sink.start(status, headers);
+    else this.#deps.sink.start(status, headers);
   }
 
   write(bytes: Buffer | string): boolean {
-    return this.#parts.sink.write(bytes);
+    return this.#deps.sink.write(bytes);
   }
 
   end(bytes?: Buffer | string): void {
     const last = bytes === undefined || this.#status !== 200 ? undefined : copyOf(bytes);
-    const answer = last && this.#parts.dialect.answered(last);
+    const answer = last && this.#deps.dialect.answered(last);
     if (last === undefined || answer === undefined) return this.#pass(bytes);
     this.#finished = this.#keep(last, answer);
   }
 
   cut(): void {
-    this.#parts.sink.cut();
+    this.#deps.sink.cut();
   }
 
   observe(observer: ClientObserver, stalledMs?: number): void {
-    this.#parts.sink.observe(observer, stalledMs);
+    this.#deps.sink.observe(observer, stalledMs);
   }
 
   settled(receipt: Receipt): void {
-    this.#parts.sink.settled?.(receipt);
+    this.#deps.sink.settled?.(receipt);
   }
 
   async #keep(last: Buffer, answer: KeptAnswer): Promise<void> {
-    const { dialect, keep } = this.#parts;
+    const { dialect, keep } = this.#deps;
     const kept = await this.#atMost(keep(answer));
     if (kept === 'kept') return this.#pass(last);
     this.#pass(dialect.unkept(last), kept === 'large' ? 'store: dropped, too large' : undefined);
   }
 
   #pass(bytes?: Buffer | string, note?: string): void {
-    const { sink } = this.#parts;
+    const { sink } = this.#deps;
     if (this.#headers !== undefined) {
       const length = bytes === undefined ? 0 : Buffer.byteLength(bytes);
       sink.start(200, documentHeaders(this.#headers, length, note));
@@ -82,7 +82,7 @@ export class KeepingSink implements ClientSink {
   }
 
   async #atMost(keeping: Promise<Kept>): Promise<Kept> {
-    const { later, late } = this.#parts;
+    const { later, late } = this.#deps;
     const tooLate = Promise.withResolvers<Kept>();
     const stop = later(maxHoldMs, () => {
       late();

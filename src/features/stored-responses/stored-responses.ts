@@ -34,7 +34,7 @@ type ResponseTallies = {
   failed: number;
 };
 
-interface StoredResponsesParts {
+interface StoredResponsesDeps {
   readonly store: ResponseStore;
   /** The gateway's own secret; undefined where there is none. */
   readonly contentKey: () => Uint8Array | undefined;
@@ -81,19 +81,19 @@ const indexed = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class StoredResponses {
   readonly tallies: ResponseTallies = { kept: 0, large: 0, failed: 0 };
-  readonly #parts: StoredResponsesParts;
+  readonly #deps: StoredResponsesDeps;
   readonly #queue: KeepQueue;
   #keptSinceSweep = 0;
   /** The last key that was derived: deriving takes longer than sealing. */
   #key: KeyOfOwner | undefined;
 
-  constructor(parts: StoredResponsesParts) {
-    this.#parts = parts;
-    this.#queue = new KeepQueue(parts.store, parts.later);
+  constructor(deps: StoredResponsesDeps) {
+    this.#deps = deps;
+    this.#queue = new KeepQueue(deps.store, deps.later);
   }
 
   get on(): boolean {
-    return this.#parts.settings().store === 'on';
+    return this.#deps.settings().store === 'on';
   }
 
   /**
@@ -117,7 +117,7 @@ export class StoredResponses {
 
   /** Keeps a response; one of a call that began before its key's content was removed is dropped. @throws StoreError */
   async keep(owner: ResponseOwner, response: ResponseToStore): Promise<void> {
-    const { random, settings } = this.#parts;
+    const { random, settings } = this.#deps;
     const { id, input, referred, previous, startedAt } = response;
     const place = { id, keyId: owner.keyId };
     const sealing = { key: this.#keyOf(owner), iv: random(12) };
@@ -131,13 +131,13 @@ export class StoredResponses {
     this.#keptSinceSweep += sealed.length;
     if (this.#keptSinceSweep < settings().totalBytes / 16) return;
     this.#keptSinceSweep = 0;
-    this.#parts.muchKept();
+    this.#deps.muchKept();
   }
 
   /** Counts and logs a response that could not be kept. */
   failed(reason: string): void {
     this.tallies.failed += 1;
-    this.#parts.log.warn('response_not_kept', { reason });
+    this.#deps.log.warn('response_not_kept', { reason });
   }
 
   /** Whether a response of these parts is short enough. */
@@ -150,7 +150,7 @@ export class StoredResponses {
   /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
   async find(owner: ResponseOwner, id: string): Promise<FoundResponse | undefined> {
     const limits = { links: 1, bytes: Number.MAX_SAFE_INTEGER };
-    const { responses } = await this.#asked(this.#parts.store.chain(owner.keyId, id, limits));
+    const { responses } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
     const [found] = responses;
     return found && this.#opened(owner, found);
   }
@@ -166,7 +166,7 @@ export class StoredResponses {
 
   /** False when there was none. @throws GatewayError `store_unavailable` */
   remove({ keyId }: ResponseOwner, id: string): Promise<boolean> {
-    return this.#asked(this.#parts.store.remove(keyId, id));
+    return this.#asked(this.#deps.store.remove(keyId, id));
   }
 
   async #chain(
@@ -175,7 +175,7 @@ export class StoredResponses {
     bytes: number,
   ): Promise<readonly FoundResponse[] | undefined> {
     const limits = { links: maxLinks, bytes };
-    const { responses, end } = await this.#asked(this.#parts.store.chain(owner.keyId, id, limits));
+    const { responses, end } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
     if (end === 'long') throw tooLong(bytes);
     if (end === 'broken') return undefined;
     const opened: FoundResponse[] = [];
@@ -199,7 +199,7 @@ export class StoredResponses {
     if (ids.length === 0) return found;
     const wanted = [...new Set(ids)];
     const { places, responses } = await this.#asked(
-      this.#parts.store.holding(owner.keyId, wanted, bytes),
+      this.#deps.store.holding(owner.keyId, wanted, bytes),
     );
     const placeOf = new Map(places);
     const read = new Set(responses.map(({ id }) => id));
@@ -232,7 +232,7 @@ export class StoredResponses {
 
   /** A shared store without a common secret is opened by the client's own key only. */
   #keyOf({ keyId, secret }: ResponseOwner): SealKey {
-    const root = this.#parts.contentKey() ?? secret;
+    const root = this.#deps.contentKey() ?? secret;
     if (this.#key?.of !== keyId || this.#key.root !== root) {
       this.#key = { of: keyId, root, key: responseKey(root, keyId) };
     }
@@ -244,7 +244,7 @@ export class StoredResponses {
       return await asking;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#parts.log.warn('response_not_found', { reason: error.message });
+      this.#deps.log.warn('response_not_found', { reason: error.message });
       throw new GatewayError(
         'store_unavailable',
         'The gateway cannot look up kept responses now; retry later. Nothing was sent to a model.',

@@ -6,7 +6,7 @@
 import { CounterMap } from '../../core/counter-map.ts';
 import type { Clock } from '../../core/runtime.ts';
 
-interface BodyBudgetParts {
+interface BodyBudgetDeps {
   /** Memory for all bodies together. */
   readonly bytes: () => number;
   /** Share of it, 0 to 1, that the bodies of this key may take now. */
@@ -47,7 +47,7 @@ export interface BodyShare {
 }
 
 export class BodyBudget {
-  readonly #parts: BodyBudgetParts;
+  readonly #deps: BodyBudgetDeps;
   readonly #held = new CounterMap();
   #taken = 0;
   /**
@@ -56,8 +56,8 @@ export class BodyBudget {
    */
   #added = 0;
 
-  constructor(parts: BodyBudgetParts) {
-    this.#parts = parts;
+  constructor(deps: BodyBudgetDeps) {
+    this.#deps = deps;
   }
 
   /** Current cost of all bodies. */
@@ -72,7 +72,7 @@ export class BodyBudget {
 
   /** A longer body never fits. */
   get longest(): number {
-    return Math.floor(this.#parts.bytes() / whileRead);
+    return Math.floor(this.#deps.bytes() / whileRead);
   }
 
   /**
@@ -102,12 +102,12 @@ export class BodyBudget {
   #isLeft(cost: number, whole: number): boolean {
     if (whole <= medium) return true;
     const size = whole > large ? 'large' : 'medium';
-    return this.#parts.hasLeft({ cost, added: this.#added, size });
+    return this.#deps.hasLeft({ cost, added: this.#added, size });
   }
 
   /** @param held what the key would hold in total. */
   #hasRoom(key: string, held: number, cost: number): boolean {
-    const { bytes, shareOf } = this.#parts;
+    const { bytes, shareOf } = this.#deps;
     const all = bytes();
     const spare = reserve * all;
     if (this.#taken + cost > (held <= spare ? all + spare : all)) return false;
@@ -149,7 +149,7 @@ class Share implements BodyShare {
 // Slow bodies (G10). After five seconds, a body must have arrived at `limits.body_rate` on average, and no body
 // may be silent for longer than that: otherwise the answer is 408.
 
-interface SlowBodiesParts {
+interface SlowBodiesDeps {
   readonly clock: Pick<Clock, 'now'>;
   /** Bytes per second. */
   readonly rate: () => number;
@@ -178,12 +178,12 @@ interface Entry {
 }
 
 export class SlowBodies {
-  readonly #parts: SlowBodiesParts;
+  readonly #deps: SlowBodiesDeps;
   readonly #entries: Entry[] = [];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(parts: SlowBodiesParts) {
-    this.#parts = parts;
+  constructor(deps: SlowBodiesDeps) {
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -192,8 +192,8 @@ export class SlowBodies {
 
   /** Watches a body; the returned function ends it. */
   watch(body: ComingBody): () => void {
-    const credit = (this.#parts.rate() * bodyGraceMs) / 1000;
-    const checkedAt = this.#parts.clock.now();
+    const credit = (this.#deps.rate() * bodyGraceMs) / 1000;
+    const checkedAt = this.#deps.clock.now();
     const entry: Entry = { body, place: this.#entries.length, credit, seen: 0, checkedAt };
     this.#entries.push(entry);
     // One timer for all bodies; it stops when it finds none.
@@ -203,8 +203,8 @@ export class SlowBodies {
 
   /** Compares received bytes with bytes due since the last check. */
   check(): void {
-    const now = this.#parts.clock.now();
-    const perMs = this.#parts.rate() / 1000;
+    const now = this.#deps.clock.now();
+    const perMs = this.#deps.rate() / 1000;
     const most = perMs * bodyGraceMs;
     for (let i = this.#entries.length - 1; i >= 0; i--) {
       const entry = this.#entries[i];

@@ -29,7 +29,7 @@ export interface SlotLimits {
   readonly loopDelayMs: number;
 }
 
-interface CallSlotsParts {
+interface CallSlotsDeps {
   /** The current limits: a reload changes them. */
   readonly limits: () => SlotLimits;
   readonly clock: Pick<Clock, 'now'>;
@@ -72,7 +72,7 @@ const reserve = 0.1;
 const besideMs = 60_000;
 
 export class CallSlots {
-  readonly #parts: CallSlotsParts;
+  readonly #deps: CallSlotsDeps;
   readonly #held = new CounterMap();
   /** Calls of the reserve. */
   readonly #reserved = new CounterMap();
@@ -91,8 +91,8 @@ export class CallSlots {
   #lastKey = '';
   #changedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(parts: CallSlotsParts) {
-    this.#parts = parts;
+  constructor(deps: CallSlotsDeps) {
+    this.#deps = deps;
   }
 
   /** Calls that hold a slot. */
@@ -102,14 +102,14 @@ export class CallSlots {
 
   /** The current cap. */
   get slots(): number {
-    return Math.min(this.#parts.limits().streams, this.#borne);
+    return Math.min(this.#deps.limits().streams, this.#borne);
   }
 
   /** Takes a slot for a call of this key, or returns why there is none. Each slot is released once. */
   enter(key: string): NoSlot | undefined {
     if (key !== this.#lastKey) {
       // The very first key replaces no other.
-      if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
+      if (this.#lastKey !== '') this.#changedAt = this.#deps.clock.now();
       this.#lastKey = key;
     }
     const refused = this.#refusal(key, this.#held.of(key));
@@ -122,7 +122,7 @@ export class CallSlots {
 
   /** Whether other keys have made calls within the last minute. */
   othersAsk(key: string): boolean {
-    return key !== this.#lastKey || this.#parts.clock.now() - this.#changedAt < besideMs;
+    return key !== this.#lastKey || this.#deps.clock.now() - this.#changedAt < besideMs;
   }
 
   leave(key: string): void {
@@ -138,8 +138,8 @@ export class CallSlots {
 
   /** Called with each sample: lowers the cap while the loop stays late, and raises it slowly afterwards. */
   adapt({ delayMs, busy }: Pick<LoadSample, 'delayMs' | 'busy'>): void {
-    const { streams, loopDelayMs } = this.#parts.limits();
-    const now = this.#parts.clock.now();
+    const { streams, loopDelayMs } = this.#deps.limits();
+    const now = this.#deps.clock.now();
     const inTime = delayMs < loopDelayMs / 2;
     if (inTime || now - this.#lateAt > inTimeMs) this.#lateSince = undefined;
     if (delayMs > loopDelayMs) {
@@ -164,14 +164,14 @@ export class CallSlots {
       this.#lateness = 0;
     } else this.#lateness += depth * (now - this.#lookedAt);
     this.#lateAt = now;
-    const refuses = this.#borne < this.#parts.limits().streams;
+    const refuses = this.#borne < this.#deps.limits().streams;
     return now - this.#lateSince >= burstMs && (refuses || this.#lateness >= burstDepth * burstMs);
   }
 
   #refusal(key: string, held: number): NoSlot | undefined {
     const { slots } = this;
     if (this.#live < scarce * slots) return undefined;
-    const { keySharePercent } = this.#parts.limits();
+    const { keySharePercent } = this.#deps.limits();
     const othersAsk = this.othersAsk(key);
     if (othersAsk && held >= Math.max(1, (keySharePercent / 100) * slots)) return 'key';
     if (this.#live < slots) return undefined;
@@ -202,7 +202,7 @@ interface SlowReaders {
   cutStalest(error: GatewayError): boolean;
 }
 
-interface OverloadParts {
+interface OverloadDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** In [0, 1). */
@@ -247,7 +247,7 @@ export class Overload {
   readonly badKeys: BadKeys;
   /** For work that is due for many connections at once. */
   readonly paced = new DeferredWork();
-  readonly #parts: OverloadParts;
+  readonly #deps: OverloadDeps;
   readonly #pressure = new PressureLevel();
   /** Complete answers that the client has not read yet. */
   readonly #unread = new Set<ServerResponse>();
@@ -268,12 +268,12 @@ export class Overload {
   #shedSince = 0;
   #stop: (() => void) | undefined;
 
-  constructor(parts: OverloadParts) {
-    const { clock, limits } = parts;
-    this.#parts = parts;
+  constructor(deps: OverloadDeps) {
+    const { clock, limits } = deps;
+    this.#deps = deps;
     this.calls = new CallSlots({ limits, clock });
     this.bodies = new BodyBudget({
-      bytes: () => Math.min(this.#memoryBytes / 2, this.#parts.memory.heap),
+      bytes: () => Math.min(this.#memoryBytes / 2, this.#deps.memory.heap),
       hasLeft: (asked) => this.#hasLeft(asked),
       shareOf: (key) => (this.calls.othersAsk(key) ? limits().keySharePercent / 100 : 1),
     });
@@ -282,7 +282,7 @@ export class Overload {
   }
 
   start(): void {
-    this.#stop ??= this.#parts.load((sample) => this.#look(sample));
+    this.#stop ??= this.#deps.load((sample) => this.#look(sample));
   }
 
   stop(): void {
@@ -296,7 +296,7 @@ export class Overload {
 
   /** Largest body that may be read now. A larger one is refused as overload, or as too large for ever. */
   get maxBodyBytes(): number {
-    return Math.min(this.#parts.limits().bodyBytes, this.bodies.longest);
+    return Math.min(this.#deps.limits().bodyBytes, this.bodies.longest);
   }
 
   /** @throws GatewayError `overloaded` when bodies of this length are refused now. */
@@ -332,13 +332,13 @@ export class Overload {
   /** E10; the retry times of callers differ. */
   refusal(why: string, reason: ShedReason): GatewayError {
     this.shedBy[reason] += 1;
-    const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
+    const retryAfterMs = second + Math.floor(this.#deps.random() * 9 * second);
     return expectedError('overloaded', `${why}; retry later.`, { retryAfterMs });
   }
 
   /** Counts a refused call; returns whether it gets a ledger row. */
   noteShed(): boolean {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     if (now - this.#shedSince >= second) {
       this.#tellShed();
       this.#shedSince = now;
@@ -372,7 +372,7 @@ export class Overload {
   }
 
   get #memoryBytes(): number {
-    return this.#parts.limits().memoryBytes ?? this.#parts.memory.process;
+    return this.#deps.limits().memoryBytes ?? this.#deps.memory.process;
   }
 
   /**
@@ -380,14 +380,14 @@ export class Overload {
    * taken, and their garbage is in no count, so the current memory of the process decides (G5).
    */
   #hasLeft({ cost, added, size }: AskedRoom): boolean {
-    const used = Math.max(this.#rssBytes + added, this.#parts.load.rssBytes?.() ?? 0);
+    const used = Math.max(this.#rssBytes + added, this.#deps.load.rssBytes?.() ?? 0);
     const has = used + cost <= forBodies[size] * this.#memoryBytes;
     if (!has) this.#wantsRoom = true;
     return has;
   }
 
   #look(sample: LoadSample): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const now = clock.now();
     this.#delayMs = sample.delayMs;
     this.#rssBytes = sample.rssBytes;
@@ -408,7 +408,7 @@ export class Overload {
     if (now - this.#collectedAt < everyMs) return;
     this.#collectedAt = now;
     this.#wantsRoom = false;
-    this.#parts.collectGarbage(thorough);
+    this.#deps.collectGarbage(thorough);
   }
 
   /** A few per sample, since memory is freed with a delay. */
@@ -416,11 +416,11 @@ export class Overload {
     for (const response of [...this.#unread].slice(0, 8)) response.destroy();
     const why = 'The gateway is out of memory, and the client did not read this answer.';
     const error = new GatewayError('overloaded', why, { retryable: false });
-    for (let i = 0; i < 8; i++) if (!this.#parts.slowReaders.cutStalest(error)) return;
+    for (let i = 0; i < 8; i++) if (!this.#deps.slowReaders.cutStalest(error)) return;
   }
 
   #tellStep(): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const { step, share } = this.#pressure;
     const fields = {
       step,
@@ -430,13 +430,13 @@ export class Overload {
     };
     if (step === 0) log.info('pressure', fields);
     else log.warn('pressure', fields);
-    const { changed } = this.#parts;
+    const { changed } = this.#deps;
     changed?.(step, fields);
   }
 
   #tellShed(): void {
     const calls = this.#shed - this.#shedBefore;
     this.#shedBefore = this.#shed;
-    if (calls > 0) this.#parts.log.warn('calls_shed', { calls, slots: this.calls.slots });
+    if (calls > 0) this.#deps.log.warn('calls_shed', { calls, slots: this.calls.slots });
   }
 }

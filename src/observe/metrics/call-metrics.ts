@@ -17,7 +17,7 @@ import {
 import { hasCounts } from '../../core/generation.ts';
 import { telemetryName } from '../../providers/compatible.ts';
 
-export interface CallMetricsParts {
+export interface CallMetricsDeps {
   /** Whether the config names this model: it has series of its own whatever becomes of its calls. */
   isDeclared(model: string): boolean;
 }
@@ -32,7 +32,7 @@ const maxRequested = 150;
 const maxPairs = 250;
 
 export class CallMetrics {
-  readonly #parts: CallMetricsParts;
+  readonly #deps: CallMetricsDeps;
   readonly #calls = new CallTable();
   readonly #keys = new KeyTable();
   readonly #targets = new TargetTable();
@@ -41,8 +41,8 @@ export class CallMetrics {
   /** By provider, asked model, answering model. */
   readonly #models: Capped<ByRequested>;
 
-  constructor(parts: CallMetricsParts) {
-    this.#parts = parts;
+  constructor(deps: CallMetricsDeps) {
+    this.#deps = deps;
     this.#models = new Capped<ByRequested>({ left: maxProviders }, (provider) =>
       this.#ofProvider(provider),
     );
@@ -83,7 +83,7 @@ export class CallMetrics {
 
   /** Clients may ask for any model name of a provider: only models that answered get a label. */
   #mayAdd({ outcome, error = '', model }: CallRow): boolean {
-    return outcome === 'ok' || !tellsNothing.has(error) || this.#parts.isDeclared(model);
+    return outcome === 'ok' || !tellsNothing.has(error) || this.#deps.isDeclared(model);
   }
 }
 

@@ -1,7 +1,7 @@
 /** All metrics of one process: what is counted, and what is asked at a scrape. */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
-import { CallMetrics, type CallMetricsParts } from './call-metrics.ts';
+import { CallMetrics, type CallMetricsDeps } from './call-metrics.ts';
 import {
   type Exemplars,
   type Family,
@@ -12,7 +12,7 @@ import {
 } from './family.ts';
 import { type GatewayFacts, gatewayFamilies } from './gateway-families.ts';
 
-interface MetricsParts extends CallMetricsParts {
+interface MetricsDeps extends CallMetricsDeps {
   facts(): GatewayFacts | Promise<GatewayFacts>;
 }
 
@@ -46,16 +46,16 @@ export class Metrics {
     labels: ['outcome'],
     known: [['applied'], ['refused']],
   });
-  readonly #parts: MetricsParts;
+  readonly #deps: MetricsDeps;
 
-  constructor(parts: MetricsParts) {
-    this.#parts = parts;
-    this.calls = new CallMetrics(parts);
+  constructor(deps: MetricsDeps) {
+    this.#deps = deps;
+    this.calls = new CallMetrics(deps);
   }
 
   /** Of this process alone; families of several can be summed by name and labels. */
   async families(): Promise<readonly Family[]> {
-    const facts = await this.#parts.facts();
+    const facts = await this.#deps.facts();
     return [
       ...this.calls.families(),
       ...gatewayFamilies(facts),

@@ -29,7 +29,7 @@ export interface SpanCounts {
   readonly failed: number;
 }
 
-export interface SpanTracerParts extends SpanQueueParts {
+export interface SpanTracerDeps extends SpanQueueDeps {
   readonly sampling: Sampling;
 }
 
@@ -37,9 +37,9 @@ export class SpanTracer implements Tracer {
   readonly #sampling: Sampling;
   readonly #queue: SpanQueue;
 
-  constructor(parts: SpanTracerParts) {
-    this.#sampling = parts.sampling;
-    this.#queue = new SpanQueue(parts);
+  constructor(deps: SpanTracerDeps) {
+    this.#sampling = deps.sampling;
+    this.#queue = new SpanQueue(deps);
   }
 
   begin(parent: string | undefined, state: string | undefined): CallTrace {
@@ -131,7 +131,7 @@ function isSampled(traceId: string, ratio: number): boolean {
   return Number.parseInt(traceId.slice(18), 16) < ratio * 2 ** 56;
 }
 
-interface TraceParts {
+interface TraceInput {
   readonly traceId: string;
   readonly spanId: string;
   readonly parentId?: string;
@@ -150,7 +150,7 @@ class TraceOfCall implements CallTrace {
   readonly #content: boolean;
   readonly #newHex: (digits: number) => string;
 
-  constructor({ traceId, spanId, parentId, state, flags, content, newHex }: TraceParts) {
+  constructor({ traceId, spanId, parentId, state, flags, content, newHex }: TraceInput) {
     this.traceId = traceId;
     this.spanId = spanId;
     if (parentId !== undefined) this.parentId = parentId;
@@ -189,7 +189,7 @@ export interface SpanSender {
   close(): void;
 }
 
-export interface SpanQueueParts {
+export interface SpanQueueDeps {
   readonly sender: SpanSender;
   readonly log: Pick<Log, 'warn'>;
   /** Monotonic ms. */
@@ -207,7 +207,7 @@ const maxContentWaiting = 32 * batchContent;
 const tellEveryMs = 60_000;
 
 export class SpanQueue {
-  readonly #parts: SpanQueueParts;
+  readonly #deps: SpanQueueDeps;
   readonly #waiting: SpanData[] = [];
   /** Characters of prompts and answers in them. */
   #content = 0;
@@ -225,8 +225,8 @@ export class SpanQueue {
   /** Spans that were sent and that the collector did not take. */
   failed = 0;
 
-  constructor(parts: SpanQueueParts) {
-    this.#parts = parts;
+  constructor(deps: SpanQueueDeps) {
+    this.#deps = deps;
   }
 
   /** Spans that wait; those on their way are not counted. */
@@ -246,7 +246,7 @@ export class SpanQueue {
     this.#content += span.contentLength ?? 0;
     if (this.#sending !== undefined) return;
     if (this.#waiting.length >= batchSize || this.#content >= batchContent) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), this.#parts.sendEveryMs).unref();
+    else this.#timer ??= setTimeout(() => this.#begin(), this.#deps.sendEveryMs).unref();
   }
 
   /** Sends the queued spans, for at most `ms`, then drops the rest. */
@@ -259,7 +259,7 @@ export class SpanQueue {
     this.#closed = true;
     const left = this.#waiting.splice(0).length + this.#underWay;
     if (left > 0) this.#drop(left, 'the gateway stops');
-    this.#parts.sender.close();
+    this.#deps.sender.close();
     this.#tell('the gateway stops');
   }
 
@@ -295,7 +295,7 @@ export class SpanQueue {
     while (this.#waiting.length > 0 && !this.#closed) {
       const batch = this.#waiting.splice(0, this.#nextBatch());
       this.#underWay = batch.length;
-      const problem = await this.#parts.sender.send(batch);
+      const problem = await this.#deps.sender.send(batch);
       // They were given up at the end.
       if (this.#closed) return;
       this.#underWay = 0;
@@ -315,7 +315,7 @@ export class SpanQueue {
 
   #miss(count: number, reason: string): void {
     this.#untold += count;
-    const now = this.#parts.now();
+    const now = this.#deps.now();
     if (now - this.#toldAt < tellEveryMs) return;
     this.#toldAt = now;
     this.#tell(reason);
@@ -323,7 +323,7 @@ export class SpanQueue {
 
   #tell(reason: string): void {
     if (this.#untold === 0) return;
-    this.#parts.log.warn('spans_dropped', { count: this.#untold, reason: reason.slice(0, 300) });
+    this.#deps.log.warn('spans_dropped', { count: this.#untold, reason: reason.slice(0, 300) });
     this.#untold = 0;
   }
 }

@@ -2,7 +2,7 @@
  * Azure OpenAI and Microsoft Foundry: addresses, credentials and models. They speak dialects of other vendors; what
  * differs is where and under which name a model is found (docs/operator/clouds.md).
  */
-import type { CloudProblem, CloudWish, Environment } from '../../core/cloud.ts';
+import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
 import { Secret } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ProviderRow } from '../compatible.ts';
@@ -146,7 +146,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
   };
 }
 
-function alone(env: Environment): CloudWish {
+function alone(env: Environment): CloudInput {
   return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
 }
 
@@ -158,7 +158,7 @@ function keyOf({ keyVariables }: Service, env: Environment): ReturnType<Cloud['k
 /** The address without what SDKs and the gateway add; undefined where nothing names it. */
 function baseOf(
   { host, addressVariable, resourceVariable }: Service,
-  { declared: { baseUrl, cloud }, env }: CloudWish,
+  { declared: { baseUrl, cloud }, env }: CloudInput,
 ): string | undefined {
   const of = (resource: string | undefined): string | undefined =>
     resource === undefined || resource === '' ? undefined : `https://${resource}.${host}`;
@@ -168,7 +168,7 @@ function baseOf(
 }
 
 interface Placing {
-  readonly wish: CloudWish;
+  readonly wish: CloudInput;
   readonly name: string;
   readonly model: string | undefined;
 }
@@ -197,7 +197,7 @@ function placeOf(service: Service, { wish, name, model }: Placing): ModelPlace {
   };
 }
 
-function problemsOf(service: Service, wish: CloudWish): readonly CloudProblem[] {
+function problemsOf(service: Service, wish: CloudInput): readonly CloudProblem[] {
   const { baseUrl, dialect, hasKey, cloud } = wish.declared;
   const { resource, deployments = {}, auth = 'api_key' } = cloud;
   const found: CloudProblem[] = [];
@@ -221,7 +221,7 @@ function problemsOf(service: Service, wish: CloudWish): readonly CloudProblem[] 
   return found;
 }
 
-function addressProblem(service: Service, wish: CloudWish): CloudProblem | undefined {
+function addressProblem(service: Service, wish: CloudInput): CloudProblem | undefined {
   const { declared, env } = wish;
   const address = baseOf(service, wish);
   const { resourceVariable, addressVariable } = service;
@@ -240,7 +240,7 @@ function addressProblem(service: Service, wish: CloudWish): CloudProblem | undef
   return { message: `${addressVariable} ${message}` };
 }
 
-function credentialProblem(service: Service, { declared, env }: CloudWish): string | undefined {
+function credentialProblem(service: Service, { declared, env }: CloudInput): string | undefined {
   const { cloud, hasKey, hasHeaders } = declared;
   if (cloud.auth === 'entra') return entraProblem(cloud, env);
   if (cloud.auth === 'managed_identity') return machineProblem(env);

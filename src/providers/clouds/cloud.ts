@@ -2,7 +2,7 @@
  * Providers whose address and credential are made of an operator's own names: one provider for each model, since model
  * and cloud decide together where a request goes and which dialect is spoken there.
  */
-import type { CloudRules, CloudWish } from '../../core/cloud.ts';
+import type { CloudRules, CloudInput } from '../../core/cloud.ts';
 import type { RequestCredential } from '../../core/credential.ts';
 import type { NetworkWay, Provider, ProviderOptions } from '../../core/provider.ts';
 import type { Clock } from '../../core/runtime.ts';
@@ -28,17 +28,17 @@ export interface ModelPlace {
 /** A cloud, as its row in the list of vendors has it. */
 export interface Cloud extends CloudRules {
   /** Whether the environment alone makes a provider. */
-  appears(env: CloudWish['env']): boolean;
+  appears(env: CloudInput['env']): boolean;
   /** The address without paths; undefined where the names for it are missing. */
-  address(wish: CloudWish): string | undefined;
+  address(wish: CloudInput): string | undefined;
   /** The key of the environment and its variable. */
-  key(env: CloudWish['env']): { readonly key: Secret; readonly variable: string } | undefined;
+  key(env: CloudInput['env']): { readonly key: Secret; readonly variable: string } | undefined;
   /** Where tokens come from; undefined where a key lets calls in. */
-  tokens(wish: CloudWish, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
+  tokens(wish: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;
   /** @param model what runs under the name; absent = the list of models is asked for */
-  place(wish: CloudWish, name: string, model: string | undefined): ModelPlace;
+  place(wish: CloudInput, name: string, model: string | undefined): ModelPlace;
   /** How the vendor's row is spoken to in the dialect of the model. */
   rowOf(dialect: HttpDialect): ProviderRow;
 }
@@ -46,7 +46,7 @@ export interface Cloud extends CloudRules {
 export interface CloudProviderOptions {
   readonly id: string;
   readonly cloud: Cloud;
-  readonly wish: CloudWish;
+  readonly wish: CloudInput;
   /** Absent = that of the environment. */
   readonly apiKey?: Secret;
   readonly headers: ReadonlyMap<string, string>;

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../json/value.ts';
 import { credentialError, type Token, type TokenSource } from './token-cache.ts';
 import { askForToken, isLoopback, type TokenAnswer, type TokenRequest } from './token-request.ts';
 
-export interface EntraWish {
+export interface EntraOptions {
   readonly settings: CloudSettings;
   readonly env: Environment;
   /** `https://cognitiveservices.azure.com/.default` */
@@ -63,7 +63,7 @@ export function entraProblem(settings: CloudSettings, env: Environment): string 
 }
 
 /** Tokens for an app of Entra. @throws Error where `entraProblem` finds one */
-export function entraApp({ settings, env, scope, clock }: EntraWish): TokenSource {
+export function entraApp({ settings, env, scope, clock }: EntraOptions): TokenSource {
   const tenant = given(settings.tenantId, env, 'AZURE_TENANT_ID') ?? '';
   const client = given(settings.clientId, env, 'AZURE_CLIENT_ID') ?? '';
   const proof = proofOf(settings, env, { client, clock });
@@ -177,7 +177,7 @@ export function machineProblem(env: Environment): string | undefined {
  * Tokens for the identity of the machine: of App Service and Container Apps where IDENTITY_ENDPOINT is set, else of a
  * virtual machine.
  */
-export function entraMachine({ settings, env, scope, clock }: EntraWish): TokenSource {
+export function entraMachine({ settings, env, scope, clock }: EntraOptions): TokenSource {
   const client = given(settings.clientId, env, 'AZURE_CLIENT_ID');
   const service = given(undefined, env, 'IDENTITY_ENDPOINT');
   const host = given(undefined, env, 'AZURE_POD_IDENTITY_AUTHORITY_HOST') ?? machineAddress;

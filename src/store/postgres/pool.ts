@@ -165,7 +165,7 @@ export async function isAtWork(address: ServerAddress, pid: number, ms: number):
   }
 }
 
-interface PoolParts {
+interface PoolDeps {
   readonly make: () => Pool;
   /** Of all connections, also of those of a pool that was left. */
   readonly sockets: ReadonlySet<Socket>;
@@ -181,10 +181,10 @@ export class PostgresPool implements Sql {
   #connected: ReadonlySet<PoolClient> = new Set();
   #closed = false;
 
-  constructor(parts: PoolParts, options: Pick<PoolOptions, 'address' | 'random'>) {
+  constructor(deps: PoolDeps, options: Pick<PoolOptions, 'address' | 'random'>) {
     this.shown = options.address.shown;
-    this.#make = parts.make;
-    this.#sockets = parts.sockets;
+    this.#make = deps.make;
+    this.#sockets = deps.sockets;
     this.#random = () => options.random();
     this.#pool = this.#open();
   }

@@ -53,7 +53,7 @@ function passes(error: unknown): boolean {
 /** Any number: who starts for the first time makes what all share. */
 const startTurn = 5_563_204_122;
 
-interface PostgresParts {
+interface PostgresStoreDeps {
   readonly server: PostgresServer;
   readonly spool: Spool;
   readonly options: PostgresStoreOptions;
@@ -81,7 +81,7 @@ export class PostgresStore implements Store, LeaseRegister {
   #onWritten: ((rows: readonly CallRow[]) => void) | undefined;
   #onAsked: ((counter: string, window: string) => void) | undefined;
 
-  constructor({ server, spool, options }: PostgresParts) {
+  constructor({ server, spool, options }: PostgresStoreDeps) {
     this.server = server;
     this.#options = options;
     this.#spool = spool;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it, type TestContext } from 'node:test';
-import { Ledger, type LedgerParts } from '../../../src/access/ledger.ts';
+import { Ledger, type LedgerDeps } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { CallRow } from '../../../src/store/calls.ts';
@@ -17,7 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Both are closed behind the test, however it ends: an open store keeps the process alive. */
-async function ledgerOn(t: TestContext, name: string, options: Partial<LedgerParts> = {}) {
+async function ledgerOn(t: TestContext, name: string, options: Partial<LedgerDeps> = {}) {
   const path = join(folder, name, 'gateway.db');
   const store = await openSqliteStore({ path, log: silentLog });
   const clock = new HeldClock();

@@ -14,7 +14,7 @@ import { Policies } from '../../../src/access/policies.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { createAdminServer, type AdminParts } from '../../../src/admin/handler.ts';
+import { createAdminServer, type AdminDeps } from '../../../src/admin/handler.ts';
 import { LoggedContents } from '../../../src/features/content-log/sealed-content.ts';
 import { listen } from '../../../src/http/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
@@ -42,7 +42,7 @@ export interface Rig {
   readonly url: string;
   /** Where gateway.db lies. */
   readonly folder: string;
-  readonly parts: AdminParts;
+  readonly deps: AdminDeps;
   readonly keys: KeyRing;
   readonly ledger: Ledger;
   readonly clock: HeldClock;
@@ -55,7 +55,7 @@ export interface Rig {
 
 export async function adminRig(
   t: TestContext,
-  change: Partial<AdminParts> = {},
+  change: Partial<AdminDeps> = {},
   wait: () => Promise<void> = async () => undefined,
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
@@ -73,7 +73,7 @@ export async function adminRig(
     verifyDigest: (digest: Buffer) => check.verifyDigest(digest),
   };
   const control = makeRunToken(random);
-  const parts: AdminParts = {
+  const deps: AdminDeps = {
     keys,
     policies,
     audit: new AuditLog({
@@ -103,7 +103,7 @@ export async function adminRig(
   };
   const newId = (prefix: string): string => `${prefix}1`;
   const server = createAdminServer({
-    ...parts,
+    ...deps,
     adminToken: adminTokenCheck,
     controlToken: control,
     newId,
@@ -121,7 +121,7 @@ export async function adminRig(
   return {
     url,
     folder,
-    parts,
+    deps,
     keys,
     ledger,
     clock,

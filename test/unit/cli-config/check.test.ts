@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkCommand, type CheckParts } from '../../../src/cli/check.ts';
+import { checkCommand, type CheckDeps } from '../../../src/cli/check.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { known, scene } from '../config/scene.ts';
@@ -11,7 +11,7 @@ import { run } from './context.ts';
 
 const program = join(import.meta.dirname, '../../../bin/model-gateway');
 
-function command(cwd: string, describe?: CheckParts['describeProviders']) {
+function command(cwd: string, describe?: CheckDeps['describeProviders']) {
   return checkCommand({
     cwd,
     knownProviders: known,

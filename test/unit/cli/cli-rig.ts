@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { httpAdminClient } from '../../../src/cli/admin-client.ts';
 import type { Command } from '../../../src/cli/command.ts';
 import { adminRig, type Rig } from '../admin/admin-rig.ts';
-import type { AdminParts } from '../../../src/admin/handler.ts';
+import type { AdminDeps } from '../../../src/admin/handler.ts';
 
 export interface Ran {
   readonly code: number;
@@ -15,7 +15,7 @@ export interface CliRig extends Rig {
   run(command: Command, args: readonly string[]): Promise<Ran>;
 }
 
-export async function cliRig(t: TestContext, change: Partial<AdminParts> = {}): Promise<CliRig> {
+export async function cliRig(t: TestContext, change: Partial<AdminDeps> = {}): Promise<CliRig> {
   const rig = await adminRig(t, change);
   const admin = httpAdminClient({ address: rig.url, token: rig.control });
   return {

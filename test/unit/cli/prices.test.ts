@@ -8,7 +8,7 @@ import { pricesCommand } from '../../../src/cli/prices.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import type { Price } from '../../../src/core/money.ts';
-import type { AdminParts } from '../../../src/admin/handler.ts';
+import type { AdminDeps } from '../../../src/admin/handler.ts';
 import { listOf } from '../admin/admin-rig.ts';
 import { cliRig } from './cli-rig.ts';
 
@@ -26,7 +26,7 @@ const own: Price = {
   source: 'gateway.yaml:12',
 };
 
-const parts: Partial<AdminParts> = {
+const deps: Partial<AdminDeps> = {
   prices: async (model) =>
     [
       { model: 'fast', target: 'openai/gpt-5-mini', price: mini },
@@ -36,7 +36,7 @@ const parts: Partial<AdminParts> = {
 };
 
 it('F6 prices shows each target with its rates in effect, and who says so', async (t) => {
-  const rig = await cliRig(t, parts);
+  const rig = await cliRig(t, deps);
   const ran = await rig.run(pricesCommand, []);
   assert.deepEqual([ran.code, ran.err], [0, '']);
   assert.equal(
@@ -53,7 +53,7 @@ team/big                               1.25     1.25    1.5625   1.5625      10 
 });
 
 it('F6 prices MODEL --json gives the price of one, null where nobody knows it', async (t) => {
-  const rig = await cliRig(t, parts);
+  const rig = await cliRig(t, deps);
   const ran = await rig.run(pricesCommand, ['fast', '--json']);
   assert.deepEqual(tryParse(ran.out), [
     {
@@ -96,7 +96,7 @@ it('F6 prices shows the default of the config', async (t) => {
 });
 
 it('prices tells what is wrong: an unknown model, a flag, too many arguments', async (t) => {
-  const rig = await cliRig(t, parts);
+  const rig = await cliRig(t, deps);
   await assert.rejects(rig.run(pricesCommand, ['nobody']), /There is no model "nobody"/);
   assert.equal((await rig.run(pricesCommand, ['--what'])).code, 2);
   assert.equal((await rig.run(pricesCommand, ['a', 'b'])).code, 2);
@@ -104,7 +104,7 @@ it('prices tells what is wrong: an unknown model, a flag, too many arguments', a
 });
 
 it('the API takes model only', async (t) => {
-  const rig = await cliRig(t, parts);
+  const rig = await cliRig(t, deps);
   assert.equal((await rig.ask('/api/prices?model=')).status, 400);
   assert.equal((await rig.ask('/api/prices?modell=fast')).status, 400);
   assert.equal((await rig.ask('/api/prices?model=nobody')).status, 404);

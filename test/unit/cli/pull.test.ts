@@ -5,7 +5,7 @@ import {
   pullCommand,
   type PullEvents,
   type PullReport,
-  type PullWish,
+  type PullOptions,
 } from '../../../src/cli/pull.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
@@ -39,7 +39,7 @@ interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  readonly wishes: readonly PullWish[];
+  readonly wishes: readonly PullOptions[];
 }
 
 async function run(
@@ -51,7 +51,7 @@ async function run(
   } = {},
 ): Promise<Ran> {
   const clock = new HeldClock();
-  const wishes: PullWish[] = [];
+  const wishes: PullOptions[] = [];
   let [out, err] = ['', ''];
   const command = pullCommand({
     known: knownModels,
