@@ -1,5 +1,5 @@
 /**
- * What a draw and its settlement cost in memory: `node bench/counters.ts`. One of each kind of limit, on
+ * What a reservation and its settlement cost in memory: `node bench/counters.ts`. One of each kind of limit, on
  * one of 5,000 keys, CPU time of the whole process.
  */
 import { systemClock } from '../src/observe/runtime.ts';
@@ -32,15 +32,17 @@ function microseconds(work: () => void): string {
 }
 
 for (let round = 0; round < 3; round++) {
-  const draws = Array.from({ length: calls }, (_, i) => ({
+  const requests = Array.from({ length: calls }, (_, i) => ({
     callId: `call_${round}_${i}`,
     ...(held[(i * 7919) % keys] ?? { concurrent: [], requests: [], tokens: [], budgets: [] }),
   }));
   const both = microseconds(() => {
-    for (const draw of draws) {
-      if (!counters.draw(draw).granted) throw new Error('refused');
-      counters.settle(draw.callId, used);
+    for (const request of requests) {
+      if (!counters.reserve(request).granted) throw new Error('refused');
+      counters.settle(request.callId, used);
     }
   });
-  process.stdout.write(`${both} µs a draw and its settlement, ${counters.size} remembered\n`);
+  process.stdout.write(
+    `${both} µs a reservation and its settlement, ${counters.size} remembered\n`,
+  );
 }

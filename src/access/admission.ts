@@ -1,6 +1,6 @@
 /**
  * Admission: reserves what a call may use from the limits and budgets of its key, the key's team and its tags,
- * all or nothing, in one draw. A key without limits reserves nothing.
+ * all or nothing, in one reservation. A key without limits reserves nothing.
  */
 import { GatewayError } from '../core/errors.ts';
 import { type ModelNames, modelNames } from '../core/model-names.ts';
@@ -9,7 +9,13 @@ import { type CommonPolicy, LimitError, type Standings } from '../core/policy.ts
 import type { Route } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type { Counters, Draw, DrawResult, DrawnCall, Refused } from '../store/counters/counters.ts';
+import type {
+  Counters,
+  ReserveRequest,
+  ReserveResult,
+  ReservedCall,
+  Refused,
+} from '../store/counters/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant, tightest } from './call-grant.ts';
 import { type HeldBudget, type HeldLimit, HeldLimits } from './held-limits.ts';
@@ -167,8 +173,8 @@ function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
   return held.of(others === undefined ? names : modelNames([...names.own, ...others.names]));
 }
 
-const noTokens: Draw['tokens'] = [];
-const noMoney: Draw['budgets'] = [];
+const noTokens: ReserveRequest['tokens'] = [];
+const noMoney: ReserveRequest['budgets'] = [];
 
 const unsized: AskedSize = {
   targets: [],
@@ -190,7 +196,7 @@ interface AdmittingDeps extends Omit<AdmissionDeps, 'overruns'> {
   readonly overruns: Learned;
 }
 
-/** The draws of one call: repeated with less if a budget refuses. */
+/** The reservations of one call: repeated with less if a budget refuses. */
 class Admitting {
   readonly #deps: AdmittingDeps;
   readonly #call: AskedCall;
@@ -201,7 +207,7 @@ class Admitting {
   /** Each budget may make the answer smaller once. */
   #shrinks: number;
   /**
-   * Budget windows of its last draw. They stay valid for this draw although the next ones may begin meanwhile.
+   * Budget windows of its last reservation. They stay valid for this reservation although the next ones may begin meanwhile.
    */
   #windows: readonly BudgetWindow[] = [];
 
@@ -225,16 +231,16 @@ class Admitting {
       this.#counted = true;
       return this.#reservation.countExactly().then(() => this.run());
     }
-    const draw = this.#draw();
-    let result: DrawResult | Promise<DrawResult>;
+    const request = this.#reserve();
+    let result: ReserveResult | Promise<ReserveResult>;
     try {
-      result = this.#deps.counters.draw(draw);
+      result = this.#deps.counters.reserve(request);
     } catch (error) {
       throw unavailable(error);
     }
-    if (!(result instanceof Promise)) return this.#take(draw, result);
+    if (!(result instanceof Promise)) return this.#take(request, result);
     return result.then(
-      (answered) => this.#take(draw, answered),
+      (answered) => this.#take(request, answered),
       (error: unknown) => {
         throw unavailable(error);
       },
@@ -250,14 +256,14 @@ class Admitting {
     });
   }
 
-  #draw(): Draw {
+  #reserve(): ReserveRequest {
     const { places, rates, tokens, budgets } = this.#held;
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
     if (sized) this.#windows = this.#held.windows(this.#now);
     // A call without cost is served even on an exhausted budget.
     const paid = sized && !reservation.free && budgets.length > 0;
-    const draw: { -readonly [K in keyof Draw]: Draw[K] } = {
+    const request: { -readonly [K in keyof ReserveRequest]: ReserveRequest[K] } = {
       callId: this.#call.id,
       concurrent: places,
       requests: rates,
@@ -277,14 +283,14 @@ class Admitting {
             return { counter, window, endsAt, nanodollars, amount: reservation.cost() };
           }),
     };
-    if (paid) draw.about = this.#about();
-    return draw;
+    if (paid) request.about = this.#about();
+    return request;
   }
 
-  #about(): DrawnCall {
+  #about(): ReservedCall {
     const { principal, tags, endpoint = '', model } = this.#call;
     const { keyId, team, tags: own } = principal;
-    const about: DrawnCall = {
+    const about: ReservedCall = {
       keyId,
       tags: tags.length === 0 ? own : [...own, ...tags],
       endpoint,
@@ -294,13 +300,13 @@ class Admitting {
     return team === undefined ? about : { ...about, team };
   }
 
-  #take(draw: Draw, result: DrawResult): CallGrant | Promise<CallGrant> {
+  #take(request: ReserveRequest, result: ReserveResult): CallGrant | Promise<CallGrant> {
     if (result.granted) {
       const { counters, clock, overruns } = this.#deps;
       const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
       const deps = {
         counters,
-        draw,
+        request,
         granted: result,
         reservation: this.#reservation,
         now: this.#now,

@@ -4,11 +4,11 @@ import type { Price } from '../core/money.ts';
 import type { Grant, Standing, Standings } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type {
-  BudgetDraw,
+  BudgetItem,
   Counters,
   CounterState,
-  Draw,
-  DrawResult,
+  ReserveRequest,
+  ReserveResult,
   Granted,
 } from '../store/counters/counters.ts';
 import { costOf } from './cost.ts';
@@ -18,7 +18,7 @@ import type { Reservation } from './reservation.ts';
 
 export interface GrantInput {
   readonly counters: Counters;
-  readonly draw: Draw;
+  readonly request: ReserveRequest;
   readonly granted: Granted;
   readonly reservation: Reservation;
   /** Ms since the epoch, by the clock of the counters. */
@@ -27,12 +27,12 @@ export interface GrantInput {
   readonly toldAt: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
-  /** Their windows, as the draw named them. */
+  /** Their windows, as the reservation named them. */
   readonly windows: readonly BudgetWindow[];
   readonly overruns: Learned;
 }
 
-/** Further draws of a call use these names: `call+`, `call+2`, … */
+/** Further reservations of a call use these names: `call+`, `call+2`, … */
 function moreOf(callId: string, ask: number): string {
   return ask === 1 ? `${callId}+` : `${callId}+${ask}`;
 }
@@ -53,7 +53,7 @@ export class CallGrant implements Grant, Reserving {
   #reserved: number | undefined;
   /** The part for a second request, which is never used for the answer. */
   readonly #beside: number;
-  /** Number of further draws. */
+  /** Number of further reservations. */
   #asks = 0;
   #asking: Promise<unknown> | undefined;
   /** Whether less money is reserved than the full output may cost. */
@@ -63,7 +63,7 @@ export class CallGrant implements Grant, Reserving {
   #besides: number;
 
   constructor(input: GrantInput, capNote: string | undefined) {
-    const { granted, reservation, toldAt, held, draw } = input;
+    const { granted, reservation, toldAt, held, request } = input;
     this.#input = input;
     this.standings = standingsOf(granted, toldAt);
     this.held = held;
@@ -74,7 +74,7 @@ export class CallGrant implements Grant, Reserving {
     this.mayHedge = !paid || reservation.hedged;
     this.#beside = paid ? reservation.costBeside : 0;
     const limits = paid && !reservation.free;
-    const counted = limits || (draw.tokens.length > 0 && reservation.origin === 'client');
+    const counted = limits || (request.tokens.length > 0 && reservation.origin === 'client');
     if (counted) this.outputCap = reservation.output;
     this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
@@ -136,17 +136,17 @@ export class CallGrant implements Grant, Reserving {
   }
 
   releaseSlots(): void {
-    const { counters, draw } = this.#input;
-    if (draw.concurrent.length > 0) counters.releaseSlots(draw.callId);
+    const { counters, request } = this.#input;
+    if (request.concurrent.length > 0) counters.releaseSlots(request.callId);
   }
 
   /** Releases what the call holds. A second call changes nothing, which the counters ensure. */
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
-    const { counters, draw } = this.#input;
-    counters.settle(draw.callId, used);
+    const { counters, request } = this.#input;
+    counters.settle(request.callId, used);
     this.#over = true;
     this.#input.overruns.ended(this);
-    // A pending draw would be held for ever: its answer arrives after the settlement, and is released then.
+    // A pending reservation would be held for ever: its answer arrives after the settlement, and is released then.
     if (this.#asking === undefined) this.#giveBackMore();
     else void this.#asking.then(() => this.#giveBackMore());
   }
@@ -180,30 +180,30 @@ export class CallGrant implements Grant, Reserving {
   /** Reserves all of it, or what is left, so that no other call is admitted on that money. */
   async #hold(nanodollars: number): Promise<void> {
     try {
-      const first = await this.#drawMore(nanodollars);
+      const first = await this.#reserveMore(nanodollars);
       const left = first.granted || first.kind !== 'budget' ? 0 : first.state.remaining;
-      if (left > 0 && !this.#over) await this.#drawMore(left);
+      if (left > 0 && !this.#over) await this.#reserveMore(left);
     } catch {
       // Unavailable counters hold nothing.
     }
   }
 
-  #drawMore(nanodollars: number): DrawResult | Promise<DrawResult> {
-    const { counters, draw } = this.#input;
+  #reserveMore(nanodollars: number): ReserveResult | Promise<ReserveResult> {
+    const { counters, request } = this.#input;
     this.#asks += 1;
-    return counters.draw({
-      callId: moreOf(draw.callId, this.#asks),
+    return counters.reserve({
+      callId: moreOf(request.callId, this.#asks),
       concurrent: [],
       requests: [],
       tokens: [],
-      budgets: draw.budgets.map((each): BudgetDraw => ({ ...each, amount: nanodollars })),
+      budgets: request.budgets.map((each): BudgetItem => ({ ...each, amount: nanodollars })),
     });
   }
 
   #giveBackMore(): void {
-    const { counters, draw } = this.#input;
+    const { counters, request } = this.#input;
     for (let ask = 1; ask <= this.#asks; ask++) {
-      counters.settle(moreOf(draw.callId, ask), { tokens: 0, nanodollars: 0 });
+      counters.settle(moreOf(request.callId, ask), { tokens: 0, nanodollars: 0 });
     }
   }
 
@@ -232,7 +232,7 @@ export class CallGrant implements Grant, Reserving {
       return wasShort ? this.#most : undefined;
     };
     try {
-      const result = this.#drawMore(missing);
+      const result = this.#reserveMore(missing);
       if (!(result instanceof Promise)) return taken(result.granted);
       const asking = result.then(
         ({ granted }) => taken(granted),

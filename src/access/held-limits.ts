@@ -1,8 +1,8 @@
-/** The policies that apply to a call, prepared for draws: named counters, globs and windows. */
+/** The policies that apply to a call, prepared for reservations: named counters, globs and windows. */
 import { Glob, type ModelNames, withoutDate } from '../core/model-names.ts';
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type { ConcurrencyDraw, RequestsDraw } from '../store/counters/counters.ts';
+import type { ConcurrencyItem, RequestsItem } from '../store/counters/counters.ts';
 import type { HeldPolicy, Holder } from './policies.ts';
 import { windowAt } from './windows.ts';
 
@@ -69,15 +69,15 @@ export class HeldBudget {
   }
 }
 
-/** By kind, in the order of the policies, which is the order of the draws. */
+/** By kind, in the order of the policies, which is the order of the reservations. */
 export class HeldLimits {
   readonly concurrent: readonly HeldLimit[];
   readonly requests: readonly HeldLimit[];
   readonly tokens: readonly HeldLimit[];
   readonly budgets: readonly HeldBudget[];
-  /** Draws that are the same for every call. */
-  readonly places: readonly ConcurrencyDraw[];
-  readonly rates: readonly RequestsDraw[];
+  /** Reserves that are the same for every call. */
+  readonly places: readonly ConcurrencyItem[];
+  readonly rates: readonly RequestsItem[];
   readonly #sameForAll: boolean;
   #ofNames: WeakMap<ModelNames, HeldLimits> | undefined;
   #windows: readonly BudgetWindow[] = [];
@@ -150,7 +150,7 @@ export class HeldLimits {
   }
 }
 
-/** A counter is drawn from once: of two limits that share it the smaller one applies. */
+/** A counter is named once: of two limits that share it the smaller one applies. */
 function strictest<T extends { readonly counter: string }>(
   held: readonly T[],
   amountOf: (each: T) => number,

@@ -1,10 +1,10 @@
-/** Counters that answer a draw without reserving anything, for previews. */
+/** Counters that answer a reservation without reserving anything, for previews. */
 import type {
   Balance,
   Counters,
   CounterState,
-  Draw,
-  DrawResult,
+  ReserveRequest,
+  ReserveResult,
 } from '../store/counters/counters.ts';
 import type { HeldLimits } from './held-limits.ts';
 import type { Holder } from './policies.ts';
@@ -30,8 +30,8 @@ type ReadCounters = Pick<Counters, 'wall' | 'balance'>;
 
 export class PreviewCounters implements Counters {
   readonly #counters: ReadCounters;
-  #draw: Draw | undefined;
-  /** What is left of the budgets of the last draw, in its order. */
+  #reserve: ReserveRequest | undefined;
+  /** What is left of the budgets of the last reservation, in its order. */
   #left: readonly number[] = [];
 
   constructor(counters: ReadCounters) {
@@ -43,21 +43,21 @@ export class PreviewCounters implements Counters {
   }
 
   /** Refused if a budget has too little left; rates and concurrency count as free. */
-  async draw(draw: Draw): Promise<DrawResult> {
-    this.#draw = draw;
+  async reserve(request: ReserveRequest): Promise<ReserveResult> {
+    this.#reserve = request;
     const balances = await Promise.all(
-      draw.budgets.map((budget) => this.#counters.balance(budget.counter, budget.window)),
+      request.budgets.map((budget) => this.#counters.balance(budget.counter, budget.window)),
     );
-    this.#left = draw.budgets.map(({ nanodollars }, i) => leftOf(nanodollars, balances[i]));
-    const requests = draw.requests.map(({ counter, perMinute }) => full(counter, perMinute));
-    const tokens = draw.tokens.map(({ counter, perMinute }) => full(counter, perMinute));
-    const tooLong = draw.tokens.findIndex(({ amount, perMinute }) => amount > perMinute);
+    this.#left = request.budgets.map(({ nanodollars }, i) => leftOf(nanodollars, balances[i]));
+    const requests = request.requests.map(({ counter, perMinute }) => full(counter, perMinute));
+    const tokens = request.tokens.map(({ counter, perMinute }) => full(counter, perMinute));
+    const tooLong = request.tokens.findIndex(({ amount, perMinute }) => amount > perMinute);
     const state = tokens[tooLong];
     if (state !== undefined) {
       const refused = { kind: 'tokens', index: tooLong, state, waitMs: undefined } as const;
       return { granted: false, ...refused, requests, tokens };
     }
-    const budgets = draw.budgets.map((budget, i) => ({
+    const budgets = request.budgets.map((budget, i) => ({
       counter: budget.counter,
       window: budget.window,
       limit: budget.nanodollars,
@@ -65,7 +65,7 @@ export class PreviewCounters implements Counters {
       resetMs: 0,
     }));
     const index = budgets.findIndex(
-      ({ remaining }, i) => (draw.budgets[i]?.amount ?? 0) > remaining,
+      ({ remaining }, i) => (request.budgets[i]?.amount ?? 0) > remaining,
     );
     const short = budgets[index];
     if (short === undefined) return { granted: true, requests, tokens, budgets };
@@ -74,25 +74,25 @@ export class PreviewCounters implements Counters {
     return { granted: false, ...refused, requests, tokens };
   }
 
-  /** What the last draw asked for; includes budgets even if the call is free or its price is unknown. */
+  /** What the last reservation asked for; includes budgets even if the call is free or its price is unknown. */
   limits(held: HeldLimits): readonly PreviewedLimit[] {
     const { concurrent, requests, tokens, budgets } = held;
-    const drawn = this.#draw;
+    const reserved = this.#reserve;
     const rates = [...concurrent, ...requests, ...tokens].map(({ holder, limit, counter }) => {
       const { kind, amount, model } = limit;
-      const taken = drawn?.tokens.find((each) => each.counter === counter)?.amount ?? 0;
+      const taken = reserved?.tokens.find((each) => each.counter === counter)?.amount ?? 0;
       const takes = kind === 'tokens' ? taken : 1;
       return { kind, holder, limit: amount, takes, ...(model === undefined ? {} : { model }) };
     });
     const money = budgets.map((each) => {
-      const index = drawn?.budgets.findIndex(({ counter }) => counter === each.counter) ?? -1;
+      const index = reserved?.budgets.findIndex(({ counter }) => counter === each.counter) ?? -1;
       const { nanodollars, per } = each.budget;
       const { window } = each.window(this.wall());
       return {
         kind: 'budget' as const,
         holder: each.holder,
         limit: nanodollars,
-        takes: drawn?.budgets[index]?.amount ?? 0,
+        takes: reserved?.budgets[index]?.amount ?? 0,
         budget: { per, window, left: this.#left[index] ?? nanodollars },
       };
     });

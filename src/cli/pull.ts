@@ -215,7 +215,7 @@ export interface ListedModel {
 
 export interface PullCommandDeps {
   /** @throws Error whose message is for the person. */
-  pull(wish: PullOptions, events: PullEvents): Promise<PullReport>;
+  pull(options: PullOptions, events: PullEvents): Promise<PullReport>;
   readonly known: readonly ListedModel[];
   readonly clock: Clock;
 }
@@ -282,12 +282,12 @@ async function bring(
     clock,
     ...(context.terminalColumns === undefined ? {} : { terminalColumns: context.terminalColumns }),
   });
-  const wish = {
+  const options = {
     source,
     ...(name === undefined ? {} : { name }),
     ...(sha256 === undefined ? {} : { sha256 }),
   };
-  const report = await pull(wish, progress).finally(() => progress.end());
+  const report = await pull(options, progress).finally(() => progress.end());
   for (const warning of report.warnings) context.stderr(`warning: ${printable(warning)}\n`);
   context.stdout(given.has('json') ? jsonText(reportJson(report)) : reportText(report));
 }

@@ -17,10 +17,10 @@ import { knownProviders } from './providers.ts';
 export const pullCommand: Command = makePullCommand({
   known: knownModels,
   clock: systemClock,
-  pull: async (wish, events) => {
+  pull: async (options, events) => {
     const settings = await settingsHere();
     const request = {
-      ...wish,
+      ...options,
       folder: settings.local.modelsDir,
       cwd: process.cwd(),
       env: process.env,

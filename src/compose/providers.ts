@@ -67,11 +67,11 @@ export function describeProviders(
 /** Where a cloud stands, and what lets calls in there. */
 function ofCloud(
   cloud: Cloud,
-  wish: CloudInput,
+  input: CloudInput,
 ): Required<Pick<Described, 'address' | 'credential'>> {
   return {
-    address: cloud.address(wish) ?? '',
-    credential: credentialWords({ cloud, wish }, systemClock),
+    address: cloud.address(input) ?? '',
+    credential: credentialWords({ cloud, input }, systemClock),
   };
 }
 

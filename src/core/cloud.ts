@@ -48,5 +48,5 @@ export interface CloudRules {
   /** Its keys, as the file spells them. */
   readonly keys: readonly string[];
   /** Empty where the provider can be made. */
-  problems(wish: CloudInput): readonly CloudProblem[];
+  problems(input: CloudInput): readonly CloudProblem[];
 }

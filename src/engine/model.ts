@@ -19,7 +19,7 @@ import { isObject, tryParse } from './engine-error.ts';
 import { type ChatTemplate, PromptWriter } from './prompt.ts';
 import { type ReasoningTags, callClosing, callOpening, reasoningTagsOf } from './scanners.ts';
 import { type SamplingDefaults, samplingDefaultsOf } from './sampling.ts';
-import { Pace, SequenceSlot, Turns, aloneInBatch } from './slots.ts';
+import { SliceSizer, SequenceSlot, StateGate, aloneInBatch } from './slots.ts';
 
 // What a model's file says about itself.
 
@@ -230,7 +230,7 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const grammars = new GrammarStore(loaded, model);
   const slice = sliceOf(file.size);
   const now = (): number => performance.now();
-  const shared = { slice, pace: new Pace(slice), now, turns: new Turns() };
+  const shared = { slice, pace: new SliceSizer(slice), now, turns: new StateGate() };
   while (slots.length < capacity.parallel) {
     slots.push(new SequenceSlot({ sequence: context.getSequence(), ...shared }));
   }

@@ -23,20 +23,20 @@ interface SequenceSlotOptions {
    */
   readonly slice: number;
   /** Tokens that all others read at once; shared by all sequences of a model. */
-  readonly pace: Pace;
+  readonly pace: SliceSizer;
   /** Monotonic ms. */
   readonly now: () => number;
   /** Shared by all sequences of a model. */
-  readonly turns: Turns;
+  readonly turns: StateGate;
 }
 
 export class SequenceSlot {
   readonly sequence: LlamaContextSequence;
-  readonly turns: Turns;
+  readonly turns: StateGate;
   /** An answer is generated on it and will ask for a next token. */
   generating = false;
   readonly #slice: number;
-  readonly #pace: Pace;
+  readonly #pace: SliceSizer;
   readonly #now: () => number;
   /** This many tokens at the beginning were computed alone, in whole slices. */
   #exactTokens = 0;
@@ -266,7 +266,7 @@ const first = 16;
 /** Weight of a new measurement. */
 const learningRate = 0.5;
 
-export class Pace {
+export class SliceSizer {
   readonly #most: number;
   #msPerToken: number | undefined;
 
@@ -298,7 +298,7 @@ export class Pace {
  * answer running, another request could not begin before its end. Each generation therefore checks here before
  * each step, and pauses while a change is waiting.
  */
-export class Turns {
+export class StateGate {
   #wanting = 0;
   #paused: PromiseWithResolvers<void> | undefined;
 

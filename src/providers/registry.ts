@@ -312,17 +312,17 @@ export class Registry {
   #ofCloud(declared: DeclaredProvider, cloud: Cloud): Known {
     const { credentials, env } = this.#options;
     const { id, headers, options } = declared;
-    const wish = cloudInput(declared, env);
+    const input = cloudInput(declared, env);
     const withKey = (key: Secret | undefined): Provider =>
       createCloudProvider({
         id,
         cloud,
-        wish,
+        input,
         headers,
         credentials,
         ...(key === undefined ? {} : { apiKey: key }),
         ...(options === undefined ? {} : { options }),
-        ...this.#way(cloud.address(wish) ?? '', declared),
+        ...this.#way(cloud.address(input) ?? '', declared),
       });
     const again = (dialect: HttpDialect): Known => this.#ofCloud({ ...declared, dialect }, cloud);
     return {

@@ -5,7 +5,7 @@
  */
 import { parseOwn } from '../json/parse.ts';
 import type { CallRow } from './calls.ts';
-import type { BudgetDraw, DrawnCall } from './counters/counters.ts';
+import type { BudgetItem, ReservedCall } from './counters/counters.ts';
 
 /** What a call holds of a budget's window. */
 export interface LostHold {
@@ -16,16 +16,16 @@ export interface LostHold {
 }
 
 /** What a hold records about its call, stored as text. */
-type About = DrawnCall & { readonly endsAt?: number };
+type About = ReservedCall & { readonly endsAt?: number };
 
 export interface HoldAbout {
-  readonly about?: DrawnCall;
+  readonly about?: ReservedCall;
   readonly endsAt?: number;
 }
 
 export function aboutHold(
-  about: DrawnCall | undefined,
-  { endsAt }: Pick<BudgetDraw, 'endsAt'>,
+  about: ReservedCall | undefined,
+  { endsAt }: Pick<BudgetItem, 'endsAt'>,
 ): string {
   if (about === undefined) return '';
   return JSON.stringify({ ...about, ...(endsAt === undefined ? {} : { endsAt }) });
@@ -51,7 +51,7 @@ export interface LostLease {
 export function lostLease({ instance, number, endsAt, at, ...held }: LostLease): CallRow {
   const { counter } = held;
   const [kind = '', name = ''] = /^(key|team|tag):(.*):/s.exec(counter)?.slice(1) ?? [];
-  const about: DrawnCall = {
+  const about: ReservedCall = {
     keyId: kind === 'key' ? name : '',
     ...(kind === 'team' ? { team: name } : {}),
     tags: kind === 'tag' ? [name] : [],

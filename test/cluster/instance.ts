@@ -135,8 +135,8 @@ export class Instance {
   }
 
   /** Its budgets without a zone get one in which no day ends while the test runs. */
-  async makeKey(wish: JsonObject = {}): Promise<MadeKey> {
-    const whole = inNoonZone({ name: 'test', models: ['*'], ...wish });
+  async makeKey(input: JsonObject = {}): Promise<MadeKey> {
+    const whole = inNoonZone({ name: 'test', models: ['*'], ...input });
     const reply = await this.admin('POST', '/api/keys', whole);
     assert.equal(reply.status, 201, reply.text);
     return { id: String(reply.json['id']), key: String(reply.json['key']) };

@@ -91,7 +91,7 @@ export class Money {
     assert.ok(first !== undefined);
     // Without Redis a rate would need PostgreSQL for each call.
     const rates = counters === undefined ? {} : { rpm: 1_000_000, concurrent: 10_000 };
-    const make = (wish: JsonObject) => first.instance.makeKey({ ...wish, ...rates });
+    const make = (input: JsonObject) => first.instance.makeKey({ ...input, ...rates });
     const [key, ...others] = await Promise.all([
       make({ ...whole, team: 'both', tags: ['also'] }),
       ...['crew', 'crew'].map((team) => make({ team })),

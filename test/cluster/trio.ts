@@ -47,10 +47,10 @@ export class Trio {
   }
 
   /** A key that all of them know. */
-  async makeKey(wish: JsonObject): Promise<MadeKey> {
+  async makeKey(input: JsonObject): Promise<MadeKey> {
     const [first] = this.instances;
     assert.ok(first !== undefined);
-    const made = await first.makeKey({ ...wish, per: 'month' });
+    const made = await first.makeKey({ ...input, per: 'month' });
     await until(async () => {
       const known = await Promise.all(
         this.instances.map((each) => each.chat(made.key, { model: 'up/none', max_tokens: 1 })),

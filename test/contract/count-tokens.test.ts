@@ -91,14 +91,14 @@ describe('A7 addresses, keys and errors', () => {
     const body = { model: 'openai/gpt-4o', messages: hello };
     assert.equal((await count(body, { anonymous: true })).status, 401);
     const statuses: number[] = [];
-    for (const wish of [
+    for (const input of [
       { models: ['*'], endpoints: ['chat', 'messages'] },
       { models: ['up-chat/*'] },
       { models: ['openai/*'], endpoints: ['count_tokens'] },
     ]) {
       const made = await send(
         `${rig.gateway.adminUrl}/api/keys`,
-        { name: 'k', ...wish },
+        { name: 'k', ...input },
         { headers: { authorization: `Bearer ${adminToken}` } },
       );
       const headers = { authorization: `Bearer ${textAt(made.json, 'key')}` };

@@ -29,8 +29,8 @@ describe('issue 8.1 playground', { timeout: 500_000 }, () => {
       },
     );
 
-  const makeKey = async (wish: object): Promise<{ readonly id: string; readonly key: string }> => {
-    const reply = await send(`${rig.gateway.adminUrl}/api/keys`, wish, {
+  const makeKey = async (input: object): Promise<{ readonly id: string; readonly key: string }> => {
+    const reply = await send(`${rig.gateway.adminUrl}/api/keys`, input, {
       headers: { authorization: `Bearer ${adminToken}` },
     });
     assert.equal(reply.status, 201, reply.text);

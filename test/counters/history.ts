@@ -1,13 +1,13 @@
 /**
  * A recorded history of one budget, and whether some order of it keeps to the budget (Q1).
  *
- * A draw takes effect at one moment between its call and its answer; a settlement at one moment after it
+ * A reservation takes effect at one moment between its call and its answer; a settlement at one moment after it
  * was sent. What was granted must be explained at the latest possible moment of settlements (nothing
  * was lent out twice) and what was refused at the earliest possible one (nothing was refused for nothing).
  */
 import assert from 'node:assert/strict';
 
-interface Drawn {
+interface Reserved {
   readonly amount: number;
   readonly called: number;
   answered: number;
@@ -19,7 +19,7 @@ interface Drawn {
 
 export class History {
   readonly #budget: number;
-  readonly #draws = new Map<string, Drawn>();
+  readonly #requests = new Map<string, Reserved>();
   #tick = 0;
 
   constructor(budget: number) {
@@ -28,13 +28,13 @@ export class History {
 
   get settled(): number {
     let sum = 0;
-    for (const { granted, cost } of this.#draws.values()) if (granted) sum += cost;
+    for (const { granted, cost } of this.#requests.values()) if (granted) sum += cost;
     return sum;
   }
 
-  /** A draw is asked for; the result is told to what this returns. */
-  draws(callId: string, amount: number): (granted: boolean) => void {
-    const drawn: Drawn = {
+  /** A reservation is asked for; the result is told to what this returns. */
+  requests(callId: string, amount: number): (granted: boolean) => void {
+    const reserved: Reserved = {
       amount,
       called: this.#tick++,
       answered: Number.POSITIVE_INFINITY,
@@ -42,23 +42,23 @@ export class History {
       sent: Number.POSITIVE_INFINITY,
       cost: 0,
     };
-    this.#draws.set(callId, drawn);
+    this.#requests.set(callId, reserved);
     return (granted) => {
-      drawn.granted = granted;
-      drawn.answered = this.#tick++;
+      reserved.granted = granted;
+      reserved.answered = this.#tick++;
     };
   }
 
   settles(callId: string, cost: number): void {
-    const drawn = this.#draws.get(callId);
-    if (drawn === undefined) return;
-    drawn.sent = this.#tick++;
-    drawn.cost = cost;
+    const reserved = this.#requests.get(callId);
+    if (reserved === undefined) return;
+    reserved.sent = this.#tick++;
+    reserved.cost = cost;
   }
 
   /** @throws AssertionError */
   check(): void {
-    const all = [...this.#draws.values()];
+    const all = [...this.#requests.values()];
     const granted = all.filter((each) => each.granted);
     assert.ok(granted.length > 0 && granted.length < all.length, 'grants and refusals');
     for (let at = 0; at < this.#tick; at++) {

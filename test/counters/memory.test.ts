@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HeldClock } from '../unit/access/parts.ts';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
-import { drawOf, fresh, type Rig } from './rig.ts';
+import { requestOf, fresh, type Rig } from './rig.ts';
 import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
@@ -33,7 +33,7 @@ test('K7: 60 requests per minute, asked 600 times a second for 3 minutes: 180 an
   let accepted = 0;
   for (let i = 0; i < 3 * 60 * 600; i++) {
     clock.time = 1_000_000 + (i * 1000) / 600;
-    if (counters.draw(drawOf({ requests })).granted) accepted += 1;
+    if (counters.reserve(requestOf({ requests })).granted) accepted += 1;
   }
   assert.ok(Math.abs(accepted - 60 - 180) <= 1, String(accepted));
 });
@@ -45,22 +45,28 @@ test('G17: a wall clock that was wrong for a day finds what was spent before; th
   const day = (name: string, ends: number): object => ({
     budgets: [{ counter: 'b', window: name, endsAt: ends, nanodollars: 10, amount: 10 }],
   });
-  const today = drawOf(day('2026-11-21', Date.UTC(2026, 10, 22)));
-  assert.ok(counters.draw(today).granted);
+  const today = requestOf(day('2026-11-21', Date.UTC(2026, 10, 22)));
+  assert.ok(counters.reserve(today).granted);
   counters.settle(today.callId, { tokens: 0, nanodollars: 10 });
   wall += dayMs;
-  const wrong = drawOf(day('2026-11-22', Date.UTC(2026, 10, 23)));
-  assert.ok(counters.draw(wrong).granted);
+  const wrong = requestOf(day('2026-11-22', Date.UTC(2026, 10, 23)));
+  assert.ok(counters.reserve(wrong).granted);
   counters.settle(wrong.callId, { tokens: 0, nanodollars: 10 });
   for (let i = 0; i < 100; i++)
-    counters.draw(drawOf({ requests: [{ counter: fresh('r'), perMinute: 9 }] }));
+    counters.reserve(requestOf({ requests: [{ counter: fresh('r'), perMinute: 9 }] }));
   wall -= dayMs;
-  assert.equal(counters.draw(drawOf(day('2026-11-21', Date.UTC(2026, 10, 22)))).granted, false);
+  assert.equal(
+    counters.reserve(requestOf(day('2026-11-21', Date.UTC(2026, 10, 22)))).granted,
+    false,
+  );
   wall += dayMs;
-  assert.equal(counters.draw(drawOf(day('2026-11-22', Date.UTC(2026, 10, 23)))).granted, false);
+  assert.equal(
+    counters.reserve(requestOf(day('2026-11-22', Date.UTC(2026, 10, 23)))).granted,
+    false,
+  );
   wall += 9 * dayMs;
   now += 9 * dayMs;
-  assert.ok(counters.draw(drawOf(day('2026-12-01', Date.UTC(2026, 11, 2)))).granted);
+  assert.ok(counters.reserve(requestOf(day('2026-12-01', Date.UTC(2026, 11, 2)))).granted);
 });
 
 test('L2: idle counters are forgotten: a million keys that call once each', () => {
@@ -69,13 +75,13 @@ test('L2: idle counters are forgotten: a million keys that call once each', () =
   let largest = 0;
   for (let i = 0; i < 1_000_000; i++) {
     clock.time += 10;
-    const draw = drawOf({
+    const request = requestOf({
       concurrent: [{ counter: `c${i}`, most: 1 }],
       requests: [{ counter: `r${i}`, perMinute: 60 }],
       tokens: [{ counter: `t${i}`, perMinute: 60_000, amount: 1000 }],
     });
-    assert.ok(counters.draw(draw).granted);
-    counters.settle(draw.callId, { tokens: 500, nanodollars: 0 });
+    assert.ok(counters.reserve(request).granted);
+    counters.settle(request.callId, { tokens: 500, nanodollars: 0 });
     largest = Math.max(largest, counters.size);
   }
   // A second's worth of keys is a hundred; each is full again after one.
@@ -89,11 +95,11 @@ test('K3: a restart begins with what the ledger has booked', () => {
     { counter: 'b', window: 'ever', nanodollars: 5 },
   ]);
   const budget = { counter: 'b', window: '2026-11', endsAt: 9e12, nanodollars: 100, amount: 11 };
-  assert.equal(counters.draw(drawOf({ budgets: [budget] })).granted, false);
-  assert.ok(counters.draw(drawOf({ budgets: [{ ...budget, amount: 10 }] })).granted);
+  assert.equal(counters.reserve(requestOf({ budgets: [budget] })).granted, false);
+  assert.ok(counters.reserve(requestOf({ budgets: [{ ...budget, amount: 10 }] })).granted);
 });
 
-test('K6: an undone draw leaves no trace', () => {
+test('K6: an undone reservation leaves no trace', () => {
   const counters = new MemoryCounters(new HeldClock());
   const wanted = {
     concurrent: [{ counter: 'c', most: 1 }],
@@ -102,8 +108,8 @@ test('K6: an undone draw leaves no trace', () => {
     budgets: [{ counter: 'b', window: 'ever', endsAt: undefined, nanodollars: 1, amount: 1 }],
   };
   for (let i = 0; i < 3; i++) {
-    const draw = drawOf(wanted);
-    assert.ok(counters.draw(draw).granted);
-    counters.undo(draw.callId);
+    const request = requestOf(wanted);
+    assert.ok(counters.reserve(request).granted);
+    counters.undo(request.callId);
   }
 });

@@ -1,5 +1,5 @@
 /** What counters do, written as plainly as it can be: the judge of the real ones. */
-import type { Draw, Used } from '../../src/store/counters/counters.ts';
+import type { ReserveRequest, Used } from '../../src/store/counters/counters.ts';
 
 interface Level {
   /** Of 60,000ths that are missing. */
@@ -10,7 +10,7 @@ interface Level {
 /** Time is passed on to every level at once; nothing is forgotten. */
 export class Model {
   readonly #levels = new Map<string, Level>();
-  readonly #live = new Map<string, Draw>();
+  readonly #live = new Map<string, ReserveRequest>();
   readonly #spent = new Map<string, number>();
 
   pass(ms: number): void {
@@ -21,43 +21,43 @@ export class Model {
   }
 
   /** `granted`, or which kind refuses and where. */
-  draw(draw: Draw): string {
-    for (const [i, { counter, most }] of draw.concurrent.entries()) {
+  reserve(request: ReserveRequest): string {
+    for (const [i, { counter, most }] of request.concurrent.entries()) {
       let taken = 0;
       for (const each of this.#live.values()) {
         if (each.concurrent.some((held) => held.counter === counter)) taken += 1;
       }
       if (taken >= most) return `concurrent ${i}`;
     }
-    for (const [i, { counter, perMinute }] of draw.requests.entries()) {
+    for (const [i, { counter, perMinute }] of request.requests.entries()) {
       if (!this.#fits(`r ${counter}`, perMinute, 1)) return `requests ${i}`;
     }
-    for (const [i, { counter, perMinute, amount }] of draw.tokens.entries()) {
+    for (const [i, { counter, perMinute, amount }] of request.tokens.entries()) {
       if (!this.#fits(`t ${counter}`, perMinute, amount)) return `tokens ${i}`;
     }
-    for (const [i, { counter, window, nanodollars, amount }] of draw.budgets.entries()) {
+    for (const [i, { counter, window, nanodollars, amount }] of request.budgets.entries()) {
       const { settled, open } = this.balance(counter, window);
       if (settled + open + amount > nanodollars) return `budget ${i}`;
     }
-    for (const { counter, perMinute } of draw.requests) this.#add(`r ${counter}`, perMinute, 1);
-    for (const { counter, perMinute, amount } of draw.tokens) {
+    for (const { counter, perMinute } of request.requests) this.#add(`r ${counter}`, perMinute, 1);
+    for (const { counter, perMinute, amount } of request.tokens) {
       this.#add(`t ${counter}`, perMinute, amount);
     }
-    this.#live.set(draw.callId, draw);
+    this.#live.set(request.callId, request);
     return 'granted';
   }
 
   settle(callId: string, used: Used): void {
-    const draw = this.#live.get(callId);
-    if (draw === undefined) return;
+    const request = this.#live.get(callId);
+    if (request === undefined) return;
     this.#live.delete(callId);
-    for (const { counter, perMinute, amount } of draw.tokens) {
+    for (const { counter, perMinute, amount } of request.tokens) {
       const level = this.#level(`t ${counter}`, perMinute);
       const most = 2n * BigInt(perMinute) * 60_000n;
       const next = level.missing + BigInt(used.tokens - amount) * 60_000n;
       level.missing = next < 0n ? 0n : next > most ? most : next;
     }
-    for (const { counter, window } of draw.budgets) {
+    for (const { counter, window } of request.budgets) {
       const name = `${counter} ${window}`;
       this.#spent.set(name, (this.#spent.get(name) ?? 0) + (used.nanodollars ?? 0));
     }

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { test } from 'node:test';
-import type { Draw } from '../../src/store/counters/counters.ts';
+import type { ReserveRequest } from '../../src/store/counters/counters.ts';
 import { History } from './history.ts';
 import { Model } from './model.ts';
-import { drawOf, fresh, type Rig } from './rig.ts';
+import { requestOf, fresh, type Rig } from './rig.ts';
 
 const seed = Number(process.env['PROPERTY_SEED'] ?? '20261121');
 
 type Step =
-  | { readonly kind: 'draw'; readonly shape: Shape }
+  | { readonly kind: 'reserve'; readonly shape: Shape }
   | { readonly kind: 'settle'; readonly which: number; readonly share: number }
   | { readonly kind: 'pass'; readonly ms: number };
 
@@ -35,7 +35,7 @@ const shape: fc.Arbitrary<Shape> = fc.record({
   budgets: amounts(600),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('draw' as const), shape }) },
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('reserve' as const), shape }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -54,8 +54,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-function drawOfShape(names: string, wanted: Shape): Draw {
-  return drawOf({
+function requestOfShape(names: string, wanted: Shape): ReserveRequest {
+  return requestOf({
     concurrent: wanted.places.map((i) => ({ counter: `${names}c${i}`, most: 3 + i })),
     requests: wanted.requests.map((i) => ({ counter: `${names}r${i}`, perMinute: 7 + 60 * i })),
     tokens: wanted.tokens.map(({ of, amount }) => ({
@@ -74,7 +74,7 @@ function drawOfShape(names: string, wanted: Shape): Draw {
 }
 
 export function properties(name: string, rigOf: () => Rig, runs: number): void {
-  test(`${name}: any order of draws, settlements and time decides as the model does`, async (t) => {
+  test(`${name}: any order of reservations, settlements and time decides as the model does`, async (t) => {
     t.diagnostic(`seed ${seed}`);
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
@@ -95,16 +95,16 @@ export function properties(name: string, rigOf: () => Rig, runs: number): void {
     const caller = async (): Promise<void> => {
       for (let i = 0; i < 12; i++) {
         const amount = roll();
-        const draw = drawOf({ budgets: [{ ...budget, amount }] });
-        const end = history.draws(draw.callId, amount);
-        const { granted } = await rig.counters.draw(draw);
+        const request = requestOf({ budgets: [{ ...budget, amount }] });
+        const end = history.requests(request.callId, amount);
+        const { granted } = await rig.counters.reserve(request);
         end(granted);
         if (!granted) continue;
         if (roll() % 2 === 0) await rig.settled();
         // Little, so that others find something again.
         const nanodollars = roll() % 20 === 0 ? amount : Math.min(amount, roll() % 30);
-        history.settles(draw.callId, nanodollars);
-        rig.counters.settle(draw.callId, { tokens: 0, nanodollars });
+        history.settles(request.callId, nanodollars);
+        rig.counters.settle(request.callId, { tokens: 0, nanodollars });
       }
     };
     await Promise.all(Array.from({ length: 16 }, caller));
@@ -126,14 +126,14 @@ export function properties(name: string, rigOf: () => Rig, runs: number): void {
       const budgets = [
         { counter, window: 'ever', endsAt: undefined, nanodollars: 1e12, amount: number },
       ];
-      const draw = drawOf({ concurrent: [place], budgets });
-      const { granted } = await rig.counters.draw(draw);
+      const request = requestOf({ concurrent: [place], budgets });
+      const { granted } = await rig.counters.reserve(request);
       assert.ok(granted);
       // Ended early, failed without a cost, over the reservation, settled twice.
       const cost = [number, 0, number * 2, Math.floor(number / 3)][number % 4] ?? 0;
       ledger += cost;
-      rig.counters.settle(draw.callId, { tokens: 0, nanodollars: cost });
-      if (number % 3 === 0) rig.counters.settle(draw.callId, { tokens: 0, nanodollars: 5 });
+      rig.counters.settle(request.callId, { tokens: 0, nanodollars: cost });
+      if (number % 3 === 0) rig.counters.settle(request.callId, { tokens: 0, nanodollars: 5 });
     };
     // Not all at once: nobody waits for a connection for longer than two seconds.
     const left = random.values();
@@ -143,7 +143,7 @@ export function properties(name: string, rigOf: () => Rig, runs: number): void {
     await Promise.all(Array.from({ length: 40 }, caller));
     await rig.settled();
     assert.deepEqual(await rig.counters.balance(counter, 'ever'), { settled: ledger, open: 0 });
-    const free = await rig.counters.draw(drawOf({ concurrent: [{ ...place, most: 1 }] }));
+    const free = await rig.counters.reserve(requestOf({ concurrent: [{ ...place, most: 1 }] }));
     assert.ok(free.granted);
   });
 }
@@ -151,29 +151,32 @@ export function properties(name: string, rigOf: () => Rig, runs: number): void {
 async function agree(rig: Rig, steps: readonly Step[]): Promise<void> {
   const model = new Model();
   const names = fresh('n');
-  const live: Draw[] = [];
+  const live: ReserveRequest[] = [];
   for (const each of steps) {
     if (each.kind === 'pass') {
       await rig.pass(each.ms);
       model.pass(each.ms);
     } else if (each.kind === 'settle') {
-      const draw = live.splice(each.which % Math.max(1, live.length), 1)[0];
-      if (draw === undefined) continue;
+      const request = live.splice(each.which % Math.max(1, live.length), 1)[0];
+      if (request === undefined) continue;
       const used = { tokens: each.share * 4, nanodollars: each.share };
-      rig.counters.settle(draw.callId, used);
-      model.settle(draw.callId, used);
+      rig.counters.settle(request.callId, used);
+      model.settle(request.callId, used);
       await rig.settled();
     } else {
-      const draw = drawOfShape(names, each.shape);
-      const result = await rig.counters.draw(draw);
-      assert.equal(result.granted ? 'granted' : `${result.kind} ${result.index}`, model.draw(draw));
-      if (result.granted) live.push(draw);
+      const request = requestOfShape(names, each.shape);
+      const result = await rig.counters.reserve(request);
+      assert.equal(
+        result.granted ? 'granted' : `${result.kind} ${result.index}`,
+        model.reserve(request),
+      );
+      if (result.granted) live.push(request);
     }
   }
   for (const place of [0, 1]) {
     const counter = `${names}b${place}`;
     assert.deepEqual(await rig.counters.balance(counter, 'ever'), model.balance(counter, 'ever'));
   }
-  for (const draw of live) rig.counters.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+  for (const request of live) rig.counters.settle(request.callId, { tokens: 0, nanodollars: 0 });
   await rig.settled();
 }

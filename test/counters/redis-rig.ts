@@ -44,7 +44,7 @@ export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
     tenant,
     clock,
     log,
-    // The machine of the tests may be busy; how long a draw waits is tested with shared counters.
+    // The machine of the tests may be busy; how long a reservation waits is tested with shared counters.
     patienceMs: 10_000,
     time: `local now = tonumber(redis.call('GET', '${prefix}test-time'))`,
   });

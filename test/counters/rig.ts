@@ -1,8 +1,8 @@
 /** What the suite needs of a kind of counters: a clock that it can move, and nothing left over. */
 import type {
   Counters,
-  Draw,
-  DrawResult,
+  ReserveRequest,
+  ReserveResult,
   Granted,
   Refused,
 } from '../../src/store/counters/counters.ts';
@@ -24,9 +24,9 @@ export function fresh(kind: string): string {
   return `${kind}${made}`;
 }
 
-export type Wanted = Partial<Draw>;
+export type Wanted = Partial<ReserveRequest>;
 
-export function drawOf(wanted: Wanted): Draw {
+export function requestOf(wanted: Wanted): ReserveRequest {
   return {
     callId: fresh('call_'),
     concurrent: [],
@@ -37,25 +37,25 @@ export function drawOf(wanted: Wanted): Draw {
   };
 }
 
-/** Draws, and says which call it was. */
-export async function tryDraw(
+/** Reserves, and says which call it was. */
+export async function tryReserve(
   rig: Rig,
   wanted: Wanted,
-): Promise<{ readonly callId: string; readonly result: DrawResult }> {
-  const draw = drawOf(wanted);
-  return { callId: draw.callId, result: await rig.counters.draw(draw) };
+): Promise<{ readonly callId: string; readonly result: ReserveResult }> {
+  const request = requestOf(wanted);
+  return { callId: request.callId, result: await rig.counters.reserve(request) };
 }
 
 /** @throws Error when it is refused */
 export async function granted(rig: Rig, wanted: Wanted): Promise<Granted & { callId: string }> {
-  const { callId, result } = await tryDraw(rig, wanted);
+  const { callId, result } = await tryReserve(rig, wanted);
   if (!result.granted) throw new Error(`refused: ${JSON.stringify(result)}`);
   return { ...result, callId };
 }
 
 /** @throws Error when it is granted */
 export async function refused(rig: Rig, wanted: Wanted): Promise<Refused> {
-  const { result } = await tryDraw(rig, wanted);
+  const { result } = await tryReserve(rig, wanted);
   if (result.granted) throw new Error(`granted: ${JSON.stringify(result)}`);
   return result;
 }

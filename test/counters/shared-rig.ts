@@ -6,7 +6,7 @@ import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import type { DeadLeases } from '../../src/store/leases/lease-expiry.ts';
 import type { BudgetHome } from '../../src/store/leases/lease-home.ts';
 import type { TakenLease } from '../../src/store/leases/lease-journal.ts';
-import type { Draw } from '../../src/store/counters/counters.ts';
+import type { ReserveRequest } from '../../src/store/counters/counters.ts';
 import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
 import type { RedisClient } from '../../src/store/counters/redis-client.ts';
 import { RedisRates } from '../../src/store/counters/redis-rates.ts';
@@ -15,7 +15,7 @@ import { StoreError } from '../../src/store/store-error.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { openTestRedis } from './redis-rig.ts';
-import { drawOf, fresh, type Wanted } from './rig.ts';
+import { requestOf, fresh, type Wanted } from './rig.ts';
 
 export interface Gateway {
   readonly counters: SharedCounters;
@@ -53,7 +53,7 @@ export async function openGateway(
         taken.set(counter, { counter, window, taken: n });
       }
     },
-    mayDraw: () => true,
+    mayReserve: () => true,
   };
   let statements = 0;
   const home: BudgetHome = {
@@ -95,15 +95,18 @@ export async function openGateway(
 
 export const limit = 1_000_000_000;
 
-export function paying(counter: string, amount: number, more: Wanted = {}): Draw {
+export function paying(counter: string, amount: number, more: Wanted = {}): ReserveRequest {
   const window = { window: 'ever', endsAt: undefined, nanodollars: limit };
-  return drawOf({ budgets: [{ counter, ...window, amount }], ...more });
+  return requestOf({ budgets: [{ counter, ...window, amount }], ...more });
 }
 
-/** How the draw ended: `granted`, the kind that refused, or `unavailable`. */
-export async function outcome(gateway: Pick<Gateway, 'counters'>, draw: Draw): Promise<string> {
+/** How the reservation ended: `granted`, the kind that refused, or `unavailable`. */
+export async function outcome(
+  gateway: Pick<Gateway, 'counters'>,
+  request: ReserveRequest,
+): Promise<string> {
   try {
-    const result = await gateway.counters.draw(draw);
+    const result = await gateway.counters.reserve(request);
     return result.granted ? 'granted' : result.kind;
   } catch (error) {
     assert.ok(error instanceof StoreError, String(error));
@@ -111,11 +114,11 @@ export async function outcome(gateway: Pick<Gateway, 'counters'>, draw: Draw): P
   }
 }
 
-/** Draws until it is granted or refused. */
-export async function answered(gateway: Gateway, draw: () => Draw): Promise<string> {
+/** Reserves until it is granted or refused. */
+export async function answered(gateway: Gateway, request: () => ReserveRequest): Promise<string> {
   let last = 'unavailable';
   await until(async () => {
-    last = await outcome(gateway, draw());
+    last = await outcome(gateway, request());
     return last !== 'unavailable';
   }, 'budgets are counted again');
   return last;

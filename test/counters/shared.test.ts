@@ -5,14 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import { deadNumber } from '../../src/store/leases/lease-expiry.ts';
 import type { SeenInstance } from '../../src/store/leases/lease-home.ts';
-import type { Draw } from '../../src/store/counters/counters.ts';
+import type { ReserveRequest } from '../../src/store/counters/counters.ts';
 import { until } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { withPostgresAndRedis } from '../support/with-servers.ts';
 import { costing } from '../store/rows.ts';
 import { callRow } from '../unit/store/call-rows.ts';
-import { drawOf, fresh } from './rig.ts';
+import { requestOf, fresh } from './rig.ts';
 import { answered, limit, openGateway, outcome, paying, type Gateway } from './shared-rig.ts';
 
 function suite(postgres: TestPostgres, redis: TestRedis): void {
@@ -39,15 +39,17 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   /** The row of a call as the gateway that served it writes it. */
   const book = (
     { store, budgets }: { store: Gateway['store']; budgets: BudgetLeases },
-    draw: Draw,
+    request: ReserveRequest,
     cost: number,
   ): Promise<void> => {
-    const windows = draw.budgets.map(({ counter, window }) => ({
+    const windows = request.budgets.map(({ counter, window }) => ({
       counter,
       window,
       lease: budgets.instance,
     }));
-    return store.store.calls.record([callRow(draw.callId, { budgets: windows, ...costing(cost) })]);
+    return store.store.calls.record([
+      callRow(request.callId, { budgets: windows, ...costing(cost) }),
+    ]);
   };
 
   test('Q1: what is free in the lease of one gateway is given back when another one needs it', async () => {
@@ -81,11 +83,11 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     const [one] = await open(1);
     assert.ok(one);
     const counter = fresh('b');
-    const draw = paying(counter, limit);
-    assert.equal(await outcome(one, draw), 'granted');
-    one.counters.settle(draw.callId, { tokens: 0, nanodollars: limit / 4 });
+    const request = paying(counter, limit);
+    assert.equal(await outcome(one, request), 'granted');
+    one.counters.settle(request.callId, { tokens: 0, nanodollars: limit / 4 });
     assert.deepEqual(await one.counters.balance(counter, 'ever'), { settled: limit / 4, open: 0 });
-    await book(one, draw, limit / 4);
+    await book(one, request, limit / 4);
     assert.equal(await leased(one.url), (limit * 3) / 4);
     assert.deepEqual(await one.counters.balance(counter, 'ever'), { settled: limit / 4, open: 0 });
     assert.equal(await outcome(one, paying(counter, (limit * 3) / 4)), 'granted');
@@ -187,8 +189,8 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     const [one, two] = await open(2);
     assert.ok(one && two);
     const counter = `key:${fresh('k')}:ever`;
-    const draw = paying(counter, limit * 0.2);
-    assert.equal(await outcome(one, draw), 'granted');
+    const request = paying(counter, limit * 0.2);
+    assert.equal(await outcome(one, request), 'granted');
     let booked: number | undefined;
     await until(async () => {
       // Unless it has just said something.
@@ -199,14 +201,14 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     await until(async () => (await spent(two)) === 0, 'it has turned that back');
     assert.ok((await leased(one.url)) >= limit * 0.2);
     assert.equal(await totalCost(two), 0);
-    await book(one, draw, limit * 0.1);
-    one.counters.settle(draw.callId, { tokens: 0, nanodollars: limit * 0.1 });
-    one.counters.written([callRow(draw.callId)]);
+    await book(one, request, limit * 0.1);
+    one.counters.settle(request.callId, { tokens: 0, nanodollars: limit * 0.1 });
+    one.counters.written([callRow(request.callId)]);
     assert.equal(await outcome(two, paying(counter, limit * 0.9 + 1)), 'budget');
     assert.equal(await outcome(two, paying(counter, limit * 0.9)), 'granted');
   });
 
-  test('Q1: a gateway whose leases another process gave back draws nothing, and asks no more than before', async () => {
+  test('Q1: a gateway whose leases another process gave back reserves nothing, and asks no more than before', async () => {
     const [one, two] = await open(2);
     assert.ok(one && two);
     const counter = `key:${fresh('k')}:ever`;
@@ -230,9 +232,9 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.ok(one);
     const counter = fresh('b');
     // The database has no number for their sum.
-    const draws = Array.from({ length: 1100 }, () => paying(counter, Number.MAX_SAFE_INTEGER));
+    const requests = Array.from({ length: 1100 }, () => paying(counter, Number.MAX_SAFE_INTEGER));
     const ended = await Promise.all(
-      [...draws, paying(counter, limit)].map((draw) => outcome(one, draw)),
+      [...requests, paying(counter, limit)].map((request) => outcome(one, request)),
     );
     assert.deepEqual([new Set(ended.slice(0, -1)), ended.at(-1)], [new Set(['budget']), 'granted']);
   });
@@ -242,8 +244,8 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
       const [gateway] = await open(1, onStoreLoss === 'open' ? { onStoreLoss } : {});
       assert.ok(gateway);
       const counter = fresh('b');
-      const big = (amount: number): Draw =>
-        drawOf({
+      const big = (amount: number): ReserveRequest =>
+        requestOf({
           budgets: [{ counter, window: 'ever', endsAt: undefined, nanodollars: 2560e9, amount }],
         });
       assert.equal(await outcome(gateway, big(0)), 'granted');
@@ -258,7 +260,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
         if (onStoreLoss === 'closed') assert.ok(byLease >= 18, String(outcomes));
         else assert.deepEqual(new Set(outcomes), new Set(['granted', 'budget']));
         assert.equal(
-          await outcome(gateway, drawOf({ requests: [{ counter, perMinute: 9 }] })),
+          await outcome(gateway, requestOf({ requests: [{ counter, perMinute: 9 }] })),
           'granted',
         );
       } finally {
@@ -281,7 +283,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await outcome(two, paying(counter, limit * 0.4, { requests })), 'granted');
   });
 
-  test('F89 K6: a draw that Redis does not answer holds no money', async () => {
+  test('F89 K6: a reservation that Redis does not answer holds no money', async () => {
     const [gateway] = await open(1);
     assert.ok(gateway);
     const counter = fresh('b');
@@ -327,16 +329,16 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     let spent = 0;
     const caller = async (gateway: Gateway, i: number): Promise<void> => {
       for (let n = 0; n < 40; n++) {
-        const draw = paying(counter, limit / 50);
-        if ((await outcome(gateway, draw)) !== 'granted') {
+        const request = paying(counter, limit / 50);
+        if ((await outcome(gateway, request)) !== 'granted') {
           await pause(2);
           continue;
         }
         const cost = Math.floor((limit / 50) * (((i + n) % 7) / 10));
         spent += cost;
         await pause((i * n) % 5);
-        gateway.counters.settle(draw.callId, { tokens: 0, nanodollars: cost });
-        if (cost > 0) await book(gateway, draw, cost);
+        gateway.counters.settle(request.callId, { tokens: 0, nanodollars: cost });
+        if (cost > 0) await book(gateway, request, cost);
       }
     };
     const watching = (async () => {

@@ -1,13 +1,13 @@
 /** What every kind of counters does (reliability.md §6). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetDraw } from '../../src/store/counters/counters.ts';
-import { drawOf, fresh, granted, refused, settle, tryDraw, type Rig } from './rig.ts';
+import type { BudgetItem } from '../../src/store/counters/counters.ts';
+import { requestOf, fresh, granted, refused, settle, tryReserve, type Rig } from './rig.ts';
 
 const dayMs = 86_400_000;
 
 export function suite(name: string, rigOf: () => Rig): void {
-  const budget = (amount: number, more: Partial<BudgetDraw> = {}): BudgetDraw => ({
+  const budget = (amount: number, more: Partial<BudgetItem> = {}): BudgetItem => ({
     counter: fresh('key:b'),
     window: '2026-11',
     endsAt: Math.floor(rigOf().counters.wall()) + dayMs,
@@ -20,7 +20,7 @@ export function suite(name: string, rigOf: () => Rig): void {
     const rig = rigOf();
     const pays = budget(500_000_000);
     const all = await Promise.all(
-      Array.from({ length: 50 }, () => tryDraw(rig, { budgets: [pays] })),
+      Array.from({ length: 50 }, () => tryReserve(rig, { budgets: [pays] })),
     );
     assert.equal(all.filter(({ result }) => result.granted).length, 2);
     assert.deepEqual(await rig.counters.balance(pays.counter, pays.window), {
@@ -67,16 +67,16 @@ export function suite(name: string, rigOf: () => Rig): void {
     });
   });
 
-  test(`${name}: a draw that is sent again takes nothing twice`, async () => {
+  test(`${name}: a reservation that is sent again takes nothing twice`, async () => {
     const rig = rigOf();
-    const draw = drawOf({
+    const request = requestOf({
       concurrent: [{ counter: fresh('c'), most: 1 }],
       requests: [{ counter: fresh('r'), perMinute: 2 }],
       tokens: [{ counter: fresh('t'), perMinute: 100, amount: 60 }],
       budgets: [budget(600_000_000)],
     });
-    const first = await rig.counters.draw(draw);
-    const second = await rig.counters.draw(draw);
+    const first = await rig.counters.reserve(request);
+    const second = await rig.counters.reserve(request);
     assert.ok(first.granted && second.granted);
     assert.deepEqual(second, first);
     assert.deepEqual(
@@ -200,9 +200,9 @@ export function suite(name: string, rigOf: () => Rig): void {
     rig.counters.releaseSlots(callId);
     rig.counters.releaseSlots('call_nobody');
     // It is on its way to counters that are elsewhere.
-    let next = await tryDraw(rig, { concurrent });
+    let next = await tryReserve(rig, { concurrent });
     for (let asked = 1; !next.result.granted && asked < 300; asked += 1) {
-      next = await tryDraw(rig, { concurrent });
+      next = await tryReserve(rig, { concurrent });
     }
     assert.ok(next.result.granted);
     assert.equal((await refused(rig, { tokens })).kind, 'tokens');
@@ -243,7 +243,7 @@ export function suite(name: string, rigOf: () => Rig): void {
     let accepted = 0;
     for (let at = 0; at < 20_000; at += 250) {
       for (let i = 0; i < (at === 0 ? 70 : 2); i++) {
-        const { callId, result } = await tryDraw(rig, { requests });
+        const { callId, result } = await tryReserve(rig, { requests });
         if (!result.granted) continue;
         accepted += 1;
         rig.counters.settle(callId, { tokens: 0, nanodollars: 0 });
@@ -256,26 +256,26 @@ export function suite(name: string, rigOf: () => Rig): void {
   test(`${name}: tokens a minute: reserved, given back up to full, owed down to one minute`, async () => {
     const rig = rigOf();
     const counter = fresh('t');
-    const draw = (amount: number): object => ({
+    const request = (amount: number): object => ({
       tokens: [{ counter, perMinute: 6000, amount }],
     });
-    const first = await granted(rig, draw(6000));
+    const first = await granted(rig, request(6000));
     assert.equal(first.tokens[0]?.resetMs, 60_000);
-    assert.equal((await refused(rig, draw(100))).waitMs, 1000);
+    assert.equal((await refused(rig, request(100))).waitMs, 1000);
     await settle(rig, first.callId, { tokens: 1000 });
-    const second = await granted(rig, draw(5000));
+    const second = await granted(rig, request(5000));
     assert.equal(second.tokens[0]?.remaining, 0);
     await rig.pass(10_000);
     // 1,000 came back meanwhile; the refund of 5,000 fills it up and no further.
     await settle(rig, second.callId, { tokens: 0 });
-    const third = await granted(rig, draw(0));
+    const third = await granted(rig, request(0));
     assert.equal(third.tokens[0]?.remaining, 6000);
-    const fourth = await granted(rig, draw(1000));
+    const fourth = await granted(rig, request(1000));
     await settle(rig, fourth.callId, { tokens: 1_000_000 });
-    const no = await refused(rig, draw(1));
+    const no = await refused(rig, request(1));
     assert.deepEqual([no.state.remaining, no.waitMs], [0, 60_010]);
     await rig.pass(20_000);
-    assert.equal((await refused(rig, draw(1))).waitMs, 40_010);
+    assert.equal((await refused(rig, request(1))).waitMs, 40_010);
   });
 
   test(`${name}: H5: the wait is that of the counter that takes longest`, async () => {

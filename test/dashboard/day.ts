@@ -45,8 +45,8 @@ export async function playDay(stage: Stage): Promise<void> {
     replying('chat', { text: 'Three points matter.', usage: { ...usage, output: 90 } }),
   );
   const made = [];
-  for (const wish of keys)
-    made.push(await stage.gateway.makeKey({ ...wish, models: [...wish.models] }));
+  for (const input of keys)
+    made.push(await stage.gateway.makeKey({ ...input, models: [...input.models] }));
   const [support = stage.key, nightly = stage.key, notebooks = stage.key, ci = stage.key] = made;
   for (let round = 0; round < rounds; round += 1) {
     const stream = round % 3 !== 0;

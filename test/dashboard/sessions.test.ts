@@ -102,15 +102,15 @@ async function story(program: string): Promise<void> {
         const read = await page.evaluate(async (address) => {
           const tries: string[] = [];
           const body = JSON.stringify({ name: 'stolen', models: ['*'] });
-          const wishes: RequestInit[] = [
+          const requests: RequestInit[] = [
             { method: 'POST', body, mode: 'no-cors' },
             { method: 'POST', body, headers: { 'x-model-gateway-csrf': '1' } },
             { method: 'POST', body, headers: { 'content-type': 'application/json' } },
             { mode: 'no-cors' },
             {},
           ];
-          for (const wish of wishes) {
-            const answer = await fetch(address, { ...wish, credentials: 'include' }).catch(
+          for (const request of requests) {
+            const answer = await fetch(address, { ...request, credentials: 'include' }).catch(
               () => undefined,
             );
             tries.push((await answer?.text().catch(() => '')) ?? '');

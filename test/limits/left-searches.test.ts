@@ -68,11 +68,11 @@ async function search(dialect: Dialect, answer: Answer, leaving = false) {
   const script = rig.upstreams.messages.script(name, answer);
   const model = `up-search/${name}`;
   const key = await rig.key({ budget: 1, per: 'day' });
-  const wish: { readonly [D in Dialect]: JsonObject } = {
+  const input: { readonly [D in Dialect]: JsonObject } = {
     chat: { web_search_options: {} },
     messages: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
   };
-  const body = requestBody(dialect, { model, stream: true, more: wish[dialect] });
+  const body = requestBody(dialect, { model, stream: true, more: input[dialect] });
   const abort = new AbortController();
   const onData = (chunk: Buffer): void => {
     if (leaving && chunk.includes('Sunny')) abort.abort();

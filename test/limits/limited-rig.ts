@@ -55,8 +55,8 @@ export async function startLimitedRig(config: RigConfig = {}): Promise<LimitedRi
     typeof config === 'function' ? (upstreams) => priced(config(upstreams)) : priced(config),
   );
   const admin: LimitedRig['admin'] = async (method, path, body) => {
-    const wish = body === undefined ? undefined : inNoonZone(body);
-    const reply = await send(rig.gateway.adminUrl + path, wish, {
+    const input = body === undefined ? undefined : inNoonZone(body);
+    const reply = await send(rig.gateway.adminUrl + path, input, {
       method,
       headers: { authorization: `Bearer ${adminToken}` },
     });

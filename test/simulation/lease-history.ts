@@ -4,7 +4,7 @@
  * database is away, its clock jumps, calls cost more than they reserved. After each event every budget must hold.
  */
 import { BudgetLeases, leaseExpiryMs } from '../../src/store/leases/budget-leases.ts';
-import type { BudgetDraw, Draw } from '../../src/store/counters/counters.ts';
+import type { BudgetItem, ReserveRequest } from '../../src/store/counters/counters.ts';
 import { LeaseExpiry } from '../../src/store/leases/lease-expiry.ts';
 import type { LeftJournal, TakenLease } from '../../src/store/leases/lease-journal.ts';
 import { sliceShare } from '../../src/store/leases/lease-home.ts';
@@ -28,7 +28,9 @@ export interface LeaseOutcome {
 
 /** Something that is broken on purpose, to see that the judge tells it. */
 export type LeaseSabotage =
-  'an answer that counts twice' | 'a lease that is never given back' | 'a journal that lacks draws';
+  | 'an answer that counts twice'
+  | 'a lease that is never given back'
+  | 'a journal that lacks reservations';
 
 /** What the world knows of a call, whether or not any database does. */
 interface Call {
@@ -78,7 +80,7 @@ class Instance {
   readonly expiry: LeaseExpiry;
   readonly calls = new Map<string, Call>();
   isAlive = true;
-  /** Its disk can be neither written nor read until then, ms: the journal that is there lacks draws. */
+  /** Its disk can be neither written nor read until then, ms: the journal that is there lacks reservations. */
   stuckUntil = -1;
   /** Whether a later process found its journal. */
   isFound = false;
@@ -122,7 +124,7 @@ class Instance {
       },
     };
     disk.add(journal);
-    const mayDraw = (): boolean => {
+    const mayReserve = (): boolean => {
       if (time.now() < this.stuckUntil) return false;
       if (isEnded) disk.delete(journal);
       return true;
@@ -132,7 +134,7 @@ class Instance {
       instance: name,
       clock: time,
       log: silentLog,
-      journal: { note, mayDraw },
+      journal: { note, mayReserve },
     });
     this.expiry = new LeaseExpiry({ register: database, clock: time, log: silentLog, left });
   }
@@ -203,7 +205,7 @@ class LeaseHistory {
     const network = new LeaseNetwork({ database, time, dice, faulty: this.#faulty });
     const home = sabotages[this.#sabotage ?? 'none'](network);
     const disk = before?.disk ?? new Set<LeftJournal>();
-    const isJournalKept = this.#sabotage !== 'a journal that lacks draws';
+    const isJournalKept = this.#sabotage !== 'a journal that lacks reservations';
     const world = { database, time, disk, isJournalKept };
     const instance = new Instance(`gw_${this.#made}`, home, world);
     this.#instances.push(instance);
@@ -262,22 +264,22 @@ class LeaseHistory {
       [key, 'team:t:ever', 'tag:g:ever'],
     ]);
     const amount = dice.pick([0, 10, 100, 250, 900]);
-    const draw = this.#drawOf(budgets, amount);
+    const request = this.#requestOf(budgets, amount);
     const names = budgets.map((counter) => `${counter}|ever`);
     const wanting: Wanting = { names, amount, instance, peak: new Map() };
     for (const name of names) wanting.peak.set(name, this.#peaks.lately(name, this.#time.now()));
     this.#wanting.add(wanting);
     this.#note();
     try {
-      const result = await instance.leases.draw(draw);
+      const result = await instance.leases.reserve(request);
       this.#note();
       this.#wanting.delete(wanting);
       if (!instance.isAlive) return;
-      if (result.granted) this.#run(instance, { id: draw.callId, names, amount });
-      else this.#judgeRefusal(draw.callId, wanting);
+      if (result.granted) this.#run(instance, { id: request.callId, names, amount });
+      else this.#judgeRefusal(request.callId, wanting);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      if (!this.#hadFaults) this.complaints.push(`${draw.callId}: ${error.message}`);
+      if (!this.#hadFaults) this.complaints.push(`${request.callId}: ${error.message}`);
     } finally {
       this.#wanting.delete(wanting);
     }
@@ -289,7 +291,7 @@ class LeaseHistory {
     const call: Call = { id, names, amount, state: 'running', cost: 0 };
     this.#calls.push(call);
     instance.calls.set(id, call);
-    this.#check(`the draw of ${id}`);
+    this.#check(`the reservation of ${id}`);
     time.after(dice.pick([0, 1, 20, 3000, 20_000, 90_000]), () => {
       if (!instance.isAlive || call.state !== 'running') return;
       const isOverrun = amount > 0 && dice.chance(0.02);
@@ -441,9 +443,9 @@ class LeaseHistory {
     }
   }
 
-  #drawOf(counters: readonly string[], amount: number): Draw {
+  #requestOf(counters: readonly string[], amount: number): ReserveRequest {
     this.#made += 1;
-    const budgets = counters.map((counter): BudgetDraw => {
+    const budgets = counters.map((counter): BudgetItem => {
       const nanodollars = this.#limits.get(`${counter}|ever`) ?? 0;
       return { counter, window: 'ever', endsAt: undefined, nanodollars, amount };
     });
@@ -461,7 +463,7 @@ class LeaseHistory {
     return used;
   }
 
-  /** What nobody can draw: of dead instances, whose calls are not settled yet. */
+  /** What nobody can reserve: of dead instances, whose calls are not settled yet. */
   #note(): void {
     for (const name of this.#limits.keys()) {
       let all = this.#used(name);
@@ -520,7 +522,7 @@ class LeaseHistory {
         ({ leases, isAlive }) => isAlive && this.#database.rows.has(lostId(leases.instance, name)),
       );
       if (left <= 0 || isUnheard) continue;
-      await this.#drawLast(name, left);
+      await this.#reserveLast(name, left);
     }
   }
 
@@ -542,7 +544,7 @@ class LeaseHistory {
   }
 
   /** The last nanodollar can be spent, and no more. */
-  async #drawLast(name: string, left: number): Promise<void> {
+  async #reserveLast(name: string, left: number): Promise<void> {
     const time = this.#time;
     const [counter = ''] = name.split('|');
     const { leases, network } = this.#dice.pick(this.#living);
@@ -550,9 +552,9 @@ class LeaseHistory {
     for (const amount of [left + 1, left]) {
       for (let tries = 0; tries < 40; tries++) {
         network.cutUntil = -1;
-        const drawing = leases.draw(this.#drawOf([counter], amount));
+        const reserving = leases.reserve(this.#requestOf([counter], amount));
         void (async () => {
-          const result = await Promise.resolve(drawing).catch(() => undefined);
+          const result = await Promise.resolve(reserving).catch(() => undefined);
           if (result !== undefined) outcomes.push(`${result.granted}`);
         })();
         const before = outcomes.length;
@@ -574,7 +576,7 @@ function mostLost(limit: number): number {
 const sabotages: { readonly [name in LeaseSabotage | 'none']: (to: LeaseNetwork) => LeaseNetwork } =
   {
     none: (network) => network,
-    'a journal that lacks draws': (network) => network,
+    'a journal that lacks reservations': (network) => network,
     'an answer that counts twice': (network) => {
       const state = network.state.bind(network);
       network.state = async (statement) => {

@@ -29,7 +29,7 @@ test('Q1 Q2: histories of leases: kills, lost and late answers, cuts, clock jump
 const sabotages: { readonly [name in LeaseSabotage]: RegExp } = {
   'an answer that counts twice': /spent and leased|used of|are left/,
   'a lease that is never given back': /refused|still leased|are left/,
-  'a journal that lacks draws': /spent and leased|used of/,
+  'a journal that lacks reservations': /spent and leased|used of/,
 };
 
 for (const sabotage of Object.keys(sabotages) as LeaseSabotage[]) {

@@ -1,6 +1,6 @@
 /** What a figure was at most lately: an instance remembers for a moment that the others have no money (refusals). */
 
-/** As long as a refusal is remembered, and a draw that was on its way then. */
+/** As long as a refusal is remembered, and a reservation that was on its way then. */
 const rememberedMs = 150;
 
 interface Sample {

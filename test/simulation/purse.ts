@@ -1,10 +1,10 @@
 /** The real counters, watched: after each change every budget must hold (Q1), and at the end nothing is held. */
 import type {
   Balance,
-  BudgetDraw,
+  BudgetItem,
   Counters,
-  Draw,
-  DrawResult,
+  ReserveRequest,
+  ReserveResult,
   Used,
 } from '../../src/store/counters/counters.ts';
 import type { Sabotage } from './history.ts';
@@ -14,8 +14,8 @@ export class Purse implements Counters {
   readonly #counters: Counters;
   readonly #complain: (what: string) => void;
   readonly #sabotage: Sabotage | undefined;
-  readonly #budgets = new Map<string, BudgetDraw>();
-  readonly #live = new Map<string, Draw>();
+  readonly #budgets = new Map<string, BudgetItem>();
+  readonly #live = new Map<string, ReserveRequest>();
   readonly #places = new Set<string>();
 
   constructor(counters: Counters, { complain, sabotage }: Pick<World, 'complain' | 'sabotage'>) {
@@ -28,28 +28,28 @@ export class Purse implements Counters {
     return this.#counters.wall();
   }
 
-  draw(draw: Draw): DrawResult | Promise<DrawResult> {
-    for (const { counter } of draw.concurrent) this.#places.add(counter);
-    for (const each of draw.budgets) this.#budgets.set(`${each.counter} ${each.window}`, each);
-    const generous = (each: BudgetDraw): BudgetDraw => ({ ...each, nanodollars: 1e12 });
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult> {
+    for (const { counter } of request.concurrent) this.#places.add(counter);
+    for (const each of request.budgets) this.#budgets.set(`${each.counter} ${each.window}`, each);
+    const generous = (each: BudgetItem): BudgetItem => ({ ...each, nanodollars: 1e12 });
     const passes = this.#sabotage === 'a budget that is passed';
-    const result = this.#counters.draw(
-      passes ? { ...draw, budgets: draw.budgets.map(generous) } : draw,
+    const result = this.#counters.reserve(
+      passes ? { ...request, budgets: request.budgets.map(generous) } : request,
     );
     if (result instanceof Promise) throw new Error('counters of one process need no promise');
-    if (result.granted) this.#live.set(draw.callId, draw);
-    this.#check(`the draw of ${draw.callId}`);
+    if (result.granted) this.#live.set(request.callId, request);
+    this.#check(`the reservation of ${request.callId}`);
     return result;
   }
 
   settle(callId: string, used: Used): void {
     if (this.#sabotage === 'a settlement that is lost') return;
-    const draw = this.#live.get(callId);
+    const request = this.#live.get(callId);
     this.#live.delete(callId);
-    const reserved = Math.max(0, ...(draw?.budgets ?? []).map(({ amount }) => amount));
+    const reserved = Math.max(0, ...(request?.budgets ?? []).map(({ amount }) => amount));
     const more = this.#live.get(`${callId}+`)?.budgets[0]?.amount ?? 0;
-    if (draw !== undefined && (used.nanodollars ?? 0) > reserved + more) {
-      if (draw.budgets.length > 0) {
+    if (request !== undefined && (used.nanodollars ?? 0) > reserved + more) {
+      if (request.budgets.length > 0) {
         this.#complain(`${callId} cost ${used.nanodollars} of ${reserved + more} reserved`);
       }
     }
@@ -87,7 +87,7 @@ export class Purse implements Counters {
       const callId = `probe ${counter}`;
       const concurrent = [{ counter, most: 1 }];
       const probe = { callId, concurrent, requests: [], tokens: [], budgets: [] };
-      const result = await this.#counters.draw(probe);
+      const result = await this.#counters.reserve(probe);
       if (!result.granted) this.#complain(`a place of ${counter} was not given back`);
       this.#counters.settle(callId, { tokens: 0, nanodollars: 0 });
     }

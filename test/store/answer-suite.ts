@@ -8,28 +8,28 @@ import { eachWith, type OpenStore } from './opened.ts';
 const sealed = Uint8Array.from({ length: 300 }, (_, i) => i % 256);
 const mostBytes = 1_000_000;
 
-interface Wish {
+interface More {
   readonly keyId?: string;
   readonly owner?: string;
   readonly leaseMs?: number;
   readonly mark?: string;
 }
 
-function claim(store: Store, id: string, wish: Wish = {}): Promise<Claimed> {
-  const { keyId = 'key', owner = 'one', leaseMs = 30_000, mark = 'mark' } = wish;
+function claim(store: Store, id: string, more: More = {}): Promise<Claimed> {
+  const { keyId = 'key', owner = 'one', leaseMs = 30_000, mark = 'mark' } = more;
   return store.answers.claim({ id, keyId, owner, mark, leaseMs });
 }
 
-function keep(store: Store, id: string, wish: Partial<AnswerToKeep> = {}): Promise<boolean> {
+function keep(store: Store, id: string, more: Partial<AnswerToKeep> = {}): Promise<boolean> {
   const usual = { owner: 'one', answer: sealed, keepMs: 60_000, mostBytes, mostAnswers: 100 };
-  return store.answers.keep({ id, ...usual, ...wish });
+  return store.answers.keep({ id, ...usual, ...more });
 }
 
 /** Claims and answers; whether it was there before. */
-async function serve(store: Store, id: string, wish: Wish & Partial<AnswerToKeep> = {}) {
-  const claimed = await claim(store, id, { owner: `${id} ${Math.random()}`, ...wish });
+async function serve(store: Store, id: string, more: More & Partial<AnswerToKeep> = {}) {
+  const claimed = await claim(store, id, { owner: `${id} ${Math.random()}`, ...more });
   if (claimed.state === 'done') return true;
-  await keep(store, id, wish);
+  await keep(store, id, more);
   return false;
 }
 

@@ -145,7 +145,7 @@ function busyPools(postgres: TestPostgres): void {
       assert.equal(wasLost(opened), false);
     });
 
-    it('F88: a draw that found no connection has taken nothing, and has nothing to give back', async () => {
+    it('F88: a reservation that found no connection has taken nothing, and has nothing to give back', async () => {
       const { store } = await open(await postgres.makeDatabase());
       const { data } = store.server;
       let sent = 0;
@@ -162,14 +162,14 @@ function busyPools(postgres: TestPostgres): void {
         clock: systemClock,
         log: silentLog,
       });
-      const draw = { callId: 'c1', concurrent: [], requests: [], tokens: [], budgets: [] };
+      const request = { callId: 'c1', concurrent: [], requests: [], tokens: [], budgets: [] };
       const work = await occupy(data, dataConnections);
-      await assert.rejects(counters.draw(draw), { name: 'StoreError', kind: 'busy' });
+      await assert.rejects(counters.reserve(request), { name: 'StoreError', kind: 'busy' });
       assert.equal(sent, 1);
       await counters.settled();
       assert.equal(sent, 1);
       await work.letGo();
-      assert.equal((await counters.draw(draw)).granted, true);
+      assert.equal((await counters.reserve(request)).granted, true);
       await counters.close();
     });
 

@@ -14,7 +14,7 @@ export function noonZone(now = Date.now()): string {
  * The wish of a key or a policy, as the admin API takes it: budgets that name no zone get one whose next
  * midnight is eleven hours away. In UTC a test that runs across midnight spends half in a new window.
  */
-export function inNoonZone(wish: JsonObject, now?: number): JsonObject {
-  const hasBudget = wish['budget'] !== undefined || wish['budgets'] !== undefined;
-  return hasBudget ? { time_zone: noonZone(now), ...wish } : wish;
+export function inNoonZone(input: JsonObject, now?: number): JsonObject {
+  const hasBudget = input['budget'] !== undefined || input['budgets'] !== undefined;
+  return hasBudget ? { time_zone: noonZone(now), ...input } : input;
 }

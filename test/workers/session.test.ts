@@ -1,17 +1,17 @@
 /** What becomes of the calls of a worker that dies (F81, Q1, Q2). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetDraw, Counters } from '../../src/store/counters/counters.ts';
+import type { BudgetItem, Counters } from '../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { memoryStore } from '../support/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { RemoteCounters, remoteStore } from '../../src/compose/workers/session.ts';
-import { drawOf } from '../counters/rig.ts';
+import { requestOf } from '../counters/rig.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { HeldClock } from '../unit/access/parts.ts';
 import { linkedBook, type LinkedBook } from './linked.ts';
 
-const budget: BudgetDraw = {
+const budget: BudgetItem = {
   counter: 'key:abc:month',
   window: '2026-11',
   endsAt: 9e12,
@@ -39,16 +39,18 @@ async function scene(): Promise<Scene> {
 
 test('Q1: a call of which nobody was told is booked with all that it held, once', async () => {
   const { book, store, counters, own } = await scene();
-  const draw = drawOf({ budgets: [budget], about });
-  await own.draw(draw);
-  await own.draw(drawOf({ callId: `${draw.callId}+`, budgets: [{ ...budget, amount: 50 }] }));
+  const request = requestOf({ budgets: [budget], about });
+  await own.reserve(request);
+  await own.reserve(
+    requestOf({ callId: `${request.callId}+`, budgets: [{ ...budget, amount: 50 }] }),
+  );
   book.close();
   await book.desk.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 150, open: 0 });
   assert.deepEqual(await store.calls.spent(0), [
     { counter: budget.counter, window: budget.window, nanodollars: 150 },
   ]);
-  const row = await store.calls.find(draw.callId);
+  const row = await store.calls.find(request.callId);
   assert.deepEqual(
     [row?.keyId, row?.outcome, row?.error, row?.usageSource, row?.cost?.total],
     ['abc', 'failed', 'interrupted', 'estimated', 150],
@@ -58,8 +60,8 @@ test('Q1: a call of which nobody was told is booked with all that it held, once'
 
 test('F81: a call that was noted is recorded as it was last known', async () => {
   const { book, store, counters, own } = await scene();
-  const draw = drawOf({ budgets: [budget], about });
-  await own.draw(draw);
+  const request = requestOf({ budgets: [budget], about });
+  await own.reserve(request);
   const cost = {
     total: 30,
     input: 30,
@@ -69,7 +71,7 @@ test('F81: a call that was noted is recorded as it was last known', async () => 
     reasoning: 0,
     call: 0,
   };
-  const row = callRow(draw.callId, {
+  const row = callRow(request.callId, {
     outcome: 'failed',
     error: 'interrupted',
     usageSource: 'estimated',
@@ -80,57 +82,57 @@ test('F81: a call that was noted is recorded as it was last known', async () => 
   book.close();
   await book.desk.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 30, open: 0 });
-  assert.equal((await store.calls.find(draw.callId))?.cost?.total, 30);
+  assert.equal((await store.calls.find(request.callId))?.cost?.total, 30);
   assert.deepEqual(await store.calls.settleOrphans(Infinity), []);
 });
 
 test('F82: a call that ended, and whose row was not written yet, is booked with what it cost', async () => {
   const { book, store, counters, own } = await scene();
-  const draw = drawOf({ budgets: [budget], about });
-  await own.draw(draw);
-  own.settle(draw.callId, { tokens: 7, nanodollars: 42 });
+  const request = requestOf({ budgets: [budget], about });
+  await own.reserve(request);
+  own.settle(request.callId, { tokens: 7, nanodollars: 42 });
   await own.balance(budget.counter, budget.window);
   book.close();
   await book.desk.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 42, open: 0 });
-  assert.equal((await store.calls.find(draw.callId))?.cost?.total, 42);
+  assert.equal((await store.calls.find(request.callId))?.cost?.total, 42);
 });
 
 test('Q3: what was recorded before its worker died is not recorded again', async () => {
   const { book, store, counters, own } = await scene();
-  const draw = drawOf({ budgets: [budget], about });
-  await own.draw(draw);
-  own.settle(draw.callId, { tokens: 7, nanodollars: 42 });
-  const row = callRow(draw.callId, { outcome: 'ok' });
+  const request = requestOf({ budgets: [budget], about });
+  await own.reserve(request);
+  own.settle(request.callId, { tokens: 7, nanodollars: 42 });
+  const row = callRow(request.callId, { outcome: 'ok' });
   await remoteStore(book.link).calls.record([row]);
   assert.equal(book.desk.calls, 0);
   book.close();
   await book.desk.end();
   assert.equal(counters.balance(budget.counter, budget.window).settled, 42);
-  assert.equal((await store.calls.find(draw.callId))?.outcome, 'ok');
+  assert.equal((await store.calls.find(request.callId))?.outcome, 'ok');
 });
 
 test('F81: places of a dead worker are free, and its idempotency keys as well', async () => {
   const { book, store, counters, own } = await scene();
   const concurrent = [{ counter: 'c', most: 1 }];
-  await own.draw(drawOf({ concurrent }));
+  await own.reserve(requestOf({ concurrent }));
   const claim = { id: 'i', keyId: 'abc', owner: 'o', mark: 'm', leaseMs: 30_000 };
   assert.deepEqual(await remoteStore(book.link).answers.claim(claim), { state: 'mine' });
   book.close();
   await book.desk.end();
-  assert.equal(counters.draw(drawOf({ concurrent })).granted, true);
+  assert.equal(counters.reserve(requestOf({ concurrent })).granted, true);
   const other = { ...claim, owner: 'other' };
   assert.deepEqual(await store.answers.claim(other), { state: 'mine' });
 });
 
-test('Q2: a draw that its worker waited for in vain holds nothing when it is granted after all', async (t) => {
+test('Q2: a reservation that its worker waited for in vain holds nothing when it is granted after all', async (t) => {
   const clock = new HeldClock();
   const counters = new MemoryCounters(clock);
   const answer = Promise.withResolvers<void>();
   // As a database that is slow.
   const slow: Counters = {
     wall: () => counters.wall(),
-    draw: (draw) => answer.promise.then(() => counters.draw(draw)),
+    reserve: (request) => answer.promise.then(() => counters.reserve(request)),
     settle: (callId, used) => counters.settle(callId, used),
     releaseSlots: (callId) => counters.releaseSlots(callId),
     balance: (counter, window) => counters.balance(counter, window),
@@ -139,11 +141,11 @@ test('Q2: a draw that its worker waited for in vain holds nothing when it is gra
   };
   const { desk, close } = await linkedBook(memoryStore(), slow, clock);
   t.after(close);
-  const draw = drawOf({ budgets: [budget], concurrent: [{ counter: 'c', most: 1 }], about });
-  const drawing = desk.operations.draw(draw);
-  desk.operations.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+  const request = requestOf({ budgets: [budget], concurrent: [{ counter: 'c', most: 1 }], about });
+  const reserving = desk.operations.reserve(request);
+  desk.operations.settle(request.callId, { tokens: 0, nanodollars: 0 });
   answer.resolve();
-  await drawing;
+  await reserving;
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 0, open: 0 });
   assert.equal(desk.calls, 0);
 });

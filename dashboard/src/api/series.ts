@@ -51,10 +51,10 @@ export interface SeriesQuery {
 }
 
 /** @param everyMs how often it is asked again; false: never by itself. */
-export function useSeries(wish: SeriesQuery, everyMs: number | false) {
+export function useSeries(query: SeriesQuery, everyMs: number | false) {
   return useQuery({
-    queryKey: ['series', wish],
-    queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: wish, signal }),
+    queryKey: ['series', query],
+    queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: query, signal }),
     refetchInterval: everyMs,
     placeholderData: keepPreviousData,
   });

@@ -5,7 +5,13 @@
 import { IdTable } from '../../core/id-table.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { CallRow, OpenCall } from '../../store/calls.ts';
-import type { Balance, Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
+import type {
+  Balance,
+  Counters,
+  ReserveRequest,
+  ReserveResult,
+  Used,
+} from '../../store/counters/counters.ts';
 import { type LostHold, aboutHold, lostCall } from '../../store/lost-calls.ts';
 import type { KeyUse } from '../../store/records.ts';
 import { recordApart } from '../../store/refused-rows.ts';
@@ -17,37 +23,37 @@ import type { Link } from './link.ts';
 // What the calls of one worker hold and have told. A worker that dies leaves its calls to the parent: each is
 // recorded as it was last known, or as spent in full where that is unknown (F81, Q1, Q2).
 
-interface Drawn {
-  readonly draw: Draw;
+interface Reserved {
+  readonly request: ReserveRequest;
   /** Whose lease of budgets pays (`Granted`). */
   readonly lease?: string;
   /** What the worker said that it used; absent = it runs. */
   used?: Used;
 }
 
-/** A call that asks for more behind its first draw does it under these names: `call+`, `call+2`, … */
+/** A call that asks for more behind its first reservation does it under these names: `call+`, `call+2`, … */
 const more = /\+\d*$/;
 
 class WorkerCalls {
-  /** By the id of the draw. */
-  #drawn = new IdTable<Drawn>();
+  /** By the id of the reservation. */
+  #reserved = new IdTable<Reserved>();
   #noted = new IdTable<OpenCall>();
 
   /** How many are known. */
   get size(): number {
-    return this.#drawn.size + this.#noted.size;
+    return this.#reserved.size + this.#noted.size;
   }
 
-  drawn(draw: Draw, lease?: string): void {
-    this.#drawn.set(draw.callId, lease === undefined ? { draw } : { draw, lease });
+  reserved(request: ReserveRequest, lease?: string): void {
+    this.#reserved.set(request.callId, lease === undefined ? { request } : { request, lease });
   }
 
   /** What cost something is held in mind until its row has come. */
   settled(callId: string, used: Used): void {
-    const drawn = this.#drawn.get(callId);
-    if (drawn === undefined) return;
-    if (drawn.draw.budgets.length > 0 && (used.nanodollars ?? 0) > 0) drawn.used = used;
-    else this.#drawn.delete(callId);
+    const reserved = this.#reserved.get(callId);
+    if (reserved === undefined) return;
+    if (reserved.request.budgets.length > 0 && (used.nanodollars ?? 0) > 0) reserved.used = used;
+    else this.#reserved.delete(callId);
   }
 
   noted(calls: readonly OpenCall[]): void {
@@ -58,7 +64,7 @@ class WorkerCalls {
   recorded(rows: readonly CallRow[]): void {
     for (const { id } of rows) {
       this.#noted.delete(id);
-      if (this.#drawn.get(id)?.used !== undefined) this.#drawn.delete(id);
+      if (this.#reserved.get(id)?.used !== undefined) this.#reserved.delete(id);
     }
   }
 
@@ -68,37 +74,37 @@ class WorkerCalls {
    */
   end(counters: Pick<Counters, 'settle'>, now: number): readonly CallRow[] {
     const rows = new Map(this.#noted.entries().map(([id, { row }]) => [id, row]));
-    for (const [id, draws] of this.#byCall()) {
-      const row = this.#rowOf(id, draws, now);
+    for (const [id, requests] of this.#byCall()) {
+      const row = this.#rowOf(id, requests, now);
       if (row !== undefined) rows.set(id, row);
-      for (const { draw, used } of draws) {
-        if (used === undefined) counters.settle(draw.callId, usedBy(draw, rows.get(id)));
+      for (const { request, used } of requests) {
+        if (used === undefined) counters.settle(request.callId, usedBy(request, rows.get(id)));
       }
     }
-    this.#drawn = new IdTable();
+    this.#reserved = new IdTable();
     this.#noted = new IdTable();
     return [...rows.values()];
   }
 
-  #byCall(): Map<string, readonly Drawn[]> {
-    const calls = new Map<string, Drawn[]>();
-    for (const [id, drawn] of this.#drawn.entries()) {
+  #byCall(): Map<string, readonly Reserved[]> {
+    const calls = new Map<string, Reserved[]>();
+    for (const [id, reserved] of this.#reserved.entries()) {
       const call = id.replace(more, '');
-      const draws = calls.get(call);
-      if (draws === undefined) calls.set(call, [drawn]);
-      else draws.push(drawn);
+      const requests = calls.get(call);
+      if (requests === undefined) calls.set(call, [reserved]);
+      else requests.push(reserved);
     }
     return calls;
   }
 
   /** Undefined: nothing of it is known but that it held a place. */
-  #rowOf(id: string, draws: readonly Drawn[], now: number): CallRow | undefined {
+  #rowOf(id: string, requests: readonly Reserved[], now: number): CallRow | undefined {
     const noted = this.#noted.get(id)?.row;
-    const ended = draws.find(({ used }) => used !== undefined);
+    const ended = requests.find(({ used }) => used !== undefined);
     if (noted !== undefined && ended === undefined) return noted;
-    const holds = (ended === undefined ? draws : [ended]).flatMap(holdsOf);
+    const holds = (ended === undefined ? requests : [ended]).flatMap(holdsOf);
     if (holds.length === 0) return undefined;
-    const lost = leased(lostCall(id, holds, now), draws);
+    const lost = leased(lostCall(id, holds, now), requests);
     if (ended === undefined) return lost;
     const { cost, budgets } = lost;
     const notes = 'its worker died before it told how this call ended: booked with what it cost';
@@ -107,25 +113,25 @@ class WorkerCalls {
 }
 
 /** The row says which lease pays it, as the rows of calls that a worker tells of do. */
-function leased(row: CallRow, [first]: readonly Drawn[]): CallRow {
+function leased(row: CallRow, [first]: readonly Reserved[]): CallRow {
   const { lease } = first ?? {};
   if (lease === undefined) return row;
   return { ...row, budgets: row.budgets.map((each) => ({ ...each, lease })) };
 }
 
-function holdsOf({ draw, used }: Drawn): readonly LostHold[] {
-  return draw.budgets.map((budget) => ({
+function holdsOf({ request, used }: Reserved): readonly LostHold[] {
+  return request.budgets.map((budget) => ({
     counter: budget.counter,
     window: budget.window,
     nanodollars: used?.nanodollars ?? budget.amount,
-    about: aboutHold(draw.about, budget),
+    about: aboutHold(request.about, budget),
   }));
 }
 
-/** All of its cost is booked by the first draw of a call; what it asked for besides is given back. */
-function usedBy(draw: Draw, row: CallRow | undefined): Used {
-  if (more.test(draw.callId)) return { tokens: 0, nanodollars: 0 };
-  const tokens = Math.max(0, ...draw.tokens.map(({ amount }) => amount));
+/** All of its cost is booked by the first reservation of a call; what it asked for besides is given back. */
+function usedBy(request: ReserveRequest, row: CallRow | undefined): Used {
+  if (more.test(request.callId)) return { tokens: 0, nanodollars: 0 };
+  const tokens = Math.max(0, ...request.tokens.map(({ amount }) => amount));
   return { tokens, nanodollars: row?.cost?.total ?? 0 };
 }
 
@@ -134,7 +140,7 @@ export type SessionOperations = {
   /** Calls a method of a part of the store. */
   store(part: PartName, method: string, args: readonly unknown[]): unknown;
   backup(path: string): Promise<void>;
-  draw(draw: Draw): DrawResult | Promise<DrawResult>;
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult>;
   settle(callId: string, used: Used): void;
   releaseSlots(callId: string): void;
   balance(counter: string, window: string): Balance | Promise<Balance>;
@@ -161,8 +167,8 @@ export class WorkerSession {
   readonly operations: SessionOperations;
   readonly #deps: SessionDeps;
   readonly #calls = new WorkerCalls();
-  /** Draws that are not answered and that the worker waits for. */
-  readonly #drawing = new Set<string>();
+  /** Reserves that are not answered and that the worker waits for. */
+  readonly #reserving = new Set<string>();
   /** Idempotency keys that the worker answers for, by their ids. */
   readonly #claims = new Map<string, OwnClaim>();
   /** Rows that are on their way into the store. */
@@ -236,31 +242,34 @@ export class WorkerSession {
     }
   }
 
-  #counting(): Pick<SessionOperations, 'draw' | 'settle' | 'releaseSlots' | 'balance'> {
+  #counting(): Pick<SessionOperations, 'reserve' | 'settle' | 'releaseSlots' | 'balance'> {
     const { counters } = this.#deps;
     return {
-      draw: (draw) => this.#draw(draw),
+      reserve: (request) => this.#reserve(request),
       settle: (callId, used) => this.#settle(callId, used),
       releaseSlots: (callId) => counters.releaseSlots(callId),
       balance: (counter, window) => counters.balance(counter, window),
     };
   }
 
-  #draw(draw: Draw): DrawResult | Promise<DrawResult> {
-    const result = this.#deps.counters.draw(draw);
-    if (result instanceof Promise) return this.#drawnLater(draw, result);
-    if (mayFree(result)) return this.#drawnLater(draw, this.#drawAgain(draw));
-    return this.#drawn(draw, { result, isWanted: true });
+  #reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult> {
+    const result = this.#deps.counters.reserve(request);
+    if (result instanceof Promise) return this.#reservedLater(request, result);
+    if (mayFree(result)) return this.#reservedLater(request, this.#reserveAgain(request));
+    return this.#reserved(request, { result, isWanted: true });
   }
 
-  async #drawnLater(draw: Draw, drawing: Promise<DrawResult>): Promise<DrawResult> {
-    const { callId } = draw;
-    this.#drawing.add(callId);
+  async #reservedLater(
+    request: ReserveRequest,
+    reserving: Promise<ReserveResult>,
+  ): Promise<ReserveResult> {
+    const { callId } = request;
+    this.#reserving.add(callId);
     try {
-      const result = await drawing;
-      return this.#drawn(draw, { result, isWanted: this.#drawing.has(callId) });
+      const result = await reserving;
+      return this.#reserved(request, { result, isWanted: this.#reserving.has(callId) });
     } finally {
-      this.#drawing.delete(callId);
+      this.#reserving.delete(callId);
     }
   }
 
@@ -268,24 +277,24 @@ export class WorkerSession {
    * A client that has its answer may ask again at once, through another worker: what its call held comes
    * back before it is refused for it.
    */
-  async #drawAgain(draw: Draw): Promise<DrawResult> {
+  async #reserveAgain(request: ReserveRequest): Promise<ReserveResult> {
     await this.#deps.allTold();
-    return this.#deps.counters.draw(draw);
+    return this.#deps.counters.reserve(request);
   }
 
-  #drawn(
-    draw: Draw,
-    { result, isWanted }: { readonly result: DrawResult; readonly isWanted: boolean },
-  ): DrawResult {
+  #reserved(
+    request: ReserveRequest,
+    { result, isWanted }: { readonly result: ReserveResult; readonly isWanted: boolean },
+  ): ReserveResult {
     if (!result.granted) return result;
     // The worker that would return it is gone, or has waited for too long and told its client so.
-    if (this.#over || !isWanted) this.#deps.counters.settle(draw.callId, nothingUsed);
-    else this.#calls.drawn(draw, result.lease);
+    if (this.#over || !isWanted) this.#deps.counters.settle(request.callId, nothingUsed);
+    else this.#calls.reserved(request, result.lease);
     return result;
   }
 
   #settle(callId: string, used: Used): void {
-    this.#drawing.delete(callId);
+    this.#reserving.delete(callId);
     this.#deps.counters.settle(callId, used);
     this.#calls.settled(callId, used);
   }
@@ -324,7 +333,7 @@ export class WorkerSession {
 }
 
 /** Requests a minute come back by time alone. */
-function mayFree(result: DrawResult): boolean {
+function mayFree(result: ReserveResult): boolean {
   return !result.granted && result.kind !== 'requests';
 }
 
@@ -374,9 +383,9 @@ interface RemoteCountersDeps {
 }
 
 /** A call waits no longer for its limits; then it is E18. */
-const drawWaitMs = 5000;
+const reserveWaitMs = 5000;
 
-/** One round trip a draw; what is drawn in one turn of the event loop goes together. */
+/** One round trip a reservation; what is reserved in one turn of the event loop goes together. */
 export class RemoteCounters implements Counters {
   readonly #deps: RemoteCountersDeps;
 
@@ -389,12 +398,12 @@ export class RemoteCounters implements Counters {
     return clock.wall() + state().aheadMs;
   }
 
-  async draw(draw: Draw): Promise<DrawResult> {
+  async reserve(request: ReserveRequest): Promise<ReserveResult> {
     try {
-      return await this.#deps.link.ask('draw', [draw], drawWaitMs);
+      return await this.#deps.link.ask('reserve', [request], reserveWaitMs);
     } catch (error) {
       // It may have been taken all the same.
-      this.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+      this.settle(request.callId, { tokens: 0, nanodollars: 0 });
       throw error;
     }
   }

@@ -126,9 +126,9 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
   const keys = service.claude === true ? commonKeys : [...commonKeys, 'api_version'];
   return {
     keys,
-    problems: (wish) => problemsOf(service, wish),
+    problems: (input) => problemsOf(service, input),
     appears: (env) => problemsOf(service, alone(env)).length === 0,
-    address: (wish) => baseOf(service, wish),
+    address: (input) => baseOf(service, input),
     key: (env) => keyOf(service, env),
     tokens: ({ declared: { cloud: settings }, env }, clock) => {
       const { auth, scope = service.scope } = settings;
@@ -137,7 +137,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
       return make({ settings, env, scope, clock });
     },
     mayHave: isSegment,
-    place: (wish, name, model) => placeOf(service, { wish, name, model }),
+    place: (input, name, model) => placeOf(service, { input, name, model }),
     rowOf: (dialect) => {
       const row = rowIn(dialect);
       const { responses } = row;
@@ -168,14 +168,14 @@ function baseOf(
 }
 
 interface Placing {
-  readonly wish: CloudInput;
+  readonly input: CloudInput;
   readonly name: string;
   readonly model: string | undefined;
 }
 
-function placeOf(service: Service, { wish, name, model }: Placing): ModelPlace {
-  const { declared } = wish;
-  const base = baseOf(service, wish) ?? '';
+function placeOf(service: Service, { input, name, model }: Placing): ModelPlace {
+  const { declared } = input;
+  const base = baseOf(service, input) ?? '';
   if (service.claude === true && model !== undefined && /^claude/i.test(model)) {
     return { dialect: 'anthropic-messages', baseUrl: `${base}/anthropic` };
   }
@@ -197,8 +197,8 @@ function placeOf(service: Service, { wish, name, model }: Placing): ModelPlace {
   };
 }
 
-function problemsOf(service: Service, wish: CloudInput): readonly CloudProblem[] {
-  const { baseUrl, dialect, hasKey, cloud } = wish.declared;
+function problemsOf(service: Service, input: CloudInput): readonly CloudProblem[] {
+  const { baseUrl, dialect, hasKey, cloud } = input.declared;
   const { resource, deployments = {}, auth = 'api_key' } = cloud;
   const found: CloudProblem[] = [];
   if (dialect !== undefined && !dialects.has(dialect)) {
@@ -207,7 +207,7 @@ function problemsOf(service: Service, wish: CloudInput): readonly CloudProblem[]
   if (resource !== undefined && baseUrl !== undefined) {
     found.push({ key: 'resource', message: 'cannot be combined with base_url: use one of them' });
   }
-  const address = addressProblem(service, wish);
+  const address = addressProblem(service, input);
   if (address !== undefined) found.push(address);
   for (const name of Object.keys(deployments)) {
     if (isSegment(name)) continue;
@@ -216,14 +216,14 @@ function problemsOf(service: Service, wish: CloudInput): readonly CloudProblem[]
   if (hasKey && auth !== 'api_key') {
     found.push({ key: 'auth', message: 'cannot be combined with api_key: use one of them' });
   }
-  const credential = credentialProblem(service, wish);
+  const credential = credentialProblem(service, input);
   if (credential !== undefined) found.push({ key: 'auth', message: credential });
   return found;
 }
 
-function addressProblem(service: Service, wish: CloudInput): CloudProblem | undefined {
-  const { declared, env } = wish;
-  const address = baseOf(service, wish);
+function addressProblem(service: Service, input: CloudInput): CloudProblem | undefined {
+  const { declared, env } = input;
+  const address = baseOf(service, input);
   const { resourceVariable, addressVariable } = service;
   if (address === undefined) {
     return { message: `needs resource or base_url (or ${resourceVariable})` };

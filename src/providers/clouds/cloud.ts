@@ -30,15 +30,15 @@ export interface Cloud extends CloudRules {
   /** Whether the environment alone makes a provider. */
   appears(env: CloudInput['env']): boolean;
   /** The address without paths; undefined where the names for it are missing. */
-  address(wish: CloudInput): string | undefined;
+  address(input: CloudInput): string | undefined;
   /** The key of the environment and its variable. */
   key(env: CloudInput['env']): { readonly key: Secret; readonly variable: string } | undefined;
   /** Where tokens come from; undefined where a key lets calls in. */
-  tokens(wish: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
+  tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;
   /** @param model what runs under the name; absent = the list of models is asked for */
-  place(wish: CloudInput, name: string, model: string | undefined): ModelPlace;
+  place(input: CloudInput, name: string, model: string | undefined): ModelPlace;
   /** How the vendor's row is spoken to in the dialect of the model. */
   rowOf(dialect: HttpDialect): ProviderRow;
 }
@@ -46,7 +46,7 @@ export interface Cloud extends CloudRules {
 export interface CloudProviderOptions {
   readonly id: string;
   readonly cloud: Cloud;
-  readonly wish: CloudInput;
+  readonly input: CloudInput;
   /** Absent = that of the environment. */
   readonly apiKey?: Secret;
   readonly headers: ReadonlyMap<string, string>;
@@ -58,14 +58,14 @@ export interface CloudProviderOptions {
 const maxModels = 1000;
 
 export function createCloudProvider(parts: CloudProviderOptions): Provider {
-  const { id, cloud, wish, headers, options, way, credentials } = parts;
-  const deployments = wish.declared.cloud.deployments ?? {};
-  const tokens = cloud.tokens(wish, credentials.clock);
+  const { id, cloud, input, headers, options, way, credentials } = parts;
+  const deployments = input.declared.cloud.deployments ?? {};
+  const tokens = cloud.tokens(input, credentials.clock);
   const credential: RequestCredential | undefined = tokens && credentials.bearer(tokens);
-  const apiKey = parts.apiKey ?? cloud.key(wish.env)?.key;
+  const apiKey = parts.apiKey ?? cloud.key(input.env)?.key;
   const modelOf = (name: string): string => deployments[name] ?? name;
   const at = (name: string, model: string | undefined): Provider => {
-    const { traits, ...place } = cloud.place(wish, name, model);
+    const { traits, ...place } = cloud.place(input, name, model);
     const row = cloud.rowOf(place.dialect);
     return createHttpProvider({
       id,
@@ -99,12 +99,12 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
 
 /** What lets calls in, in words for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
 export function credentialWords(
-  { cloud, wish }: Pick<CloudProviderOptions, 'cloud' | 'wish'>,
+  { cloud, input }: Pick<CloudProviderOptions, 'cloud' | 'input'>,
   clock: Pick<Clock, 'wall'>,
 ): string {
-  const tokens = cloud.tokens(wish, clock);
+  const tokens = cloud.tokens(input, clock);
   if (tokens !== undefined) return tokens.words;
-  if (wish.declared.hasKey) return 'key of the config';
-  const found = cloud.key(wish.env);
+  if (input.declared.hasKey) return 'key of the config';
+  const found = cloud.key(input.env);
   return found === undefined ? 'none' : `env ${found.variable}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The counters behind limits and budgets. One `draw` a call takes everything or nothing; one
+ * The counters behind limits and budgets. One `reserve` a call takes everything or nothing; one
  * `settle` gives back what was not used, exactly once (Q3).
  *
  * Where one process counts, all of it is in memory (memory-counters.ts), rebuilt from the ledger at start. Where
@@ -10,13 +10,13 @@ import type { Clock } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 
 /** Calls at a time. Each taken place is leased and given back by `settle` or when the lease ends. */
-export interface ConcurrencyDraw {
+export interface ConcurrencyItem {
   readonly counter: string;
   readonly most: number;
 }
 
 /** Requests a minute (GCRA: exact wait, no burst at a window's edge; the burst is `perMinute`). */
-export interface RequestsDraw {
+export interface RequestsItem {
   readonly counter: string;
   readonly perMinute: number;
 }
@@ -25,14 +25,14 @@ export interface RequestsDraw {
  * Tokens a minute: a bucket of `perMinute` that refills evenly. `amount` is reserved; what was used
  * instead is settled: the refund is capped at the bucket, debt goes down to one bucket below empty.
  */
-export interface TokensDraw {
+export interface TokensItem {
   readonly counter: string;
   readonly perMinute: number;
   readonly amount: number;
 }
 
 /** A budget in its current calendar window. */
-export interface BudgetDraw {
+export interface BudgetItem {
   /** Holder and period, e.g. `key:a1b2c3d4:month`. */
   readonly counter: string;
   /** The window's own name, e.g. `2026-11`, `2026-W47`, `2026-11-21`, `ever`. */
@@ -45,7 +45,7 @@ export interface BudgetDraw {
 }
 
 /** Whose call it is: for its row in the ledger, where its worker dies before it told of one. */
-export interface DrawnCall {
+export interface ReservedCall {
   readonly keyId: string;
   readonly team?: string;
   readonly tags: readonly string[];
@@ -59,18 +59,18 @@ export interface DrawnCall {
  * Everything one call takes. Checked in this order: concurrency, requests, tokens, budgets. A counter
  * is named at most once in a list.
  */
-export interface Draw {
-  /** Unique; a draw that is sent again after a lost answer takes nothing twice. */
+export interface ReserveRequest {
+  /** Unique; a reservation that is sent again after a lost answer takes nothing twice. */
   readonly callId: string;
-  readonly concurrent: readonly ConcurrencyDraw[];
-  readonly requests: readonly RequestsDraw[];
-  readonly tokens: readonly TokensDraw[];
-  readonly budgets: readonly BudgetDraw[];
+  readonly concurrent: readonly ConcurrencyItem[];
+  readonly requests: readonly RequestsItem[];
+  readonly tokens: readonly TokensItem[];
+  readonly budgets: readonly BudgetItem[];
   /** Only needed with budgets. */
-  readonly about?: DrawnCall;
+  readonly about?: ReservedCall;
 }
 
-/** Where a counter stands after a draw; for the headers of the answer and for messages. */
+/** Where a counter stands after a reservation; for the headers of the answer and for messages. */
 export interface CounterState {
   readonly counter: string;
   readonly limit: number;
@@ -87,7 +87,7 @@ export interface BudgetState extends CounterState {
 
 export interface Granted {
   readonly granted: true;
-  /** Of requests, tokens, budgets, in the order of the draw. */
+  /** Of requests, tokens, budgets, in the order of the reservation. */
   readonly requests: readonly CounterState[];
   readonly tokens: readonly CounterState[];
   readonly budgets: readonly BudgetState[];
@@ -98,22 +98,22 @@ export interface Granted {
 export interface Refused {
   readonly granted: false;
   readonly kind: 'concurrent' | 'requests' | 'tokens' | 'budget';
-  /** Place in the draw's list of that kind. */
+  /** Place in the reservation's list of that kind. */
   readonly index: number;
   readonly state: CounterState;
   /**
-   * Ms after which the same draw succeeds if nobody else calls and no running call ends; undefined =
+   * Ms after which the same reservation succeeds if nobody else calls and no running call ends; undefined =
    * not by waiting alone: a place must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;
-  /** All of the draw, as they stand without it, in its order. */
+  /** All of the reservation, as they stand without it, in its order. */
   readonly requests: readonly CounterState[];
   readonly tokens: readonly CounterState[];
   /** Of a budget: nanodollars that running calls hold, and may give back when they end. */
   readonly open?: number;
 }
 
-export type DrawResult = Granted | Refused;
+export type ReserveResult = Granted | Refused;
 
 /** What a call used in the end. */
 export interface Used {
@@ -144,21 +144,21 @@ export interface Counters {
    * waits for no promise.
    * @throws StoreError (also as a rejection) when the counters cannot be asked and must not be guessed.
    */
-  draw(draw: Draw): DrawResult | Promise<DrawResult>;
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult>;
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
   settle(callId: string, used: Used): void;
   /** Gives back the places of a call that runs on; the rest is held until `settle`. Never throws. */
   releaseSlots(callId: string): void;
-  /** @throws StoreError as `draw`. */
+  /** @throws StoreError as `reserve`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
   /** Calls that ended here have their rows. Never throws. */
   written?(rows: readonly CallRow[]): void;
-  /** Whether draws can be answered now; false is E18 for calls with limits, and not ready. */
+  /** Whether reservations can be answered now; false is E18 for calls with limits, and not ready. */
   healthy(): boolean;
   close(): Promise<void>;
 }
 
-/** Rates and places of several gateways: draws without budgets. */
+/** Rates and places of several gateways: reservations without budgets. */
 export interface RateCounters {
   /** Ms since the epoch by the server's clock. */
   wall(): number;
@@ -166,7 +166,7 @@ export interface RateCounters {
    * @param peek says whether it fits, and takes nothing
    * @throws StoreError as a rejection
    */
-  draw(draw: Draw, peek?: boolean): Promise<DrawResult>;
+  reserve(request: ReserveRequest, peek?: boolean): Promise<ReserveResult>;
   /** Never throws. */
   settle(callId: string, used: Used): void;
   /** Never throws. */

@@ -14,7 +14,7 @@ import {
   refusal,
   unitsEach,
 } from './verdict.ts';
-import type { Balance, Counters, Draw, DrawResult, Spent, Used } from './counters.ts';
+import type { Balance, Counters, ReserveRequest, ReserveResult, Spent, Used } from './counters.ts';
 
 interface Slots {
   taken: number;
@@ -24,7 +24,7 @@ const noBalance: Balance = { settled: 0, open: 0 };
 
 export class MemoryCounters implements Counters {
   readonly #clock: Clock;
-  readonly #live = new IdTable<Draw>();
+  readonly #live = new IdTable<ReserveRequest>();
   /** Slots taken. */
   readonly #slots = new IdleEvictingMap<Slots>(({ taken }) => taken === 0);
   readonly #requests: Rates;
@@ -50,7 +50,7 @@ export class MemoryCounters implements Counters {
     );
   }
 
-  /** Takes over what the ledger has booked, before the first draw. */
+  /** Takes over what the ledger has booked, before the first reservation. */
   restore(spent: Iterable<Spent>): void {
     const now = this.#now();
     for (const { counter, window, nanodollars } of spent) {
@@ -62,34 +62,34 @@ export class MemoryCounters implements Counters {
     return this.#clock.wall();
   }
 
-  draw(draw: Draw): DrawResult {
+  reserve(request: ReserveRequest): ReserveResult {
     const now = this.#now();
     const wall = this.#clock.wall();
-    const reading = this.#read(draw, now);
-    if (this.#live.has(draw.callId)) return grant(draw, reading, { wall, taken: true });
-    const refused = refusal(draw, reading, wall);
+    const reading = this.#read(request, now);
+    if (this.#live.has(request.callId)) return grant(request, reading, { wall, taken: true });
+    const refused = refusal(request, reading, wall);
     if (refused !== undefined) return refused;
-    this.#take(draw, now);
-    return grant(draw, reading, { wall, taken: false });
+    this.#take(request, now);
+    return grant(request, reading, { wall, taken: false });
   }
 
   /** Takes without asking whether it fits: a call that other counters have admitted. */
-  take(draw: Draw): void {
-    if (!this.#live.has(draw.callId)) this.#take(draw, this.#now());
+  take(request: ReserveRequest): void {
+    if (!this.#live.has(request.callId)) this.#take(request, this.#now());
   }
 
-  #take(draw: Draw, now: number): void {
-    this.#live.set(draw.callId, draw);
-    for (const { counter } of draw.concurrent) {
+  #take(request: ReserveRequest, now: number): void {
+    this.#live.set(request.callId, request);
+    for (const { counter } of request.concurrent) {
       const slots = this.#slots.get(counter);
       if (slots === undefined) this.#slots.add(counter, { taken: 1 });
       else slots.taken += 1;
     }
-    for (const { counter, perMinute } of draw.requests) {
+    for (const { counter, perMinute } of request.requests) {
       this.#requests.take({ counter, perMinute, amount: 1 }, now);
     }
-    for (const wanted of draw.tokens) this.#tokens.take(wanted, now);
-    for (const { counter, window, endsAt, amount } of draw.budgets) {
+    for (const wanted of request.tokens) this.#tokens.take(wanted, now);
+    for (const { counter, window, endsAt, amount } of request.budgets) {
       this.#windows.open({ counter, window, endsAt }, now).open += amount;
     }
   }
@@ -97,30 +97,30 @@ export class MemoryCounters implements Counters {
   settle(callId: string, used: Used): void {
     const now = this.#now();
     const spent = Math.max(0, used.nanodollars ?? 0);
-    const draw = this.#end(callId, spent, now);
-    if (draw === undefined) return;
+    const request = this.#end(callId, spent, now);
+    if (request === undefined) return;
     const tokens = Math.max(0, used.tokens);
-    for (const { counter, perMinute, amount } of draw.tokens) {
+    for (const { counter, perMinute, amount } of request.tokens) {
       this.#tokens.settle({ counter, perMinute, amount: tokens - amount }, now);
     }
   }
 
   releaseSlots(callId: string): void {
-    const draw = this.#live.get(callId);
-    if (draw === undefined) return;
-    this.#freeSlots(draw);
-    this.#live.set(callId, { ...draw, concurrent: [] });
+    const request = this.#live.get(callId);
+    if (request === undefined) return;
+    this.#freeSlots(request);
+    this.#live.set(callId, { ...request, concurrent: [] });
   }
 
   /** Gives everything back, as if the call had not been admitted. */
   undo(callId: string): void {
     const now = this.#now();
-    const draw = this.#end(callId, 0, now);
-    if (draw === undefined) return;
-    for (const { counter, perMinute } of draw.requests) {
+    const request = this.#end(callId, 0, now);
+    if (request === undefined) return;
+    for (const { counter, perMinute } of request.requests) {
       this.#requests.settle({ counter, perMinute, amount: -1 }, now);
     }
-    for (const { counter, perMinute, amount } of draw.tokens) {
+    for (const { counter, perMinute, amount } of request.tokens) {
       this.#tokens.settle({ counter, perMinute, amount: -amount }, now);
     }
   }
@@ -141,12 +141,12 @@ export class MemoryCounters implements Counters {
     return Math.floor(this.#clock.now());
   }
 
-  #read(draw: Draw, now: number): Reading {
+  #read(request: ReserveRequest, now: number): Reading {
     return {
-      concurrent: draw.concurrent.map(({ counter }) => this.#slots.get(counter)?.taken ?? 0),
-      requests: draw.requests.map(({ counter }) => this.#requests.missing(counter, now)),
-      tokens: draw.tokens.map(({ counter }) => this.#tokens.missing(counter, now)),
-      budgets: draw.budgets.map(({ counter, window }): BudgetReading => {
+      concurrent: request.concurrent.map(({ counter }) => this.#slots.get(counter)?.taken ?? 0),
+      requests: request.requests.map(({ counter }) => this.#requests.missing(counter, now)),
+      tokens: request.tokens.map(({ counter }) => this.#tokens.missing(counter, now)),
+      budgets: request.budgets.map(({ counter, window }): BudgetReading => {
         const { settled, open } = this.#windows.find(counter, window) ?? noBalance;
         return { window, settled, open };
       }),
@@ -154,19 +154,19 @@ export class MemoryCounters implements Counters {
   }
 
   /** Gives back slots and reserved money, and books what was spent. */
-  #end(callId: string, spent: number, now: number): Draw | undefined {
-    const draw = this.#live.delete(callId);
-    if (draw === undefined) return undefined;
-    this.#freeSlots(draw);
-    for (const { counter, window, endsAt, amount } of draw.budgets) {
+  #end(callId: string, spent: number, now: number): ReserveRequest | undefined {
+    const request = this.#live.delete(callId);
+    if (request === undefined) return undefined;
+    this.#freeSlots(request);
+    for (const { counter, window, endsAt, amount } of request.budgets) {
       const budget = this.#windows.open({ counter, window, endsAt }, now);
       budget.open -= amount;
       budget.settled += spent;
     }
-    return draw;
+    return request;
   }
 
-  #freeSlots({ concurrent }: Draw): void {
+  #freeSlots({ concurrent }: ReserveRequest): void {
     for (const { counter } of concurrent) {
       const slots = this.#slots.get(counter);
       if (slots !== undefined) slots.taken -= 1;
@@ -230,7 +230,7 @@ interface BudgetWindow {
   older: BudgetWindow | undefined;
 }
 
-/** A window as a draw names it. */
+/** A window as a reservation names it. */
 interface OpenedWindow {
   readonly counter: string;
   readonly window: string;

@@ -1,5 +1,5 @@
 /**
- * Rates and places as rows of PostgreSQL: exact for any number of gateways, one round trip a draw
+ * Rates and places as rows of PostgreSQL: exact for any number of gateways, one round trip a reservation
  * (postgres-schema.ts). Times are the server's.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
@@ -9,8 +9,8 @@ import type { Statement } from '../statements.ts';
 import type { PostgresServer } from '../postgres/server.ts';
 import { StoreError } from '../store-error.ts';
 import {
-  type Draw,
-  type DrawResult,
+  type ReserveRequest,
+  type ReserveResult,
   type RateCounters,
   ServerTime,
   type Used,
@@ -26,7 +26,7 @@ export interface PostgresCountersOptions {
   readonly log: Log;
 }
 
-const draw: Statement = {
+const request: Statement = {
   name: 'counter_draw',
   text: 'SELECT counter_draw($1, $2, $3, $4, $5, $6)::text AS answer',
 };
@@ -34,7 +34,7 @@ const settle: Statement = {
   name: 'counter_settle',
   text: 'SELECT counter_settle($1, $2), counter_now() AS now',
 };
-/** Without a lock: a draw that counts it still was there before. */
+/** Without a lock: a reservation that counts it still was there before. */
 const releaseSlots: Statement = {
   name: 'counter_release_slots',
   text: `DELETE FROM counter_holds WHERE call_id = $1 AND name LIKE 'c:%' RETURNING counter_now() AS now`,
@@ -57,7 +57,7 @@ export class PostgresCounters implements RateCounters {
   readonly #options: PostgresCountersOptions;
   readonly #time: ServerTime;
   /** Calls that hold something here. */
-  readonly #live = new Map<string, Draw>();
+  readonly #live = new Map<string, ReserveRequest>();
   readonly #settlements: Settlements;
   readonly #timers: NodeJS.Timeout[];
 
@@ -84,7 +84,7 @@ export class PostgresCounters implements RateCounters {
     return this.#time.wall();
   }
 
-  async draw(wanted: Draw, peek = false): Promise<DrawResult> {
+  async reserve(wanted: ReserveRequest, peek = false): Promise<ReserveResult> {
     if (peek) return this.#ask(wanted, true);
     this.#live.set(wanted.callId, wanted);
     try {
@@ -135,8 +135,8 @@ export class PostgresCounters implements RateCounters {
     await this.#settlements.close();
   }
 
-  async #ask(wanted: Draw, peek: boolean): Promise<DrawResult> {
-    const row = await this.#run(draw, [
+  async #ask(wanted: ReserveRequest, peek: boolean): Promise<ReserveResult> {
+    const row = await this.#run(request, [
       wanted.callId,
       JSON.stringify(wanted.concurrent.map(({ counter, most }) => [counter, most])),
       JSON.stringify(wanted.requests.map(({ counter, perMinute }) => [counter, perMinute])),

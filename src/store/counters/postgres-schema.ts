@@ -1,5 +1,5 @@
 /**
- * Counters in PostgreSQL: rates and places, one function a draw, so that a draw is one round trip and one
+ * Counters in PostgreSQL: rates and places, one function a reservation, so that a reservation is one round trip and one
  * transaction; and the leases of budgets (budget-leases.ts).
  *
  * What a call holds of rates are rows of `counter_holds`, by name: `''` the call itself, `c:` a place, `t:` tokens.

@@ -1,5 +1,5 @@
 /**
- * Rates and places in Redis or Valkey: one script a draw (redis-script.ts), times are the server's. What Redis
+ * Rates and places in Redis or Valkey: one script a reservation (redis-script.ts), times are the server's. What Redis
  * forgets is lost: rates begin anew, and running calls hold no places any more.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,8 +7,8 @@ import { IdTable } from '../../core/id-table.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { StoreError } from '../store-error.ts';
 import {
-  type Draw,
-  type DrawResult,
+  type ReserveRequest,
+  type ReserveResult,
   type RateCounters,
   ServerTime,
   type Used,
@@ -32,7 +32,7 @@ export interface RedisCountersOptions {
   readonly tenant: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** A draw waits so long for its answer; default 50 ms. */
+  /** A reservation waits so long for its answer; default 50 ms. */
   readonly patienceMs?: number;
   /** Lua that puts the server's time into `now`; another one only in tests. */
   readonly time?: string;
@@ -41,7 +41,7 @@ export interface RedisCountersOptions {
 /** A slower answer is as good as none (F89). */
 export const slowMs = 50;
 const lostAfter = 3;
-/** So long a settlement waits for the next draw, to be sent with it. */
+/** So long a settlement waits for the next reservation, to be sent with it. */
 const settleWithinMs = 5;
 const firstConnectionMs = 2000;
 const settleAtOnce = 200;
@@ -52,11 +52,11 @@ export class RedisCounters implements RateCounters {
   readonly #prefix: string;
   readonly #options: RedisCountersOptions;
   readonly #time: ServerTime;
-  readonly #live = new IdTable<Draw>();
+  readonly #live = new IdTable<ReserveRequest>();
   readonly #settlements: Settlements;
   readonly #scripts: { readonly [name in keyof CounterScripts]: Script };
   readonly #timer: NodeJS.Timeout;
-  /** Draws in a row that were not answered in time. */
+  /** Reserves in a row that were not answered in time. */
   #missed = 0;
   #failedLooks = 0;
   #closed = false;
@@ -68,7 +68,7 @@ export class RedisCounters implements RateCounters {
     const texts = counterScripts(options.time ?? serverTime);
     const script = (name: keyof CounterScripts): Script => new Script(options.client, texts[name]);
     this.#scripts = {
-      draw: script('draw'),
+      reserve: script('reserve'),
       settle: script('settle'),
       releaseSlots: script('releaseSlots'),
       renew: script('renew'),
@@ -89,11 +89,11 @@ export class RedisCounters implements RateCounters {
   }
 
   /** Calls that hold something here. */
-  get live(): Iterable<Draw> {
-    return this.#live.entries().map(([, draw]) => draw);
+  get live(): Iterable<ReserveRequest> {
+    return this.#live.entries().map(([, request]) => request);
   }
 
-  /** Whether several draws or looks in a row were not answered, or there is no connection. */
+  /** Whether several reservations or looks in a row were not answered, or there is no connection. */
   get lost(): boolean {
     const isSilent = this.#missed >= lostAfter || this.#failedLooks >= lostAfter;
     return isSilent || this.#options.client.status !== 'ready';
@@ -112,9 +112,9 @@ export class RedisCounters implements RateCounters {
   }
 
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
-  async draw(wanted: Draw, peek = false): Promise<DrawResult> {
+  async reserve(wanted: ReserveRequest, peek = false): Promise<ReserveResult> {
     const patience = this.#options.patienceMs ?? slowMs;
-    // Before the draw, so that it finds what has become free; and in the same write.
+    // Before the reservation, so that it finds what has become free; and in the same write.
     this.#settlements.flush();
     try {
       const result = await within(patience, this.#ask(wanted, peek));
@@ -135,9 +135,9 @@ export class RedisCounters implements RateCounters {
 
   /** Where it does not arrive, the places come back with the settlement. */
   releaseSlots(callId: string): void {
-    const draw = this.#live.get(callId);
-    if (draw === undefined || draw.concurrent.length === 0) return;
-    this.#live.set(callId, { ...draw, concurrent: [] });
+    const request = this.#live.get(callId);
+    if (request === undefined || request.concurrent.length === 0) return;
+    this.#live.set(callId, { ...request, concurrent: [] });
     this.#run('releaseSlots', [callId]).catch(() => undefined);
   }
 
@@ -197,10 +197,10 @@ export class RedisCounters implements RateCounters {
     this.#closed = true;
   }
 
-  async #ask(wanted: Draw, peek: boolean): Promise<DrawResult> {
-    const answer = await this.#run('draw', drawArguments(wanted, peek));
+  async #ask(wanted: ReserveRequest, peek: boolean): Promise<ReserveResult> {
+    const answer = await this.#run('reserve', reserveArguments(wanted, peek));
     const now = Number(answer[1]);
-    if (answer[0] === 'done') throw new StoreError('unavailable', 'The draw came too late.');
+    if (answer[0] === 'done') throw new StoreError('unavailable', 'The reservation came too late.');
     const reading = readingOf(wanted, answer);
     const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
     return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
@@ -225,8 +225,8 @@ export class RedisCounters implements RateCounters {
   }
 }
 
-function drawArguments(
-  { callId, concurrent, requests, tokens }: Draw,
+function reserveArguments(
+  { callId, concurrent, requests, tokens }: ReserveRequest,
   peek: boolean,
 ): readonly (string | number)[] {
   const values: (string | number)[] = [callId, leaseMs, peek ? 1 : 0, concurrent.length];
@@ -239,7 +239,7 @@ function drawArguments(
 }
 
 /** @param answer what became of it, the time, the readings */
-function readingOf(wanted: Draw, answer: Answer): Reading {
+function readingOf(wanted: ReserveRequest, answer: Answer): Reading {
   let at = 2;
   const next = (): number => Number(answer[at++] ?? 0);
   return {
@@ -250,7 +250,7 @@ function readingOf(wanted: Draw, answer: Answer): Reading {
   };
 }
 
-// The scripts of the counters in Redis or Valkey: one a draw, one a settlement. Lua's numbers are
+// The scripts of the counters in Redis or Valkey: one a reservation, one a settlement. Lua's numbers are
 // doubles: amounts stay below 2^53 and are written with all their digits.
 //
 // All keys share the hash tag `{tenant}`, so that they lie together in a cluster: `r:`, `t:` hashes of `m`
@@ -289,7 +289,7 @@ end
  * most), r (counter, per minute), t (counter, per minute, amount).
  * Answer: what became of it, the time, and the readings from before, kind by kind.
  */
-const drawBody = `
+const reserveBody = `
 local id, lease, peek = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
 local function list(fields)
@@ -348,7 +348,7 @@ end
 return answer`;
 
 /**
- * ARGV: prefix, then of each call its id and its used tokens. A call is remembered for a minute, so that a draw
+ * ARGV: prefix, then of each call its id and its used tokens. A call is remembered for a minute, so that a reservation
  * that comes late takes nothing any more.
  */
 const settleBody = `
@@ -395,7 +395,7 @@ end
 return {'renewed', now}`;
 
 interface CounterScripts {
-  readonly draw: string;
+  readonly reserve: string;
   readonly settle: string;
   readonly releaseSlots: string;
   readonly renew: string;
@@ -405,7 +405,7 @@ interface CounterScripts {
 function counterScripts(time: string): CounterScripts {
   const begin = common(time);
   return {
-    draw: begin + drawBody,
+    reserve: begin + reserveBody,
     settle: begin + settleBody,
     releaseSlots: begin + releaseSlotsBody,
     renew: begin + renewBody,

@@ -4,7 +4,7 @@
  */
 import type { Clock, Log } from '../../core/runtime.ts';
 import { StoreError } from '../store-error.ts';
-import type { Draw, DrawResult, RateCounters, Used } from './counters.ts';
+import type { ReserveRequest, ReserveResult, RateCounters, Used } from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
 import type { RedisCounters } from './redis-counters.ts';
 
@@ -55,11 +55,11 @@ export class RedisRates implements RateCounters {
     return this.#lostSince === undefined;
   }
 
-  async draw(draw: Draw, peek = false): Promise<DrawResult> {
+  async reserve(request: ReserveRequest, peek = false): Promise<ReserveResult> {
     const { redis } = this.#options;
     if (!redis.lost) {
       try {
-        const result = await redis.draw(draw, peek);
+        const result = await redis.reserve(request, peek);
         this.#lostSince = undefined;
         return result;
       } catch (error) {
@@ -67,7 +67,7 @@ export class RedisRates implements RateCounters {
       }
     }
     this.#lose();
-    return this.#drawShare(draw, peek);
+    return this.#reserveShare(request, peek);
   }
 
   settle(callId: string, used: Used): void {
@@ -123,7 +123,7 @@ export class RedisRates implements RateCounters {
   }
 
   /** @throws StoreError */
-  #drawShare(draw: Draw, peek: boolean): DrawResult {
+  #reserveShare(request: ReserveRequest, peek: boolean): ReserveResult {
     const { clock, log, isStoreUp } = this.#options;
     if (this.#isOverdue()) {
       if (!isStoreUp()) {
@@ -138,12 +138,12 @@ export class RedisRates implements RateCounters {
         log.error('limits_by_share', { instances: this.#instances });
       }
     }
-    const result = this.#share.draw(this.#shareOf(draw));
-    if (peek && result.granted) this.#share.undo(draw.callId);
+    const result = this.#share.reserve(this.#shareOf(request));
+    if (peek && result.granted) this.#share.undo(request.callId);
     return result;
   }
 
-  #shareOf({ callId, concurrent, requests, tokens }: Draw): Draw {
+  #shareOf({ callId, concurrent, requests, tokens }: ReserveRequest): ReserveRequest {
     const share = (amount: number): number => Math.max(1, Math.floor(amount / this.#instances));
     return {
       callId,

@@ -2,13 +2,20 @@
  * The counters of several gateways. Budgets are leased from PostgreSQL (budget-leases.ts); rates and places are
  * counted in Redis (redis-rates.ts) where it is configured, else in PostgreSQL.
  *
- * A draw takes its money first: that needs no round trip as a rule, and is undone without one where a rate refuses.
+ * A reservation takes its money first: that needs no round trip as a rule, and is undone without one where a rate refuses.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
 import type { BudgetLeases } from '../leases/budget-leases.ts';
-import type { Balance, Counters, Draw, DrawResult, RateCounters, Used } from './counters.ts';
+import type {
+  Balance,
+  Counters,
+  ReserveRequest,
+  ReserveResult,
+  RateCounters,
+  Used,
+} from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
 
 export interface SharedCountersOptions {
@@ -40,13 +47,14 @@ export class SharedCounters implements Counters {
     return this.#options.budgets.wall();
   }
 
-  draw(draw: Draw): DrawResult | Promise<DrawResult> {
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult> {
     const { budgets, rates } = this.#options;
-    if (draw.budgets.length === 0) return rates.draw(draw);
-    const money = budgets.draw(draw);
-    const hasRates = draw.concurrent.length + draw.requests.length + draw.tokens.length > 0;
+    if (request.budgets.length === 0) return rates.reserve(request);
+    const money = budgets.reserve(request);
+    const hasRates =
+      request.concurrent.length + request.requests.length + request.tokens.length > 0;
     if (!(money instanceof Promise) && !hasRates) return money;
-    return this.#drawAll(draw, { money, hasRates });
+    return this.#reserveAll(request, { money, hasRates });
   }
 
   settle(callId: string, used: Used): void {
@@ -77,17 +85,17 @@ export class SharedCounters implements Counters {
     await Promise.all([this.#options.rates.close(), this.#options.budgets.close()]);
   }
 
-  async #drawAll(
-    draw: Draw,
-    { money, hasRates }: { money: DrawResult | Promise<DrawResult>; hasRates: boolean },
-  ): Promise<DrawResult> {
+  async #reserveAll(
+    request: ReserveRequest,
+    { money, hasRates }: { money: ReserveResult | Promise<ReserveResult>; hasRates: boolean },
+  ): Promise<ReserveResult> {
     const { rates } = this.#options;
-    const paid = await this.#paid(draw, money);
+    const paid = await this.#paid(request, money);
     if (!hasRates) return paid;
-    const unpaid = { ...draw, budgets: [] };
+    const unpaid = { ...request, budgets: [] };
     if (!paid.granted) {
       // A rate that refuses too is the one that is named.
-      const peeked = await rates.draw(unpaid, true);
+      const peeked = await rates.reserve(unpaid, true);
       const { requests, tokens } = peeked;
       if (peeked.granted) return { ...paid, requests, tokens };
       const { waitMs } = peeked;
@@ -95,36 +103,39 @@ export class SharedCounters implements Counters {
       return { ...peeked, waitMs: isEndless ? undefined : Math.max(waitMs, paid.waitMs) };
     }
     try {
-      const taken = await rates.draw(unpaid);
+      const taken = await rates.reserve(unpaid);
       if (taken.granted) return { ...paid, requests: taken.requests, tokens: taken.tokens };
-      this.#giveBack(draw);
+      this.#giveBack(request);
       return taken;
     } catch (error) {
-      this.#giveBack(draw);
+      this.#giveBack(request);
       throw error;
     }
   }
 
-  #giveBack({ callId }: Draw): void {
+  #giveBack({ callId }: ReserveRequest): void {
     this.#options.budgets.settle(callId, unused);
     this.#capped.settle(callId, unused);
   }
 
   /** @throws StoreError where budgets cannot be counted */
-  async #paid(draw: Draw, money: DrawResult | Promise<DrawResult>): Promise<DrawResult> {
+  async #paid(
+    request: ReserveRequest,
+    money: ReserveResult | Promise<ReserveResult>,
+  ): Promise<ReserveResult> {
     try {
       return await money;
     } catch (error) {
       const mayOpen = this.#options.onStoreLoss === 'open' && error instanceof StoreError;
       if (!mayOpen || error.kind !== 'unavailable') throw error;
       this.#warn();
-      const { callId, budgets } = draw;
+      const { callId, budgets } = request;
       const capped = budgets.map((budget) => ({
         ...budget,
         nanodollars: Math.min(budget.nanodollars, openCap),
       }));
       const none = { concurrent: [], requests: [], tokens: [] };
-      return this.#capped.draw({ callId, ...none, budgets: capped });
+      return this.#capped.reserve({ callId, ...none, budgets: capped });
     }
   }
 

@@ -1,20 +1,20 @@
-/** What counters' readings mean for a draw: the same for all kinds of counters. */
+/** What counters' readings mean for a reservation: the same for all kinds of counters. */
 import type {
   Balance,
-  BudgetDraw,
+  BudgetItem,
   BudgetState,
   CounterState,
-  Draw,
+  ReserveRequest,
   Granted,
   Refused,
 } from './counters.ts';
 
 export interface BudgetReading extends Balance {
-  /** The window that is counted: the draw's, or a later one that was drawn from already. */
+  /** The window that is counted: the reservation's, or a later one that calls already reserved from. */
   readonly window: string;
 }
 
-/** Where the counters of a draw stand, each list in the draw's order. */
+/** Where the counters of a reservation stand, each list in the reservation's order. */
 export interface Reading {
   /** Places taken. */
   readonly concurrent: readonly number[];
@@ -28,14 +28,18 @@ export interface Reading {
 type Verdict = Omit<Refused, 'requests' | 'tokens'>;
 
 /** Undefined when everything fits. `wall` is the counters' own clock. */
-export function refusal(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+export function refusal(
+  request: ReserveRequest,
+  reading: Reading,
+  wall: number,
+): Refused | undefined {
   const refused =
-    refusedPlace(draw, reading) ??
-    refusedRate(draw, reading, wall) ??
-    refusedBudget(draw, reading, wall);
+    refusedPlace(request, reading) ??
+    refusedRate(request, reading, wall) ??
+    refusedBudget(request, reading, wall);
   if (refused === undefined) return undefined;
   const states = (kind: 'requests' | 'tokens'): readonly CounterState[] =>
-    draw[kind].map(({ counter, perMinute }, i) =>
+    request[kind].map(({ counter, perMinute }, i) =>
       rateState(counter, perMinute, owed(reading[kind][i], perMinute, kind)),
     );
   return { ...refused, requests: states('requests'), tokens: states('tokens') };
@@ -43,19 +47,23 @@ export function refusal(draw: Draw, reading: Reading, wall: number): Refused | u
 
 /**
  * The states after a grant.
- * @param reading from before the draw, or (`taken`) from after it.
+ * @param reading from before the reservation, or (`taken`) from after it.
  */
-export function grant(draw: Draw, reading: Reading, at: { wall: number; taken: boolean }): Granted {
+export function grant(
+  request: ReserveRequest,
+  reading: Reading,
+  at: { wall: number; taken: boolean },
+): Granted {
   const share = at.taken ? 0 : 1;
   return {
     granted: true,
-    requests: draw.requests.map(({ counter, perMinute }, i) =>
+    requests: request.requests.map(({ counter, perMinute }, i) =>
       rateState(counter, perMinute, (reading.requests[i] ?? 0) + share * unitsEach),
     ),
-    tokens: draw.tokens.map(({ counter, perMinute, amount }, i) =>
+    tokens: request.tokens.map(({ counter, perMinute, amount }, i) =>
       rateState(counter, perMinute, (reading.tokens[i] ?? 0) + share * amount * unitsEach),
     ),
-    budgets: draw.budgets.map((wanted, i) =>
+    budgets: request.budgets.map((wanted, i) =>
       budgetState(wanted, reading.budgets[i], {
         wall: at.wall,
         amount: share * wanted.amount,
@@ -64,9 +72,9 @@ export function grant(draw: Draw, reading: Reading, at: { wall: number; taken: b
   };
 }
 
-function refusedPlace(draw: Draw, reading: Reading): Verdict | undefined {
-  for (let index = 0; index < draw.concurrent.length; index++) {
-    const wanted = draw.concurrent[index];
+function refusedPlace(request: ReserveRequest, reading: Reading): Verdict | undefined {
+  for (let index = 0; index < request.concurrent.length; index++) {
+    const wanted = request.concurrent[index];
     if (wanted === undefined || (reading.concurrent[index] ?? 0) < wanted.most) continue;
     const state = { counter: wanted.counter, limit: wanted.most, remaining: 0, resetMs: 0 };
     return { granted: false, kind: 'concurrent', index, state, waitMs: undefined };
@@ -74,9 +82,9 @@ function refusedPlace(draw: Draw, reading: Reading): Verdict | undefined {
   return undefined;
 }
 
-function refusedRate(draw: Draw, reading: Reading, wall: number): Verdict | undefined {
+function refusedRate(request: ReserveRequest, reading: Reading, wall: number): Verdict | undefined {
   for (const kind of ['requests', 'tokens'] as const) {
-    const list = draw[kind];
+    const list = request[kind];
     for (let index = 0; index < list.length; index++) {
       const wanted = list[index];
       if (wanted === undefined) continue;
@@ -84,37 +92,41 @@ function refusedRate(draw: Draw, reading: Reading, wall: number): Verdict | unde
       const amount = 'amount' in wanted ? wanted.amount : 1;
       if (waitFor(missing, wanted.perMinute, amount) === 0) continue;
       const state = rateState(wanted.counter, wanted.perMinute, missing);
-      return { granted: false, kind, index, state, waitMs: waitForAll(draw, reading, wall) };
+      return { granted: false, kind, index, state, waitMs: waitForAll(request, reading, wall) };
     }
   }
   return undefined;
 }
 
-function refusedBudget(draw: Draw, reading: Reading, wall: number): Verdict | undefined {
-  for (let index = 0; index < draw.budgets.length; index++) {
-    const wanted = draw.budgets[index];
+function refusedBudget(
+  request: ReserveRequest,
+  reading: Reading,
+  wall: number,
+): Verdict | undefined {
+  for (let index = 0; index < request.budgets.length; index++) {
+    const wanted = request.budgets[index];
     if (wanted === undefined) continue;
     const { settled = 0, open = 0 } = reading.budgets[index] ?? {};
     if (settled + open + wanted.amount <= wanted.nanodollars) continue;
     const state = budgetState(wanted, reading.budgets[index], { wall, amount: 0 });
     const waitMs =
-      settled + wanted.amount > wanted.nanodollars ? waitForAll(draw, reading, wall) : undefined;
+      settled + wanted.amount > wanted.nanodollars ? waitForAll(request, reading, wall) : undefined;
     return { granted: false, kind: 'budget', index, state, waitMs, open };
   }
   return undefined;
 }
 
 /** The longest of all waits: a later counter may refuse what an earlier one would let through by then. */
-function waitForAll(draw: Draw, reading: Reading, wall: number): number | undefined {
+function waitForAll(request: ReserveRequest, reading: Reading, wall: number): number | undefined {
   let longest = 0;
   const waits = [
-    ...draw.requests.map(({ perMinute }, i) =>
+    ...request.requests.map(({ perMinute }, i) =>
       waitFor(owed(reading.requests[i], perMinute, 'requests'), perMinute, 1),
     ),
-    ...draw.tokens.map(({ perMinute, amount }, i) =>
+    ...request.tokens.map(({ perMinute, amount }, i) =>
       waitFor(owed(reading.tokens[i], perMinute, 'tokens'), perMinute, amount),
     ),
-    ...draw.budgets.map((wanted, i) => waitForWindow(wanted, reading.budgets[i], wall)),
+    ...request.budgets.map((wanted, i) => waitForWindow(wanted, reading.budgets[i], wall)),
   ];
   for (const wait of waits) {
     if (wait === undefined) return undefined;
@@ -125,7 +137,7 @@ function waitForAll(draw: Draw, reading: Reading, wall: number): number | undefi
 
 /** What only running calls hold back may come free at any time: that is not waited for. */
 function waitForWindow(
-  wanted: BudgetDraw,
+  wanted: BudgetItem,
   reading: BudgetReading | undefined,
   wall: number,
 ): number | undefined {
@@ -135,7 +147,7 @@ function waitForWindow(
 }
 
 /**
- * What is missing of a bucket that may have been larger when it was drawn from: what a lowered limit
+ * What is missing of a bucket that may have been larger at its last reservation: what a lowered limit
  * owes is no more than it could owe itself. It flows back at the old pace, which is quicker.
  */
 function owed(missing: number | undefined, perMinute: number, kind: 'requests' | 'tokens'): number {
@@ -153,7 +165,7 @@ function rateState(counter: string, perMinute: number, missing: number): Counter
 }
 
 function budgetState(
-  wanted: BudgetDraw,
+  wanted: BudgetItem,
   reading: BudgetReading | undefined,
   at: { wall: number; amount: number },
 ): BudgetState {
@@ -187,7 +199,7 @@ function waitFor(missing: number, perMinute: number, amount: number): number | u
   return over <= 0 ? 0 : Math.ceil(over / perMinute);
 }
 
-/** Whole requests or tokens that could be drawn now. */
+/** Whole requests or tokens that could be reserved now. */
 function remaining(missing: number, perMinute: number): number {
   return Math.max(0, Math.floor(perMinute - missing / unitsEach));
 }

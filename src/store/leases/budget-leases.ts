@@ -1,5 +1,5 @@
 /**
- * Budgets that several gateways share. The database is their only home; a gateway draws money from it in
+ * Budgets that several gateways share. The database is their only home; a gateway reserves money from it in
  * leases and admits calls from its own lease without a round trip (docs/decisions/0043-budget-leases.md).
  *
  * For each window of a budget a gateway has taken out `free + open + unpersisted` nanodollars: no call holds
@@ -17,9 +17,9 @@ import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
 import {
   type Balance,
-  type BudgetDraw,
-  type Draw,
-  type DrawResult,
+  type BudgetItem,
+  type ReserveRequest,
+  type ReserveResult,
   type Granted,
   ServerTime,
   type Used,
@@ -41,7 +41,7 @@ export interface BudgetLeasesOptions {
   readonly clock: Clock;
   readonly log: Pick<Log, 'error'>;
   /** Where the next process finds what this one took, if it is killed. */
-  readonly journal?: Pick<LeaseJournal, 'note' | 'mayDraw'>;
+  readonly journal?: Pick<LeaseJournal, 'note' | 'mayReserve'>;
 }
 
 /**
@@ -76,7 +76,7 @@ interface Lease {
   readonly counter: string;
   readonly window: string;
   readonly endsAt: number | undefined;
-  /** The budget when it was last drawn from. */
+  /** The budget at the last reservation. */
   limit: number;
   /** Running calls, also those that hold nothing. */
   calls: number;
@@ -111,19 +111,19 @@ interface Lease {
 
 interface Part {
   readonly lease: Lease;
-  readonly wanted: BudgetDraw;
+  readonly wanted: BudgetItem;
   /** Whether other gateways were asked for what is free there. */
   hasAsked: boolean;
 }
 
 interface Waiting {
-  readonly draw: Draw;
+  readonly request: ReserveRequest;
   readonly parts: readonly Part[];
   /** Monotonic ms. */
   readonly until: number;
   /** Whether the last statement named what it wants. */
   isStated: boolean;
-  resolve(result: DrawResult): void;
+  resolve(result: ReserveResult): void;
   reject(error: unknown): void;
 }
 
@@ -145,7 +145,7 @@ export class BudgetLeases {
   readonly #live = new IdTable<readonly Part[]>();
   readonly #unpersisted = new IdTable<UnpersistedCall>();
   readonly #due = new Set<Lease>();
-  /** Leases of which the database was not told the last draws or settlements. */
+  /** Leases of which the database was not told the last reservations or settlements. */
   readonly #stale = new Set<Lease>();
   readonly #silent: SilentInstances;
   readonly #timer: NodeJS.Timeout;
@@ -188,15 +188,15 @@ export class BudgetLeases {
   }
 
   /**
-   * Takes the budgets of the draw, all or none; a plain value while the leases last.
+   * Takes the budgets of the reservation, all or none; a plain value while the leases last.
    * @throws StoreError as a rejection, where the database is needed and does not answer.
    */
-  draw(draw: Draw): DrawResult | Promise<DrawResult> {
-    const parts = this.#partsOf(draw);
-    if (this.#live.has(draw.callId)) return this.#granted(draw, parts);
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult> {
+    const parts = this.#partsOf(request);
+    if (this.#live.has(request.callId)) return this.#granted(request, parts);
     if (!this.healthy()) return Promise.reject(new StoreError('failed', stuckText));
-    if (this.#mayUse() && fits(parts) && isSameBudget(parts)) return this.#take(draw, parts);
-    return this.#drawLater(draw, parts);
+    if (this.#mayUse() && fits(parts) && isSameBudget(parts)) return this.#take(request, parts);
+    return this.#reserveLater(request, parts);
   }
 
   /** Ends what the call holds; its cost counts here until the ledger has its row. A second time changes nothing. */
@@ -228,9 +228,9 @@ export class BudgetLeases {
     if (this.#waiting.length > 0) this.#admit();
   }
 
-  /** Whether draws are noted, or need not be. */
+  /** Whether reservations are noted, or need not be. */
   healthy(): boolean {
-    return this.#journal?.mayDraw() !== false;
+    return this.#journal?.mayReserve() !== false;
   }
 
   /** The ledger has the rows of these calls. */
@@ -287,15 +287,15 @@ export class BudgetLeases {
     clearTimeout(this.#stating);
   }
 
-  #partsOf(draw: Draw): readonly Part[] {
-    return draw.budgets.map((wanted) => ({
+  #partsOf(request: ReserveRequest): readonly Part[] {
+    return request.budgets.map((wanted) => ({
       lease: this.#leaseOf(wanted),
       wanted,
       hasAsked: false,
     }));
   }
 
-  #leaseOf({ counter, window, endsAt, nanodollars: limit }: BudgetDraw): Lease {
+  #leaseOf({ counter, window, endsAt, nanodollars: limit }: BudgetItem): Lease {
     const name = `${counter}|${window}`;
     const known = this.#leases.get(name);
     if (known !== undefined) return known;
@@ -332,7 +332,7 @@ export class BudgetLeases {
     return this.#clock.now() - this.#acknowledgedAt < leaseFenceMs;
   }
 
-  #take(draw: Draw, parts: readonly Part[]): Granted {
+  #take(request: ReserveRequest, parts: readonly Part[]): Granted {
     const now = this.#clock.now();
     for (const { lease, wanted } of parts) {
       lease.free -= wanted.amount;
@@ -347,10 +347,10 @@ export class BudgetLeases {
         this.#state(lease);
       }
     }
-    this.#live.set(draw.callId, parts);
+    this.#live.set(request.callId, parts);
     this.#note(parts);
     this.#stateSoon();
-    return this.#granted(draw, parts);
+    return this.#granted(request, parts);
   }
 
   /** Before a call is sent upstream, and when it has ended. */
@@ -370,19 +370,19 @@ export class BudgetLeases {
     if (this.#due.size > 0) this.#pump();
   }
 
-  #granted(draw: Draw, parts: readonly Part[]): Granted {
-    const granted = grant(draw, readingOf(parts), { wall: this.wall(), taken: true });
+  #granted(request: ReserveRequest, parts: readonly Part[]): Granted {
+    const granted = grant(request, readingOf(parts), { wall: this.wall(), taken: true });
     return { ...granted, lease: this.instance };
   }
 
-  #drawLater(draw: Draw, parts: readonly Part[]): Promise<DrawResult> {
+  #reserveLater(request: ReserveRequest, parts: readonly Part[]): Promise<ReserveResult> {
     if (this.#isClosed) {
       return Promise.reject(new StoreError('closed', 'The counters are closed.'));
     }
     const now = this.#clock.now();
-    const { promise, resolve, reject } = Promise.withResolvers<DrawResult>();
+    const { promise, resolve, reject } = Promise.withResolvers<ReserveResult>();
     const until = now + othersMs;
-    this.#waiting.push({ draw, parts, until, isStated: false, resolve, reject });
+    this.#waiting.push({ request, parts, until, isStated: false, resolve, reject });
     for (const part of parts) {
       const { lease, wanted } = part;
       part.hasAsked = now < lease.refusedUntil && wanted.amount >= lease.refused;
@@ -408,7 +408,7 @@ export class BudgetLeases {
   }
 
   async #sendDue(): Promise<void> {
-    // What is drawn in one turn of the event loop is stated together.
+    // What is reserved in one turn of the event loop is stated together.
     await Promise.resolve();
     do if (!(await this.#send())) return;
     while (this.#due.size > 0 && !this.#isClosed);
@@ -434,7 +434,7 @@ export class BudgetLeases {
         this.#answered(leases, stated, answer.leases);
         for (const { counter, window } of answer.asked) this.#giveBack(counter, window);
       } else {
-        // What the database has of this instance is not known here: nothing is drawn until it is.
+        // What the database has of this instance is not known here: nothing is reserved until it is.
         this.#acknowledgedAt = Number.NEGATIVE_INFINITY;
         if (answer.code === 'expired') await this.#revive();
         else this.#wasLate();
@@ -563,11 +563,11 @@ export class BudgetLeases {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) {
-      const { draw, parts } = each;
-      if (this.#mayUse() && fits(parts)) each.resolve(this.#take(draw, parts));
+      const { request, parts } = each;
+      if (this.#mayUse() && fits(parts)) each.resolve(this.#take(request, parts));
       else if (!each.isStated || this.#isUnanswered) this.#waiting.push(each);
       else if (now >= each.until || parts.some(isHopeless)) {
-        each.resolve(this.#refused(draw, parts));
+        each.resolve(this.#refused(request, parts));
       } else {
         this.#waiting.push(each);
         if (parts.some(({ lease }) => lease.asked > 0)) this.#askAgain();
@@ -576,13 +576,13 @@ export class BudgetLeases {
     }
   }
 
-  #refused(draw: Draw, parts: readonly Part[]): DrawResult {
+  #refused(request: ReserveRequest, parts: readonly Part[]): ReserveResult {
     for (const part of parts) if (isHopeless(part)) remember(part, this.#clock.now());
-    const refused = refusal(draw, readingOf(parts), this.wall());
+    const refused = refusal(request, readingOf(parts), this.wall());
     // The reading says why it does not fit; where it says nothing, another process has just given something back.
     if (refused === undefined) {
       const index = Math.max(0, parts.findIndex(lacks));
-      const { counter = '', nanodollars: limit = 0 } = draw.budgets[index] ?? {};
+      const { counter = '', nanodollars: limit = 0 } = request.budgets[index] ?? {};
       const state = { counter, limit, remaining: 0, resetMs: 0 };
       const none = { waitMs: undefined, requests: [], tokens: [] };
       return { granted: false, kind: 'budget', index, state, ...none };

@@ -20,7 +20,7 @@ export interface LeaseRegister {
   instances(): Promise<readonly SeenInstance[]>;
   /**
    * Ends the leases of an instance unless it stated something meanwhile. All of them is booked as spent: what was
-   * free may have been drawn since the instance stated it. `BudgetHome.revive` turns that back.
+   * free may have been reserved since the instance stated it. `BudgetHome.revive` turns that back.
    * @returns nanodollars that were booked; undefined when the instance lives, or another instance was faster
    * @throws StoreError
    */

@@ -2,7 +2,7 @@
  * What calls have taken off each lease, on the disk of the instance, so that the next process in the same data
  * directory can prove what a killed one had not spent (docs/decisions/0043-budget-leases.md).
  *
- * Each draw appends the new totals before its call is sent upstream. There is no sync: what was written survives
+ * Each reservation appends the new totals before its call is sent upstream. There is no sync: what was written survives
  * the end of a process, and a journal from before a restart of the machine proves nothing. The first line names the
  * boot and the file itself, so that a copy of the directory proves nothing either.
  */
@@ -80,10 +80,10 @@ export class LeaseJournal {
   }
 
   /**
-   * Whether leases may be drawn from: not while the disk holds a journal that lacks draws and cannot be removed, since
+   * Whether calls may reserve from leases: not while the disk holds a journal that lacks reservations and cannot be removed, since
    * it would prove what is not so. Each call tries to remove it.
    */
-  mayDraw(): boolean {
+  mayReserve(): boolean {
     if (this.#isStuck) this.#isStuck = !attempt(() => rmSync(this.#path, { force: true }));
     return !this.#isStuck;
   }
@@ -126,7 +126,7 @@ export class LeaseJournal {
     this.#file = file;
   }
 
-  /** A journal that lacks a draw would prove what is not so. */
+  /** A journal that lacks a reservation would prove what is not so. */
   #end(error: unknown): void {
     const { log } = this.#options;
     const file = this.#file;
@@ -202,7 +202,7 @@ function readLeft(options: LeaseJournalOptions): readonly LeftJournal[] {
 function readJournal(path: string, boot: string | undefined): readonly TakenLease[] | undefined {
   const file = openSync(path, 'r');
   try {
-    // Bytes behind the last line end belong to a draw whose call was never sent.
+    // Bytes behind the last line end belong to a reservation whose call was never sent.
     const [head, ...lines] = readFileSync(file, 'utf8').split('\n').slice(0, -1);
     if (boot === undefined || head !== headOf(boot, file)) return undefined;
     const leases = new Map<string, TakenLease>();

@@ -101,8 +101,8 @@ function usageStatement(source: Source, by: UsageGrouping): Statement {
 /** The period and the filter's five names. */
 function usageValues(filter: UsageFilter | undefined, period: Period): SqlValue[] {
   const { key, team, model, provider, tag } = filter ?? {};
-  const wish = [key, team, model, provider, tag].map((value) => value ?? null);
-  return [period.from, period.to, ...wish];
+  const filters = [key, team, model, provider, tag].map((value) => value ?? null);
+  return [period.from, period.to, ...filters];
 }
 
 interface Part {
@@ -334,7 +334,7 @@ async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
       : { startedAt: latest, id: aboveIds };
   const end = await scannedTo(sql, key, start.startedAt);
   const since = Math.max(query.since ?? 0, end ?? 0);
-  const values: SqlValue[] = [since, start.startedAt, start.id, limit + 1, ...wishes(query)];
+  const values: SqlValue[] = [since, start.startedAt, start.id, limit + 1, ...filterValues(query)];
   const { rows } =
     key === undefined
       ? await sql.run(pageOfAll, values)
@@ -344,7 +344,7 @@ async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
   return { calls, ...(next === undefined ? {} : { next }) };
 }
 
-function wishes(query: CallQuery): SqlValue[] {
+function filterValues(query: CallQuery): SqlValue[] {
   const { team, model, provider, outcome, endpoint, user, tag, status, mode, notes } = query;
   const asked = [team, model, provider, outcome, endpoint, user, tag, status, mode, notes];
   return asked.map((value) => value ?? null);

@@ -18,12 +18,12 @@ import {
   LimitsRig,
   price,
   principalOf,
-  type Wish,
+  type CallInput,
 } from './limits-rig.ts';
 
-async function refusalOf(rig: LimitsRig, wish: Wish): Promise<GatewayError> {
+async function refusalOf(rig: LimitsRig, input: CallInput): Promise<GatewayError> {
   try {
-    await rig.admit(wish);
+    await rig.admit(input);
   } catch (error) {
     assert.ok(error instanceof GatewayError);
     return error;
@@ -100,7 +100,7 @@ test('what costs nothing is served on a budget that is overspent', async () => {
   const { window } = new HeldBudget({ kind: 'key', name: 'k1' }, budgetOf(1e9)).window(
     rig.clock.wall(),
   );
-  rig.counters.draw({
+  rig.counters.reserve({
     callId: 'before',
     concurrent: [],
     requests: [],
@@ -170,12 +170,12 @@ test('a guess that does not fit is counted once, off the loop, and only where th
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_500_000)] })], {
     shrink: false,
   });
-  const wish = { principal, prompt: 1600, maxOutputTokens: 100 };
-  const grant = await rig.admit({ ...wish, id: 'c1', exactly: 1200 });
+  const input = { principal, prompt: 1600, maxOutputTokens: 100 };
+  const grant = await rig.admit({ ...input, id: 'c1', exactly: 1200 });
   assert.equal(grant?.reserved, 1200 * 1000 + 100 * 2000);
   assert.equal(rig.counted, 1);
   rig.settle(grant, { freshInputTokens: 1200, outputTokens: 100 });
-  const refusal = await refusalOf(rig, { ...wish, id: 'c2', exactly: 1200 });
+  const refusal = await refusalOf(rig, { ...input, id: 'c2', exactly: 1200 });
   assert.equal(refusal.code, 'budget_exhausted');
   assert.equal(rig.counted, 1, 'no count could have helped');
 });
@@ -184,13 +184,13 @@ test('K6 a prompt that only a guess finds larger than a token limit is counted, 
   const rig = new LimitsRig();
   const limits = [{ kind: 'tokens', amount: 1000 } as const];
   const principal = principalOf([heldBy('k1', { limits })]);
-  const wish = { principal, maxOutputTokens: 10, prompt: 1300 };
-  assert.ok((await rig.admit({ ...wish, id: 'c1', exactly: 900 })) !== undefined);
-  const refusal = await refusalOf(rig, { ...wish, id: 'c2', exactly: 1100 });
+  const input = { principal, maxOutputTokens: 10, prompt: 1300 };
+  assert.ok((await rig.admit({ ...input, id: 'c1', exactly: 900 })) !== undefined);
+  const refusal = await refusalOf(rig, { ...input, id: 'c2', exactly: 1100 });
   assert.match(refusal.message, /about 1100, so this call can never fit/);
-  assert.equal((await refusalOf(rig, { ...wish, id: 'c3' })).code, 'rate_limited');
+  assert.equal((await refusalOf(rig, { ...input, id: 'c3' })).code, 'rate_limited');
   assert.equal(rig.counted, 3);
-  await refusalOf(rig, { ...wish, id: 'c4', prompt: 2001, exactly: 900 });
+  await refusalOf(rig, { ...input, id: 'c4', prompt: 2001, exactly: 900 });
   assert.equal(rig.counted, 3, 'no count helps where the guess is twice the limit');
 });
 
@@ -276,13 +276,13 @@ test('F64 a larger prompt is paid for by what the budget has left, else by the a
   assert.deepEqual(await rig.counters.balance('key:k1:day', window), { settled: 810_000, open: 0 });
 });
 
-for (const [how, draw] of [
+for (const [how, reserve] of [
   ['throw', () => assert.fail('the counters are gone')],
   ['reject', () => Promise.reject(new Error('the counters are gone'))],
 ] as const) {
   test(`K2 E18 counters that ${how} admit nobody who has limits, and hold up nobody else`, async () => {
     const rig = new LimitsRig();
-    rig.counters.draw = draw;
+    rig.counters.reserve = reserve;
     const limited = principalOf([heldBy('k1', { limits: [{ kind: 'requests', amount: 9 }] })]);
     assert.equal(
       (await refusalOf(rig, { id: 'c1', principal: limited })).code,
@@ -319,8 +319,8 @@ test('Q1 Q2 Q3 F81 any calls, ends and crashes: spent and held never exceed the 
       const id = `c${i}`;
       for (const ended of running.filter(({ until }) => until <= i)) await ended.end();
       running = running.filter(({ until }) => until > i);
-      const wish = { id, principal, prompt: each.prompt, maxOutputTokens: each.cap };
-      const grant = await rig.admit(wish).catch(() => undefined);
+      const input = { id, principal, prompt: each.prompt, maxOutputTokens: each.cap };
+      const grant = await rig.admit(input).catch(() => undefined);
       await check();
       if (grant === undefined) continue;
       const used = usageOf(each, grant);

@@ -57,16 +57,16 @@ test('issue 5 budget events tell of the window that paid, also where the next on
 
 for (const refused of [false, true]) {
   const what = refused ? 'refused' : 'granted';
-  test(`issue 5 a draw that is ${what} when its day is over counts for the window that it named`, async () => {
+  test(`issue 5 a reservation that is ${what} when its day is over counts for the window that it named`, async () => {
     const rig = new LimitsRig();
     const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })], {
       shrink: false,
     });
     const answered = Promise.withResolvers<void>();
     const { counters } = rig;
-    const draw = counters.draw.bind(counters);
-    counters.draw = async (asked) => {
-      const result = await draw(asked);
+    const reserve = counters.reserve.bind(counters);
+    counters.reserve = async (asked) => {
+      const result = await reserve(asked);
       if (asked.callId === 'late') await answered.promise;
       return result;
     };

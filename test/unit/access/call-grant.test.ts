@@ -1,4 +1,4 @@
-/** What a running call asks for behind its first draw, and gives back (Q1, Q2, F64). */
+/** What a running call asks for behind its first reservation, and gives back (Q1, Q2, F64). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Admission } from '../../../src/access/admission.ts';
@@ -10,8 +10,8 @@ import type { Price } from '../../../src/core/money.ts';
 import type {
   Balance,
   Counters,
-  Draw,
-  DrawResult,
+  ReserveRequest,
+  ReserveResult,
   Used,
 } from '../../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
@@ -30,10 +30,10 @@ class SlowCounters implements Counters {
     return this.real.wall();
   }
 
-  draw(draw: Draw): DrawResult | Promise<DrawResult> {
-    if (!draw.callId.includes('+')) return this.real.draw(draw);
-    const { promise, resolve } = Promise.withResolvers<DrawResult>();
-    this.answers.push(() => resolve(this.real.draw(draw)));
+  reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult> {
+    if (!request.callId.includes('+')) return this.real.reserve(request);
+    const { promise, resolve } = Promise.withResolvers<ReserveResult>();
+    this.answers.push(() => resolve(this.real.reserve(request)));
     return promise;
   }
 

@@ -122,14 +122,14 @@ it('S7 an empty list in the store allows nothing', async () => {
 
 it('S7 creation is default-deny: models, endpoints and expiry are checked', async () => {
   const { keys, clock, store } = await ring();
-  const wishes = [
-    { wish: { name: 'a', models: [] }, path: ['models'] },
-    { wish: { name: 'a', models: ['*'], endpoints: [] }, path: ['endpoints'] },
-    { wish: { name: 'a', models: ['*'], endpoints: ['admin'] }, path: ['endpoints'] },
-    { wish: { name: 'a', models: ['*'], expiresAt: clock.wall() }, path: ['expires_at'] },
+  const inputs = [
+    { input: { name: 'a', models: [] }, path: ['models'] },
+    { input: { name: 'a', models: ['*'], endpoints: [] }, path: ['endpoints'] },
+    { input: { name: 'a', models: ['*'], endpoints: ['admin'] }, path: ['endpoints'] },
+    { input: { name: 'a', models: ['*'], expiresAt: clock.wall() }, path: ['expires_at'] },
   ];
-  for (const { wish, path } of wishes) {
-    await assert.rejects(keys.create(wish), { code: 'invalid_request', path });
+  for (const { input, path } of inputs) {
+    await assert.rejects(keys.create(input), { code: 'invalid_request', path });
   }
   assert.deepEqual(await store.keys.list(), []);
 });

@@ -57,7 +57,7 @@ export function heldBy(
   return { holder: { kind: 'key', name }, policy: whole };
 }
 
-export interface Wish {
+export interface CallInput {
   readonly id: string;
   readonly principal: Principal;
   readonly prompt?: number;
@@ -113,8 +113,8 @@ export class LimitsRig {
     });
   }
 
-  asked(wish: Wish): AskedCall & Required<Pick<AskedCall, 'size'>> {
-    const { id, principal, prompt = 10, exactly, choices = 1, modelLimit } = wish;
+  asked(input: CallInput): AskedCall & Required<Pick<AskedCall, 'size'>> {
+    const { id, principal, prompt = 10, exactly, choices = 1, modelLimit } = input;
     const target = { provider: 'p', model: 'm' };
     return {
       id,
@@ -127,7 +127,7 @@ export class LimitsRig {
       leastOutput: leastOutputTokens,
       size: {
         targets: [modelLimit === undefined ? target : { ...target, maxOutputTokens: modelLimit }],
-        maxOutputTokens: wish.maxOutputTokens,
+        maxOutputTokens: input.maxOutputTokens,
         choices,
         promptAtMost: () => prompt,
         promptExactly: async () => {
@@ -146,8 +146,8 @@ export class LimitsRig {
     };
   }
 
-  async admit(wish: Wish): Promise<CallGrant | undefined> {
-    return this.admission.admit(this.asked(wish));
+  async admit(input: CallInput): Promise<CallGrant | undefined> {
+    return this.admission.admit(this.asked(input));
   }
 
   /** Ends a call. @returns its row. */

@@ -264,7 +264,7 @@ it('a fault of ours is a 500 without its text; a store that is down is a 503', a
   const answer = await rig.ask('/api/status');
   assert.equal(answer.status, 500);
   assert.doesNotMatch(JSON.stringify(answer.body), /secret detail/);
-  await rig.parts.store.close();
+  await rig.deps.store.close();
   for (const path of ['/api/usage', '/api/calls']) {
     assert.equal((await rig.ask(path)).status, 503, path);
   }
@@ -274,7 +274,7 @@ it('a fault of ours is a 500 without its text; a store that is down is a 503', a
 
 it('the handler gives the same answers without HTTP', async (t) => {
   const rig = await adminRig(t);
-  const handle = createAdminHandler(rig.parts);
+  const handle = createAdminHandler(rig.deps);
   const made = await handle('POST', '/api/keys', { body: good });
   assert.equal(made.status, 201);
   const listed = await handle('GET', '/api/keys?limit=5');

@@ -59,7 +59,7 @@ it('S24 every change is noted: who, from where, what, before and after; no secre
   for (const secret of [textOf(made.body, 'key'), textOf(rotated.body, 'key')]) {
     assert.ok(!text.includes(secret.slice(12)));
   }
-  for (const { digest } of await rig.parts.store.keys.list()) assert.ok(!text.includes(digest));
+  for (const { digest } of await rig.deps.store.keys.list()) assert.ok(!text.includes(digest));
 });
 
 it('S24 the log is read page by page, and of one subject', async (t) => {
@@ -149,7 +149,7 @@ for (const [name, sql] of [
 
     const lines: string[] = [];
     const log = { ...silentLog, error: (event: string) => void lines.push(event) };
-    const { store } = rig.parts;
+    const { store } = rig.deps;
     const anchor = new FileAnchor(join(rig.folder, 'audit.head'));
     const start = new AuditLog({ store: store.audit, clock: new HeldClock(), log, anchor });
     await start.checkEnd();
@@ -166,7 +166,7 @@ it('S24 a start notes how far a log goes that has no note yet; a note that canno
   const rig = await adminRig(t);
   const path = join(rig.folder, 'audit.head');
   await rig.ask('/api/teams/a', { method: 'PUT', body: {} });
-  const { store } = rig.parts;
+  const { store } = rig.deps;
   for (const text of ['', '{"seq":"1"}', undefined]) {
     if (text === undefined) rmSync(path);
     else writeFileSync(path, text);
@@ -257,9 +257,9 @@ it('S24 a change whose entry cannot be written is not made; a revocation holds, 
     refusals.map(({ status }) => status),
     [503, 503, 503, 503, 503],
   );
-  const [kept, ...others] = await rig.parts.store.keys.list();
+  const [kept, ...others] = await rig.deps.store.keys.list();
   assert.deepEqual([kept?.name, kept?.version, kept?.revokedAt, others], ['a', 1, undefined, []]);
-  assert.deepEqual(await rig.parts.store.policies.list(), []);
+  assert.deepEqual(await rig.deps.store.policies.list(), []);
   assert.equal(rig.keys.find(id)?.state, 'revoked');
 });
 
@@ -268,7 +268,7 @@ it('audit list tells a reload that was applied from one that was refused', async
   const actor = { name: 'config' } as const;
   for (const applied of [true, false]) {
     const after = { applied, problems: applied ? [] : ['gateway.yaml:1: unknown key'] };
-    await rig.parts.audit.note({ actor, action: 'config.reload', subject: 'config', after });
+    await rig.deps.audit.note({ actor, action: 'config.reload', subject: 'config', after });
   }
   const { out } = await rig.run(auditCommand, ['list']);
   assert.match(

@@ -196,7 +196,7 @@ for (const kind of ['team', 'tag'] as const) {
     assert.equal((await rig.ask(`${path}/b`, { method: 'DELETE' })).status, 200);
     assert.equal((await rig.ask(`${path}/b`, { method: 'DELETE' })).status, 404);
     assert.equal((await rig.ask(`${path}/b`)).status, 404);
-    rig.parts.policies.declare([{ kind, name: 'a', limits: [], budgets: [] }]);
+    rig.deps.policies.declare([{ kind, name: 'a', limits: [], budgets: [] }]);
     assert.equal((await rig.ask(`${path}/a`)).body['source'], 'config');
     for (const method of ['PUT', 'DELETE']) {
       const answer = await rig.ask(`${path}/a`, {
@@ -221,7 +221,7 @@ it('names of teams may hold anything that one line can', async (t) => {
 
 it('what a budget has spent is told with its window', async (t) => {
   const rig = await adminRig(t);
-  const { store, clock } = rig.parts;
+  const { store, clock } = rig.deps;
   const id = textOf(await make(rig, { budget: 1, per: 'month' }), 'id');
   const counter = `key:${id}:month`;
   await store.calls.record([

@@ -197,7 +197,7 @@ it('backup writes a complete private copy while calls go on, and never over a fi
   const nowhere = await backup(join(folder, 'no', 'such', 'folder'));
   assert.match(String(errorOf(nowhere)['message']), /cannot be written/);
   assert.deepEqual(readdirSync(folder), ['copy.db']);
-  const entries = await rig.parts.store.audit.list({ limit: 9 });
+  const entries = await rig.deps.store.audit.list({ limit: 9 });
   const first = entries.at(-1);
   assert.deepEqual([first?.action, first?.subject], ['store.backup', `file:${path}`]);
 

@@ -11,7 +11,7 @@ import { adminRig, adminToken, listOf, textOf } from './admin-rig.ts';
 
 it('every route of the admin API is described', async (t) => {
   const rig = await adminRig(t);
-  const routes = adminRoutes(rig.parts);
+  const routes = adminRoutes(rig.deps);
   const missing = routes.filter(({ about }) => about === undefined);
   assert.deepEqual(
     missing.map(({ method, path }) => `${method} ${path}`),
@@ -117,7 +117,7 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
 
 it('answers are as they are described', async (t) => {
   const rig = await adminRig(t, { playground, explainer });
-  const routes = adminRoutes(rig.parts);
+  const routes = adminRoutes(rig.deps);
   const full = {
     name: 'a',
     models: ['*'],

@@ -104,7 +104,7 @@ for (const [command, kind] of [
     const set = await rig.run(command, ['set', 'red', '--budget', '5', '--per', 'ever']);
     assert.deepEqual([set.code, set.err], [0, '']);
     assert.match(set.out, /\$0 of \$5 in total/);
-    assert.equal(rig.parts.policies.find(kind, 'red')?.budgets[0]?.nanodollars, 5e9);
+    assert.equal(rig.deps.policies.find(kind, 'red')?.budgets[0]?.nanodollars, 5e9);
     const listed = arrayOf((await rig.run(command, ['list', '--json'])).out);
     assert.deepEqual(
       listed.map(({ name, source }) => [name, source]),

@@ -39,7 +39,7 @@ interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  readonly wishes: readonly PullOptions[];
+  readonly pulls: readonly PullOptions[];
 }
 
 async function run(
@@ -51,13 +51,13 @@ async function run(
   } = {},
 ): Promise<Ran> {
   const clock = new HeldClock();
-  const wishes: PullOptions[] = [];
+  const pulls: PullOptions[] = [];
   let [out, err] = ['', ''];
   const command = pullCommand({
     known: knownModels,
     clock,
-    pull: (wish, events) => {
-      wishes.push(wish);
+    pull: (options, events) => {
+      pulls.push(options);
       more.events?.(events, clock);
       return Promise.resolve({ ...report, ...more.report });
     },
@@ -71,13 +71,13 @@ async function run(
     gatewayUrl: unused,
     ...(more.terminalColumns === undefined ? {} : { terminalColumns: more.terminalColumns }),
   });
-  return { code, out, err, wishes };
+  return { code, out, err, pulls };
 }
 
 it('§4 pull says what came, and that it can be called', async () => {
   const ran = await run(['hf:acme/small-GGUF:Q8_0', '--name', 'small', '--sha256', 'a'.repeat(64)]);
   assert.equal(ran.code, 0);
-  assert.deepEqual(ran.wishes, [
+  assert.deepEqual(ran.pulls, [
     { source: 'hf:acme/small-GGUF:Q8_0', name: 'small', sha256: 'a'.repeat(64) },
   ]);
   assert.match(ran.out, /local\/small\n/);
@@ -183,7 +183,7 @@ it('§4 mistakes of pull end in exit code 2 with the flag', async () => {
     [['--list', '--name', 'x'], /--list cannot be combined/],
   ] as const) {
     const ran = await run(args);
-    assert.deepEqual([ran.code, ran.out, ran.wishes], [2, '', []], args.join(' '));
+    assert.deepEqual([ran.code, ran.out, ran.pulls], [2, '', []], args.join(' '));
     assert.match(ran.err, text);
   }
   assert.match((await run(['--help'])).out, /^Usage: model-gateway pull SOURCE/);

@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { planCapacity, type Capacity, FullBatches, nextBatch } from '../../../src/engine/model.ts';
 import {
-  Pace,
+  SliceSizer,
   SequenceSlot,
-  Turns,
+  StateGate,
   aloneInBatch,
   chooseSlot,
   sharedBatch,
@@ -57,9 +57,9 @@ function slotWith(kept: Token[], slice = 4, now: () => number = () => 0): Rig {
   const stand: unknown = sequence;
   const isSequence = (value: unknown): value is LlamaContextSequence => value === stand;
   assert.ok(isSequence(stand));
-  const pace = new Pace(slice);
+  const pace = new SliceSizer(slice);
   return {
-    slot: new SequenceSlot({ sequence: stand, slice, pace, now, turns: new Turns() }),
+    slot: new SequenceSlot({ sequence: stand, slice, pace, now, turns: new StateGate() }),
     sequence,
   };
 }
@@ -175,7 +175,7 @@ describe('a batch of all who generate', () => {
 });
 
 test('while one changes its state the others pause', async () => {
-  const turns = new Turns();
+  const turns = new StateGate();
   const order: string[] = [];
   assert.equal(turns.pause(), undefined);
   const changed = Promise.withResolvers<void>();

@@ -19,7 +19,7 @@ import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { idempotentAnswers, keepLimits } from '../../support/idempotency.ts';
 
-function request(wish: Partial<IdempotentRequest> = {}): IdempotentRequest {
+function request(more: Partial<IdempotentRequest> = {}): IdempotentRequest {
   return {
     keyId: 'a',
     secret: 'the API key',
@@ -27,7 +27,7 @@ function request(wish: Partial<IdempotentRequest> = {}): IdempotentRequest {
     method: 'POST',
     path: '/v1/messages',
     body: Buffer.from('x'),
-    ...wish,
+    ...more,
   };
 }
 
@@ -136,12 +136,12 @@ describe('E17 answers by Idempotency-Key', () => {
   test('path, method and body tell requests apart, clients have keys of their own', async () => {
     const { answers } = held();
     await serve(answers, request());
-    for (const wish of [
+    for (const more of [
       { body: Buffer.from('y') },
       { path: '/v1/chat/completions' },
       { method: 'GET' },
     ]) {
-      assert.equal(await refusal(answers.claim(request(wish), 'z')), 'idempotency_conflict');
+      assert.equal(await refusal(answers.claim(request(more), 'z')), 'idempotency_conflict');
     }
     assert.equal(await serve(answers, request({ keyId: 'b', body: Buffer.from('y') })), false);
     assert.equal(answers.tallies.conflict, 3);

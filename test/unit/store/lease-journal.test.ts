@@ -59,7 +59,7 @@ test('the next process finds the last totals, until it removes them', (t) => {
   first.note([lease('a', 9)], () => []);
   const [path = ''] = readdirSync(directory);
   assert.equal(statSync(join(directory, path)).mode & 0o777, 0o600);
-  // A draw that was being noted: its call was never sent.
+  // A reservation that was being noted: its call was never sent.
   appendFileSync(join(directory, path), '["a","ever",99');
   const second = open('gw_2');
   const left = { gw_1: [lease('a', 9), lease('b', 5)] };
@@ -184,10 +184,10 @@ test('a journal that cannot be written anew ends, and throws nothing', (t) => {
   for (let turn = 0; turn < 6; turn++) journal.note(many, () => many);
   assert.deepEqual(told, ['lease_journal_failed']);
   assert.deepEqual(readdirSync(directory), ['gw_1.journal.new']);
-  assert.ok(journal.mayDraw());
+  assert.ok(journal.mayReserve());
 });
 
-test('a journal that lacks draws and cannot be removed lets nothing be drawn until it can', (t) => {
+test('a journal that lacks reservations and cannot be removed lets nothing be reserved until it can', (t) => {
   const { directory, open, told } = scene(t);
   const journal = open('gw_1');
   const path = join(directory, 'gw_1.journal');
@@ -198,10 +198,10 @@ test('a journal that lacks draws and cannot be removed lets nothing be drawn unt
   renameSync(path, `${path}.kept`);
   mkdirSync(path);
   journal.note([lease('a', 5)], () => []);
-  assert.equal(journal.mayDraw(), false);
+  assert.equal(journal.mayReserve(), false);
   assert.deepEqual(told, ['lease_journal_stuck']);
   rmdirSync(path);
-  assert.ok(journal.mayDraw());
+  assert.ok(journal.mayReserve());
 });
 
 function attemptLink(path: string): string {

@@ -87,8 +87,8 @@ function NewTeam({ onClose }: { readonly onClose: () => void }): ReactElement {
   const [fields, setFields] = useState(emptyPolicy);
   const change = useChange<Team>();
   const save = (): void => {
-    const wish = { method: 'PUT', path: teamPath(name), body: policyBody(fields) } as const;
-    change.mutate(wish, { onSuccess: onClose });
+    const request = { method: 'PUT', path: teamPath(name), body: policyBody(fields) } as const;
+    change.mutate(request, { onSuccess: onClose });
   };
   return (
     <Dialog
