@@ -103,10 +103,7 @@ interface MetricsTokenDeps {
 }
 
 /** @throws Error when the secret cannot serve. */
-export function metricsToken(
-  secret: Secret,
-  { keys, isAdminToken }: MetricsTokenDeps,
-): TokenCheck {
+export function metricsToken(secret: Secret, { keys, isAdminToken }: MetricsTokenDeps): TokenCheck {
   const text = secret.reveal();
   requireUsableSecret(metricsTokenVariable, text);
   requireNotGuessable(metricsTokenVariable, text);

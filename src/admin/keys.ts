@@ -162,10 +162,7 @@ export function keyRoutes(deps: KeyRouteDeps): readonly AdminRoute[] {
   ];
 }
 
-async function createKey(
-  deps: KeyRouteDeps,
-  { body, actor }: AdminRequest,
-): Promise<AdminAnswer> {
+async function createKey(deps: KeyRouteDeps, { body, actor }: AdminRequest): Promise<AdminAnswer> {
   const { keys, clock } = deps;
   const input = readInput(newKey, body);
   const wished = {
