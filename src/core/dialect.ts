@@ -114,8 +114,11 @@ export interface StreamWriter {
   write(event: GenerationEvent): string;
   /** The terminator. Called once, only after a `finish` was written. */
   end(): string;
-  /** The frames that end the stream in failure; absent = the dialect's `writeStreamError`. */
-  fail?(error: GatewayError, requestId: string): string;
+  /**
+   * The frames that end the stream in failure; absent = the dialect's `writeStreamError`.
+   * @param usage that the upstream reported with the failure
+   */
+  fail?(error: GatewayError, requestId: string, usage?: Usage): string;
   /** A harmless frame for silent times; absent = the dialect's `keepAlive`. */
   keepAlive?(): string;
 }
@@ -144,7 +147,7 @@ export interface AnswerRelay {
    */
   cutShort(usage: Usage, choices: number): string;
   /** As a writer's. */
-  fail?(error: GatewayError, requestId: string): string;
+  fail?(error: GatewayError, requestId: string, usage?: Usage): string;
   keepAlive?(): string;
 }
 

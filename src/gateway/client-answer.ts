@@ -191,17 +191,24 @@ export class StreamResponder implements StreamConsumer {
     if (this.#over) return;
     const { output } = this.#options;
     const failure = events.find((event) => event.type === 'error');
-    if (failure !== undefined) return this.failed(failure.error);
+    if (failure !== undefined) return this.#fail(failure.error, events);
     if (events.some((event) => event.type === 'finish')) this.#finished = true;
     if ('relay' in output) this.#complete(output.relay.ending(this.#options.usageGap()));
     else this.#complete(this.#render(events, output.writer) + output.writer.end());
   }
 
   failed(error: GatewayError): void {
+    this.#fail(error, []);
+  }
+
+  /** @param told with the failure, in one frame of the upstream */
+  #fail(error: GatewayError, told: readonly GenerationEvent[]): void {
     if (this.#over) return;
     this.#over = true;
     const { sink, dialect, requestId, owner } = this.#options;
-    sink.end(this.#own.fail?.(error, requestId) ?? dialect.writeStreamError(error, requestId));
+    const usage = told.find((event) => event.type === 'usage')?.usage;
+    const words = this.#own.fail?.(error, requestId, usage);
+    sink.end(words ?? dialect.writeStreamError(error, requestId));
     owner.broken(error);
   }
 
@@ -234,7 +241,7 @@ export class StreamResponder implements StreamConsumer {
         }
         if (event.type === 'error') {
           this.#send(join(pieces));
-          return this.failed(event.error);
+          return this.#fail(event.error, events);
         }
       }
       const bytes =
@@ -254,7 +261,7 @@ export class StreamResponder implements StreamConsumer {
       const failure = events.find((event) => event.type === 'error');
       if (failure !== undefined) {
         this.#send(text);
-        return this.failed(failure.error);
+        return this.#fail(failure.error, events);
       }
       text += this.#render(events, writer);
       if (this.#finished) return this.#complete(text + writer.end());

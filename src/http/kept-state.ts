@@ -106,8 +106,8 @@ export function keepingSink(
       const input = request.input ?? (await inputOf(gateway, request));
       if (!responses.fits(input, answer.response)) return 'large';
       const { previousResponseId: previous, itemReferences: referred } = state;
-      await responses.keep(owner, { ...answer, input, referred, previous, startedAt });
-      return 'kept';
+      const response = { ...answer, input, referred, previous, startedAt };
+      return (await responses.keep(owner, response)) ? 'kept' : 'dropped';
     } catch (error) {
       responses.failed(String(error));
       return 'failed';

@@ -3,14 +3,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import OpenAI, { APIError } from 'openai';
 import type { Response } from 'openai/resources/responses/responses';
+import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
-import { listAt, textAt, type Dialect } from '../support/reading.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { framesOf, listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
-import { responsesAnswer, textItem } from '../upstream/responses.ts';
+import {
+  responsesAnswer,
+  responsesEvents,
+  responsesUsage,
+  textItem,
+} from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
+import { wire } from '../unit/openai-responses/recorded.ts';
 
 const said = ['One.', 'Two.', 'Three.', 'Four.', 'Five.'];
 const weather = {
@@ -245,34 +253,97 @@ describe('kept responses', () => {
     assert.equal(script.requests.length, 1);
   });
 
-  for (const stream of [false, true]) {
-    test(`R-27 ids that an upstream gives twice name no two responses, ${stream ? 'streams' : 'documents'}`, async () => {
-      const { model, script } = rig.play(
-        'responses',
-        ...said.map((text) => (): Answer => {
-          return responsesAnswer([textItem(text)], { stream, id: 'resp_4711', store: false });
-        }),
-      );
-      const turn = async (input: string, previous?: string): Promise<Response> => {
-        const asked = { model, input, previous_response_id: previous ?? null };
-        if (!stream) return client.responses.create(asked);
-        const ids = new Set<string>();
-        const helper = client.responses.stream(asked);
-        helper.on('event', (event) => {
-          if ('response' in event) ids.add(event.response.id);
+  /** Ids that name nothing on their own: a draw from a few, a constant, one that fits no path and one beyond any length. */
+  const given = {
+    'a number': ['resp_4711', 'msg_0'],
+    'a constant': ['resp-of-a-server-that-has-but-one', 'item-of-a-server-that-has-but-one'],
+    'with signs': ['b64/+==.9?#', 'msg/1+='],
+    long: [`resp_${'x'.repeat(300)}`, `msg_${'x'.repeat(300)}`],
+  };
+
+  for (const [kind, [id, itemId]] of Object.entries(given)) {
+    for (const stream of [false, true]) {
+      test(`R-27 ids of an upstream name no two responses: ${kind}, ${stream ? 'streams' : 'documents'}`, async () => {
+        const item = (text: string): JsonObject => ({ ...textItem(text), id: itemId ?? '' });
+        const { model, script } = rig.play(
+          'responses',
+          ...said.map((text) => (): Answer => {
+            return responsesAnswer([item(text)], { stream, id: id ?? '', store: false });
+          }),
+        );
+        const turn = async (input: string, previous?: string): Promise<Response> => {
+          const asked = { model, input, previous_response_id: previous ?? null };
+          if (!stream) return client.responses.create(asked);
+          const ids = new Set<string>();
+          const items = new Set<string>();
+          const helper = client.responses.stream(asked);
+          helper.on('event', (event) => {
+            if ('response' in event) ids.add(event.response.id);
+            if ('item_id' in event) items.add(event.item_id);
+            if ('item' in event) items.add(event.item.id ?? '');
+          });
+          const response = await helper.finalResponse();
+          assert.deepEqual([...ids], [response.id]);
+          assert.deepEqual(
+            [...items],
+            response.output.map((each) => each.id),
+          );
+          return response;
+        };
+        const one = await turn('First?');
+        const other = await turn('Other?');
+        const two = await turn('Second?', one.id);
+        assert.equal(new Set([one.id, other.id, two.id]).size, 3);
+        const sent = JSON.stringify(script.requests[2]?.json['input']);
+        assertOrder(sent, ['First?', 'One.', 'Second?']);
+        assert.doesNotMatch(sent, /Other|Two/);
+        for (const [response, text] of [
+          [one, 'One.'],
+          [other, 'Two.'],
+          [two, 'Three.'],
+        ] as const) {
+          assert.equal((await client.responses.retrieve(response.id)).output_text, text);
+        }
+        const reference = (response: Response): { type: 'item_reference'; id: string } => ({
+          type: 'item_reference',
+          id: response.output[0]?.id ?? '',
         });
-        const response = await helper.finalResponse();
-        assert.deepEqual([...ids], [response.id]);
-        return response;
+        const last = [{ role: 'user' as const, content: 'Last?' }];
+        const input = [reference(one), reference(two), ...last];
+        await client.responses.create({ model, input });
+        const referred = JSON.stringify(script.requests[3]?.json['input']);
+        // Of items that share an id, the newest is meant.
+        assertOrder(referred, kind === 'a constant' ? ['Three.', 'Last?'] : ['One.', 'Three.']);
+        await client.responses.delete(one.id);
+        assert.equal((await refusal(client.responses.retrieve(one.id))).status, 404);
+        assert.equal((await client.responses.retrieve(two.id)).output_text, 'Three.');
+      });
+    }
+  }
+
+  for (const upstream of ['responses', 'chat'] as const) {
+    test(`a response that failed says that it is not kept, and its usage where it is known, ${upstream} upstream`, async () => {
+      const events = responsesEvents([textItem('Hello')]);
+      const end = objectAt(events.at(-1) ?? {}, 'response');
+      const error = { code: 'server_error', message: 'It broke.' };
+      const failed = { type: 'response.failed', response: { ...end, status: 'failed', error } };
+      const answers = {
+        responses: { body: wire([...events.slice(0, -1), failed]) },
+        chat: {
+          body: `data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Hello"}}]}\n\n`,
+        },
       };
-      const one = await turn('First?');
-      const other = await turn('Other?');
-      const two = await turn('Second?', one.id);
-      assert.equal(new Set([one.id, other.id, two.id]).size, 3);
-      const sent = JSON.stringify(script.requests[2]?.json['input']);
-      assertOrder(sent, ['First?', 'One.', 'Second?']);
-      assert.doesNotMatch(sent, /Other|Two/);
-      assert.equal((await client.responses.retrieve(one.id)).output_text, 'One.');
+      const { model } = rig.play(upstream, { ...answers[upstream], framing: 'chunked' });
+      const body = requestBody('responses', { model, stream: true });
+      const reply = await ask(rig, 'responses', body);
+      const told = framesOf(reply.text).map(({ data }) => tryParseObject(data) ?? {});
+      const last = told.at(-1) ?? {};
+      assert.equal(last['type'], 'response.failed', reply.text);
+      const response = objectAt(last, 'response');
+      assert.equal(response['store'], false);
+      const usage = upstream === 'responses' ? responsesUsage : null;
+      assert.deepEqual(response['usage'], usage);
+      assert.equal((await refusal(client.responses.retrieve(textAt(response, 'id')))).status, 404);
     });
   }
 

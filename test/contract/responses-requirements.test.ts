@@ -193,6 +193,36 @@ describe('R-72 recorded streams, relayed', { skip: leftOut }, () => {
   }
 });
 
+describe('R-46 what belongs to the account of one provider', () => {
+  const user = (part: JsonObject): JsonObject => ({ input: [{ role: 'user', content: [part] }] });
+  const owned: readonly (readonly [param: string, more: JsonObject])[] = [
+    [
+      'input[0].content[0].file_id',
+      user({ type: 'input_image', file_id: 'file-1', detail: 'auto' }),
+    ],
+    ['input[0].content[0].file_id', user({ type: 'input_file', file_id: 'file-1' })],
+    ['prompt', { prompt: { id: 'pmpt_1', version: '2', variables: { city: 'Oslo' } } }],
+  ];
+
+  for (const [param, more] of owned) {
+    test(`${Object.keys(more).join()}: ${param} is relayed, and elsewhere refused with what to send`, async () => {
+      const relayed = rig.play('responses', replying('responses', { text: 'ok' }));
+      const reply = await call(relayed.model, more);
+      assert.equal(reply.status, 200, reply.text);
+      const [asked] = relayed.script.requests;
+      for (const [name, value] of Object.entries(more)) assert.deepEqual(asked?.json[name], value);
+      for (const upstream of ['chat', 'messages'] as const) {
+        const { model, script } = rig.play(upstream, replying(upstream, { text: 'ok' }));
+        const refused = await call(model, more);
+        assert.equal(refused.status, 400, refused.text);
+        assert.equal(errorOf(refused)['param'], param);
+        assert.match(String(errorOf(refused)['message']), /send (the content|their text)/);
+        assert.equal(script.requests.length, 0);
+      }
+    });
+  }
+});
+
 test('R-82 what Codex tells of its session reaches no foreign upstream', async () => {
   const secret = '/home/somebody/project';
   const headers = {

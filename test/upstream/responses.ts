@@ -12,7 +12,7 @@ export const responsesUsage = {
 
 export function textItem(text: string): JsonObject {
   const content = [{ type: 'output_text', text, annotations: [], logprobs: [] }];
-  return { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content };
+  return { id: 'msg_scripted', type: 'message', status: 'completed', role: 'assistant', content };
 }
 
 export function callItem(id: string, name: string, args: string): JsonObject {

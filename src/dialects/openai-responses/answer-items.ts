@@ -20,6 +20,7 @@ import {
   idPrefixes,
   isCallKind,
   isItemId,
+  isKeptItemId,
   itemExtras,
 } from './items.ts';
 import { placeOf } from '../shared/answers.ts';
@@ -52,10 +53,10 @@ export class AnswerItems {
     return this.#context.conversation?.reasoning?.hidden === true;
   }
 
-  /** The upstream's own id where it may stand on such an item, else a new one. */
+  /** The upstream's own id where it may stand on such an item and comes but once, else a new one. */
   itemId(part: { readonly extras?: Extras }, prefix: string): string {
     const { id } = itemExtras(part);
-    return isItemId(id, prefix) ? id : this.#context.newId(prefix);
+    return isItemId(id, prefix) && isKeptItemId(id) ? id : this.#context.newId(prefix);
   }
 
   call(part: ToolCallPart): AnsweredCall {

@@ -73,9 +73,57 @@ export function isItemId(id: Json | undefined, prefix: string): id is string {
 /** Ids that come again while a response is kept: Ollama draws from a million numbers, other servers count. */
 const repeated = /^\D*\d{1,12}$/;
 
-/** Whether the id of an upstream's response may name it here: a later one with the same id would take its place. */
-export function isResponseId(id: string): boolean {
-  return id !== '' && !repeated.test(id);
+/** Whether a later request can name an item of a kept response by the id that its upstream gave it. */
+export function isKeptItemId(id: Json | undefined): id is string {
+  return typeof id === 'string' && itemId.test(id) && !repeated.test(id);
+}
+
+/** The prefix of the ids of an item's type. */
+export function itemPrefix(type: Json | undefined): string {
+  const call = callKindOf(type);
+  if (call !== undefined) return callItems[call].prefix;
+  const output = outputKindOf(type);
+  if (output !== undefined) return callItems[output].prefix.replace('_', 'o_');
+  switch (type) {
+    case 'reasoning':
+      return idPrefixes.reasoning;
+    case 'web_search_call':
+      return idPrefixes.search;
+    case 'message':
+    case undefined:
+    case null:
+      return idPrefixes.message;
+    default:
+      return 'item_';
+  }
+}
+
+/**
+ * Under which output index each item of the last event of a stream was told; undefined for one that was not.
+ * @param seen output indexes with the items as they were told first
+ */
+export function toldPlaces(
+  output: readonly JsonObject[],
+  seen: readonly (readonly [output: number, first: JsonObject])[],
+): readonly (number | undefined)[] {
+  const counts = new Map<Json | undefined, number>();
+  return output.map((item, place) => {
+    const { type } = item;
+    const count = (counts.get(type) ?? 0) + 1;
+    counts.set(type, count);
+    const known =
+      seen.find(([, first]) => isSame(first, item)) ??
+      seen.find(([index, first]) => index === place && first['type'] === type) ??
+      seen.filter(([, first]) => first['type'] === type)[count - 1];
+    return known?.[0];
+  });
+}
+
+/** Whether two forms of an item say of themselves that they are one. */
+function isSame(first: JsonObject, { type, id, call_id: call }: JsonObject): boolean {
+  if (first['type'] !== type) return false;
+  const named = typeof id === 'string' && id !== '' && id === first['id'];
+  return named || (typeof call === 'string' && call !== '' && call === first['call_id']);
 }
 
 /**

@@ -4,10 +4,12 @@
  */
 import type { AnswerContext, StreamOpening } from '../../core/dialect.ts';
 import type { GatewayError } from '../../core/errors.ts';
+import type { Usage } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { streamFailure } from './error-write.ts';
 import { isPresent, textOf } from './fields.ts';
-import { dialectId, idPrefixes, isResponseId } from './items.ts';
+import { dialectId, idPrefixes } from './items.ts';
+import { writeUsage } from './usage.ts';
 
 type LifecycleContext = Pick<
   AnswerContext,
@@ -23,6 +25,14 @@ export interface Ending {
   readonly serviceTier?: string;
   /** Unix time; of a response that completed. */
   readonly completedSeconds?: number;
+}
+
+/** What a response that fails has. */
+interface Failed {
+  /** The items that are done. */
+  readonly output?: readonly JsonObject[];
+  /** Undefined: the upstream did not report it. */
+  readonly usage?: Usage | undefined;
 }
 
 export class Lifecycle implements StreamOpening {
@@ -51,14 +61,22 @@ export class Lifecycle implements StreamOpening {
     return this.#began;
   }
 
-  /** Takes the upstream's id, unless another one was announced. */
-  named(id: string): void {
-    if (!this.#began && id.startsWith(idPrefixes.response) && isResponseId(id)) this.#id = id;
+  /**
+   * Whether the response is known by the gateway's own id: one that is kept, since a provider may give an id twice, and
+   * one whose id was announced.
+   */
+  get named(): boolean {
+    return this.#began || this.#context.state?.store === true;
+  }
+
+  /** Takes the upstream's id where it may. */
+  name(id: string): void {
+    if (!this.named && id !== '') this.#id = id;
   }
 
   /** The upstream's own `response.created` is sent on. */
   announced(id: string): void {
-    if (isResponseId(id)) this.#id = id;
+    this.name(id);
     this.#began = true;
   }
 
@@ -83,11 +101,15 @@ export class Lifecycle implements StreamOpening {
     return this.#began ? this.progress([]) : this.begin();
   }
 
-  /** The two events of a failure; `output` = the items that are done. */
-  fail(error: GatewayError, requestId: string, output: readonly JsonObject[] = []): string {
+  /** The two events of a failure. */
+  fail(error: GatewayError, requestId: string, { output = [], usage }: Failed = {}): string {
     const failure = streamFailure(error, requestId);
     const begin = this.begin();
-    const response = this.response(output, { status: 'failed', error: failure.response });
+    const response = this.response(output, {
+      status: 'failed',
+      error: failure.response,
+      ...(usage === undefined ? {} : { usage: writeUsage(usage) }),
+    });
     return (
       begin +
       this.event('error', { error: failure.event }) +
@@ -126,7 +148,8 @@ export class Lifecycle implements StreamOpening {
       model,
       output,
       previous_response_id: state?.previousResponseId ?? null,
-      store: state?.store === true,
+      // A response that failed is not kept.
+      store: state?.store === true && status !== 'failed',
       service_tier: serviceTier ?? 'default',
       usage: usage ?? null,
     };

@@ -10,9 +10,10 @@ import { tryParseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { withBlankLine, withModel } from '../shared/answers.ts';
 import { isArray, textOf } from './fields.ts';
-import { isResponseId } from './items.ts';
+import { isKeptItemId, itemPrefix } from './items.ts';
 import { eventFrame, Lifecycle } from './lifecycle.ts';
 import { RelayedItems } from './relayed-items.ts';
+import type { ItemEvent } from './replay.ts';
 import { withEstimate } from './stream-write.ts';
 import { writeUsage } from './usage.ts';
 
@@ -46,7 +47,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     this.#context = context;
     this.#life = new Lifecycle(context, context.opening);
     this.#announced = this.#life.began;
-    this.#items = new RelayedItems(context.mayBeCut === true);
+    this.#items = new RelayedItems(context.mayBeCut === true, (item) => this.#ownItemId(item));
   }
 
   get ended(): boolean {
@@ -84,7 +85,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     const { bytes, body } = answer;
     // A compacted conversation has no member of the gateway's.
     if (this.#context.compacts === true) return bytes;
-    const wanted = { ...this.#own(body, gap), ...this.#ownId(body) };
+    const wanted = { ...this.#own(body, gap), ...this.#ownId(body), ...this.#ownItemIds(body) };
     const own = Object.entries(wanted).filter(([key, value]) => body[key] !== value);
     const [first] = own;
     if (first === undefined) return bytes;
@@ -108,8 +109,8 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     return text + this.#end('incomplete', reason, usage);
   }
 
-  fail(error: GatewayError, requestId: string): string {
-    return this.#life.fail(error, requestId, this.#output());
+  fail(error: GatewayError, requestId: string, usage?: Usage): string {
+    return this.#life.fail(error, requestId, { output: this.#output(), usage });
   }
 
   keepAlive(): string {
@@ -150,14 +151,18 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     if (first && this.#announced) return undefined;
     if (first) this.#life.announced(textOf(response['id']));
     if (terminal.has(type)) this.#ended = true;
+    const { events, output } = this.#settled(type, response);
     const own = {
       ...this.#own(response, this.#ended ? gap : undefined),
-      ...this.#mended(response),
+      ...this.#ownId(response),
+      ...(output === undefined ? {} : { output }),
     };
     this.#response = { ...response, ...own };
     const same = Object.entries(own).every(([key, value]) => response[key] === value);
-    if (same) return withBlankLine(frame.bytes);
-    return Buffer.from(eventFrame(type, { ...event, response: this.#response }));
+    const told = same
+      ? withBlankLine(frame.bytes)
+      : Buffer.from(eventFrame(type, { ...event, response: this.#response }));
+    return events === '' ? told : Buffer.concat([Buffer.from(events), told]);
   }
 
   /** The members of a response object that are not the upstream's. */
@@ -177,38 +182,61 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   /**
-   * What the official client would fail on, or take for an empty answer: an id that changes with each event (GitHub
-   * Copilot), and a last event without the items that were told before it.
+   * What clients would take for an empty answer: items that the last event alone has, and a last event without the items
+   * that were told before it.
+   * @returns the events that are owed before this one, and the items that stand in it in the place of the upstream's
    */
-  #mended(response: JsonObject): JsonObject {
-    const { output } = response;
-    const { done, changing } = this.#items;
-    const told = isArray(output) ? output.length : 0;
-    const lost = isArray(output) && told === 0;
-    // An item whose end was not told stands in the last event only.
-    const items = this.#ended && (lost || (changing && done.length >= told)) ? done : [];
-    return {
-      ...this.#ownId(response),
-      ...(items.length === 0 ? {} : { output: items }),
-    };
+  #settled(
+    type: string,
+    { output }: JsonObject,
+  ): { readonly events: string; readonly output?: readonly JsonObject[] } {
+    if (!this.#ended || !isArray(output)) return { events: '' };
+    const items = output.filter(isObject);
+    if (items.length === 0) {
+      const { done } = this.#items;
+      return { events: '', ...(done.length === 0 ? {} : { output: done }) };
+    }
+    const settled = this.#items.settle(items, type !== 'response.completed');
+    const events = this.#between(settled.events);
+    return { events, ...(this.#items.changing ? { output: settled.output } : {}) };
   }
 
-  /** The id that was announced, and the gateway's where the upstream has none of its own for each response. */
+  /** Events of the gateway between those of the upstream, whose numbers go on behind them. */
+  #between(events: readonly ItemEvent[]): string {
+    const sequence_number = Math.max(0, this.#life.sequence - 1);
+    return events
+      .map(([type, members]) => eventFrame(type, { type, sequence_number, ...members }))
+      .join('');
+  }
+
+  /** The id by which the client knows the response, where that is not the upstream's. */
   #ownId(response: JsonObject): JsonObject {
-    const known = !this.#life.began && isResponseId(textOf(response['id']));
-    return known ? {} : { id: this.#life.id };
+    const theirs = !this.#life.named && textOf(response['id']) !== '';
+    return theirs ? {} : { id: this.#life.id };
+  }
+
+  /** A later request can refer to each item of a kept response. */
+  #ownItemId({ id, type }: JsonObject): string | undefined {
+    if (this.#context.state?.store !== true || isKeptItemId(id)) return undefined;
+    return this.#context.newId(itemPrefix(type));
+  }
+
+  #ownItemIds({ output }: JsonObject): JsonObject {
+    if (!isArray(output)) return {};
+    const items = output.map((item) => {
+      const id = isObject(item) ? this.#ownItemId(item) : undefined;
+      return id === undefined || !isObject(item) ? item : { ...item, id };
+    });
+    return items.every((item, i) => item === output[i]) ? {} : { output: items };
   }
 
   /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
   #within(type: string, told: JsonObject, { bytes, data = '' }: Frame): Buffer {
     const event = this.#items.steady(told);
     const whole = event === told ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
-    if (!this.#items.see(type, event, data)) return whole;
-    const { output_index, item } = event;
-    const added = 'response.output_item.added';
-    const sequence_number = Math.max(0, this.#life.sequence - 1);
-    const begun = eventFrame(added, { type: added, sequence_number, output_index, item });
-    return Buffer.concat([Buffer.from(begun), whole]);
+    const owed = this.#items.see(type, event, data);
+    if (owed.length === 0) return whole;
+    return Buffer.concat([Buffer.from(this.#between(owed)), whole]);
   }
 
   #steady({ bytes, data = '' }: Frame): Buffer {

@@ -1,6 +1,9 @@
 /** What a relayed stream has told of its items: the gateway may have to write an event between, or the end. */
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { cutMessage, type CutMessage } from './cut-message.ts';
+import { textOf } from './fields.ts';
+import { callKindOf, toldPlaces } from './items.ts';
+import { itemEvents, type ItemEvent } from './replay.ts';
 
 interface OpenItem {
   readonly output: number;
@@ -11,34 +14,59 @@ interface OpenItem {
   readonly kept: string[] | undefined;
 }
 
+interface ToldItem {
+  /** As its first event had it. */
+  readonly first: JsonObject;
+  /** As the client knows it; `''` = it has none. */
+  readonly id: string;
+  begun: boolean;
+  done: JsonObject | undefined;
+}
+
+/** How the items of the last event differ from those that were told. */
+export interface SettledItems {
+  /** The events that are still owed. */
+  readonly events: readonly ItemEvent[];
+  /** The items as the last event must have them. */
+  readonly output: readonly JsonObject[];
+}
+
 export class RelayedItems {
   readonly #mayBeCut: boolean;
-  readonly #done: (JsonObject | undefined)[] = [];
-  /** The ids of the items whose beginning was told, by output index. */
-  readonly #added = new Map<number, string>();
+  readonly #ownId: (item: JsonObject) => string | undefined;
+  /** By output index. */
+  readonly #told = new Map<number, ToldItem>();
+  /** Output indexes of pieces whose item had not begun. */
+  readonly #loose = new Set<number>();
   #changing = false;
   #open: OpenItem | undefined;
 
-  /** @param mayBeCut the gateway may end the stream itself: the texts of an open item are kept. */
-  constructor(mayBeCut: boolean) {
+  /**
+   * @param mayBeCut the gateway may end the stream itself: the texts of an open item are kept.
+   * @param ownId the gateway's id for an item; undefined = the upstream's stays.
+   */
+  constructor(mayBeCut: boolean, ownId: (item: JsonObject) => string | undefined) {
     this.#mayBeCut = mayBeCut;
+    this.#ownId = ownId;
   }
 
   /** The items that are done, in order. */
   get done(): readonly JsonObject[] {
-    return this.#done.filter((item) => item !== undefined);
+    return [...this.#told]
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([, { done }]) => (done === undefined ? [] : [done]));
   }
 
-  /** Whether this upstream gives an item another id in each event, as GitHub Copilot does. */
+  /** Whether ids in events are not those that the client knows: GitHub Copilot gives an item another one in each event. */
   get changing(): boolean {
     return this.#changing;
   }
 
-  /** The event with the id that its item began with; the same object where it has it. */
+  /** The event with the id that the client knows its item by; the same object where it has it. */
   steady(event: JsonObject): JsonObject {
     const { output_index: output, item_id: named, item } = event;
-    const id = typeof output === 'number' ? this.#added.get(output) : undefined;
-    if (id === undefined || id === '') return event;
+    const id = typeof output === 'number' ? this.#idOf(output, item) : '';
+    if (id === '') return event;
     const inner = isObject(item) && item['id'] !== id;
     if (!inner && (named === undefined || named === id)) return event;
     this.#changing = true;
@@ -58,13 +86,46 @@ export class RelayedItems {
     open.kept?.push(data);
   }
 
-  /** @returns whether an item is told at its end only. */
-  see(type: string, { output_index: output, item }: JsonObject, data: string): boolean {
-    if (typeof output !== 'number') return false;
+  /** @returns the events that are owed before this one, which ends an item that never began */
+  see(
+    type: string,
+    { output_index: output, item }: JsonObject,
+    data: string,
+  ): readonly ItemEvent[] {
+    if (typeof output !== 'number') return [];
     if (type === 'response.output_item.added' && isObject(item)) this.#begin(output, item);
-    else if (type === 'response.output_item.done' && isObject(item)) return this.#end(output, item);
-    else if (this.#open?.output === output) this.#goOn(this.#open, type, data);
-    return false;
+    else if (type === 'response.output_item.done' && isObject(item)) {
+      const begun = this.#told.get(output)?.begun === true;
+      this.#end(output, item);
+      return begun ? [] : this.#whole(output, item).slice(0, -1);
+    } else if (this.#open?.output === output) this.#goOn(this.#open, type, data);
+    else if (!this.#told.has(output)) this.#loose.add(output);
+    return [];
+  }
+
+  /**
+   * The last event came: an item whose end was not told ends now. Clients take content from the events that end items.
+   * @param output the items of the last event
+   * @param cut the answer was cut off: a call that is not complete gets no end, so that no client runs it.
+   */
+  settle(output: readonly JsonObject[], cut: boolean): SettledItems {
+    const events: ItemEvent[] = [];
+    const seen = [...this.#told].map(([at, { first }]) => [at, first] as const);
+    const places = toldPlaces(output, seen);
+    const settled = output.map((item, place) => {
+      const at = places[place] ?? this.#free(place);
+      const known = this.#told.get(at);
+      if (known?.done !== undefined) return this.#changing ? known.done : item;
+      const id = this.#idOf(at, item);
+      const whole = id === '' ? item : { ...item, id };
+      if (cut && callKindOf(item['type']) !== undefined && item['status'] !== 'completed') {
+        return whole;
+      }
+      events.push(...this.#whole(at, whole).slice(known === undefined ? 0 : -1));
+      this.#end(at, whole);
+      return whole;
+    });
+    return { events, output: settled };
   }
 
   /** Ends the message that is open; whatever else is open has no end, so that no client runs half a call. */
@@ -72,19 +133,43 @@ export class RelayedItems {
     if (this.#open === undefined) return undefined;
     const { output, item, kept = [] } = this.#open;
     const cut = cutMessage(output, item, kept);
-    if (cut !== undefined) this.#done[output] = cut.item;
+    if (cut !== undefined) this.#end(output, cut.item);
     return cut;
   }
 
+  #idOf(output: number, item: unknown): string {
+    const told = this.#told.get(output);
+    if (told !== undefined) return told.id;
+    if (!isObject(item)) return '';
+    const id = this.#ownId(item) ?? textOf(item['id']);
+    this.#told.set(output, { first: item, id, begun: false, done: undefined });
+    return id;
+  }
+
+  #free(place: number): number {
+    return this.#told.has(place) ? Math.max(...this.#told.keys()) + 1 : place;
+  }
+
   #begin(output: number, item: JsonObject): void {
-    this.#added.set(output, typeof item['id'] === 'string' ? item['id'] : '');
+    const told = this.#told.get(output);
+    if (told !== undefined) told.begun = true;
     this.#open = { output, item, delta: undefined, kept: this.#mayBeCut ? [] : undefined };
   }
 
-  #end(output: number, item: JsonObject): boolean {
-    this.#done[output] = item;
+  #end(output: number, item: JsonObject): void {
+    const told = this.#told.get(output);
+    if (told !== undefined) told.done = item;
     if (this.#open?.output === output) this.#open = undefined;
-    return !this.#added.has(output);
+  }
+
+  /** The events of an item that never began, without those of its texts where pieces of them were told. */
+  #whole(output: number, item: JsonObject): readonly ItemEvent[] {
+    if (!this.#loose.has(output)) return itemEvents(item, output);
+    const members = { output_index: output, item };
+    return [
+      ['response.output_item.added', members],
+      ['response.output_item.done', members],
+    ];
   }
 
   #goOn(open: OpenItem, type: string, data: string): void {

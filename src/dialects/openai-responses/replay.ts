@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { ItemPage } from '../../core/kept.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { isArray, textOf } from './fields.ts';
-import { callItems, callKindOf, idPrefixes, outputKindOf } from './items.ts';
+import { itemPrefix, writtenText } from './items.ts';
 
 /**
  * The events of a response that has ended, one text each.
@@ -16,8 +16,8 @@ export function replayEvents(response: JsonObject, after = -1): string {
   events.add('response.created', { response: open });
   events.add('response.in_progress', { response: open });
   const { output, status } = response;
-  (isArray(output) ? output : []).forEach((item, at) => {
-    if (isObject(item)) replayItem(events, item, at);
+  listOf(output).forEach((item, at) => {
+    for (const [type, members] of itemEvents(item, at)) events.add(type, members);
   });
   const end = status === 'incomplete' ? 'response.incomplete' : 'response.completed';
   events.add(end, { response });
@@ -37,9 +37,14 @@ class Events {
   }
 }
 
-function replayItem(events: Events, item: JsonObject, at: number): void {
+/** An event without its sequence number. */
+export type ItemEvent = readonly [type: string, members: JsonObject];
+
+/** The events of a whole item. @param at its output index */
+export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
+  const events: ItemEvent[] = [];
   const place = { output_index: at, item_id: textOf(item['id']) };
-  events.add('response.output_item.added', { output_index: at, item: begunItem(item) });
+  events.push(['response.output_item.added', { output_index: at, item: begunItem(item) }]);
   switch (item['type']) {
     case 'message':
       listOf(item['content']).forEach((part, i) =>
@@ -52,21 +57,22 @@ function replayItem(events: Events, item: JsonObject, at: number): void {
       );
       break;
     case 'function_call': {
-      const text = textOf(item['arguments']);
-      events.add('response.function_call_arguments.delta', { ...place, delta: text });
+      const text = writtenText(item['arguments']);
+      events.push(['response.function_call_arguments.delta', { ...place, delta: text }]);
       const name = textOf(item['name']);
-      events.add('response.function_call_arguments.done', { ...place, name, arguments: text });
+      events.push(['response.function_call_arguments.done', { ...place, name, arguments: text }]);
       break;
     }
     case 'custom_tool_call': {
-      const text = textOf(item['input']);
-      events.add('response.custom_tool_call_input.delta', { ...place, delta: text });
-      events.add('response.custom_tool_call_input.done', { ...place, input: text });
+      const text = writtenText(item['input']);
+      events.push(['response.custom_tool_call_input.delta', { ...place, delta: text }]);
+      events.push(['response.custom_tool_call_input.done', { ...place, input: text }]);
       break;
     }
     default:
   }
-  events.add('response.output_item.done', { output_index: at, item });
+  events.push(['response.output_item.done', { output_index: at, item }]);
+  return events;
 }
 
 /** The item before any of its text was told. */
@@ -85,35 +91,38 @@ function begunItem(item: JsonObject): JsonObject {
   }
 }
 
-function replayPart(events: Events, part: JsonObject, place: JsonObject): void {
+function replayPart(events: ItemEvent[], part: JsonObject, place: JsonObject): void {
   if (part['type'] === 'refusal') {
     const text = textOf(part['refusal']);
-    events.add('response.content_part.added', { ...place, part: { ...part, refusal: '' } });
-    events.add('response.refusal.delta', { ...place, delta: text });
-    events.add('response.refusal.done', { ...place, refusal: text });
+    events.push(['response.content_part.added', { ...place, part: { ...part, refusal: '' } }]);
+    events.push(['response.refusal.delta', { ...place, delta: text }]);
+    events.push(['response.refusal.done', { ...place, refusal: text }]);
   } else {
     const text = textOf(part['text']);
     const empty = { ...part, text: '', annotations: [] };
-    events.add('response.content_part.added', { ...place, part: empty });
-    events.add('response.output_text.delta', { ...place, delta: text, logprobs: [] });
+    events.push(['response.content_part.added', { ...place, part: empty }]);
+    events.push(['response.output_text.delta', { ...place, delta: text, logprobs: [] }]);
     listOf(part['annotations']).forEach((annotation, i) =>
-      events.add('response.output_text.annotation.added', {
-        ...place,
-        annotation_index: i,
-        annotation,
-      }),
+      events.push([
+        'response.output_text.annotation.added',
+        {
+          ...place,
+          annotation_index: i,
+          annotation,
+        },
+      ]),
     );
-    events.add('response.output_text.done', { ...place, text, logprobs: [] });
+    events.push(['response.output_text.done', { ...place, text, logprobs: [] }]);
   }
-  events.add('response.content_part.done', { ...place, part });
+  events.push(['response.content_part.done', { ...place, part }]);
 }
 
-function replaySummary(events: Events, part: JsonObject, place: JsonObject): void {
+function replaySummary(events: ItemEvent[], part: JsonObject, place: JsonObject): void {
   const text = textOf(part['text']);
-  events.add('response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } });
-  events.add('response.reasoning_summary_text.delta', { ...place, delta: text });
-  events.add('response.reasoning_summary_text.done', { ...place, text });
-  events.add('response.reasoning_summary_part.done', { ...place, part });
+  events.push(['response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } }]);
+  events.push(['response.reasoning_summary_text.delta', { ...place, delta: text }]);
+  events.push(['response.reasoning_summary_text.done', { ...place, text }]);
+  events.push(['response.reasoning_summary_part.done', { ...place, part }]);
 }
 
 function listOf(value: Json | undefined): readonly JsonObject[] {
@@ -155,19 +164,8 @@ function listedItem(item: JsonObject, at: number): JsonObject {
 
 /** The same for the same item each time, so that pages follow each other. */
 function ownId(item: JsonObject, at: number): string {
-  const { type } = item;
-  const call = callKindOf(type);
-  const output = outputKindOf(type);
-  const prefix =
-    call !== undefined
-      ? callItems[call].prefix
-      : output !== undefined
-        ? callItems[output].prefix.replace('_', 'o_')
-        : type === 'reasoning'
-          ? idPrefixes.reasoning
-          : idPrefixes.message;
   const digest = createHash('sha256')
     .update(`${at} ${JSON.stringify(item)}`)
     .digest('hex');
-  return `${prefix}${digest.slice(0, 24)}`;
+  return `${itemPrefix(item['type'])}${digest.slice(0, 24)}`;
 }

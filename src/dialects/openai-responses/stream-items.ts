@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../shared/answers.ts';
-import { argumentsOf, type CallKind, writtenText } from './items.ts';
+import { argumentsOf, type CallKind, toldPlaces, writtenText } from './items.ts';
 import {
   callStart,
   clientCall,
@@ -228,19 +228,12 @@ export class StreamItems {
    * @throws GatewayError `upstream_invalid` for a call that never got its name.
    */
   settle(output: readonly JsonObject[], cut: boolean, events: Events): void {
-    const seen = [...this.#items.entries()];
-    const counts = new Map<Json | undefined, number>();
+    const seen = [...this.#items].map(([at, { added }]) => [at, added] as const);
+    const places = toldPlaces(output, seen);
     output.forEach((item, place) => {
-      const { type } = item;
-      const count = (counts.get(type) ?? 0) + 1;
-      counts.set(type, count);
-      const known =
-        seen.find(([, { added }]) => isSame(added, item)) ??
-        seen.find(([index, { added }]) => index === place && added['type'] === type) ??
-        seen.filter(([, { added }]) => added['type'] === type)[count - 1];
-      const index = known?.[0] ?? this.#free(place);
+      const known = places[place];
       if (!cut || known === undefined || item['status'] === 'completed') {
-        this.#done(index, item, events);
+        this.#done(known ?? this.#free(place), item, events);
       }
     });
     for (const item of this.#items.values()) {
@@ -449,15 +442,6 @@ function newItem(added: JsonObject): Item {
     default:
       return { kind: 'other', added, done: false };
   }
-}
-
-/** Whether two forms of an item say of themselves that they are one. */
-function isSame(added: JsonObject, item: JsonObject): boolean {
-  if (added['type'] !== item['type']) return false;
-  const { id, call_id: call } = item;
-  return (
-    (textOf(id) !== '' && id === added['id']) || (textOf(call) !== '' && call === added['call_id'])
-  );
 }
 
 /** A missing index is the first. @throws GatewayError `upstream_invalid` for one that is no number. */

@@ -125,6 +125,8 @@ export class ResponsesStreamReader implements StreamReader {
     if (response === undefined) throw wrongType('a response');
     const failure = failureOf(response);
     if (failure !== undefined || type === 'response.failed' || type === 'response.cancelled') {
+      const used = readUsage(response, this.#items.searches);
+      if (used !== undefined) events.push({ type: 'usage', usage: used });
       events.push(...this.#fail(failure ?? gaveUp()));
       return;
     }

@@ -95,7 +95,7 @@ export class ResponsesStreamWriter implements StreamWriter {
       case 'part-delta':
         return this.#delta(event);
       case 'start':
-        this.#life.named(event.id);
+        if (event.id.startsWith(idPrefixes.response)) this.#life.name(event.id);
         return this.#life.begin();
       case 'part-start':
         return this.#life.begin() + this.#start(event.index, event.part);
@@ -121,8 +121,8 @@ export class ResponsesStreamWriter implements StreamWriter {
     return this.#life.event(`response.${ending.status}`, { response: this.#response(ending) });
   }
 
-  fail(error: GatewayError, requestId: string): string {
-    return this.#life.fail(error, requestId, this.#output());
+  fail(error: GatewayError, requestId: string, usage?: Usage): string {
+    return this.#life.fail(error, requestId, { output: this.#output(), usage });
   }
 
   /** Clients count events only: an empty delta of what is open, or the response as it stands. */

@@ -305,7 +305,8 @@ function isBase64(text: string, from: number, alphabet = usualAlphabet): boolean
 // Images and files as the APIs of OpenAI write them: `data:` URLs, addresses and bare base64.
 
 /** Why the id of a file is refused. */
-export const foreignFile = "File ids belong to one provider's file store.";
+export const foreignFile =
+  "File ids belong to one provider's file store, and this model is asked by another API; send the content itself.";
 
 const imageTypes: ReadonlySet<string> = new Set([
   'image/jpeg',

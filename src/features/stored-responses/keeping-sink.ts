@@ -14,8 +14,8 @@ interface KeepingSinkDeps {
   readonly late: () => void;
 }
 
-/** `large`: the response is too long to be kept. */
-export type Kept = 'kept' | 'large' | 'failed';
+/** `large`: the response is too long to be kept. `dropped`: its key's content was removed meanwhile. */
+export type Kept = 'kept' | 'large' | 'dropped' | 'failed';
 
 /** A store that is slow or away holds the end of an answer up no longer than this. */
 const maxHoldMs = 2000;

@@ -115,8 +115,11 @@ export class StoredResponses {
     return { before, found };
   }
 
-  /** Keeps a response; one of a call that began before its key's content was removed is dropped. @throws StoreError */
-  async keep(owner: ResponseOwner, response: ResponseToStore): Promise<void> {
+  /**
+   * Keeps a response. @returns false for one of a call that began before its key's content was removed: it is dropped
+   * @throws StoreError
+   */
+  async keep(owner: ResponseOwner, response: ResponseToStore): Promise<boolean> {
     const { random, settings } = this.#deps;
     const { id, input, referred, previous, startedAt } = response;
     const place = { id, keyId: owner.keyId };
@@ -126,12 +129,14 @@ export class StoredResponses {
     const { keepMs } = settings();
     const row = { ...place, previous, sealed, items, startedAt, keepMs };
     const kept = await this.#queue.add(row);
-    if (!kept) return;
+    if (!kept) return false;
     this.tallies.kept += 1;
     this.#keptSinceSweep += sealed.length;
-    if (this.#keptSinceSweep < settings().totalBytes / 16) return;
-    this.#keptSinceSweep = 0;
-    this.#deps.muchKept();
+    if (this.#keptSinceSweep >= settings().totalBytes / 16) {
+      this.#keptSinceSweep = 0;
+      this.#deps.muchKept();
+    }
+    return true;
   }
 
   /** Counts and logs a response that could not be kept. */

@@ -249,7 +249,7 @@ const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
   WHERE key_id = ? AND id = ? AND until > ?`;
 const newestWith = `SELECT r.id FROM kept_response_items i
   JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
-  WHERE i.key_id = ? AND i.item_id = ? AND r.until > ? ORDER BY r.kept_at DESC, r.id LIMIT 1`;
+  WHERE i.key_id = ? AND i.item_id = ? AND r.until > ? ORDER BY r.kept_at DESC, r.rowid DESC LIMIT 1`;
 const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
 const removeOld = `DELETE FROM kept_responses WHERE rowid IN

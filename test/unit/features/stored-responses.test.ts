@@ -75,6 +75,15 @@ test('ST10 items are found in the input and the output of what is kept', async (
   );
 });
 
+test('a response of a call that its key’s content was removed under is dropped, and says so', async () => {
+  const store = memoryStore();
+  const stored = storedResponses({ store: store.responses });
+  await store.contents.forget(owner.keyId, 10);
+  assert.equal(await stored.keep(owner, response('before', { startedAt: 9 })), false);
+  assert.equal(await stored.keep(owner, response('after', { startedAt: 10 })), true);
+  assert.equal(await stored.find(owner, 'before'), undefined);
+});
+
 test('R-36 a chain that is too long is refused as too large', async () => {
   const stored = storedResponses();
   await stored.keep(owner, response('a', { input: Buffer.from(`["${'x'.repeat(5000)}"]`) }));

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/json/value.ts';
 import { assertLegalRelay } from '../../support/legality.ts';
 import { listAt, numberAt, objectAt } from '../../support/reading.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
-import { responsesEvents, textItem } from '../../upstream/responses.ts';
+import { reasoningItem, responsesEvents, textItem } from '../../upstream/responses.ts';
 import { answerContext } from '../openai-chat/answer-context.ts';
 import { framesOf, wire } from './recorded.ts';
 
@@ -62,4 +62,65 @@ test('§6.7 a last event without the items gets those that were told', () => {
   const told = relayed([...events.slice(0, -1), empty]);
   const response = objectAt(told.at(-1) ?? {}, 'response');
   assert.deepEqual(response['output'], [textItem('Hello there, you all')]);
+});
+
+const question = {
+  id: 'fc_1',
+  type: 'function_call',
+  call_id: 'call_1',
+  name: 'f',
+  arguments: '{}',
+};
+const items = [
+  reasoningItem('Hm.', 'blob'),
+  textItem('Hello'),
+  { ...question, status: 'completed' },
+];
+const whole = responsesEvents(items);
+
+/** The items that a client gets which reads the events of ends only, and the text of one that reads pieces. */
+function shown(told: readonly JsonObject[]): object {
+  const ofType = (type: string): readonly JsonObject[] =>
+    told.filter((event) => event['type'] === type);
+  return {
+    items: ofType('response.output_item.done').map((event) => event['item']),
+    places: ofType('response.output_item.added').map((event) => event['output_index']),
+    text: ofType('response.output_text.delta')
+      .map((event) => event['delta'])
+      .join(''),
+  };
+}
+
+const everything = { items, places: [0, 1, 2], text: 'Hello' };
+
+test('R-76 items that only the last event tells are told whole before it, in their order', () => {
+  const lifecycle = whole.filter((event) => event['response'] !== undefined);
+  assert.deepEqual(shown(relayed(lifecycle)), everything);
+});
+
+test('R-76 an item whose end is left out ends before the last event', () => {
+  const without = whole.filter(({ type }) => type !== 'response.output_item.done');
+  assert.deepEqual(shown(relayed(without)), everything);
+});
+
+test('R-76 an item that is told at its end only is told whole', () => {
+  const ends = whole.filter(
+    ({ type, response }) => type === 'response.output_item.done' || response !== undefined,
+  );
+  assert.deepEqual(shown(relayed(ends)), everything);
+});
+
+test('R-15 a call that only an incomplete answer has is not told as done', () => {
+  const lifecycle = whole.filter((event) => event['response'] !== undefined).slice(0, -1);
+  const output = [textItem('Hello'), { ...question, status: 'incomplete', arguments: '{"a' }];
+  const response = {
+    ...objectAt(whole.at(-1) ?? {}, 'response'),
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    output,
+  };
+  const last = { type: 'response.incomplete', sequence_number: 9, response };
+  const told = relayed([...lifecycle, last]);
+  assert.deepEqual(shown(told), { items: [textItem('Hello')], places: [0], text: 'Hello' });
+  assert.deepEqual(objectAt(told.at(-1) ?? {}, 'response')['output'], output);
 });
