@@ -202,7 +202,7 @@ function headOf({ path, headerLines }: Received): string {
 function settled(text: string): string {
   return text
     .replace(
-      /"(chatcmpl-|msg_|req_|call_|toolu_|resp_|rs_|fc_|ctc_|ws_|tsc_|lsh_|sh_|apc_|item_|fco_|ctco_|tso_|lsho_|sho_|apco_)[A-Za-z0-9_-]{8,}"/g,
+      /"(chatcmpl-|msg_|req_|call_|toolu_|resp_|rs_|fc_|ctc_|ws_|tsc_|lsh_|sh_|apc_|item_|fco_|ctco_|tsco_|lsho_|sho_|apco_)[A-Za-z0-9_-]{8,}"/g,
       '"$1NEW"',
     )
     .replace(/"(created|created_at|completed_at)":\d{6,}/g, '"$1":NOW')
