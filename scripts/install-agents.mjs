@@ -90,6 +90,12 @@ if (unknown !== undefined) {
   process.exit(1);
 }
 
+// Tests of agents wait for this process (scripts/test-plan.mjs).
+mkdirSync(folder, { recursive: true });
+const installing = join(folder, 'installing');
+writeFileSync(installing, String(process.pid));
+process.once('exit', () => rmSync(installing, { force: true }));
+
 const list = join(folder, 'agents.json');
 /** Version and program of those that are there and start, by name. */
 const installed = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : {};

@@ -11,10 +11,14 @@ import { dirname, join } from 'node:path';
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
  * - `limit`: a job of these files is ended as one that hangs after so many seconds.
+ * - `after`: a file with the id of a process; a job of these files begins when that process has ended.
  */
 const rows = [
   { path: 'test', together: 1, seconds: 5, limit: 600 },
   { path: 'test/unit', together: 30, seconds: 0.5 },
+  { path: 'test/unit/cli-config', seconds: 3 },
+  // Refusals of wrong secrets wait.
+  { path: 'test/access/first-start.test.ts', seconds: 70 },
   { path: 'test/clouds', together: 5, seconds: 3 },
   { path: 'test/contract', together: 8, seconds: 2 },
   // It asserts which modules this process has loaded.
@@ -24,7 +28,7 @@ const rows = [
   { path: 'test/faults/before-content.test.ts', sampled: true },
   { path: 'test/faults/in-stream.test.ts', sampled: true },
   { path: 'test/faults/timeouts.test.ts', sampled: true },
-  { path: 'test/faults/wire.test.ts', sampled: true },
+  { path: 'test/faults/wire.test.ts', sampled: true, seconds: 40 },
   // It counts what an exception does to this process.
   { path: 'test/faults/thrown.test.ts', together: 1 },
   { path: 'test/inputs', together: 5, seconds: 4 },
@@ -36,28 +40,43 @@ const rows = [
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
   { path: 'test/property', together: 6, seconds: 2 },
-  { path: 'test/recordings', sampled: true, seconds: 10 },
-  { path: 'test/recordings/split-and-cut.test.ts', seconds: 150, limit: 900 },
-  { path: 'test/simulation', sampled: true, seconds: 10 },
+  { path: 'test/recordings', seconds: 15 },
+  { path: 'test/recordings/split-and-cut.test.ts', sampled: true, seconds: 90, limit: 900 },
+  { path: 'test/simulation', sampled: true, seconds: 60 },
+  { path: 'test/simulation/simulation.test.ts', sampled: false, seconds: 3 },
+  { path: 'test/simulation/leases.test.ts', seconds: 100 },
   { path: 'test/traces', together: 8, seconds: 2 },
   { path: 'test/two-turn', together: 8, seconds: 2 },
-  { path: 'test/vendors', together: 8, seconds: 3, sampled: true },
-  { path: 'test/agents', slow: 'installed agents in a sandbox', seconds: 60 },
+  { path: 'test/vendors', together: 8, seconds: 3 },
+  { path: 'test/vendors/members.test.ts', sampled: true },
+  { path: 'test/vendors/messages-vendors.test.ts', sampled: true },
+  { path: 'test/vendors/shapes.test.ts', sampled: true },
+  {
+    path: 'test/agents',
+    slow: 'installed agents in a sandbox',
+    seconds: 120,
+    after: '.agents/installing',
+  },
   { path: 'test/cluster', slow: 'several instances that are killed', seconds: 40 },
   // Leases of dead instances end after a minute, several times.
   { path: 'test/cluster/money.test.ts', seconds: 200, limit: 900 },
-  { path: 'test/dashboard', slow: 'a browser', seconds: 40 },
+  { path: 'test/dashboard', slow: 'a browser', seconds: 60 },
+  { path: 'test/dashboard/every-page.test.ts', seconds: 160 },
+  { path: 'test/dashboard/overview-and-calls.test.ts', seconds: 120 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
   {
     path: 'test/engine/supervisor-gateway.test.ts',
     slow: 'engines that are killed and hang',
-    seconds: 30,
+    seconds: 110,
   },
   { path: 'test/engine/supervisor-files.test.ts', slow: 'engines started one by one', seconds: 20 },
   { path: 'test/workers/outages.test.ts', slow: 'workers beside servers that fail', seconds: 30 },
   { path: 'test/lifecycle/rolling.test.ts', slow: 'instances replaced under load', seconds: 40 },
+  { path: 'test/overload/connections.test.ts', seconds: 60 },
+  { path: 'test/store/postgres-busy.test.ts', seconds: 30 },
+  { path: 'test/workers/processes.test.ts', seconds: 40 },
   { path: 'test/overload/memory.test.ts', slow: '50 bodies of 32 MB', seconds: 60 },
-  { path: 'test/package', slow: 'packs and installs the package', seconds: 30 },
+  { path: 'test/package', together: 2, slow: 'packs and installs the package', seconds: 60 },
 ];
 
 /** Durations of the last runs, by the name of a job. */
@@ -72,6 +91,19 @@ export function readTimes() {
 }
 
 export const cores = availableParallelism();
+
+/** Whether nothing that a job needs is still being made. */
+export function isReady({ files: [file] }) {
+  const { after } = rowOf(file);
+  if (after === undefined) return true;
+  try {
+    process.kill(Number(readFileSync(join(import.meta.dirname, '..', after), 'utf8')), 0);
+    return false;
+  } catch {
+    // No file, or no such process.
+    return true;
+  }
+}
 
 export function rowOf(path) {
   const above = rows.filter((row) => path === row.path || path.startsWith(`${row.path}/`));

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { cores, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
+import { cores, isReady, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
 
 // Files that import the same sources compile them once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/compile');
@@ -23,7 +23,8 @@ const args = process.argv.slice(2);
 const all = args.includes('--all');
 const rest = args.includes('--rest');
 const named = args.filter((arg) => !arg.startsWith('--'));
-if (all || rest) process.env.TEST_DEPTH = 'whole';
+if (all) process.env.TEST_DEPTH = 'whole';
+if (rest) process.env.TEST_DEPTH = 'rest';
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
 const mostJobs = cores * 4;
 const idleEnough = 0.2;
@@ -217,8 +218,16 @@ async function start(job) {
 
 const ended = Promise.withResolvers();
 function fill() {
-  while (waiting.length > 0 && running.size < cores) void start(waiting.shift());
-  if (running.size === 0) ended.resolve();
+  while (running.size < cores && startNext());
+  if (running.size === 0 && waiting.length === 0) ended.resolve();
+}
+
+/** Starts the longest job that can begin. @returns whether there was one */
+function startNext() {
+  const at = waiting.findIndex(isReady);
+  if (at === -1) return false;
+  void start(...waiting.splice(at, 1));
+  return true;
 }
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -229,8 +238,8 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 const ticker = setInterval(() => {
   const idle = idleShare();
-  if (waiting.length > 0 && running.size < mostJobs && idle > idleEnough)
-    void start(waiting.shift());
+  if (running.size < cores) fill();
+  else if (running.size < mostJobs && idle > idleEnough) startNext();
   progress();
 }, tickMs);
 fill();

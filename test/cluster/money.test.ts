@@ -159,6 +159,10 @@ async function assertLedger(world: Money): Promise<void> {
     const [name = ''] = id.split(' ');
     if (cost === undefined) cut.set(name, (cut.get(name) ?? 0) + mostTokens - tokens);
   }
+  for (const [id, tokens] of world.unanswered) {
+    const [name = ''] = id.split(' ');
+    if (!world.counted.has(id)) cut.set(name, (cut.get(name) ?? 0) + tokens);
+  }
   for (const { name, budgets } of world.groups) {
     const counted = world.tokens.get(name) ?? 0;
     assert.ok(counted * nanodollarsOfToken <= dollar, `${name}: ${counted} tokens`);

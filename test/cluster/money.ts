@@ -42,6 +42,8 @@ export class Money {
   /** Tokens that the upstream counted: by call, and by group. */
   readonly counted = new Map<string, number>();
   readonly tokens = new Map<string, number>();
+  /** Tokens that were asked for by calls whose instance died before it answered, by call. */
+  readonly unanswered = new Map<string, number>();
   /** What was wrong at some moment. */
   readonly complaints: string[] = [];
   /** Clients spend up to so many tokens of each group. */
@@ -200,14 +202,14 @@ export class Money {
     let most = mostTokens;
     while (!this.#isOver) {
       if ((this.tokens.get(group.name) ?? 0) >= this.ceiling) {
-        await pause(20);
+        await pause(100);
         continue;
       }
       const status = await this.#call(`${group.name} ${index}`, { key, most });
       if (status === 200) continue;
       if (status === 429) most = most > 1 ? Math.ceil(most / 2) : mostTokens;
       // A refused call is a row of the ledger, too: clients that do not wait keep a slow machine busy with them.
-      await pause(status === 429 ? 250 : 2000);
+      await pause(status === 429 ? 1000 : 2000);
     }
   }
 
@@ -237,7 +239,9 @@ export class Money {
       return reply.status;
     } catch (error) {
       if (error instanceof assert.AssertionError) this.complaints.push(error.message);
-      return left.signal.aborted ? 200 : undefined;
+      if (left.signal.aborted) return 200;
+      this.unanswered.set(id, most);
+      return undefined;
     }
   }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
-import { copyOfRepository, pack, root } from './pack.ts';
+import { pack, packedOnce, root } from './pack.ts';
 
 function filesUnder(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -19,9 +19,8 @@ function filesUnder(folder: string): readonly string[] {
 test('S26 the package holds what package.json names, as it lies here, and is the same twice', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-package-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const copy = copyOfRepository(folder);
-  const tarball = await pack(copy, folder);
-  assert.deepEqual(readFileSync(await pack(copy, folder)), readFileSync(tarball));
+  const { folder: home, copy, tarball } = await packedOnce();
+  assert.deepEqual(readFileSync(await pack(copy, home)), readFileSync(tarball));
 
   const { status } = spawnSync('tar', ['-xzf', tarball, '-C', folder]);
   assert.equal(status, 0);

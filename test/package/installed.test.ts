@@ -10,7 +10,7 @@ import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import { copyOfRepository, npm, pack, root } from './pack.ts';
+import { npm, packedOnce, root } from './pack.ts';
 import { type Installed, startRegistry } from './registry.ts';
 
 /** What the registry has of builds that are not installed here: of this platform, and one of another. */
@@ -44,7 +44,7 @@ describe('the installed package', { timeout: 500_000 }, () => {
   let said = '';
 
   before(async () => {
-    const tarball = await pack(copyOfRepository(folder), folder);
+    const { tarball } = await packedOnce();
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{"private":true}');
     const registry = await startRegistry(root, engineBuilds(folder));

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..', '..');
@@ -28,7 +29,7 @@ const sources = [
 ];
 
 /** A copy of the repository to be packed: packing writes `dist/`, which a person may have in use. */
-export function copyOfRepository(folder: string): string {
+function copyOfRepository(folder: string): string {
   const copy = join(folder, 'repository');
   mkdirSync(copy);
   for (const name of sources) cpSync(join(root, name), join(copy, name), { recursive: true });
@@ -63,4 +64,26 @@ export async function pack(copy: string, folder: string): Promise<string> {
   await npm(copy, folder, ['pack', '--offline', '--pack-destination', destination]);
   const [name = ''] = readdirSync(destination);
   return join(destination, name);
+}
+
+export interface Packed {
+  readonly folder: string;
+  /** The copy that was packed. */
+  readonly copy: string;
+  readonly tarball: string;
+}
+
+let packed: Promise<Packed> | undefined;
+
+/** The package, packed once a process, which compiles the program and the dashboard. */
+export function packedOnce(): Promise<Packed> {
+  packed ??= packRepository();
+  return packed;
+}
+
+async function packRepository(): Promise<Packed> {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-packed-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const copy = copyOfRepository(folder);
+  return { folder, copy, tarball: await pack(copy, folder) };
 }

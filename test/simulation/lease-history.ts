@@ -13,7 +13,7 @@ import { StoreError } from '../../src/store/store-error.ts';
 import { Dice } from './dice.ts';
 import { LeaseDatabase, LeaseNetwork, lostId } from './lease-database.ts';
 import { Peaks } from './peaks.ts';
-import { VirtualTime } from './virtual-time.ts';
+import { settlePromises, VirtualTime } from './virtual-time.ts';
 
 export interface LeaseOutcome {
   readonly seed: number;
@@ -60,7 +60,7 @@ export async function runLeaseHistory(
   seed: number,
   sabotage?: LeaseSabotage,
 ): Promise<LeaseOutcome> {
-  const time = new VirtualTime();
+  const time = new VirtualTime(settlePromises);
   const giveBack = time.install();
   const history = new LeaseHistory(seed, time, sabotage);
   try {
@@ -153,7 +153,8 @@ class LeaseHistory {
   readonly #wanting = new Set<Wanting>();
   readonly #limits = new Map<string, number>();
   readonly #peaks = new Peaks();
-  readonly #calls: Call[] = [];
+  /** By budget. */
+  readonly #calls = new Map<string, Call[]>();
   readonly #faulty: number;
   readonly #sabotage: LeaseSabotage | undefined;
   /** Nanodollars that calls cost beyond their reservations, or that a failover lost, by budget. */
@@ -289,7 +290,11 @@ class LeaseHistory {
     const [dice, time] = [this.#dice, this.#time];
     this.granted += 1;
     const call: Call = { id, names, amount, state: 'running', cost: 0 };
-    this.#calls.push(call);
+    for (const name of names) {
+      const calls = this.#calls.get(name);
+      if (calls === undefined) this.#calls.set(name, [call]);
+      else calls.push(call);
+    }
     instance.calls.set(id, call);
     this.#check(`the reservation of ${id}`);
     time.after(dice.pick([0, 1, 20, 3000, 20_000, 90_000]), () => {
@@ -455,8 +460,7 @@ class LeaseHistory {
   /** By what the world knows: held by running calls, or spent, in the ledger or not. */
   #used(name: string): number {
     let used = 0;
-    for (const call of this.#calls) {
-      if (!call.names.includes(name)) continue;
+    for (const call of this.#calls.get(name) ?? []) {
       const isOpen = call.state === 'running' || call.state === 'killed';
       used += isOpen ? call.amount : call.cost;
     }

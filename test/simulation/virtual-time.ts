@@ -31,6 +31,12 @@ export class VirtualTime implements Clock {
   #order = 0;
   readonly #heap: Entry[] = [];
   #timers = 0;
+  readonly #settle: () => Promise<void>;
+
+  /** @param settle how to wait until all is done that needs no time */
+  constructor(settle: () => Promise<void> = settleStreams) {
+    this.#settle = settle;
+  }
 
   now(): number {
     return this.#now;
@@ -90,7 +96,7 @@ export class VirtualTime implements Clock {
       if (step > mostSteps) throw new Error(`still busy after ${mostSteps} steps`);
       this.#now = Math.max(this.#now, entry.at);
       entry.run();
-      await settle();
+      await this.#settle();
     }
     if (until !== Number.POSITIVE_INFINITY) this.#now = Math.max(this.#now, until);
   }
@@ -243,9 +249,16 @@ class Timer {
   }
 }
 
-/** Until promises and streams have done all they can without time passing. */
-export function settle(): Promise<void> {
+/** Until promises and streams have done all they can without time passing: a turn of the event loop. */
+function settleStreams(): Promise<void> {
   return new Promise((resolve) => {
     realImmediate(resolve);
+  });
+}
+
+/** Until promises have done all they can. Node empties the queue of promises before it runs the next tick. */
+export function settlePromises(): Promise<void> {
+  return new Promise((resolve) => {
+    process.nextTick(resolve);
   });
 }

@@ -1,12 +1,26 @@
-/** How many cases of a large matrix run: `npm test` takes a fixed sample, `npm run test:all` all of them. */
-const isWhole = process.env['TEST_DEPTH'] === 'whole';
+/**
+ * Which cases of a large matrix run. `npm test` plays a fixed sample, `node scripts/test.mjs --rest` the cases that
+ * the sample leaves out, and `npm run test:all` all of them.
+ */
+const depths = ['sample', 'rest', 'whole'] as const;
+const depth = depths.find((each) => each === process.env['TEST_DEPTH']) ?? 'sample';
 
-/** The number of cases: `sample` of them in `npm test`. */
-export function caseCount(whole: number, sample: number): number {
-  return isWhole ? whole : sample;
+/** Whether a case runs now. @param inSample whether `npm test` runs it */
+export function runsNow(inSample: boolean): boolean {
+  return depth === 'whole' || inSample === (depth === 'sample');
 }
 
-/** Whether a case belongs to the sample of `npm test`: one in `every`, by its position. */
+/** Whether a case runs now; the sample is one in `every`, by position. */
 export function isInSample(position: number, every: number): boolean {
-  return isWhole || position % every === 0;
+  return runsNow(position % every === 0);
+}
+
+/** The number of cases of a test that cannot be split: `sample` of them in `npm test`. */
+export function caseCount(whole: number, sample: number): number {
+  return depth === 'sample' ? sample : whole;
+}
+
+/** The first and the last of cases that are numbered from 1 on; the first ones are the sample. */
+export function caseRange(whole: number, sample: number): readonly [first: number, last: number] {
+  return [depth === 'rest' ? sample + 1 : 1, depth === 'sample' ? sample : whole];
 }

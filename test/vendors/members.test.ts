@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { saysNothing } from '../../src/dialects/openai-chat/relay-request.ts';
-import { isInSample } from '../support/depth.ts';
+import { isInSample, runsNow } from '../support/depth.ts';
 import { send, type Reply } from '../support/http.ts';
 import { readDocument, readStream } from '../support/reading.ts';
 import { unnamedChanges } from './changes.ts';
@@ -82,7 +82,7 @@ for (const [i, rules] of vendors.entries()) {
     const sample = memberShapes.filter((_, j) => isInSample(i + j, 3));
     for (const shape of sample) test(`D13 ${shape.name}`, () => reaches(rules, shape));
 
-    for (const shape of promiseShapes) {
+    for (const shape of runsNow(true) ? promiseShapes : []) {
       test(`D13 kept or refused: ${shape.name}`, async () => {
         const before = strict.refusals(rules).length;
         const reply = await ask({ model: `${rules.provider}/${rules.model}`, ...shape.body });
@@ -94,7 +94,7 @@ for (const [i, rules] of vendors.entries()) {
   });
 }
 
-for (const rules of vendors) {
+for (const rules of runsNow(true) ? vendors : []) {
   const model = `${rules.provider}/${rules.model}`;
   const instructions = [
     {
