@@ -33,6 +33,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   status: async () => (await import('./cli/status.ts')).statusCommand,
   tail: async () => (await import('./cli/tail.ts')).tailCommand,
   init: async () => (await import('./compose/command.ts')).initCommand,
+  import: async () => (await import('./compose/command.ts')).importCommand,
   completion: async () => {
     const { completionCommand } = await import('./cli/completion.ts');
     const others = Object.entries(loaders).filter(([name]) => name !== 'completion');

@@ -107,7 +107,8 @@ function withoutComments(text: string): string {
 
 const importForms = [
   /\b(?:import|export)\b[^;'"`]*?\bfrom\s*['"]([^'"]+)['"]/g,
-  /\bimport\s*['"]([^'"]+)['"]/g,
+  // Behind a quote it is the name of the command.
+  /(?<!['"])\bimport\s*['"]([^'"]+)['"]/g,
   /\bimport\(\s*['"]([^'"]+)['"]/g,
 ];
 

@@ -2,6 +2,7 @@
 import { banner } from '../cli/banner.ts';
 import { checkCommand as makeCheckCommand } from '../cli/check.ts';
 import type { Command, CommandContext } from '../cli/command.ts';
+import { importCommand as makeImportCommand } from '../cli/import/import.ts';
 import { initCommand as makeInitCommand } from '../cli/init.ts';
 import { providerRows } from '../providers/compatible.ts';
 import { join } from 'node:path';
@@ -71,6 +72,18 @@ export const initCommand: Command = makeInitCommand({
   cwd: process.cwd(),
   program: programName(process.env, process.cwd()),
   ask: isatty(0) && isatty(1) ? ask : undefined,
+});
+
+export const importCommand: Command = makeImportCommand({
+  vendors: providerRows.map(({ id, dialect, baseUrl, keyVariable, cloud }) => ({
+    id,
+    dialect,
+    baseUrl,
+    ...(keyVariable === undefined ? {} : { keyVariable }),
+    isCloud: cloud !== undefined,
+  })),
+  cwd: process.cwd(),
+  program: programName(process.env, process.cwd()),
 });
 
 async function ask(question: string): Promise<string> {

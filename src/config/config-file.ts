@@ -70,7 +70,7 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
     return resolved;
   };
   const yaml = readYaml({ text: read.text, resolve });
-  const foreign = foreignFile(yaml.value);
+  const foreign = foreignFile(yaml.value, place.name);
   const { content, findings } =
     foreign === undefined
       ? await checkForm(yaml)
@@ -84,18 +84,19 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
   });
 }
 
-/** Keys by which the config of another gateway is known. */
-const foreignKeys: readonly (readonly [RegExp, string])[] = [
-  [/^(model_list|litellm_settings|router_settings)$/, 'LiteLLM'],
-  [/^(strategy|targets|virtual_key)$/, 'Portkey'],
+/** Keys by which the config of another gateway is known, and its word in `import`. */
+const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
+  [/^(model_list|litellm_settings|router_settings|general_settings)$/, 'LiteLLM', 'litellm'],
+  [/^(strategy|targets|virtual_key|override_params)$/, 'Portkey', 'portkey'],
+  [/^(model|designated_version)$/, 'OpenRouter', 'openrouter'],
 ];
 
 /** One sentence in place of an error for each of its keys. */
-function foreignFile(value: unknown): string | undefined {
+function foreignFile(value: unknown, name: string): string | undefined {
   const keys = isObject(value) ? Object.keys(value) : [];
   const found = foreignKeys.find(([form]) => keys.some((key) => form.test(key)));
   if (found === undefined) return undefined;
-  return `this is a config of ${found[1]}. "model-gateway init --file NEW" writes one of this gateway: servers and keys belong under providers:, names for clients under models:`;
+  return `this is a config of ${found[1]}. "model-gateway import ${found[2]} ${name} --out NEW" makes one of this gateway of it`;
 }
 
 async function checkForm(

@@ -110,9 +110,19 @@ test('S25: a short secret of a variable, whose text stands elsewhere in the file
   assert.doesNotMatch(warnings.join('\n'), /plain text/);
 });
 
-test('the config of another gateway is one error that says what to do', async (t) => {
-  const litellm = 'model_list:\n  - model_name: a\nlitellm_settings: { drop_params: true }\n';
-  assert.deepEqual(await scene(t, litellm).errors(), [
-    'gateway.yaml: this is a config of LiteLLM. "model-gateway init --file NEW" writes one of this gateway: servers and keys belong under providers:, names for clients under models:',
-  ]);
+test('the config of another gateway is one error that says which command takes it', async (t) => {
+  for (const [origin, word, yaml] of [
+    [
+      'LiteLLM',
+      'litellm',
+      'model_list:\n  - model_name: a\nlitellm_settings: { drop_params: true }\n',
+    ],
+    ['LiteLLM', 'litellm', 'general_settings: { master_key: k }\n'],
+    ['Portkey', 'portkey', '{ "strategy": { "mode": "fallback" }, "targets": [] }\n'],
+    ['OpenRouter', 'openrouter', '{ "model": "openai/gpt-5", "temperature": 0 }\n'],
+  ] as const) {
+    assert.deepEqual(await scene(t, yaml).errors(), [
+      `gateway.yaml: this is a config of ${origin}. "model-gateway import ${word} gateway.yaml --out NEW" makes one of this gateway of it`,
+    ]);
+  }
 });

@@ -1,0 +1,231 @@
+/** `import`: configs of other gateways, written after their published documentation, become configs of this one. */
+import assert from 'node:assert/strict';
+import { copyFileSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { importCommand } from '../../../../src/cli/import/import.ts';
+import { checkCommand, importCommand as realCommand } from '../../../../src/compose/command.ts';
+import { providerRows } from '../../../../src/providers/compatible.ts';
+import { run, type Ran } from '../../cli-config/context.ts';
+
+const litellm = globSync(join(import.meta.dirname, 'litellm/*.yaml')).toSorted();
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'gw-import-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+function commandIn(cwd: string) {
+  const vendors = providerRows.map(({ id, dialect, baseUrl, keyVariable, cloud }) => ({
+    id,
+    dialect,
+    baseUrl,
+    ...(keyVariable === undefined ? {} : { keyVariable }),
+    isCloud: cloud !== undefined,
+  }));
+  return importCommand({ cwd, vendors, program: 'model-gateway' });
+}
+
+/** Imports a file of the fixtures into gateway.yaml of a folder of its own. */
+async function imported(
+  t: TestContext,
+  origin: string,
+  file: string,
+  more: readonly string[] = [],
+): Promise<Ran & { readonly cwd: string; readonly yaml: string }> {
+  const cwd = folder(t);
+  const path = join(import.meta.dirname, origin === 'litellm' ? 'litellm' : 'presets', file);
+  copyFileSync(path, join(cwd, file));
+  const ran = await run(commandIn(cwd), [origin, file, '--out', 'gateway.yaml', ...more]);
+  assert.equal(ran.code, 0, ran.err);
+  return { ...ran, cwd, yaml: readFileSync(join(cwd, 'gateway.yaml'), 'utf8') };
+}
+
+/** What a config reads from the environment; addresses where one is expected. */
+function environmentOf(yaml: string): { readonly [name: string]: string } {
+  const names = [...yaml.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name);
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      name.endsWith('_BASE')
+        ? 'https://acme.openai.azure.com'
+        : `value-of-${name.toLowerCase().replaceAll('_', '-')}`,
+    ]),
+  );
+}
+
+async function assertValid(cwd: string, yaml: string): Promise<void> {
+  const args = ['--config', join(cwd, 'gateway.yaml'), '--data-dir', join(cwd, 'data')];
+  const { code, err } = await run(checkCommand, args, environmentOf(yaml));
+  assert.equal(code, 0, `${err}\n${yaml}`);
+}
+
+test('there are ten configs of LiteLLM', () => assert.equal(litellm.length, 10));
+
+for (const path of litellm) {
+  test(`litellm ${basename(path)}: check takes the result, and no secret is in it`, async (t) => {
+    const { cwd, yaml, out, err } = await imported(t, 'litellm', basename(path));
+    await assertValid(cwd, yaml);
+    assert.doesNotMatch(yaml + out + err, /canary/);
+    assert.doesNotMatch(out, /of the result:/);
+  });
+}
+
+for (const [origin, file] of [
+  ['portkey', 'portkey-fallback.json'],
+  ['portkey', 'portkey-balance.json'],
+  ['openrouter', 'openrouter-preset.json'],
+] as const) {
+  test(`${origin} ${file}: check takes the result, and no secret is in it`, async (t) => {
+    const { cwd, yaml, out, err } = await imported(t, origin, file, ['--name', 'reviewer']);
+    await assertValid(cwd, yaml);
+    assert.match(yaml, /^ {2}reviewer:/m);
+    assert.doesNotMatch(yaml + out + err, /canary/);
+  });
+}
+
+test('each line of the other config is taken, changed, left out or not known', async (t) => {
+  for (const path of litellm) {
+    const { out } = await imported(t, 'litellm', basename(path));
+    const members = [...readFileSync(path, 'utf8').matchAll(/^ {2}(\w+):/gm)].map(
+      ([, name]) => name,
+    );
+    const rows = out.split('\n');
+    for (const name of members) {
+      // Anchors hold no settings; a value of environment_variables is named by its variable.
+      if (/^(api_base|api_version|tenant_id|client_id|client_secret)$/.test(name ?? '')) continue;
+      const isTold = rows.some(
+        (row) => row.includes(`.${name ?? ''}`) || row.includes('mcp_servers'),
+      );
+      assert.ok(isTold, `${basename(path)}: no word of ${name ?? ''}\n${out}`);
+    }
+  }
+});
+
+test('deployments of one name become targets with the shares that LiteLLM gives them', async (t) => {
+  const { yaml, out } = await imported(t, 'litellm', '02-azure-balanced.yaml');
+  assert.match(
+    yaml,
+    /azure\/gpt-4o-eu\n +weight: 900\n +- target: azure-2\/gpt-4o-us\n +weight: 300\n/,
+  );
+  assert.match(yaml, /- target: openai\/gpt-4o\n +weight: 0\.000001\n +order: weighted/);
+  assert.match(yaml, /deployments:\n +gpt-4o-eu: gpt-4o/);
+  assert.match(out, /02-azure-balanced\.yaml:28 +changed +router_settings\.num_retries/);
+  assert.match(
+    out,
+    /Set AZURE_API_KEY_EU, AZURE_API_KEY_US, OPENAI_API_KEY where the gateway runs/,
+  );
+});
+
+test('aliases and fallbacks of every kind reach the routes', async (t) => {
+  const { yaml } = await imported(t, 'litellm', '04-reliability.yaml');
+  const routeOf = (name: string): string =>
+    new RegExp(`^  ${name}:\n((?:    .*\n)+)`, 'm').exec(yaml)?.[1] ?? '';
+  const smart = routeOf('smart');
+  const order = [...smart.matchAll(/- (\S+)/g)].map(([, target]) => target);
+  assert.deepEqual(order, [
+    'anthropic/claude-opus-4-1',
+    'gemini/gemini-2.5-pro',
+    'groq/llama-3.3-70b-versatile',
+    'cerebras/llama-3.3-70b',
+  ]);
+  assert.match(smart, /document: 10m/);
+  assert.equal(routeOf('gpt-4'), smart);
+  assert.match(routeOf('fast'), /context_overflow: true/);
+  assert.match(yaml, /^timeouts:\n +document: 2m/m);
+});
+
+test('two keys in plain text become two variables, and the key of a vendor goes to no other server', async (t) => {
+  const { yaml } = await imported(t, 'litellm', '06-plain-secrets.yaml');
+  assert.match(yaml, /\$\{OPENAI_API_KEY\}/);
+  assert.match(yaml, /\$\{OPENAI_API_KEY_2\}/);
+  const servers = await imported(t, 'litellm', '03-own-servers.yaml');
+  assert.doesNotMatch(servers.yaml, /OPENAI_API_KEY/);
+});
+
+test('prices are dollars per million tokens, exactly', async (t) => {
+  const { yaml } = await imported(t, 'litellm', '07-prices-and-limits.yaml');
+  assert.match(
+    yaml,
+    /deepseek\/deepseek-chat:\n +input: 0\.27\n +output: 1\.1\n +cache_read: 0\.07\n/,
+  );
+  assert.match(yaml, /^limits:\n +streams: 400\n +body: 16MiB/m);
+  assert.match(yaml, /^ledger:\n +keep: 30d/m);
+});
+
+test('virtual keys keep their hashes, limits and budgets', async (t) => {
+  const cwd = folder(t);
+  const token = 'ab'.repeat(32);
+  writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\n');
+  const keys = {
+    keys: [
+      {
+        token,
+        key_alias: 'team a/ci',
+        models: ['gpt-*'],
+        team_alias: 'a',
+        max_budget: 20,
+        budget_duration: '30d',
+        rpm_limit: 60,
+        spend: 3.5,
+        expires: '2027-01-31T00:00:00.000000+00:00',
+      },
+      { token: 'cd'.repeat(32), blocked: true },
+      {
+        token: 'ef'.repeat(32),
+        models: ['all-proxy-models'],
+        max_budget: 1,
+        budget_duration: '3h',
+      },
+      'no object',
+    ],
+  };
+  writeFileSync(join(cwd, 'keys.json'), JSON.stringify(keys));
+  const args = ['litellm', 'config.yaml', '--keys', 'keys.json', '--out', 'gateway.yaml'];
+  const { code, out, err } = await run(commandIn(cwd), args);
+  assert.equal(code, 0, err);
+  const yaml = readFileSync(join(cwd, 'gateway.yaml'), 'utf8');
+  await assertValid(cwd, yaml);
+  assert.match(yaml, new RegExp(`team-a-ci:\n +digest: sha256:${token}\n`));
+  assert.match(yaml, /budget: 20\n +per: month/);
+  assert.match(out, /left out +keys\[1\] +it is blocked/);
+  assert.match(out, /left out +keys\[2\]\.budget_duration/);
+  assert.match(out, /not known +keys\[3\]/);
+});
+
+test('an existing file is never changed without --force', async (t) => {
+  const cwd = folder(t);
+  writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\n');
+  writeFileSync(join(cwd, 'gateway.yaml'), 'mine');
+  const args = ['litellm', 'config.yaml', '--out', 'gateway.yaml'];
+  const refused = await run(commandIn(cwd), args);
+  assert.equal(refused.code, 2);
+  assert.match(refused.err, /gateway\.yaml exists and stays as it is/);
+  assert.equal(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'), 'mine');
+  assert.equal((await run(commandIn(cwd), [...args, '--force'])).code, 0);
+  assert.match(
+    readFileSync(join(cwd, 'gateway.yaml'), 'utf8'),
+    /Made from config\.yaml \(LiteLLM\)/,
+  );
+});
+
+test('without --out the result alone is on stdout; what is wrong is said', async (t) => {
+  const cwd = folder(t);
+  writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\nmystery: 1\n');
+  const { out, err } = await run(commandIn(cwd), ['litellm', 'config.yaml']);
+  assert.match(out, /^# Made from/);
+  assert.match(err, /config\.yaml:2 +not known +mystery +no such section is known/);
+  const wrong = async (...args: readonly string[]): Promise<string> =>
+    (await run(commandIn(cwd), args)).err;
+  assert.match(
+    await wrong('litelm', 'config.yaml'),
+    /litelm: give one of litellm, portkey, openrouter/,
+  );
+  assert.match(await wrong('litellm', 'away.yaml'), /away\.yaml cannot be read \(ENOENT\)/);
+  assert.match(await wrong('portkey', 'config.yaml', '--keys', 'k'), /--keys belongs to litellm/);
+  writeFileSync(join(cwd, 'broken.yaml'), 'a: [1\n');
+  await assert.rejects(run(commandIn(cwd), ['litellm', 'broken.yaml']), /broken\.yaml/);
+  assert.equal(realCommand.name, 'import');
+});
