@@ -137,7 +137,7 @@ function unary({ id, bytes, label, connections, budget, mostRounds }: Size): Wor
  * each call than the call asks for: calls that wait are noted in the store while they wait, refused beyond
  * the limit of calls, and survive collections of garbage; that is a measure of overload.
  */
-export const calmRate = 2000;
+export const calmRate = 1000;
 const longRate = 500;
 
 /**

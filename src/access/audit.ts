@@ -135,7 +135,7 @@ export class AuditLog {
   async checkEnd(): Promise<void> {
     const missing = await this.#missing();
     if (missing === undefined) {
-      const [newest] = await this.#page(undefined, 1);
+      const newest = await this.#deps.store.newest();
       if (newest !== undefined) this.#anchored(newest);
       return;
     }
@@ -149,7 +149,7 @@ export class AuditLog {
   async #missing(): Promise<AnchoredEntry | undefined> {
     const known = this.#deps.anchor?.read();
     if (known === undefined) return undefined;
-    const [found] = await this.#page(known.seq + 1, 1);
+    const found = await this.#deps.store.newest(known.seq + 1);
     return found?.seq === known.seq && found.hash === known.hash ? undefined : known;
   }
 
@@ -159,9 +159,9 @@ export class AuditLog {
     this.#deps.anchor?.write({ seq, hash });
   }
 
-  #page(before: number | undefined, limit = checkAtOnce): Promise<readonly AuditRecord[]> {
+  #page(before: number | undefined): Promise<readonly AuditRecord[]> {
     const { store } = this.#deps;
-    return store.list({ limit, ...(before === undefined ? {} : { before }) });
+    return store.list({ limit: checkAtOnce, ...(before === undefined ? {} : { before }) });
   }
 }
 

@@ -20,5 +20,5 @@ parentPort?.on('message', (message: ThreadMessage) => {
   parentPort?.postMessage(reply, [...moved]);
   desk.free();
   // What a job left behind counts as the process's memory, which other bodies need (G5).
-  if (getHeapStatistics().total_heap_size > mostHeap) collectGarbage(true);
+  if (getHeapStatistics().total_heap_size > mostHeap) collectGarbage('compact');
 });

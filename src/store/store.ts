@@ -81,6 +81,8 @@ export interface AuditStore {
   change(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined>;
   /** Newest first. */
   list(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  /** The newest entry, or the newest one before this number. A start needs it: on SQLite no thread is made for it. */
+  newest(before?: number): Promise<AuditRecord | undefined>;
 }
 
 export interface CallStore {

@@ -35,6 +35,9 @@ export function auditSuite(open: OpenStore): void {
       assert.equal(seq, 2);
       assert.match(hash, /^[0-9a-f]{64}$/);
       assert.deepEqual(await opened.store.audit.list({ limit: 1 }), [whole]);
+      assert.deepEqual(await opened.store.audit.newest(), whole);
+      assert.deepEqual(await opened.store.audit.newest(2), bare);
+      assert.equal(await opened.store.audit.newest(1), undefined);
       assert.deepEqual(await opened.store.audit.list({ limit: 5, before: 2 }), [bare]);
       assert.deepEqual(await opened.store.audit.list({ limit: 5, subject: 'key:1' }), [bare]);
       assert.deepEqual(

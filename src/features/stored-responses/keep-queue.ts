@@ -3,7 +3,7 @@ import type { Later } from '../../core/runtime.ts';
 import type { ResponseStore, ResponseToKeep } from '../../store/sealed.ts';
 
 /** From one write to the next, at the least. A response that comes after a pause is written at once. */
-const betweenWritesMs = 5;
+const betweenWritesMs = 2;
 const mostAtOnce = 64;
 const mostBytesAtOnce = 4 * 1024 * 1024;
 

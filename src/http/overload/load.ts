@@ -95,24 +95,34 @@ export function heapOfProcess(): number {
   return getHeapStatistics().heap_size_limit;
 }
 
-type Collector = (how?: object) => void;
+type Collector = (how: object) => void;
 
 let collector: Collector | undefined;
 
 /**
- * Collects garbage now. V8 knows its own heap limit but not `limits.memory`, and a process that refuses calls
- * allocates nothing and would stay full of garbage.
- * @param thorough also compacts the heap and returns free memory to the system; V8 would keep it otherwise, and
- * resident memory would stay high.
+ * What is collected. `young`: the young generation, in some milliseconds, which also shrinks it. `full`: all garbage.
+ * `compact`: the heap is compacted, too, and free memory returned to the system; it takes up to a second.
  */
-export function collectGarbage(thorough: boolean): void {
+export type Collection = 'young' | 'full' | 'compact';
+
+const waysToCollect: { readonly [C in Collection]: object } = {
+  young: { type: 'minor' },
+  full: { type: 'major' },
+  compact: { type: 'major', execution: 'sync', flavor: 'last-resort' },
+};
+
+/**
+ * Collects garbage now. V8 knows its own heap limit but not `limits.memory`, and a process that refuses calls
+ * allocates nothing and would stay full of garbage. Without `compact` V8 keeps free memory, and resident memory stays
+ * high.
+ */
+export function collectGarbage(collection: Collection): void {
   if (collector === undefined) {
     setFlagsFromString('--expose-gc');
     const found: unknown = runInNewContext('gc');
     collector = isCollector(found) ? found : () => undefined;
   }
-  if (thorough) collector({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-  else collector();
+  collector(waysToCollect[collection]);
 }
 
 function isCollector(found: unknown): found is Collector {

@@ -136,6 +136,10 @@ export class PostgresAudit implements AuditStore {
     );
   }
 
+  async newest(before?: number): Promise<AuditRecord | undefined> {
+    return (await this.list({ limit: 1, ...(before === undefined ? {} : { before }) }))[0];
+  }
+
   async list({ limit, before, subject }: AuditQuery): Promise<readonly AuditRecord[]> {
     const values: SqlValue[] = [before ?? Number.MAX_SAFE_INTEGER, limit];
     const { admin } = this.#server;

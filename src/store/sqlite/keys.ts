@@ -154,6 +154,10 @@ export class SqliteAudit implements Synchronous<AuditStore> {
     return this.#sql.write(() => (this.#apply(change) ? this.append(entry) : undefined));
   }
 
+  newest(before?: number): AuditRecord | undefined {
+    return this.list({ limit: 1, ...(before === undefined ? {} : { before }) })[0];
+  }
+
   list(query: AuditQuery): readonly AuditRecord[] {
     const { limit, subject, before = Number.MAX_SAFE_INTEGER } = query;
     const rows =

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectGarbage, type LoadSample } from '../../../../src/http/overload/load.ts';
+import {
+  collectGarbage,
+  type Collection,
+  type LoadSample,
+} from '../../../../src/http/overload/load.ts';
 import { Overload } from '../../../../src/http/overload/overload.ts';
 import { HeldClock, silentLog } from '../../access/parts.ts';
 
@@ -9,7 +13,7 @@ test('G7 garbage between a few objects that live is given back to the system', (
   const few = all.filter((_, i) => i % 997 === 0);
   const full = process.memoryUsage().heapTotal;
   all.length = 0;
-  collectGarbage(true);
+  collectGarbage('compact');
   const left = process.memoryUsage().heapTotal;
   assert.ok(left < full - 60_000_000, `${left} of ${full}`);
   assert.ok(few.length > 1000);
@@ -18,7 +22,7 @@ test('G7 garbage between a few objects that live is given back to the system', (
 /** What a test sees and sets of a process that may use so many bytes. */
 interface Rig {
   readonly overload: Overload;
-  readonly collected: boolean[];
+  readonly collected: Collection[];
   /** What it uses at this moment. */
   readonly now: { rssBytes: number };
   /** A look at it. */
@@ -27,7 +31,7 @@ interface Rig {
 
 function rig(memoryBytes: number): Rig {
   let tell: (sample: LoadSample) => void = () => undefined;
-  const collected: boolean[] = [];
+  const collected: Collection[] = [];
   const now = { rssBytes: 0 };
   const clock = new HeldClock();
   const watch = (listener: typeof tell) => {
@@ -50,7 +54,7 @@ function rig(memoryBytes: number): Rig {
     load: Object.assign(watch, { rssBytes: () => now.rssBytes }),
     slowReaders: { cutStalest: () => false },
     memory: { process: memoryBytes, heap: memoryBytes },
-    collectGarbage: (thorough) => collected.push(thorough),
+    collectGarbage: (collection) => collected.push(collection),
   });
   overload.start();
   const look = (rssBytes: number): void => {
@@ -64,7 +68,7 @@ function rig(memoryBytes: number): Rig {
 test('G7 as long as nobody is refused for it, garbage is collected in the usual way', () => {
   const { collected, look } = rig(1000);
   for (const rssBytes of [740, 760, 810, 930]) look(rssBytes);
-  assert.deepEqual(collected, [false, true, true]);
+  assert.deepEqual(collected, ['young', 'full', 'compact', 'compact']);
 });
 
 test('G5 values are refused by what the process uses when they are made, not by the last look', () => {
@@ -81,5 +85,26 @@ test('G5 values are refused by what the process uses when they are made, not by 
   assert.equal(share.parsed(mb, 200_000), true);
   // Somebody was refused: it is collected at the next look, however little that finds.
   look(100 * mb);
-  assert.deepEqual(collected, [true]);
+  assert.deepEqual(collected, ['young', 'compact']);
+});
+
+test('G7 a process at rest trims its young generation once, and again after calls', () => {
+  const { overload, collected, look } = rig(1000);
+  look(100);
+  look(100);
+  assert.deepEqual(collected, ['young']);
+  overload.enter('a');
+  look(100);
+  look(100);
+  assert.deepEqual(collected, ['young'], 'a call runs');
+  overload.calls.leave('a');
+  look(100);
+  assert.deepEqual(collected, ['young', 'young'], 'it ended');
+  // A call between two samples is no rest.
+  overload.enter('a');
+  overload.calls.leave('a');
+  look(100);
+  assert.deepEqual(collected, ['young', 'young']);
+  look(100);
+  assert.deepEqual(collected, ['young', 'young', 'young']);
 });
