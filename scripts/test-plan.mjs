@@ -71,6 +71,7 @@ const rows = [
   },
   { path: 'test/engine/supervisor-files.test.ts', slow: 'engines started one by one', seconds: 20 },
   { path: 'test/workers/outages.test.ts', slow: 'workers beside servers that fail', seconds: 30 },
+  { path: 'test/lifecycle/tls.test.ts', slow: 'gateways and commands over TLS', seconds: 30 },
   { path: 'test/lifecycle/rolling.test.ts', slow: 'instances replaced under load', seconds: 40 },
   { path: 'test/overload/connections.test.ts', seconds: 60 },
   { path: 'test/store/postgres-busy.test.ts', seconds: 30 },

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { TokenCheck } from '../access/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
 import { type RandomBytes, presentedKey } from '../access/key-format.ts';
+import type { ListenerTls } from '../core/addresses.ts';
 import { parseBody } from '../core/client-body.ts';
 import { GatewayError, expectedError } from '../core/errors.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
@@ -139,6 +140,8 @@ interface AdminServerDeps extends AdminDeps {
   /** For ids of sessions. */
   readonly random: RandomBytes;
   readonly metrics?: MetricsSource;
+  /** Absent: plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
   /** Delays answers to wrong tokens; default: a real timer. */
   readonly wait?: (ms: number) => Promise<void>;
 }
@@ -203,6 +206,7 @@ export function createAdminServer(deps: AdminServerDeps): Server {
     clock: deps.clock,
     newId: deps.newId,
     log: deps.log,
+    tls: deps.tls,
     ...(deps.playground === undefined ? {} : { playground: deps.playground }),
     ...(deps.explainer === undefined ? {} : { explainer: deps.explainer }),
   });
@@ -363,6 +367,7 @@ interface AdminHttpDeps {
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly newId: NewId;
   readonly log: Log;
+  readonly tls: ListenerTls | undefined;
   /** Delays answers to wrong tokens; default: a real timer. */
   readonly wait?: (ms: number) => Promise<void>;
   /** Answers what is under its addresses. */
@@ -419,6 +424,7 @@ function createAdminHttpServer(deps: AdminHttpDeps): Server {
       refused: (refusal) => refusals.note({ ...refusal, plane: 'admin' }),
       refusalHeaders: pageSafety,
       times,
+      tls: deps.tls,
     },
   );
   strangers.watch(server);

@@ -152,9 +152,11 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
 
 interface RunFile {
   readonly pid: number;
-  /** `http://HOST:PORT` of the admin plane. */
+  /** `http://HOST:PORT` of the admin plane; over TLS `https://`. */
   readonly admin: string;
   readonly control: Secret;
+  /** PEM of the certificate that the admin plane shows; absent without TLS. */
+  readonly certificate?: string;
 }
 
 function pathIn(dataDir: string): string {
@@ -164,7 +166,8 @@ function pathIn(dataDir: string): string {
 /** Writes the file in one step, 0600. */
 export function writeRunFile(dataDir: string, run: RunFile): void {
   const unfinished = `${pathIn(dataDir)}.${run.pid}.new`;
-  const text = JSON.stringify({ pid: run.pid, admin: run.admin, control: run.control.reveal() });
+  const { pid, admin, certificate } = run;
+  const text = JSON.stringify({ pid, admin, control: run.control.reveal(), certificate });
   rmSync(unfinished, { force: true });
   writeFileSync(unfinished, `${text}\n`, { mode: 0o600, flag: 'wx' });
   renameSync(unfinished, pathIn(dataDir));
@@ -189,10 +192,15 @@ function parseRunFile(dataDir: string): RunFile | undefined {
     return undefined;
   }
   const run = tryParseObject(text) ?? {};
-  const { pid, admin, control } = run;
+  const { pid, admin, control, certificate } = run;
   if (typeof pid !== 'number' || !Number.isSafeInteger(pid) || pid <= 0) return undefined;
   if (typeof admin !== 'string' || typeof control !== 'string') return undefined;
-  return { pid, admin, control: new Secret(control) };
+  return {
+    pid,
+    admin,
+    control: new Secret(control),
+    ...(typeof certificate === 'string' ? { certificate } : {}),
+  };
 }
 
 function isAlive(pid: number): boolean {

@@ -74,7 +74,7 @@ function summary(facts: BannerFacts, screen: Screen): string {
 function exposure(url: string, screen: Screen): string {
   const { protocol, hostname, host } = new URL(url);
   if (protocol === 'https:' || isLoopback(hostname)) return '';
-  return `${paint(screen, 'yellow', 'Note')}: other machines can reach ${host}, and it speaks plain HTTP: the network can read keys and prompts.\nPut a TLS proxy in front of it, or listen on 127.0.0.1.\n\n`;
+  return `${paint(screen, 'yellow', 'Note')}: other machines can reach ${host}, and it speaks plain HTTP: the network can read keys and prompts.\nSet tls in the config, put a TLS proxy in front of it, or listen on 127.0.0.1.\n\n`;
 }
 
 /** With what finds this gateway from anywhere: without it, a command may act on another directory. */

@@ -15,6 +15,7 @@ import type { PolicySource } from '../access/policies.ts';
 import type { ContentKey } from '../access/seal-key.ts';
 import { RetentionTask } from '../access/sweepers.ts';
 import type { Settings } from '../config/settings.ts';
+import type { ListenerTls } from '../core/addresses.ts';
 import type { Log } from '../core/runtime.ts';
 import { type Sealer, Secret } from '../core/secret.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
@@ -77,6 +78,8 @@ export interface ServedCalls {
   flush(): Promise<void>;
   /** The text of a scrape. */
   readonly metrics: MetricsSource['text'];
+  /** Of the admin plane. */
+  readonly tls: ListenerTls | undefined;
 }
 
 /** The opened data directory. */
@@ -119,7 +122,7 @@ export interface Access {
   storeFacts(): StoreFacts;
   adminServer(gateway: GatewayAdmin, served: ServedCalls): Server;
   /** Lets the commands on this machine find the admin plane. */
-  announce(adminUrl: string): void;
+  announce(adminUrl: string, certificate: string | undefined): void;
   /** The gateway stops: from now on a shared store that is silent is not waited for. */
   stopping(): void;
   close(): Promise<void>;
@@ -368,7 +371,7 @@ class OpenAccess implements Access {
     };
   }
 
-  adminServer(gateway: GatewayAdmin, { flush, metrics }: ServedCalls): Server {
+  adminServer(gateway: GatewayAdmin, { flush, metrics, tls }: ServedCalls): Server {
     const { store, contentKey, authenticator, boot, log, metricsToken: scraper } = this.#deps;
     const { keys, policies, audit } = authenticator;
     return createAdminServer({
@@ -384,17 +387,19 @@ class OpenAccess implements Access {
       newId,
       random,
       log,
+      tls,
       adminToken: boot.adminToken,
       controlToken: this.#control,
       metrics: { opens: (token) => scraper?.verify(token) ?? false, text: metrics },
     });
   }
 
-  announce(adminUrl: string): void {
+  announce(adminUrl: string, certificate: string | undefined): void {
     writeRunFile(this.#deps.dataDir, {
       pid: process.pid,
       admin: adminUrl,
       control: this.#control,
+      ...(certificate === undefined ? {} : { certificate }),
     });
   }
 

@@ -3,11 +3,12 @@
  * directory or at the admin address, else on the directory's store itself, with the same powers and answers. Nothing
  * here makes a store, and no secret of a vendor is needed.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRunFile } from '../admin/operations.ts';
-import { httpAdminClient } from '../cli/admin-client.ts';
+import { httpAdminClient, type HttpAdminOptions } from '../cli/admin-client.ts';
 import type { AdminClient, FoundGateway } from '../cli/command.ts';
+import { reason } from '../config/config-file.ts';
 import { addressText } from '../config/errors.ts';
 import { type GatewayPlace, loadPlace } from '../config/load.ts';
 import { Secret } from '../core/secret.ts';
@@ -42,7 +43,7 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   const { storeOfDirectory } = await import('./admin-of-directory.ts');
   const store = await storeOfDirectory(env, cwd);
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
-    const other = (await answers(adminListen)) ? addressText(adminListen) : undefined;
+    const other = (await answers(place, env)) ? addressText(adminListen) : undefined;
     return {
       from: 'No gateway runs',
       client: withoutStore(store.withoutData, missingText(dataDir, other)),
@@ -51,35 +52,65 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   return { from: `No gateway runs; data in ${dataDir}`, client: store.client };
 }
 
+/** The admin API of the gateway that runs on the directory; undefined when none does. @throws Error */
+export function runningAdmin(dataDir: string, env: Environment): FoundGateway | undefined {
+  const running = readRunFile(dataDir);
+  if (running === undefined) return undefined;
+  const { admin: address, control: token, certificate } = running;
+  const client = httpAdminClient({ address, token, certificate, own: ownCertificate(env) });
+  return { from: `Gateway ${address}, data in ${dataDir}`, client };
+}
+
+/** For an admin plane with `client_ca`. @throws Error that names the variable */
+function ownCertificate(env: Environment): HttpAdminOptions['own'] {
+  const [cert, key] = (['CERT', 'KEY'] as const).map((part) => {
+    const variable = `MODEL_GATEWAY_CLIENT_${part}`;
+    const path = env[variable] ?? '';
+    try {
+      return path === '' ? undefined : readFileSync(path, 'utf8');
+    } catch (error) {
+      throw new Error(`${variable}: ${path} cannot be read (${reason(error)}).`, { cause: error });
+    }
+  });
+  return cert === undefined || key === undefined ? undefined : { cert, key: new Secret(key) };
+}
+
 async function runningGateway(
-  { dataDir, adminListen }: GatewayPlace,
+  place: GatewayPlace,
   env: Environment,
 ): Promise<FoundGateway | undefined> {
-  const running = readRunFile(dataDir);
-  if (running !== undefined) {
-    const client = httpAdminClient({ address: running.admin, token: running.control });
-    return { from: `Gateway ${running.admin}, data in ${dataDir}`, client };
-  }
+  const { dataDir } = place;
+  const running = runningAdmin(dataDir, env);
+  if (running !== undefined) return running;
   const token = env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
   // A store of this directory goes before a gateway elsewhere that has the same token.
-  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(adminListen))) {
+  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(place, env))) {
     return undefined;
   }
-  const address = `http://${addressText(adminListen)}`;
-  const client = httpAdminClient({ address, token: new Secret(token) });
+  const options = adminOptions(place, env);
+  const client = httpAdminClient({ ...options, token: new Secret(token) });
+  const { address } = options;
   return { from: `Gateway ${address}, by MODEL_GATEWAY_ADMIN_TOKEN`, client };
 }
 
 const probeMs = 1000;
 
+/** How the configured address is asked. */
+function adminOptions(
+  { adminListen, adminTls, adminCertificate }: GatewayPlace,
+  env: Environment,
+): HttpAdminOptions {
+  const host = ['0.0.0.0', '::'].includes(adminListen.host) ? '127.0.0.1' : adminListen.host;
+  const address = `${adminTls ? 'https' : 'http'}://${addressText({ ...adminListen, host })}`;
+  return { address, certificate: adminCertificate, own: ownCertificate(env) };
+}
+
 /** Whether the admin plane of a gateway answers there. */
-async function answers(address: GatewayPlace['adminListen']): Promise<boolean> {
-  if (address.port === 0) return false;
-  const host = ['0.0.0.0', '::'].includes(address.host) ? '127.0.0.1' : address.host;
+async function answers(place: GatewayPlace, env: Environment): Promise<boolean> {
+  if (place.adminListen.port === 0) return false;
   try {
-    const url = `http://${addressText({ ...address, host })}/api/session`;
-    const response = await fetch(url, { signal: AbortSignal.timeout(probeMs) });
-    const body: unknown = await response.json();
+    const client = httpAdminClient({ ...adminOptions(place, env), timeoutMs: probeMs });
+    const { body } = await client.request('GET', '/api/session');
     return isObject(body) && ('signed_in' in body || 'error' in body);
   } catch {
     return false;

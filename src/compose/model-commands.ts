@@ -2,7 +2,6 @@
 import { modelsCommand as makeModelsCommand } from '../cli/models.ts';
 import { pullCommand as makePullCommand, type PullReport } from '../cli/pull.ts';
 import type { Command } from '../cli/command.ts';
-import { httpAdminClient } from '../cli/admin-client.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { isObject } from '../json/value.ts';
@@ -11,7 +10,7 @@ import { PullError } from '../local-models/part-file.ts';
 import { pull, type Pulled } from '../local-models/pull.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { localModelJson } from '../http/models.ts';
-import { readRunFile } from '../admin/operations.ts';
+import { runningAdmin } from './find-gateway.ts';
 import { knownProviders } from './providers.ts';
 
 export const pullCommand: Command = makePullCommand({
@@ -76,11 +75,10 @@ function reportOf({ model, record, already }: Pulled, gateway: PullReport['gatew
 
 /** A running gateway looks at its folder when it is asked for its models. */
 async function tellGateway({ dataDir }: Settings, name: string): Promise<PullReport['gateway']> {
-  const running = readRunFile(dataDir);
-  if (running === undefined) return 'not running';
   try {
-    const client = httpAdminClient({ address: running.admin, token: running.control });
-    const { body } = await client.request('GET', '/api/models');
+    const running = runningAdmin(dataDir, process.env);
+    if (running === undefined) return 'not running';
+    const { body } = await running.client.request('GET', '/api/models');
     const models = isObject(body) ? body['models'] : undefined;
     const knows =
       Array.isArray(models) &&

@@ -23,6 +23,7 @@ import { ClientAddresses } from '../http/request-headers.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
 import { Drain, type DrainWay } from '../http/drain.ts';
 import { createListener, listenInherited, listenWidely } from '../http/listen.ts';
+import { renewTls } from '../http/tls.ts';
 import { capConnections, connectionsOfProcess } from '../http/overload/connection-limits.ts';
 import {
   collectGarbage,
@@ -180,6 +181,7 @@ export class Plane {
         this.metrics.refusedRequests.add(['not_http']);
         unreadable.note({ ...refusal });
       },
+      tls: settings.tls,
     });
     guardConnections(this.#server, () => this.#settings.limits);
     this.#drain = new Drain({
@@ -256,6 +258,7 @@ export class Plane {
     this.health.forget();
     this.#prices = priceTable(settings, log);
     this.#settings = settings;
+    renewTls(this.#server, settings.tls);
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     log.setLevel(settings.logLevel);
   }

@@ -15,7 +15,7 @@ import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
 import { type Settings, needRestart } from '../config/settings.ts';
 import { loadSettings } from '../config/load.ts';
-import { watchConfig } from '../config/watch.ts';
+import { ConfigWatch } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
 import { tinyModel } from '../local-models/model-folder.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
@@ -24,6 +24,7 @@ import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
 import { DataPlane } from '../http/data-plane.ts';
 import { closeServer } from '../http/drain.ts';
 import { listen } from '../http/listen.ts';
+import { renewTls } from '../http/tls.ts';
 import { scrapeText } from '../observe/metrics/metrics.ts';
 import { loadOfProcess } from '../http/overload/load.ts';
 import { createCaller, createExplainer } from '../admin/explain.ts';
@@ -166,7 +167,7 @@ class Runtime implements RunningGateway {
   readonly #deps: RuntimeDeps;
   readonly #admin: Server;
   #startedAt = 0;
-  #watch: { close(): void } | undefined;
+  readonly #watch = new ConfigWatch(() => void this.reload());
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #stopped: Promise<void> | undefined;
 
@@ -178,6 +179,7 @@ class Runtime implements RunningGateway {
     this.#admin = access.adminServer(this.#adminDeps(), {
       flush: () => host.flush(),
       metrics: async (format) => scrapeText(await host.families(), format),
+      tls: this.settings.adminTls,
     });
   }
 
@@ -191,20 +193,20 @@ class Runtime implements RunningGateway {
 
   async listen(): Promise<void> {
     const { access, events, host, localModels, plane, ports } = this.#deps;
-    const { adminListen, configFile, local } = this.settings;
+    const { adminListen, local } = this.settings;
     await localModels.refresh(local);
     events.start();
     this.url = await ports.handOver('listen', () => host.listen());
     this.adminUrl = await ports.handOver('adminListen', () => listen(this.#admin, adminListen));
-    access.announce(this.adminUrl);
-    if (configFile !== undefined) this.#watch = watchConfig(configFile, () => void this.reload());
+    access.announce(this.adminUrl, this.settings.adminTls?.cert);
+    this.#watch.follow(filesOf(this.settings));
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
     if (this.providers.length === 1) localModels.engines.prewarm(tinyModel.name);
     plane.begin();
   }
 
   async #apply(): Promise<void> {
-    const { load, log, host } = this.#deps;
+    const { access, load, log, host } = this.#deps;
     const settings = await load();
     const before = this.settings;
     // Some editors and scripts empty a file before they write it: all calls would fail in between (F-4).
@@ -214,6 +216,10 @@ class Runtime implements RunningGateway {
       );
     }
     await host.apply(settings);
+    if (renewTls(this.#admin, settings.adminTls)) {
+      access.announce(this.adminUrl, settings.adminTls?.cert);
+    }
+    this.#watch.follow(filesOf(settings));
     for (const name of needRestart(before, settings)) {
       log.warn('config_needs_restart', { name });
     }
@@ -282,7 +288,7 @@ class Runtime implements RunningGateway {
 
   async #stop(how: { readonly announced: boolean }): Promise<void> {
     const { access, events, host, localModels, log, plane } = this.#deps;
-    this.#watch?.close();
+    this.#watch.close();
     // Before the drain: workers end within it, and what they wait for is asked here.
     access.stopping();
     try {
@@ -357,4 +363,13 @@ class Runtime implements RunningGateway {
       }),
     };
   }
+}
+
+/** A change of one of them is a change of the config. */
+function filesOf({ configFile, tls, adminTls }: Settings): readonly string[] {
+  return [
+    ...(configFile === undefined ? [] : [configFile]),
+    ...(tls?.files ?? []),
+    ...(adminTls?.files ?? []),
+  ];
 }

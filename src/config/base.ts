@@ -35,7 +35,7 @@ export const baseOptions = {
     kind: onOff,
     default: false,
     about:
-      'Whether admin_listen may be an address that other machines can reach. The admin plane has no TLS: put a TLS proxy in front of it.',
+      'Whether admin_listen may be an address that other machines can reach. Set admin_tls, too, or put a TLS proxy in front of it.',
   },
   dataDir: {
     key: 'data_dir',
@@ -231,11 +231,13 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
   const workers = choose(sources, 'workers', baseOptions.workers);
   const addresses = { listen: toAddress(listen), adminListen: toAddress(adminListen) };
   checkApart(addresses, adminListen);
-  // S9: the admin plane has no TLS of its own, so opening it to other machines must be said.
+  // S9: opening the admin plane to other machines must be said.
   const { host } = addresses.adminListen;
   if (!adminPublic.value && host !== '' && !isLoopback(host)) {
     adminListen.complain(
-      'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
+      sources.file?.isSet(['admin_tls', 'cert']) === true
+        ? 'exposes the admin plane to other machines: set admin_public: true (--admin-public yes) if that is meant'
+        : 'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
     );
   }
   const directory = resolve(dataDir.directory, dataDir.value);

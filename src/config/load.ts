@@ -62,6 +62,7 @@ import type {
   WebhookSettings,
 } from './settings.ts';
 import { readStorage } from './storage.ts';
+import { readAdminCertificate, readTls } from './tls.ts';
 import { readTraces, traceOrigins } from './traces.ts';
 
 interface LoadOptions {
@@ -83,6 +84,10 @@ export interface GatewayPlace {
   /** Absolute. */
   readonly dataDir: string;
   readonly adminListen: Address;
+  /** Whether the admin plane speaks TLS. */
+  readonly adminTls: boolean;
+  /** PEM of its certificate, where this user can read it. */
+  readonly adminCertificate?: string;
 }
 
 /** Parts of the file and the environment that say it. */
@@ -105,7 +110,13 @@ export async function loadPlace({
     ({ path }) => path === '' || placeNames.some((name) => path.startsWith(name)),
   );
   if (wrong.length > 0) throw new ConfigError(wrong);
-  return { dataDir, adminListen };
+  const adminCertificate = readAdminCertificate(file);
+  return {
+    dataDir,
+    adminListen,
+    adminTls: (file?.content.admin_tls ?? undefined) !== undefined,
+    ...(adminCertificate === undefined ? {} : { adminCertificate }),
+  };
 }
 
 /** @throws ConfigError with every issue. */
@@ -121,6 +132,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   checkProcess(env, report);
   const { file, origin } = await openConfig(options, report);
   const base = readBaseSettings({ flags, env, cwd, file, report });
+  const tls = readTls(file, { report, now: Date.now() });
   const own = [base.listen, base.adminListen];
   const providers = readProviders(file, { known, env, own, report });
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
@@ -146,6 +158,8 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     ...base,
     ...sections,
     ...access,
+    tls: tls.tls,
+    adminTls: tls.adminTls,
     providers,
     routes,
     local,
@@ -158,6 +172,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     configIsEmpty: file?.isEmpty === true,
     origins: [
       ...base.origins,
+      ...tls.origins,
       origin,
       ...stored.origins,
       ...sectionLines(sections, file),
@@ -171,7 +186,8 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),
-      ...exposure(base),
+      ...exposure(base, tls.adminTls !== undefined),
+      ...tls.warnings,
       ...stored.warnings,
       ...traces.warnings,
       ...proxyWarnings(env),
@@ -287,11 +303,11 @@ function readLedger(
 }
 
 /** S9: it was said that the admin plane may be reached; that nothing encrypts it is said once more. */
-function exposure({ adminListen }: BaseSettings): readonly string[] {
-  return isLoopback(adminListen.host)
+function exposure({ adminListen }: BaseSettings, isEncrypted: boolean): readonly string[] {
+  return isEncrypted || isLoopback(adminListen.host)
     ? []
     : [
-        `admin_listen ${adminListen.host}: other machines can reach the unencrypted admin plane; put a TLS proxy in front of it`,
+        `admin_listen ${adminListen.host}: other machines can reach the unencrypted admin plane; set admin_tls or put a TLS proxy in front of it`,
       ];
 }
 

@@ -39,6 +39,7 @@ import {
   retryOptions,
   routeOptions,
   timeoutOptions,
+  tlsOptions,
   traceOptions,
 } from './sections.ts';
 
@@ -500,6 +501,12 @@ const clients = z
 export const configForm = z
   .strictObject({
     ...rowsForm(baseOptions).shape,
+    tls: rowsForm(tlsOptions)
+      .nullish()
+      .describe('TLS of the data plane (docs/operator/tls.md). Default: plain HTTP.'),
+    admin_tls: rowsForm(tlsOptions)
+      .nullish()
+      .describe('TLS of the admin plane (docs/operator/tls.md). Default: plain HTTP.'),
     providers: z
       .record(
         z

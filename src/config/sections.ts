@@ -208,6 +208,26 @@ export const drainOptions = {
 } as const;
 export type DrainSettings = SettingsOf<typeof drainOptions>;
 
+/** `tls:` of the data plane and `admin_tls:` of the admin plane. Paths are relative to the file. */
+export const tlsOptions = {
+  cert: option({
+    key: 'cert',
+    kind: text,
+    about: 'PEM file of the certificate, with intermediate certificates after it.',
+  }),
+  key: option({
+    key: 'key',
+    kind: text,
+    about: 'PEM file of its private key, without a passphrase.',
+  }),
+  clientCa: option({
+    key: 'client_ca',
+    kind: text,
+    otherwise: 'clients need no certificate',
+    about: 'PEM file of authorities. Each client must show a certificate of one of them.',
+  }),
+} as const;
+
 /** `ledger:`. */
 export const ledgerOptions = {
   keepMs: option({

@@ -1,6 +1,6 @@
 /** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
 import { inspect } from 'node:util';
-import type { ServerAddress } from '../core/addresses.ts';
+import type { ListenerTls, ServerAddress } from '../core/addresses.ts';
 import type { CloudSettings } from '../core/cloud.ts';
 import type { PriceSettings } from '../core/money.ts';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
@@ -32,6 +32,9 @@ export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error',
 export interface Settings {
   readonly listen: Address;
   readonly adminListen: Address;
+  /** Of the data plane; undefined = plain HTTP. */
+  readonly tls: ListenerTls | undefined;
+  readonly adminTls: ListenerTls | undefined;
   /** Absolute. */
   readonly dataDir: string;
   readonly logLevel: LogLevel;
@@ -313,13 +316,21 @@ function fixed(settings: Settings): object {
   const { listen, adminListen, dataDir, storage, ledger, workers, traces } = settings;
   return {
     listen,
+    tls: tlsKind(settings.tls),
     admin_listen: adminListen,
+    admin_tls: tlsKind(settings.adminTls),
     data_dir: dataDir,
     storage,
     ledger,
     workers,
     traces: traces ?? null,
   };
+}
+
+/** The certificates themselves are renewed while the gateway runs. */
+function tlsKind(tls: ListenerTls | undefined): string {
+  if (tls === undefined) return 'off';
+  return tls.clientCa === undefined ? 'on' : 'with client certificates';
 }
 
 /** Names of settings that differ and are read at start only. */

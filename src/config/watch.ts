@@ -1,4 +1,4 @@
-/** Tells when the config file has changed. */
+/** Tells when a file of the config has changed. */
 import { realpathSync, statSync, unwatchFile, watch, watchFile, type FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -6,19 +6,38 @@ import { dirname } from 'node:path';
 const settleMs = 100;
 const pollMs = 2000;
 
-interface ConfigWatch {
-  close(): void;
-}
-
 /**
- * Calls `onChange` once after each edit of the file. Watches directories, not the file: editors and
+ * Calls `onChange` once after each edit of a file. Watches directories, not the file: editors and
  * Kubernetes replace files and links instead of writing into them. A file that does not exist yet is
  * waited for; one that disappears is not a change (many editors save that way). Does not keep the
  * process alive.
  */
-export function watchConfig(file: string, onChange: () => void): ConfigWatch {
-  const watched = new WatchedFile(file, onChange);
-  return { close: () => watched.close() };
+export class ConfigWatch {
+  readonly #onChange: () => void;
+  readonly #watched = new Map<string, WatchedFile>();
+  #closed = false;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Watches these files, and no others. @param files absolute paths */
+  follow(files: readonly string[]): void {
+    if (this.#closed) return;
+    for (const [file, watched] of this.#watched) {
+      if (files.includes(file)) continue;
+      watched.close();
+      this.#watched.delete(file);
+    }
+    for (const file of files) {
+      if (!this.#watched.has(file)) this.#watched.set(file, new WatchedFile(file, this.#onChange));
+    }
+  }
+
+  close(): void {
+    this.follow([]);
+    this.#closed = true;
+  }
 }
 
 class WatchedFile {

@@ -277,6 +277,18 @@ export interface ServerAddress {
   readonly shown: string;
 }
 
+/** What a listener shows its clients, and asks of them. */
+export interface ListenerTls {
+  /** PEM: the certificate, and the intermediate ones behind it. */
+  readonly cert: string;
+  /** PEM. */
+  readonly key: Secret;
+  /** PEM of the authorities of clients; absent = clients need no certificate. */
+  readonly clientCa?: string;
+  /** Absolute paths of what was read: a change of one is a change of the config. */
+  readonly files: readonly string[];
+}
+
 export interface ServerTls {
   /** PEM; absent = the authorities that Node trusts. */
   readonly ca?: string;

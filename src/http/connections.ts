@@ -3,9 +3,15 @@
  * a whole request; clients open such ones ahead, and each would hold up a stop until it times out.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { NewId } from '../core/runtime.ts';
+
+/** Calls back with each connection that may carry requests: over TLS once its handshake is through. */
+export function onConnection(server: Server, opened: (socket: Socket) => void): void {
+  server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', opened);
+}
 
 /** Each with the monotonic ms of its start, the oldest first. */
 const silent = new WeakMap<Server, Map<Socket, number>>();
@@ -26,7 +32,7 @@ export function watchConnections(server: Server, isAnswering: (socket: Socket) =
   opened.set(server, { sockets: all, isAnswering });
   const sockets = new Map<Socket, number>();
   silent.set(server, sockets);
-  server.on('connection', (socket: Socket) => {
+  onConnection(server, (socket) => {
     all.add(socket);
     sockets.set(socket, performance.now());
     socket.once('close', () => {
@@ -216,7 +222,8 @@ export interface RawRefusalDeps {
 
 interface RawRefusal {
   readonly id: string;
-  readonly status: number;
+  /** Absent: the TLS handshake failed, and nothing was answered. */
+  readonly status?: number;
   /** The parser's name for what is wrong; nothing of the request itself. */
   readonly error: string;
   /** The other end of the socket. */

@@ -6,6 +6,7 @@ import type { Server } from 'node:http';
 import type { Clock } from '../core/runtime.ts';
 import { closeWaiting, QuietConnections } from './connections.ts';
 import { closeListeners, drainAcceptQueue } from './listen.ts';
+import { closeHandshakes } from './tls.ts';
 
 export interface DrainTimes {
   /**
@@ -37,6 +38,8 @@ export interface DrainWay {
 /** Load balancers probe every few seconds and remove a backend after one or two failures. */
 export const defaultWaitMs = 5000;
 const lookEveryMs = 100;
+/** A handshake that has begun may take so long after a stop. */
+const handshakeMs = 1000;
 /** A probe within this time is taken as one of a series. */
 const probedWithinMs = 60_000;
 
@@ -94,7 +97,10 @@ export class Drain {
     this.#hurry.resolve();
     this.#deps.calls.shutDown();
     // The calls write their final errors in this turn of the event loop; the connections close after it.
-    setImmediate(() => this.#deps.server.closeAllConnections());
+    setImmediate(() => {
+      this.#deps.server.closeAllConnections();
+      closeHandshakes(this.#deps.server, 0);
+    });
   }
 
   /** No client waits for these streams, but the providers charge for all that they still send. */
@@ -128,9 +134,13 @@ export async function closeServer(server: Server, { drainQueue = true } = {}): P
   if (!server.listening) return;
   if (drainQueue) await drainAcceptQueue(server);
   const closed = closeListeners(server);
-  closeWaiting(server);
+  const close = (): void => {
+    closeWaiting(server);
+    closeHandshakes(server, handshakeMs);
+  };
+  close();
   // Connections become idle one by one, as their answers end.
-  const timer = setInterval(() => closeWaiting(server), lookEveryMs);
+  const timer = setInterval(close, lookEveryMs);
   await closed;
   clearInterval(timer);
 }
@@ -145,7 +155,11 @@ async function leaveServer(server: Server, { drainQueue = true } = {}): Promise<
   const closed = closeListeners(server);
   const quiet = new QuietConnections(server);
   // Behind the reads of the same turn of the event loop: what has come by then is seen.
-  const timer = setInterval(() => setImmediate(() => quiet.close()), lookEveryMs);
+  const close = (): void => {
+    quiet.close();
+    closeHandshakes(server, handshakeMs);
+  };
+  const timer = setInterval(() => setImmediate(close), lookEveryMs);
   await closed;
   clearInterval(timer);
 }

@@ -1,6 +1,13 @@
 /** The HTTP server of both planes: limits of the connection, and refusals Node makes by itself. */
 import { once } from 'node:events';
-import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
+import {
+  createServer,
+  ServerResponse,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
+import { Server as HttpsServer } from 'node:https';
 import {
   createServer as createTcpServer,
   type AddressInfo,
@@ -10,8 +17,10 @@ import {
 } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { ListenerTls } from '../core/addresses.ts';
 import { leavesTooMuch } from './body.ts';
 import {
+  onConnection,
   type RawRefusalDeps,
   RawRefusals,
   restMs,
@@ -21,6 +30,7 @@ import {
   watchConnections,
 } from './connections.ts';
 import { DeferredWork } from './overload/load.ts';
+import { createTlsServer } from './tls.ts';
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -35,6 +45,8 @@ interface ListenerOptions extends Partial<RawRefusalDeps> {
   readonly times?: ServerTimes;
   /** Whether answers that begin now close their connections: the gateway stops (G14). */
   readonly lastAnswers?: () => boolean;
+  /** Absent: plain HTTP. */
+  readonly tls?: ListenerTls | undefined;
 }
 
 /**
@@ -65,11 +77,12 @@ export function createListener(
     refused = ignore,
     refusalHeaders = {},
     times = dataTimes,
+    tls,
   }: ListenerOptions = {},
 ): Server {
   const refusals = new RawRefusals({ newId, refused, refusalHeaders });
   const stuck = new StuckConnections(times);
-  const server = createServer({
+  const options: ServerOptions = {
     ServerResponse: answerClass(lastAnswers, { refusals, stuck }),
     maxHeaderSize: 16 * 1024,
     headersTimeout: times.headMs,
@@ -81,7 +94,13 @@ export function createListener(
     highWaterMark: unreadBytes,
     // Checked with the other headers: Node's own refusal has an empty body.
     requireHostHeader: false,
-  });
+  };
+  const failed: Parameters<typeof createTlsServer>[0]['failed'] = (handshake) =>
+    refused({ id: newId('req_'), ...handshake });
+  const server =
+    tls === undefined
+      ? createServer(options)
+      : createTlsServer({ ...options, tls, failed, handshakeMs: times.headMs });
   server.on('request', (request, response) => {
     stuck.came(request, response, () => handle(request, response));
   });
@@ -98,7 +117,7 @@ export function createListener(
     else late.add(() => refusals.broken(error, socket));
   });
   // A client that half-closes has left; an answer without a reader is not paid for (F75).
-  server.on('connection', (socket: Socket) => {
+  onConnection(server, (socket) => {
     socket.on('end', () => socket.destroy());
   });
   watchConnections(server, (socket) => stuck.isAnswering(socket));
@@ -143,7 +162,7 @@ function answerClass(
   };
 }
 
-/** Starts listening with one socket; resolves with the address as `http://HOST:PORT`. */
+/** Starts listening with one socket; resolves with the address as `http://HOST:PORT`, over TLS `https://`. */
 export async function listen(server: Server, address: ListenAddress): Promise<string> {
   await listenOnce(server, address);
   return urlOf(server);
@@ -172,9 +191,10 @@ export async function listenInherited(server: Server, fds: readonly number[]): P
 
 function urlOf(server: Server): string {
   const bound = server.address();
-  return isAddress(bound)
-    ? `http://${bound.family === 'IPv6' ? `[${bound.address}]:${bound.port}` : `${bound.address}:${bound.port}`}`
-    : '';
+  if (!isAddress(bound)) return '';
+  const scheme = server instanceof HttpsServer ? 'https' : 'http';
+  const host = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return `${scheme}://${host}:${bound.port}`;
 }
 
 function ignore(): void {}

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../request-headers.ts';
-import { closeOldestSilent } from '../connections.ts';
+import { closeOldestSilent, onConnection } from '../connections.ts';
 
 /** From this share of the cap on, idle connections are closed. */
 const near = 0.9;
@@ -27,7 +27,7 @@ export function capConnections(server: Server, most: () => number): void {
     look = undefined;
     server.closeIdleConnections();
   };
-  server.on('connection', (socket: Socket) => {
+  onConnection(server, (socket) => {
     const cap = most();
     inside.add(socket);
     socket.once('close', () => inside.delete(socket));
@@ -49,6 +49,11 @@ const otherFiles = 256;
 /** Default limit of client connections: each may need another one to an upstream. */
 export function connectionsOfProcess(): number {
   return Math.min(defaultMax, Math.max(10, Math.floor((openFiles() - otherFiles) / 2)));
+}
+
+/** Limit of connections whose TLS handshake is not through. One takes a few round trips. */
+export function connectionsInHandshake(): number {
+  return Math.min(1000, Math.max(10, Math.floor(openFiles() / 8)));
 }
 
 /** The limit of open files; Node has raised it to the hard limit. */
@@ -93,7 +98,7 @@ export class UnauthenticatedConnections {
 
   /** Tracks all connections of the server. */
   watch(server: Server): void {
-    server.on('connection', (socket: Socket) => {
+    onConnection(server, (socket) => {
       const network = networkOf(socket.remoteAddress);
       socket.once('close', () => this.#remove(network, socket));
       this.#add(network, socket);

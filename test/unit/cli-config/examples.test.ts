@@ -1,6 +1,6 @@
 /** The examples of the documents are what the program takes: each block of YAML passes `check`. */
 import assert from 'node:assert/strict';
-import { copyFileSync, globSync, readFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkCommand } from '../../../src/compose/command.ts';
@@ -42,12 +42,23 @@ const pages = [
 ];
 const examples = pages.flatMap(examplesOf);
 
+/** What examples name beside them. */
+const files = [
+  ['ca.pem', 'corp-root.pem'],
+  ['ca.pem', 'staff.crt'],
+  ['good.pem', 'tls.crt'],
+  ['leaf-key.pem', 'tls.key'],
+] as const;
+
 test('N3: the documents have examples', () => assert.ok(examples.length >= 14));
 
 for (const { at, yaml } of examples) {
   test(`N3: the example at ${at} is valid`, async (t) => {
     const { directory } = scene(t, yaml);
-    copyFileSync(join(root, 'test/support/tls/ca.pem'), join(directory, 'corp-root.pem'));
+    for (const [name, copy] of files) {
+      copyFileSync(join(root, 'test/support/tls', name), join(directory, copy));
+      chmodSync(join(directory, copy), 0o600);
+    }
     const args = ['--config', join(directory, 'gateway.yaml'), '--data-dir', join(directory, 'd')];
     const { code, out, err } = await run(checkCommand, args, environmentOf(yaml));
     assert.equal(code, 0, err);

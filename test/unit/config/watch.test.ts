@@ -11,11 +11,18 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { watchConfig } from '../../../src/config/watch.ts';
+import { ConfigWatch } from '../../../src/config/watch.ts';
+
+function watchConfig(file: string, onChange: () => void): ConfigWatch {
+  const watch = new ConfigWatch(onChange);
+  watch.follow([file]);
+  return watch;
+}
 
 interface Watched {
   readonly directory: string;
   readonly file: string;
+  readonly watch: ConfigWatch;
   /** Resolves at the next call of `onChange`. */
   next(): Promise<void>;
   calls(): number;
@@ -41,7 +48,7 @@ function watched(t: TestContext, prepare: (directory: string) => string): Watche
     new Promise((resolve) => {
       wake = resolve;
     });
-  return { directory, file, next, calls: () => calls };
+  return { directory, file, watch, next, calls: () => calls };
 }
 
 function plainFile(directory: string): string {
@@ -115,4 +122,20 @@ test('after close nothing is called', async (t) => {
   writeFileSync(file, 'a: 333\n');
   await other;
   assert.ok(calls() <= 1);
+});
+
+test('follows the files that it is told, and leaves the others', async (t) => {
+  const { directory, file, next, calls, watch } = watched(t, plainFile);
+  const other = join(directory, 'tls.crt');
+  writeFileSync(other, '1');
+  watch.follow([file, other]);
+  let change = next();
+  writeFileSync(other, '22');
+  await change;
+  watch.follow([file]);
+  writeFileSync(other, '333');
+  change = next();
+  writeFileSync(file, 'a: 4444\n');
+  await change;
+  assert.equal(calls(), 2);
 });
