@@ -24,7 +24,10 @@ const layers: { readonly [folder: string]: Layer } = {
   access: { imports: ['core', 'json', 'store'], packages: ['@pydantic/genai-prices'] },
   tokens: { imports: ['core', 'json'], packages: ['gpt-tokenizer'] },
   'local-models': { imports: ['core', 'json', 'store', 'wire'], packages: ['undici'] },
-  providers: { imports: ['core', 'json', 'dialects', 'wire', 'local-models'], packages: [] },
+  providers: {
+    imports: ['core', 'json', 'dialects', 'wire', 'local-models'],
+    packages: ['google-auth-library'],
+  },
   gateway: { imports: ['core', 'json', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
   observe: { imports: ['core', 'json'], packages: [] },
   'observe/metrics': {

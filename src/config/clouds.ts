@@ -1,4 +1,5 @@
 /** The keys of a provider that only clouds have, and what a cloud says of them. */
+import { dirname, resolve } from 'node:path';
 import type { CloudProblem, CloudRules, CloudSettings, Environment } from '../core/cloud.ts';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile } from './config-file.ts';
@@ -16,36 +17,48 @@ const cloudKeys: ReadonlySet<string> = new Set([
 ]);
 
 /** Absent where the file names nothing that only clouds have. */
-export function readCloud(form: ProviderForm): { readonly cloud?: CloudSettings } {
-  const { deployments, client_secret: secret } = form;
+export function readCloud(
+  form: ProviderForm,
+  file: CheckedFile,
+): { readonly cloud?: CloudSettings } {
+  const { deployments, client_secret: secret, credentials } = form;
   const cloud: CloudSettings = {
     ...givenOptions(cloudOptions, form),
     ...(deployments === undefined ? {} : { deployments }),
     ...(secret === undefined ? {} : { clientSecret: new Secret(secret) }),
+    ...(typeof credentials === 'string'
+      ? { credentialsFile: resolve(dirname(file.place.path), credentials) }
+      : {}),
   };
   return Object.keys(cloud).length === 0 ? {} : { cloud };
 }
 
 /** The keys of a declaration that mean nothing there. @param rules absent = it is no cloud */
 export function foreignKeys(form: ProviderForm, rules: CloudRules | undefined): readonly string[] {
-  return Object.keys(form).filter(
-    (key) => cloudKeys.has(key) && rules?.keys.includes(key) !== true,
-  );
+  return Object.keys(form).filter((key) => {
+    // Everywhere else the key holds keys by name.
+    const isFile = key === 'credentials' && typeof form.credentials === 'string';
+    return (isFile || cloudKeys.has(key)) && rules?.keys.includes(key) !== true;
+  });
 }
 
 export function cloudProblems(
   form: ProviderForm,
   rules: CloudRules,
-  env: Environment,
+  { file, env }: { readonly file: CheckedFile; readonly env: Environment },
 ): readonly CloudProblem[] {
   const { base_url: baseUrl, dialect, api_key: key, credentials, headers } = form;
   const declared = {
     ...(dialect === undefined ? {} : { dialect }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
-    hasKey: key !== undefined || credentials !== undefined,
+    hasKey: key !== undefined || typeof credentials === 'object',
     hasHeaders: Object.keys(headers ?? {}).length > 0,
-    cloud: readCloud(form).cloud ?? {},
+    cloud: readCloud(form, file).cloud ?? {},
   };
+  const { auth } = form;
+  if (auth !== undefined && !rules.auth.includes(auth)) {
+    return [{ key: 'auth', message: `must be one of ${rules.auth.join(', ')} here` }];
+  }
   return rules.problems({ declared, env });
 }
 
@@ -56,7 +69,7 @@ export function cloudLines(
   file: CheckedFile,
 ): readonly OriginLine[] {
   if (cloud === undefined) return [];
-  const { deployments = {}, clientSecret } = cloud;
+  const { deployments = {}, clientSecret, credentialsFile } = cloud;
   const line = (keys: readonly string[], value: string): OriginLine => ({
     path: pathText([...path, ...keys]),
     value,
@@ -68,5 +81,6 @@ export function cloudLines(
     ),
     ...Object.entries(deployments).map(([name, model]) => line(['deployments', name], model)),
     ...(clientSecret === undefined ? [] : [line(['client_secret'], clientSecret.toString())]),
+    ...(credentialsFile === undefined ? [] : [line(['credentials'], credentialsFile)]),
   ];
 }

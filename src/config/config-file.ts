@@ -186,6 +186,11 @@ function readText(path: string): { readonly text: string } | { readonly problem:
   }
 }
 
+/** Of a file's name, none. */
+function keysIn(credentials: string | { readonly [name: string]: string } = {}): readonly string[] {
+  return typeof credentials === 'string' ? [] : Object.values(credentials);
+}
+
 /** S25: a key in plain text in a file that every user of the machine can read. */
 function openKeys(
   place: ConfigPlace,
@@ -193,7 +198,7 @@ function openKeys(
   referred: ReadonlySet<string>,
 ): readonly string[] {
   const plain = Object.entries(content.providers ?? {}).find(([, provider]) =>
-    [provider?.api_key ?? [], Object.values(provider?.credentials ?? {})]
+    [provider?.api_key ?? [], keysIn(provider?.credentials)]
       .flat()
       .some((key) => !referred.has(key)),
   );

@@ -65,6 +65,7 @@ export function readProviders(
       scope.report(file.issue(['providers', id, ...keys], message));
     checkCompleteness(id, declared, {
       scope,
+      file,
       complain,
       lacks: (message) =>
         scope.report({ ...file.issue(['providers', id], message), unresolved: true }),
@@ -85,7 +86,7 @@ export function readProviders(
       ...(baseUrl === undefined ? {} : { baseUrl }),
       ...(like === undefined ? {} : { like }),
       options,
-      ...readCloud(declared),
+      ...readCloud(declared, file),
       ...readKeys(declared),
       headers: readHeaders(declared, complain),
       ...readNetwork(declared, file, complain),
@@ -165,16 +166,17 @@ interface Check {
 }
 
 interface CompletenessCheck extends Check {
+  readonly file: CheckedFile;
   /** Reports what another environment may have. */
   lacks(message: string): void;
 }
 
 function checkCompleteness(id: string, form: ProviderForm, check: CompletenessCheck): void {
-  const { scope, complain } = check;
+  const { scope, file, complain } = check;
   const known = scope.known.get(id);
   const cloud = vendorOf(id, form, scope)?.cloud;
   if (cloud !== undefined) {
-    for (const { key, message } of cloudProblems(form, cloud, scope.env)) {
+    for (const { key, message } of cloudProblems(form, cloud, { file, env: scope.env })) {
       complain(message, ...(key === undefined ? [] : [key]));
     }
     return;
@@ -283,7 +285,8 @@ function readKeys({ api_key: apiKey, credentials }: ProviderForm): {
   readonly apiKey?: Secret;
   readonly credentials?: readonly CredentialSettings[];
 } {
-  const named = Object.entries(credentials ?? {}).map(([name, key]) => ({
+  const several = typeof credentials === 'string' ? {} : (credentials ?? {});
+  const named = Object.entries(several).map(([name, key]) => ({
     name,
     key: new Secret(key),
   }));
@@ -301,6 +304,7 @@ function readKeys({ api_key: apiKey, credentials }: ProviderForm): {
 
 /** What is wrong with the keys of a provider together; undefined when nothing is. */
 function keysProblem({ api_key: apiKey, credentials }: ProviderForm): string | undefined {
+  if (typeof credentials === 'string') return undefined;
   const names = Object.keys(credentials ?? {});
   if (credentials !== undefined && names.length === 0) return 'needs at least one key';
   if (apiKey !== undefined && names.length > 0)

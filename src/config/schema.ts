@@ -313,15 +313,21 @@ const provider = z
         "The key, or a list of several, which are called key-1, key-2. Best as references: ${NAME} from the environment or ${file:/path}. Default: the vendor's usual variable.",
       ),
     credentials: z
-      .record(
-        z
-          .string()
-          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, . _ and -'),
-        headerText,
-      )
+      .union([
+        z.record(
+          z
+            .string()
+            .regex(
+              /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+              'must be 1 to 63 letters, digits, . _ and -',
+            ),
+          headerText,
+        ),
+        pemFile,
+      ])
       .optional()
       .describe(
-        'Several keys by name, instead of api_key. Each has its own rate limits and circuit breaker.',
+        'Several keys by name, instead of api_key. Each has its own rate limits and circuit breaker. vertex: path of a file of credentials, relative to this file. Default there: GOOGLE_APPLICATION_CREDENTIALS, then the file of gcloud.',
       ),
     headers: z
       .record(headerName, headerText)

@@ -430,10 +430,10 @@ export const cloudOptions = {
   }),
   auth: option({
     key: 'auth',
-    kind: choice(['api_key', 'entra', 'managed_identity']),
-    otherwise: 'api_key',
+    kind: choice(['api_key', 'entra', 'managed_identity', 'file', 'metadata']),
+    otherwise: 'api_key; vertex: file',
     about:
-      'azure, foundry: what authorizes calls. entra = tokens for an app; managed_identity = tokens for the identity of this machine.',
+      'What authorizes calls. azure, foundry: api_key, entra = tokens for an app, managed_identity = tokens for the identity of this machine. vertex: file = tokens of a file of credentials, metadata = tokens of the service account of this machine.',
   }),
   tenantId: option({
     key: 'tenant_id',
@@ -454,6 +454,18 @@ export const cloudOptions = {
     otherwise:
       'https://cognitiveservices.azure.com/.default; foundry: https://ai.azure.com/.default',
     about: 'azure, foundry: scope of the tokens.',
+  }),
+  project: option({
+    key: 'project',
+    kind: textLike(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'is not the id of a project'),
+    otherwise: 'GOOGLE_CLOUD_PROJECT',
+    about: 'vertex: id of the project.',
+  }),
+  location: option({
+    key: 'location',
+    kind: textLike(/^[a-z][a-z0-9-]{0,62}$/, 'is not the name of a location'),
+    otherwise: 'GOOGLE_CLOUD_LOCATION, then global',
+    about: 'vertex: region, such as europe-west4; several regions: us, eu, global.',
   }),
 } as const;
 

@@ -10,11 +10,16 @@ export interface CloudSettings {
   /** Azure: which model runs under the name of a deployment. */
   readonly deployments?: { readonly [name: string]: string };
   /** What lets calls in. */
-  readonly auth?: 'api_key' | 'entra' | 'managed_identity';
+  readonly auth?: 'api_key' | 'entra' | 'managed_identity' | 'file' | 'metadata';
   readonly tenantId?: string;
   readonly clientId?: string;
   readonly clientSecret?: Secret;
   readonly scope?: string;
+  /** Google. */
+  readonly project?: string;
+  readonly location?: string;
+  /** Google: path of a file of credentials. */
+  readonly credentialsFile?: string;
 }
 
 /** A provider of the config as far as a cloud looks at it. */
@@ -47,6 +52,8 @@ export interface CloudProblem {
 export interface CloudRules {
   /** Its keys, as the file spells them. */
   readonly keys: readonly string[];
+  /** Values of `auth`. */
+  readonly auth: readonly string[];
   /** Empty where the provider can be made. */
   problems(input: CloudInput): readonly CloudProblem[];
 }

@@ -247,6 +247,10 @@ export interface Ask {
   readonly maxOutputTokens?: number | undefined;
   /** The conversation is to be compacted; relay only. */
   readonly compacts?: true;
+  /** Members that the address says: the body must not have them. */
+  readonly inAddress?: readonly ('model' | 'stream')[];
+  /** Members that the server wants in the body besides those of the dialect. */
+  readonly added?: JsonObject;
   /** Where the client sets no cache marks, the gateway does (`cache: auto`). */
   readonly cache?: 'auto' | undefined;
   /** The provider of this request: data that another provider sealed is not sent. */

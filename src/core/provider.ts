@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../json/value.ts';
 import type { DialectId } from './conversation.ts';
 import type { RequestCredential } from './credential.ts';
-import type { UpstreamDialect } from './dialect.ts';
+import type { Ask, UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
 import type { UpstreamTraits } from './traits.ts';
 
@@ -67,6 +67,11 @@ export interface ForwardedHeader {
   readonly otherwise?: string;
   /** The only values of the comma list that go up; absent = all. */
   readonly allowed?: ReadonlySet<string>;
+  /**
+   * Makes members of the body of it, where the server wants them instead of the header.
+   * @param value what would be sent; undefined = the client did not set it
+   */
+  member?(value: string | undefined): JsonObject;
 }
 
 /** How the config wants an address to be used (src/config/sections.ts has the words of each option). */
@@ -91,6 +96,15 @@ export interface Provider {
   readonly id: string;
   readonly dialect: UpstreamDialect;
   readonly generate: Endpoint;
+  /** Where answers are asked for as streams; absent = `generate`. */
+  readonly stream?: Endpoint;
+  /** What bodies do not say as the dialect does; absent = nothing. */
+  readonly body?: {
+    /** Members that its addresses say, and that bodies of calls must not have. */
+    readonly inAddress?: Ask['inAddress'];
+    /** What bodies call the model; absent = by its name. */
+    readonly model?: string;
+  };
   readonly models: Endpoint;
   /** Where conversations are compacted; whether a model's server has it is a trait. */
   readonly compact?: Endpoint;

@@ -17,7 +17,7 @@ import type { UsageSource } from '../core/call.ts';
 import { type BodyOfJob, LongBody } from './long-bodies/body-thread.ts';
 import type { CountedLong } from './long-bodies/jobs.ts';
 import { bufferOver, receivedPieces } from './long-bodies/transfer.ts';
-import { forwardedHeaders } from './upstream-request.ts';
+import { addedMembers, forwardedHeaders } from './upstream-request.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
 import { leftOut } from '../dialects/shared/prompt.ts';
@@ -67,7 +67,7 @@ export class CountingBody implements CountedBody {
   get bytes(): Pieces | undefined {
     const { upstream, source, ask } = this.#input;
     if (this.#native) return upstream.relayRequest(source, ask);
-    return this.#body && Pieces.of(Buffer.from(JSON.stringify(this.#body)));
+    return this.#body && Pieces.of(Buffer.from(JSON.stringify({ ...ask.added, ...this.#body })));
   }
 
   member(name: string): Buffer | undefined {
@@ -147,7 +147,8 @@ export interface CountRequest {
   readonly signal: AbortSignal;
 }
 
-type CountedRequest = Omit<CountRequest, 'header' | 'signal'>;
+type CountedRequest = Omit<CountRequest, 'header' | 'signal'> &
+  Partial<Pick<CountRequest, 'header'>>;
 
 const limits = { timeoutMs: 10_000, maxBytes: 32 * 1024 * 1024 } as const;
 
@@ -199,12 +200,18 @@ async function tokenized(
 /** What of the body is counted. @param wanted whether its client is still there @throws GatewayError `invalid_request` */
 async function countedBody(
   { newId, random, memory, bodies }: Gateway,
-  { target, source, dialect: client, counting }: CountedRequest,
+  request: CountedRequest,
   wanted?: () => boolean,
 ): Promise<CountedBody> {
+  const { target, source, dialect: client, counting } = request;
   const { provider, model } = target;
   const upstream = provider.dialect;
-  const plain = { model, stream: false, traits: provider.traits(model) };
+  const plain = {
+    model: provider.body?.model ?? model,
+    stream: false,
+    traits: provider.traits(model),
+    ...addedMembers(provider, client.id === upstream.id ? request : undefined),
+  };
   if (!(source instanceof LongBody)) {
     const ask: Ask = { ...plain, newId, sealer: memory.sealer };
     return new CountingBody({ client, upstream, source, ask, counting, random });

@@ -74,16 +74,16 @@ export function requestOf(
   const { grant, head, cache } = call;
   const answered = round?.answered;
   const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
-  const { model } = target;
   const { compacts } = head;
   const ask = {
-    model,
+    model: target.model,
     stream: head.stream,
     traits,
     newId,
     maxOutputTokens: cap,
     cache,
     ...(compacts === undefined ? {} : { compacts }),
+    ...bodyRules(call, target.provider),
   };
   const strict = call.strict && answered === undefined;
   const notes = strict ? strictNotes : own;
@@ -172,7 +172,7 @@ function prepared(
   const relay = conversation === undefined;
   return {
     request: {
-      endpoint: (ask.compacts === true ? provider.compact : undefined) ?? provider.generate,
+      endpoint: endpointOf(provider, stream, ask.compacts === true),
       method: 'POST',
       headers: [
         ...forwardedHeaders(provider, relay ? call : undefined),
@@ -193,6 +193,11 @@ function prepared(
   };
 }
 
+function endpointOf(provider: Provider, stream: boolean, compacts: boolean): Endpoint {
+  const special = compacts ? provider.compact : stream ? provider.stream : undefined;
+  return special ?? provider.generate;
+}
+
 /** A key without a team shares with none. */
 function sharerOf({ connections }: Endpoint, { caller }: Call): { readonly sharer?: string } {
   if (connections === undefined || connections === 'per-call') return {};
@@ -201,15 +206,39 @@ function sharerOf({ connections }: Endpoint, { caller }: Call): { readonly share
   return { sharer: ofTeam ? `team ${team}` : `key ${keyId}` };
 }
 
-/** Upstream headers are built from nothing; only allow-listed client headers go up (S17). */
-export function forwardedHeaders(
+/** Who sent the request; absent headers = nothing is forwarded. */
+type HeaderReader = { header?(name: string): string | undefined } | undefined;
+
+/** What the provider's own addresses make of a body. */
+function bodyRules(
+  call: Call,
   provider: Provider,
-  client: { header(name: string): string | undefined } | undefined,
-): readonly string[] {
+): Pick<Ask, 'inAddress' | 'added'> & Partial<Pick<Ask, 'model'>> {
+  const { inAddress, model } = provider.body ?? {};
+  return {
+    ...(model === undefined ? {} : { model }),
+    ...(inAddress === undefined ? {} : { inAddress }),
+    ...addedMembers(provider, call.dialect.id === provider.dialect.id ? call : undefined),
+  };
+}
+
+/** Members of the body in place of forwarded headers. @param client where it speaks the dialect of the provider */
+export function addedMembers(provider: Provider, client: HeaderReader): Pick<Ask, 'added'> {
+  const said = provider.forwardedHeaders.filter(({ member }) => member !== undefined);
+  if (said.length === 0) return {};
+  const members = said.map((header) =>
+    header.member?.(permitted(client?.header?.(header.name), header.allowed) ?? header.otherwise),
+  );
+  return { added: Object.assign({}, ...members) };
+}
+
+/** Upstream headers are built from nothing; only allow-listed client headers go up (S17). */
+export function forwardedHeaders(provider: Provider, client: HeaderReader): readonly string[] {
   if (provider.forwardedHeaders.length === 0) return [];
   const headers: string[] = [];
-  for (const { name, otherwise, allowed } of provider.forwardedHeaders) {
-    const value = permitted(client?.header(name), allowed) ?? otherwise;
+  for (const { name, otherwise, allowed, member } of provider.forwardedHeaders) {
+    if (member !== undefined) continue;
+    const value = permitted(client?.header?.(name), allowed) ?? otherwise;
     if (value !== undefined && value !== '') headers.push(name, value);
   }
   return headers;
@@ -292,7 +321,7 @@ function translatedBody(input: UpstreamBodyInput): UpstreamBody {
   const stream = goesAsStream(ask, scanned);
   const whole = withAnswer(restored, input.answered);
   const rendered = upstream.writeRequest(whole, { ...ask, stream }, notes);
-  const taken = withoutRefused(rendered, ask.traits, notes);
+  const taken = addressed(withoutRefused(rendered, ask.traits, notes), ask);
   const body = Pieces.of(Buffer.from(JSON.stringify(taken)));
   return { body, stream, scanned, needed: upstream.headersOf?.(taken) ?? noEdits, conversation };
 }
@@ -313,6 +342,13 @@ function withoutRefused(
   if (refused.length === 0) return body;
   for (const name of refused) notes.lost([name], 'the model does not take it');
   return Object.fromEntries(Object.entries(body).filter(([name]) => !refused.includes(name)));
+}
+
+/** Without what the address says, and with what the server wants besides. */
+function addressed(body: JsonObject, { inAddress, added }: Ask): JsonObject {
+  if (inAddress === undefined && added === undefined) return body;
+  const rest = Object.entries(body).filter(([name]) => !inAddress?.some((said) => said === name));
+  return { ...added, ...Object.fromEntries(rest) };
 }
 
 /** As the client asked, where the upstream can answer so and no stop sequence is looked for. */

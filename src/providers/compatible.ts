@@ -5,6 +5,7 @@
 import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
+import { vertexRow } from './clouds/vertex.ts';
 import type { Cloud } from './clouds/cloud.ts';
 import type { CounterKind } from './http-provider.ts';
 import {
@@ -515,7 +516,11 @@ const vendors: readonly ProviderRow[] = [
   },
 ];
 
-export const providerRows: readonly ProviderRow[] = [...vendors, ...azureRows(vendors)];
+export const providerRows: readonly ProviderRow[] = [
+  ...vendors,
+  ...azureRows(vendors),
+  vertexRow(vendors),
+];
 
 /** The row of a known vendor, or undefined. */
 export function providerRow(id: string): ProviderRow | undefined {

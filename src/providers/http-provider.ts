@@ -33,7 +33,7 @@ const betaHeader = 'anthropic-beta';
 
 export type HttpDialect = ProviderRow['dialect'];
 
-interface HttpProviderOptions {
+export interface HttpProviderOptions {
   readonly id: string;
   readonly dialect: HttpDialect;
   /** With or without a trailing slash; messages addresses with or without `/v1`. */
@@ -47,12 +47,24 @@ interface HttpProviderOptions {
   readonly options?: ProviderOptions;
   /** Where each path has one behind it: with its question mark. */
   readonly query?: string;
+  /** Behind the base address, in place of those of the dialect. */
+  readonly paths?: PlacePaths;
+  /** In place of those of the dialect. */
+  readonly forwarded?: readonly ForwardedHeader[];
+  readonly body?: Provider['body'];
   /** The header of the key; absent = that of the dialect. */
   readonly keyHeader?: string;
   /** Lets requests in instead of a key. */
   readonly credential?: RequestCredential;
   /** The model behind the provider's own name of it, by which traits and tokenizer go; absent = the name says it. */
   readonly modelOf?: (name: string) => string;
+}
+
+/** Paths of a server that are not those of its dialect. Absent `stream` = `generate`. */
+export interface PlacePaths {
+  readonly generate: string;
+  readonly stream?: string;
+  readonly count?: string;
 }
 
 interface DialectConventions {
@@ -134,14 +146,13 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
   return {
     id: options.id,
     dialect: form.upstream,
-    generate: endpoint(form.generate),
-    models: endpoint(form.models),
-    ...(form.compact === undefined ? {} : { compact: endpoint(form.compact) }),
+    ...addressesOf(options, endpoint),
     ...counterMember(options, endpoint),
+    ...(options.body === undefined ? {} : { body: options.body }),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
     options: ways,
     telemetryName: row?.telemetry ?? row?.id ?? options.id,
-    forwardedHeaders: forwardedOf(form.forwarded, betas),
+    forwardedHeaders: forwardedOf(options.forwarded ?? form.forwarded, betas),
     tokenizer: (name) => tokenizerOf(modelOf(name)),
     traits: remembered((name) => ({
       ...form.traits,
@@ -156,6 +167,19 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       // The models are known, the account is not: the fast mode must be said to be open.
       ...(betas?.includes(fastModeBeta) === true ? {} : { fastMode: false }),
     })),
+  };
+}
+
+function addressesOf(
+  { dialect, paths }: HttpProviderOptions,
+  endpoint: (path: string) => Endpoint,
+): Pick<Provider, 'generate' | 'stream' | 'models' | 'compact'> {
+  const { generate, models, compact } = conventions[dialect];
+  return {
+    generate: endpoint(paths?.generate ?? generate),
+    ...(paths?.stream === undefined ? {} : { stream: endpoint(paths.stream) }),
+    models: endpoint(models),
+    ...(compact === undefined ? {} : { compact: endpoint(compact) }),
   };
 }
 
@@ -177,12 +201,12 @@ function forwardedOf(
 
 /** By the dialect's convention; without one, by the vendor's row. */
 function counterMember(
-  { dialect, row }: HttpProviderOptions,
+  { dialect, row, paths }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
 ): Pick<Provider, 'counter'> {
   const { counter } = conventions[dialect];
   if (counter !== undefined) {
-    return { counter: plainCounter(endpoint(counter.path), counter.answers) };
+    return { counter: plainCounter(endpoint(paths?.count ?? counter.path), counter.answers) };
   }
   if (row?.counter === undefined) return {};
   const besideApi = (path: string): Endpoint => {

@@ -384,3 +384,27 @@ export const extensions = {
   cerebras: names('disable_reasoning clear_thinking'),
   gemini: ['extra_body'],
 } as const;
+
+/** What only OpenAI's own models take. */
+const foreign: Partial<UpstreamTraits> = {
+  developerRole: false,
+  serviceTiers: false,
+  endUserField: undefined,
+  systemAnywhere: false,
+};
+
+/**
+ * Clouds: models of several makers run there, behind an API that is OpenAI's. Of a name that tells nothing, nothing is
+ * held.
+ */
+export function hostedModelTraits(model: string): Partial<UpstreamTraits> {
+  if (/^(ft:)?(gpt-\d|gpt-audio|o\d|chatgpt|codex|davinci|babbage)/.test(model)) {
+    return openaiModelTraits(model);
+  }
+  if (/^deepseek/i.test(model)) return { ...foreign, ...deepseekModelTraits(model.toLowerCase()) };
+  if (/^grok/i.test(model)) return { ...foreign, ...xaiModelTraits(model.toLowerCase()) };
+  if (/^(mi|ma|code|mini|pix)stral/i.test(model)) {
+    return { ...foreign, ...mistralModelTraits(model.toLowerCase()) };
+  }
+  return /^(llama|meta-llama|phi|cohere|jais)/i.test(model) ? foreign : {};
+}

@@ -327,7 +327,7 @@ export class Registry {
     const again = (dialect: HttpDialect): Known => this.#ofCloud({ ...declared, dialect }, cloud);
     return {
       ...this.#withKeys(declared, withKey, declared.apiKey),
-      ...speakingOf(declared.dialect ?? 'openai-chat', again),
+      ...(cloud.responses === true ? speakingOf(declared.dialect ?? 'openai-chat', again) : {}),
     };
   }
 

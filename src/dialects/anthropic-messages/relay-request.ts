@@ -65,9 +65,17 @@ function ownEdits(
 ): { readonly edits: readonly JsonEdit[]; readonly cap: number } {
   const { traits } = ask;
   const edits: JsonEdit[] = [];
-  if (skeleton['model'] !== ask.model) edits.push(set(['model'], ask.model));
+  const said = (member: 'model' | 'stream'): boolean => ask.inAddress?.includes(member) === true;
+  if (said('model')) edits.push(removed('model'));
+  else if (skeleton['model'] !== ask.model) edits.push(set(['model'], ask.model));
+  if (said('stream')) edits.push(removed('stream'));
   // Where documents are refused a stream is asked for that the client did not want (E11).
-  if (traits.streams === 'only' && skeleton['stream'] !== true) edits.push(set(['stream'], true));
+  else if (traits.streams === 'only' && skeleton['stream'] !== true) {
+    edits.push(set(['stream'], true));
+  }
+  for (const [name, value] of Object.entries(ask.added ?? {})) {
+    edits.push({ path: [name], text: JSON.stringify(value) });
+  }
   if (traits.dropsBillingHeader === true && hasBilling(skeleton)) {
     edits.push({ path: ['system', 0], text: undefined });
   }

@@ -4,17 +4,11 @@
  */
 import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
 import { Secret } from '../../core/secret.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ProviderRow } from '../compatible.ts';
 import { entraApp, entraMachine, entraProblem, machineProblem } from '../credentials/entra.ts';
 import { isLoopback } from '../credentials/token-request.ts';
 import type { HttpDialect } from '../http-provider.ts';
-import {
-  deepseekModelTraits,
-  mistralModelTraits,
-  openaiModelTraits,
-  xaiModelTraits,
-} from '../model-traits.ts';
+import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
 
 /** What tells the two services apart. */
@@ -84,7 +78,7 @@ export function azureRows(vendors: readonly ProviderRow[]): readonly ProviderRow
     telemetry: 'az.ai.openai',
     baseUrl: `https://resource.${openaiService.host}`,
     prices: 'azure',
-    modelTraits: azureModelTraits,
+    modelTraits: hostedModelTraits,
   };
   const foundry: ProviderRow = {
     ...azure,
@@ -101,31 +95,12 @@ export function azureRows(vendors: readonly ProviderRow[]): readonly ProviderRow
   ];
 }
 
-/** Models of several makers run there, behind an API that is OpenAI's. Of a name that tells nothing, nothing is held. */
-export function azureModelTraits(model: string): Partial<UpstreamTraits> {
-  if (/^(ft:)?(gpt-\d|gpt-audio|o\d|chatgpt|codex|davinci|babbage)/.test(model)) {
-    return openaiModelTraits(model);
-  }
-  if (/^deepseek/i.test(model)) return { ...foreign, ...deepseekModelTraits(model.toLowerCase()) };
-  if (/^grok/i.test(model)) return { ...foreign, ...xaiModelTraits(model.toLowerCase()) };
-  if (/^(mi|ma|code|mini|pix)stral/i.test(model)) {
-    return { ...foreign, ...mistralModelTraits(model.toLowerCase()) };
-  }
-  return /^(llama|meta-llama|phi|cohere|jais)/i.test(model) ? foreign : {};
-}
-
-/** What only OpenAI's own models take. */
-const foreign: Partial<UpstreamTraits> = {
-  developerRole: false,
-  serviceTiers: false,
-  endUserField: undefined,
-  systemAnywhere: false,
-};
-
 function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow): Cloud {
   const keys = service.claude === true ? commonKeys : [...commonKeys, 'api_version'];
   return {
     keys,
+    auth: ['api_key', 'entra', 'managed_identity'],
+    responses: true,
     problems: (input) => problemsOf(service, input),
     appears: (env) => problemsOf(service, alone(env)).length === 0,
     address: (input) => baseOf(service, input),

@@ -11,16 +11,17 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ProviderRow } from '../compatible.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { TokenSource } from '../credentials/token-cache.ts';
-import { createHttpProvider, type HttpDialect } from '../http-provider.ts';
+import {
+  createHttpProvider,
+  type HttpDialect,
+  type HttpProviderOptions,
+} from '../http-provider.ts';
 
 /** Where requests for a model go. */
-export interface ModelPlace {
-  readonly dialect: HttpDialect;
-  readonly baseUrl: string;
-  /** Behind each path; absent = nothing. */
-  readonly query?: string;
-  /** The header of a key, where it is not the dialect's. */
-  readonly keyHeader?: string;
+export interface ModelPlace extends Pick<
+  HttpProviderOptions,
+  'dialect' | 'baseUrl' | 'query' | 'paths' | 'keyHeader' | 'forwarded' | 'body'
+> {
   /** Of this form of address, before what is known of the model. */
   readonly traits?: Partial<UpstreamTraits>;
 }
@@ -39,8 +40,10 @@ export interface Cloud extends CloudRules {
   mayHave(model: string): boolean;
   /** @param model what runs under the name; absent = the list of models is asked for */
   place(input: CloudInput, name: string, model: string | undefined): ModelPlace;
-  /** How the vendor's row is spoken to in the dialect of the model. */
-  rowOf(dialect: HttpDialect): ProviderRow;
+  /** The row whose traits hold for a model in its dialect. */
+  rowOf(dialect: HttpDialect, model?: string): ProviderRow;
+  /** What is asked by chat completions can be asked by the Responses API as well. */
+  readonly responses?: true;
 }
 
 export interface CloudProviderOptions {
@@ -66,7 +69,7 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
   const modelOf = (name: string): string => deployments[name] ?? name;
   const at = (name: string, model: string | undefined): Provider => {
     const { traits, ...place } = cloud.place(input, name, model);
-    const row = cloud.rowOf(place.dialect);
+    const row = cloud.rowOf(place.dialect, model);
     return createHttpProvider({
       id,
       ...place,

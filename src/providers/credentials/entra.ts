@@ -5,12 +5,10 @@
 import { createHash, createPrivateKey, randomUUID, sign, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { CloudSettings, Environment } from '../../core/cloud.ts';
-import type { GatewayError } from '../../core/errors.ts';
 import type { Clock } from '../../core/runtime.ts';
-import { Secret, withoutKeys } from '../../core/secret.ts';
-import type { JsonObject } from '../../json/value.ts';
-import { credentialError, type Token, type TokenSource } from './token-cache.ts';
-import { askForToken, isLoopback, type TokenAnswer, type TokenRequest } from './token-request.ts';
+import { messageOf, tokenFrom } from './token-answer.ts';
+import { credentialError, type TokenSource } from './token-cache.ts';
+import { askForToken, isLoopback, type TokenAnswer } from './token-request.ts';
 
 export interface EntraOptions {
   readonly settings: CloudSettings;
@@ -38,7 +36,6 @@ const authorities: ReadonlySet<string> = new Set([
 const nameForm = /^[A-Za-z0-9.-]+$/;
 const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const assertionLifeS = 600;
-const maxDescription = 500;
 
 /** The value of a setting or of its variable; an empty variable is none. */
 function given(value: string | undefined, env: Environment, name: string): string | undefined {
@@ -80,9 +77,11 @@ export function entraApp({ settings, env, scope, clock }: EntraOptions): TokenSo
       const form = await proof.form(url.href).catch((error: unknown) => {
         throw credentialError(`No token (${words}): ${messageOf(error)}.`);
       });
-      const request = { url, form: { ...form, client_id: client, scope } };
       const secrets = [form['client_secret'], form['client_assertion']];
-      return ask(request, { words, clock, secrets, advice: 'Check the app in Entra.' });
+      const advice = 'Check the app in Entra.';
+      const send = (): Promise<TokenAnswer> =>
+        askForToken({ url, form: { ...form, client_id: client, scope } });
+      return tokenFrom(send, { words, url, clock, secrets, advice });
     },
   };
 }
@@ -161,8 +160,6 @@ const machineAddress = 'http://169.254.169.254';
 /** The service of a machine answers at once or is not there. */
 const machineTimeoutMs = 3000;
 const machineTries = 3;
-const machineWaitMs = 400;
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** What is wrong with the addresses that the environment names for `auth: managed_identity`. */
 export function machineProblem(env: Environment): string | undefined {
@@ -197,79 +194,13 @@ export function entraMachine({ settings, env, scope, clock }: EntraOptions): Tok
     identity: JSON.stringify(['machine', url.href]),
     words,
     fetch: () =>
-      ask(
-        { url, headers, timeoutMs: machineTimeoutMs },
-        { words, clock, secrets, advice, tries: machineTries },
-      ),
+      tokenFrom(() => askForToken({ url, headers, timeoutMs: machineTimeoutMs }), {
+        words,
+        url,
+        clock,
+        secrets,
+        advice,
+        tries: machineTries,
+      }),
   };
-}
-
-interface Asking {
-  readonly words: string;
-  readonly clock: Pick<Clock, 'wall'>;
-  /** No text may quote them. */
-  readonly secrets: readonly (string | undefined)[];
-  /** What the operator can do about a failure. */
-  readonly advice: string;
-  /** How often at most a server that is busy is asked; absent = once. */
-  readonly tries?: number;
-}
-
-async function ask(request: TokenRequest, asking: Asking): Promise<Token> {
-  const { words, clock, secrets, advice, tries = 1 } = asking;
-  const place = `${request.url.origin}${request.url.pathname}`;
-  const failed = (why: string): GatewayError =>
-    credentialError(`No token (${words}) from ${place}: ${told(why, secrets)}. ${advice}`);
-  for (let tried = 1; ; tried++) {
-    const answer = await askForToken(request).catch((error: unknown) => {
-      throw failed(messageOf(error));
-    });
-    const token = readToken(answer, clock.wall());
-    if (token !== undefined) return token;
-    if (tried >= tries || !isBusy(answer.status)) throw failed(complaintOf(answer));
-    await wait(machineWaitMs * tried);
-  }
-}
-
-/** The service of a machine says so while the identity is being set up (410), and where it is asked too often. */
-function isBusy(status: number): boolean {
-  return status === 410 || status === 429 || status >= 500;
-}
-
-function readToken({ status, body }: TokenAnswer, wallMs: number): Token | undefined {
-  const value = body['access_token'];
-  if (status !== 200 || typeof value !== 'string' || value === '') return undefined;
-  const lifeMs = lifeOf(body, wallMs);
-  return lifeMs > 0 ? { value: new Secret(value), lifeMs } : undefined;
-}
-
-/** `expires_in` in seconds, or `expires_on` in seconds since the epoch: numbers, or texts of them. */
-function lifeOf({ expires_in: seconds, expires_on: until }: JsonObject, wallMs: number): number {
-  const inMs = Number(seconds) * 1000;
-  const untilMs = Number(until) * 1000 - wallMs;
-  return Number.isFinite(inMs) ? inMs : Number.isFinite(untilMs) ? untilMs : 0;
-}
-
-/** `AADSTS7000215: Invalid client secret provided`, without the ids behind it. */
-function complaintOf({ status, body }: TokenAnswer): string {
-  const { error, error_description: description } = body;
-  const text = typeof description === 'string' ? description : undefined;
-  const said = text
-    ?.split(/\r?\n|Trace ID:|Correlation ID:/)[0]
-    ?.trimEnd()
-    .slice(0, maxDescription);
-  const word = typeof error === 'string' ? error.slice(0, maxDescription) : undefined;
-  if (status >= 300 && status < 400) return `it answered with a redirect (${status})`;
-  return `it answered ${status}${said === undefined && word === undefined ? ' without a token' : ''}${said === undefined ? '' : `: ${said}`}${said === undefined && word !== undefined ? `: ${word}` : ''}`;
-}
-
-function told(text: string, secrets: readonly (string | undefined)[]): string {
-  const hidden = secrets.filter((secret) => secret !== undefined && secret.length >= 4);
-  return withoutKeys(
-    hidden.reduce<string>((rest, secret) => rest.replaceAll(secret ?? '', '[redacted]'), text),
-  ).replace(/\.$/, '');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@
  * redirect followed, bounded in time and size. Not by the gateway's HTTP client: that one refuses link-local addresses,
  * and only a config that names the identity of the machine may ask one.
  */
-import { request as requestPlain, type RequestOptions } from 'node:http';
+import { type IncomingHttpHeaders, request as requestPlain, type RequestOptions } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { tryParseObject } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
@@ -11,14 +11,20 @@ import type { JsonObject } from '../../json/value.ts';
 export interface TokenRequest {
   readonly url: URL;
   readonly headers?: { readonly [name: string]: string };
-  /** Sent as a form by POST; absent = GET. */
+  /** Sent as a form by POST. */
   readonly form?: { readonly [name: string]: string };
+  /** Sent by POST as it is, of the type that `headers` say; absent, and without `form` = GET. */
+  readonly text?: string;
+  /** Absent = POST where something is sent, else GET. */
+  readonly method?: 'PUT';
   /** Default 10 s. */
   readonly timeoutMs?: number;
 }
 
 export interface TokenAnswer {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
   /** `{}` for what is no JSON object. */
   readonly body: JsonObject;
 }
@@ -31,11 +37,13 @@ export function askForToken({
   url,
   headers,
   form,
+  text,
+  method,
   timeoutMs = usualTimeoutMs,
 }: TokenRequest): Promise<TokenAnswer> {
-  const body = form === undefined ? undefined : new URLSearchParams(form).toString();
+  const body = form === undefined ? text : new URLSearchParams(form).toString();
   const options: RequestOptions = {
-    method: body === undefined ? 'GET' : 'POST',
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
     // A connection of its own: Node's shared ones may go through a proxy of the environment.
     agent: false,
     signal: AbortSignal.timeout(timeoutMs),
@@ -44,7 +52,7 @@ export function askForToken({
       ...(body === undefined
         ? {}
         : {
-            'content-type': 'application/x-www-form-urlencoded',
+            ...(form === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' }),
             'content-length': String(Buffer.byteLength(body)),
           }),
       ...headers,
@@ -63,8 +71,9 @@ export function askForToken({
       });
       incoming.on('error', fail);
       incoming.on('end', () => {
-        const text = Buffer.concat(pieces).toString('utf8');
-        resolve({ status: incoming.statusCode ?? 0, body: tryParseObject(text) ?? {} });
+        const { statusCode: status = 0, headers: received } = incoming;
+        const answer = Buffer.concat(pieces).toString('utf8');
+        resolve({ status, headers: received, text: answer, body: tryParseObject(answer) ?? {} });
       });
     });
     outgoing.on('error', fail);

@@ -1,5 +1,6 @@
 /** Clouds in gateway.yaml and in the environment: what is wrong is said with its line (wire/clouds-config.md, azure 46). */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { describeProviders } from '../../../src/compose/providers.ts';
 import { providerRows } from '../../../src/providers/compatible.ts';
@@ -103,6 +104,60 @@ const mistakes: readonly (readonly [
     {},
     'gateway.yaml:2: providers.foundry.api_version: does not apply to this provider',
   ],
+  [
+    'no project',
+    'providers:\n  vertex: { credentials: sa.json }\n',
+    {},
+    'gateway.yaml:2: providers.vertex: needs project (or GOOGLE_CLOUD_PROJECT)',
+  ],
+  [
+    'no credentials of Google',
+    'providers:\n  vertex: { project: acme }\n',
+    { CLOUDSDK_CONFIG: '/nowhere' },
+    'gateway.yaml:2: providers.vertex.auth: has no credentials: set credentials or GOOGLE_APPLICATION_CREDENTIALS, log in with "gcloud auth application-default login", or set auth: metadata',
+  ],
+  [
+    'a file beside the metadata server',
+    'providers:\n  vertex: { project: acme, auth: metadata, credentials: sa.json }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.auth: metadata cannot be combined with credentials: use one of them',
+  ],
+  [
+    'a host of the metadata server that is none',
+    'providers:\n  vertex: { project: acme, auth: metadata }\n',
+    { GCE_METADATA_HOST: 'a/b' },
+    'gateway.yaml:2: providers.vertex.auth: has a GCE_METADATA_HOST that is no host:port',
+  ],
+  [
+    'a credential of another cloud',
+    'providers:\n  vertex: { project: acme, auth: entra }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.auth: must be one of file, metadata here',
+  ],
+  [
+    'a dialect, which the model decides',
+    'providers:\n  vertex: { project: acme, credentials: sa.json, dialect: openai-chat }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.dialect: does not apply here: the model decides',
+  ],
+  [
+    'a location that is none',
+    'providers:\n  vertex: { project: acme, credentials: sa.json, location: a.example.com }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.location: is not the name of a location',
+  ],
+  [
+    'a plain address of Vertex',
+    'providers:\n  vertex: { project: acme, credentials: sa.json }\n',
+    { GOOGLE_VERTEX_BASE_URL: 'http://vertex.example' },
+    'gateway.yaml:2: providers.vertex: GOOGLE_VERTEX_BASE_URL is neither an https:// address nor one of this machine',
+  ],
+  [
+    'a file of credentials at another vendor',
+    'providers:\n  openai: { api_key: k, credentials: sa.json }\n',
+    {},
+    'gateway.yaml:2: providers.openai.credentials: does not apply to this provider',
+  ],
 ];
 
 /** With all vendors that the gateway knows. */
@@ -125,9 +180,13 @@ providers:
   app: { like: azure, resource: acme, auth: entra, tenant_id: t, client_id: app-1, client_secret: canary }
   machine: { like: foundry, resource: acme, auth: managed_identity }
   keyed: { like: foundry, base_url: 'https://acme.services.ai.azure.com/anthropic/', api_key: canary }
+  vertex: { project: acme-ml, location: europe-west4, credentials: secrets/sa.json }
+  own: { like: vertex, project: acme-ml }
+  attached: { like: vertex, project: acme-ml, location: eu, auth: metadata }
 `;
-    const env = { AZURE_API_KEY: 'canary' };
-    const settings = await withAll(t, yaml).load({ env });
+    const env = { AZURE_API_KEY: 'canary', GOOGLE_APPLICATION_CREDENTIALS: '/run/adc.json' };
+    const { load, directory } = withAll(t, yaml);
+    const settings = await load({ env });
     const described = describeProviders(settings, env).filter(({ id }) => id !== 'local');
     const shown = described
       .filter(({ credential }) => credential !== undefined)
@@ -137,6 +196,13 @@ providers:
       ['app', 'https://acme.openai.azure.com', 'Entra app app-1, client secret'],
       ['machine', 'https://acme.services.ai.azure.com', 'managed identity'],
       ['keyed', 'https://acme.services.ai.azure.com', 'key of the config'],
+      [
+        'vertex',
+        'https://europe-west4-aiplatform.googleapis.com',
+        `file ${join(directory, 'secrets/sa.json')}`,
+      ],
+      ['own', 'https://aiplatform.googleapis.com', 'file /run/adc.json'],
+      ['attached', 'https://aiplatform.eu.rep.googleapis.com', 'service account of the machine'],
     ]);
     assert.doesNotMatch(
       JSON.stringify([described, settings.origins, settings.providers]),

@@ -1,0 +1,172 @@
+/**
+ * Vertex AI: an address for each project and location, and for the models of each maker a path and a dialect of their
+ * own (docs/operator/clouds.md).
+ */
+import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
+import type { ForwardedHeader } from '../../core/provider.ts';
+import { Secret } from '../../core/secret.ts';
+import type { ProviderRow } from '../compatible.ts';
+import {
+  googleFile,
+  googleFileTokens,
+  googleMachineTokens,
+  metadataProblem,
+} from '../credentials/google.ts';
+import { isLoopback } from '../credentials/token-request.ts';
+import { hostedModelTraits } from '../model-traits.ts';
+import type { Cloud, ModelPlace } from './cloud.ts';
+
+const keyVariable = 'GOOGLE_VERTEX_API_KEY';
+
+/** `open`: models of other makers, behind an API that is OpenAI's. */
+type Maker = 'anthropic' | 'mistralai' | 'google' | 'open';
+type Rows = { readonly [M in Maker]: ProviderRow };
+
+/** @param vendors the rows of the makers whose dialects and traits hold there */
+export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
+  const as = (id: string, more: Partial<ProviderRow> = {}): ProviderRow => {
+    const found = vendors.find((each) => each.id === id);
+    if (found === undefined) throw new Error(`there is no row ${id}`);
+    const { baseUrlVariable: _, keyVariable: __, messages: ___, responses: ____, ...row } = found;
+    return { ...row, id: 'vertex', telemetry: 'gcp.vertex_ai', prices: 'google', ...more };
+  };
+  const { traits } = as('anthropic');
+  const rows: Rows = {
+    // Media only as data; the older spelling of a format is not known.
+    anthropic: as('anthropic', {
+      traits: { ...traits, imageInput: 'base64', skippedFields: ['output_format'] },
+    }),
+    mistralai: as('mistral'),
+    google: as('gemini'),
+    open: as('gemini', {
+      traits: {},
+      modelTraits: (model) => hostedModelTraits(model.slice(model.indexOf('/') + 1)),
+    }),
+  };
+  return { ...rows.google, baseUrl: 'https://aiplatform.googleapis.com', cloud: cloudOf(rows) };
+}
+
+function cloudOf(rows: Rows): Cloud {
+  return {
+    keys: ['project', 'location', 'credentials', 'auth'],
+    auth: ['file', 'metadata'],
+    problems: problemsOf,
+    // A project in the environment does not say that it is for this.
+    appears: () => false,
+    address: hostOf,
+    key: (env) => {
+      const key = env[keyVariable] ?? '';
+      return key === '' ? undefined : { key: new Secret(key), variable: keyVariable };
+    },
+    tokens: ({ declared: { cloud }, env }, clock) =>
+      cloud.auth === 'metadata'
+        ? googleMachineTokens(env, clock)
+        : googleFileTokens(googleFile(cloud, env) ?? '', clock),
+    mayHave: (called) => modelOf(called) !== undefined,
+    place: (input, called) => placeOf(input, called),
+    rowOf: (_, called) => rows[modelOf(called ?? '')?.maker ?? 'google'],
+  };
+}
+
+/** A name as clients write it; undefined for what cannot be one: it becomes a part of a path. */
+function modelOf(called: string): { readonly maker: Maker; readonly name: string } | undefined {
+  const name = called.replace(
+    /^(publishers\/)?(anthropic|mistralai|google)\/(models\/)?|^models\//,
+    '',
+  );
+  if (!/^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?(@[\w.-]+)?$/.test(name)) return undefined;
+  if (name.startsWith('endpoints/')) return undefined;
+  if (name.includes('/')) return { maker: 'open', name };
+  // The first-party names of Claude have their date behind a dash.
+  if (name.startsWith('claude')) {
+    return { maker: 'anthropic', name: name.replace(/-(20\d{6})$/, '@$1') };
+  }
+  const mistral = /^(mi|ma|code|mini|pix|dev)stral/.test(name);
+  return { maker: mistral ? 'mistralai' : 'google', name };
+}
+
+/** The version goes into the body; only a newer one than the usual says something there. */
+const version: ForwardedHeader = {
+  name: 'anthropic-version',
+  otherwise: '2023-06-01',
+  member: (value = '2023-06-01') => ({
+    anthropic_version: value === '2023-06-01' ? 'vertex-2023-10-16' : value,
+  }),
+};
+
+function placeOf(input: CloudInput, called: string): ModelPlace {
+  const project = projectOf(input) ?? '';
+  const base = `${hostOf(input)}/v1/projects/${project}/locations/${locationOf(input)}`;
+  const { maker, name } = modelOf(called) ?? { maker: 'google', name: called };
+  const undated = name.replace(/@.*$/, '');
+  const raw = { generate: `/${name}:rawPredict`, stream: `/${name}:streamRawPredict` };
+  if (maker === 'anthropic') {
+    return {
+      dialect: 'anthropic-messages',
+      baseUrl: `${base}/publishers/anthropic/models`,
+      paths: { ...raw, count: '/count-tokens:rawPredict' },
+      // Counts have the model in the body.
+      body: { inAddress: ['model'], model: name.replace(/@(default|latest)$/, '') },
+      forwarded: [version, { name: 'anthropic-beta' }],
+    };
+  }
+  if (maker === 'mistralai') {
+    const baseUrl = `${base}/publishers/mistralai/models`;
+    return { dialect: 'openai-chat', baseUrl, paths: raw, body: { model: undated } };
+  }
+  const model = maker === 'google' ? `google/${name}` : name;
+  return { dialect: 'openai-chat', baseUrl: `${base}/endpoints/openapi`, body: { model } };
+}
+
+function projectOf({ declared, env }: CloudInput): string | undefined {
+  return declared.cloud.project ?? env['GOOGLE_CLOUD_PROJECT'];
+}
+
+function locationOf({ declared, env }: CloudInput): string {
+  const variable = env['GOOGLE_CLOUD_LOCATION'] ?? '';
+  return declared.cloud.location ?? (variable === '' ? 'global' : variable);
+}
+
+/** The address without paths. */
+function hostOf(input: CloudInput): string {
+  const { declared, env } = input;
+  const named = declared.baseUrl ?? env['GOOGLE_VERTEX_BASE_URL'] ?? '';
+  if (named !== '') return named.replace(/\/+$/, '');
+  const location = locationOf(input);
+  if (location === 'global') return 'https://aiplatform.googleapis.com';
+  // Locations of several regions have hosts of another form.
+  const several = location === 'us' || location === 'eu';
+  return several
+    ? `https://aiplatform.${location}.rep.googleapis.com`
+    : `https://${location}-aiplatform.googleapis.com`;
+}
+
+function problemsOf(input: CloudInput): readonly CloudProblem[] {
+  const { baseUrl, dialect } = input.declared;
+  const found: CloudProblem[] = [];
+  if (dialect !== undefined) {
+    found.push({ key: 'dialect', message: 'does not apply here: the model decides' });
+  }
+  if ((projectOf(input) ?? '') === '') {
+    found.push({ message: 'needs project (or GOOGLE_CLOUD_PROJECT)' });
+  }
+  const url = URL.parse(hostOf(input));
+  if (url === null || (url.protocol !== 'https:' && !isLoopback(url))) {
+    const message = 'is neither an https:// address nor one of this machine';
+    if (baseUrl === undefined) found.push({ message: `GOOGLE_VERTEX_BASE_URL ${message}` });
+    else found.push({ key: 'base_url', message });
+  }
+  const credential = credentialProblem(input);
+  return credential === undefined ? found : [...found, { key: 'auth', message: credential }];
+}
+
+function credentialProblem({ declared: { cloud, hasKey }, env }: CloudInput): string | undefined {
+  const { auth = 'file', credentialsFile } = cloud;
+  if (hasKey) return 'takes no api_key: set credentials';
+  if (auth === 'metadata') {
+    if (credentialsFile === undefined) return metadataProblem(env);
+    return 'metadata cannot be combined with credentials: use one of them';
+  }
+  if (googleFile(cloud, env) !== undefined) return undefined;
+  return 'has no credentials: set credentials or GOOGLE_APPLICATION_CREDENTIALS, log in with "gcloud auth application-default login", or set auth: metadata';
+}
