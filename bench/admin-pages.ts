@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { Instance } from '../test/cluster/instance.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { endOnSignals } from './at-end.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { fillPostgres, fillPostgresKeys } from './many-rows-postgres.ts';
 import { callId, dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
 

@@ -55,7 +55,7 @@ export function readProfile(text: string): Branch {
 }
 
 /** Where a function stands, as a reader of the sources would say it. */
-export function placeOf({ functionName, url, lineNumber }: Frame): string {
+export function locationOf({ functionName, url, lineNumber }: Frame): string {
   const name = functionName === '' ? '(anonymous)' : functionName;
   const file = fileOf(url);
   return file === '' ? name : `${name} ${file}:${lineNumber + 1}`;

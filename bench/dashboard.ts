@@ -14,7 +14,7 @@ import { openBrowser } from '../test/dashboard/browser.ts';
 import { buildDashboard } from '../test/dashboard/built.ts';
 import { fillLogin } from '../test/dashboard/stage.ts';
 import { endOnSignals } from './at-end.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
 
 const { values: flags, positionals } = parseArgs({

@@ -143,7 +143,7 @@ function tokensOf({ large }: EngineModelFile, quick: boolean): number {
   return quick ? 200 : 1000;
 }
 
-interface BenchMeans {
+interface BenchSlotDeps {
   readonly port: number;
   readonly library: Helper;
   readonly tokens: number;
@@ -157,7 +157,7 @@ class EngineBench {
   readonly #endTokens: readonly number[];
   #asked = 0;
 
-  constructor({ port, library, tokens, endTokens }: BenchMeans) {
+  constructor({ port, library, tokens, endTokens }: BenchSlotDeps) {
     this.#port = port;
     this.#library = library;
     this.#tokens = tokens;

@@ -2,7 +2,7 @@
  * A profile as a picture: time from left to right, who called whom from top to bottom. Plain SVG that any
  * browser opens; a pointer over a box tells its function, its share and its own time.
  */
-import { fileOf, placeOf, type Branch, type Frame } from './cpu-profile.ts';
+import { fileOf, locationOf, type Branch, type Frame } from './cpu-profile.ts';
 
 const width = 1400;
 const rowHeight = 17;
@@ -50,7 +50,7 @@ export function flameGraph(root: Branch, title: string): string {
 function merged(children: readonly Branch[]): readonly Branch[] {
   const byPlace = new Map<string, Branch[]>();
   for (const child of children) {
-    const place = placeOf(child.frame);
+    const place = locationOf(child.frame);
     byPlace.set(place, [...(byPlace.get(place) ?? []), child]);
   }
   return [...byPlace.values()]
@@ -72,7 +72,7 @@ function drawn({ x, width: boxWidth, depth, branch }: Box, totalUs: number): str
   const y = headHeight + depth * rowHeight;
   const share = ((100 * branch.totalUs) / totalUs).toFixed(2);
   const own = ((100 * branch.selfUs) / totalUs).toFixed(2);
-  const label = placeOf(branch.frame);
+  const label = locationOf(branch.frame);
   const fits = Math.floor((boxWidth - 4) / letterWidth);
   const shown = fits < 3 ? '' : label.slice(0, fits);
   return (

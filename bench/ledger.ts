@@ -11,7 +11,7 @@ import { SqliteEngine } from '../src/store/sqlite/engine.ts';
 import { openForReading } from '../src/store/sqlite/database.ts';
 import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import type { CallRow, Store, UsageGrouping } from '../src/store/store.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { begin, callId, dayMs, days, end, fillCalls, madeCall, silent } from './many-rows.ts';
 
 const { values: flags, positionals } = parseArgs({

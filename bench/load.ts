@@ -17,7 +17,7 @@ import {
   failuresOf,
   measure,
   snapshot,
-  Tally,
+  RequestCounts,
   within,
 } from './window.ts';
 
@@ -30,18 +30,18 @@ type HoldOrder = Extract<Order, { readonly kind: 'hold' }>;
 
 /** Callers that send again at once; the rate is what the target can take. */
 async function runClosed(order: ClosedOrder): Promise<Measurement> {
-  const tally = new Tally();
-  const { idle, stop } = startClosed(order, tally);
+  const counts = new RequestCounts();
+  const { idle, stop } = startClosed(order, counts);
   await delay(order.warmMs);
-  const window = await measure(order, tally, order.measureMs);
+  const window = await measure(order, counts, order.measureMs);
   stop();
-  await within(drainMs, idle, tally);
-  return { ...window, ...failuresOf(tally) };
+  await within(drainMs, idle, counts);
+  return { ...window, ...failuresOf(counts) };
 }
 
 function startClosed(
   order: Pick<ClosedOrder, 'target' | 'body' | 'connections'>,
-  tally: Tally,
+  counts: RequestCounts,
 ): { readonly idle: Promise<void>; stop(): void } {
   const request = prepareRequest(order.target, order.body);
   const marks = marksPerChunk(order.target.dialect);
@@ -50,16 +50,16 @@ function startClosed(
   const { promise: idle, resolve } = Promise.withResolvers<void>();
   const events: CallerEvents = {
     done: (caller, fault) => {
-      tally.count(fault);
+      counts.count(fault);
       // A target that refuses everything would make this a busy loop.
-      if (!stopping && tally.failures < 1000) return caller.send(performance.now());
+      if (!stopping && counts.failures < 1000) return caller.send(performance.now());
       caller.close();
       active -= 1;
       if (active === 0) resolve();
     },
     chunks: (_, count) => {
-      tally.chunks += count / marks;
-      tally.reads += 1;
+      counts.chunks += count / marks;
+      counts.reads += 1;
     },
   };
   for (let i = 0; i < order.connections; i++) new Caller(request, events).send(performance.now());
@@ -73,18 +73,18 @@ function startClosed(
 
 /** A constant rate. The warm-up is a closed loop: it makes the target hot sooner than the rate would. */
 async function runPaced(order: PacedOrder): Promise<Measurement> {
-  const tally = new Tally();
-  const warm = startClosed({ ...order, connections: 8 }, tally);
+  const counts = new RequestCounts();
+  const warm = startClosed({ ...order, connections: 8 }, counts);
   await delay(order.warmMs / 2);
-  const cold = tally.requests;
+  const cold = counts.requests;
   await delay(order.warmMs / 2);
-  const reached = ((tally.requests - cold) * 2000) / order.warmMs;
+  const reached = ((counts.requests - cold) * 2000) / order.warmMs;
   warm.stop();
-  await within(drainMs, warm.idle, tally);
+  await within(drainMs, warm.idle, counts);
   // Twice as much as it can take would only fill queues, for as long as the window lasts.
   if (reached < order.perSecond / 2) {
-    tally.count(`it takes ${Math.round(reached)} requests a second, of ${order.perSecond}`);
-    return { ...(await measure(order, tally, 0)), ...failuresOf(tally) };
+    counts.count(`it takes ${Math.round(reached)} requests a second, of ${order.perSecond}`);
+    return { ...(await measure(order, counts, 0)), ...failuresOf(counts) };
   }
 
   const intervalMs = 1000 / order.perSecond;
@@ -97,7 +97,7 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
   const request = prepareRequest(order.target, order.body);
   const events: CallerEvents = {
     done: (caller, fault) => {
-      tally.count(fault);
+      counts.count(fault);
       finished += 1;
       if (caller.dueAt >= measuredFrom) latencies.push(performance.now() - caller.dueAt);
       free.push(caller);
@@ -108,7 +108,7 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
   const start = performance.now() + 10;
   const measuredFrom = start + settle * intervalMs;
   const measured = delay(measuredFrom - performance.now()).then(() =>
-    measure(order, tally, order.measureMs),
+    measure(order, counts, order.measureMs),
   );
   await schedule(
     total,
@@ -119,30 +119,30 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
     order,
   );
   const window = await measured;
-  await within(drainMs, idle, tally);
+  await within(drainMs, idle, counts);
   for (const caller of free) caller.close();
   const { p50, p99 } = lateness(latencies);
-  return { ...window, ...failuresOf(tally), p50Ms: p50, p99Ms: p99 };
+  return { ...window, ...failuresOf(counts), p50Ms: p50, p99Ms: p99 };
 }
 
 /** Opens streams, one every 2 ms, and reads memory before the first and while all are open. */
 async function runHold(order: HoldOrder): Promise<Measurement> {
-  const tally = new Tally();
+  const counts = new RequestCounts();
   const { target, streams, settleMs } = order;
   // A few calls first: what the first stream loads once is not a cost of each stream.
-  await holdStreams(order, 20, tally);
+  await holdStreams(order, 20, counts);
   await delay(settleMs);
   const pids = target.pid === undefined ? [] : processTree(target.pid);
   const idleKb = residentKb(pids);
-  const opened = snapshot(order, pids, tally);
+  const opened = snapshot(order, pids, counts);
   let openKb = idleKb;
-  await holdStreams(order, streams, tally, async () => {
+  await holdStreams(order, streams, counts, async () => {
     await delay(settleMs);
     openKb = residentKb(pids);
   });
   return {
-    ...difference(opened, snapshot(order, pids, tally)),
-    ...failuresOf(tally),
+    ...difference(opened, snapshot(order, pids, counts)),
+    ...failuresOf(counts),
     idleKb,
     kbPerStream: (openKb - idleKb) / streams,
   };
@@ -151,7 +151,7 @@ async function runHold(order: HoldOrder): Promise<Measurement> {
 async function holdStreams(
   order: HoldOrder,
   count: number,
-  tally: Tally,
+  counts: RequestCounts,
   whileOpen?: () => Promise<void>,
 ): Promise<void> {
   const started = new Set<Caller>();
@@ -159,11 +159,11 @@ async function holdStreams(
   const { promise: allOpen, resolve } = Promise.withResolvers<void>();
   const request = prepareRequest(order.target, { kind: 'stream', chunks: 0 });
   const events: CallerEvents = {
-    done: (_, fault) => tally.count(fault ?? 'a held stream ended'),
+    done: (_, fault) => counts.count(fault ?? 'a held stream ended'),
     chunks: (caller) => {
       if (started.has(caller)) return;
       started.add(caller);
-      tally.requests += 1;
+      counts.requests += 1;
       if (started.size === count) resolve();
     },
   };
@@ -174,7 +174,7 @@ async function holdStreams(
     // One after the other: a burst of connects would measure the listen queue.
     await delay(2);
   }
-  await within(openMs, allOpen, tally);
+  await within(openMs, allOpen, counts);
   await whileOpen?.();
   for (const caller of callers) caller.close();
 }

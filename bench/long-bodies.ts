@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 
 const megabyte = 1024 * 1024;
 const key = 'bench-key-0123456789abcdef';

@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { endOnSignals } from './at-end.ts';
 import { doubts, Results } from './analysis.ts';
 import { bareRelay } from './bare.ts';
-import { measureSubject } from './beside.ts';
+import { measureSubject } from './alternating.ts';
 import { loadCore, stopAll } from './child.ts';
 import { measureEngine, type EngineFigures } from './engine.ts';
 import { findGateway } from './gateway.ts';
@@ -20,8 +20,8 @@ import {
   type Measurements,
   type ModelStart,
   type Run,
-} from './kept-measurements.ts';
-import { keptSections } from './kept-sections.ts';
+} from './saved-measurements.ts';
+import { savedSections } from './saved-sections.ts';
 import { keepingGateway, limitedGateway, openSharedStores, sharedWorkloads } from './limited.ts';
 import { inspectMachine, pinMyself, type Machine } from './machine.ts';
 import { startRig, subjectsOf, type Sample } from './measure.ts';
@@ -155,7 +155,7 @@ function publish(measurements: Measurements): void {
     installMb: installedMb(),
     plots: plots.map(({ title, file }) => ({ title, file: `plots/${file}` })),
   });
-  writeFileSync(options.out, report + keptSections(options.out));
+  writeFileSync(options.out, report + savedSections(options.out));
   process.stdout.write(`${report}\n`);
   say(`written to ${relative(process.cwd(), options.out)}`);
 }

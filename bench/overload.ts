@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { loadCore, stopAll } from './child.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { largeBodies } from './overload/large-bodies.ts';
 import { plateau } from './overload/plateau.ts';

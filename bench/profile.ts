@@ -10,7 +10,7 @@ import { loadCore, makeScratch, removeScratch, stopAll, subjectCore } from './ch
 import {
   fileOf,
   folderTimes,
-  placeOf,
+  locationOf,
   readProfile,
   selfTimes,
   type Branch,
@@ -102,7 +102,7 @@ function tableOf(root: Branch): string {
   const files = selfTimes(root, ({ functionName, url }) =>
     url === '' ? functionName : fileOf(url),
   );
-  return `by function, in itself\n${rows(selfTimes(root, placeOf))}by file\n${rows(files)}by folder, with what it calls of others\n${rows(folderTimes(root))}`;
+  return `by function, in itself\n${rows(selfTimes(root, locationOf))}by file\n${rows(files)}by folder, with what it calls of others\n${rows(folderTimes(root))}`;
 }
 
 async function main(): Promise<void> {

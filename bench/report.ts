@@ -4,7 +4,7 @@ import { budgetLines } from './budget-table.ts';
 import { engineBudgets, engineLines } from './engine-report.ts';
 import type { EngineFigures } from './engine.ts';
 import { capacityLines, cpuTable, delayTable, latencyTable, memoryTable } from './figure-tables.ts';
-import type { Run } from './kept-measurements.ts';
+import type { Run } from './saved-measurements.ts';
 import type { StartTimes } from './startup.ts';
 import { budgetRow, one } from './tables.ts';
 import { installBudgetMb, modelStartBudgetS, startBudget, type Workload } from './workloads.ts';

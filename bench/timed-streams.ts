@@ -8,7 +8,7 @@ import { lateness } from './percentile.ts';
 import type { Measurement, Order } from './protocol.ts';
 import { schedule } from './schedule.ts';
 import { monotonicUs, StampReader } from './stamps.ts';
-import { delay, drainMs, failuresOf, measure, Tally, within } from './window.ts';
+import { delay, drainMs, failuresOf, measure, RequestCounts, within } from './window.ts';
 
 type StreamsOrder = Extract<Order, { readonly kind: 'streams' }>;
 
@@ -46,7 +46,7 @@ class Times {
 
 /** The warm-up is the same load. */
 export async function runStreams(order: StreamsOrder): Promise<Measurement> {
-  const tally = new Tally();
+  const counts = new RequestCounts();
   const { warmMs, measureMs, perSecond, chunks } = order;
   const intervalMs = 1000 / perSecond;
   const warming = Math.ceil((perSecond * warmMs) / 1000);
@@ -61,35 +61,35 @@ export async function runStreams(order: StreamsOrder): Promise<Measurement> {
   const events: CallerEvents = {
     bytes: (caller, bytes) => times.read(caller, bytes),
     chunks: (_, count) => {
-      tally.chunks += count;
-      tally.reads += 1;
+      counts.chunks += count;
+      counts.reads += 1;
     },
     done: (caller, fault) => {
-      tally.count(fault);
+      counts.count(fault);
       times.end(caller);
       free.push(caller);
       finished += 1;
       if (finished === warming + measuring) resolve();
     },
   };
-  const measured = delay(from - performance.now()).then(() => measure(order, tally, measureMs));
+  const measured = delay(from - performance.now()).then(() => measure(order, counts, measureMs));
   await schedule(
     warming + measuring,
     (i) => start + i * intervalMs,
     (dueAt) => (free.pop() ?? new Caller(request, events)).send(dueAt),
   );
   const window = await measured;
-  await within(drainMs, idle, tally);
+  await within(drainMs, idle, counts);
   for (const caller of free) caller.close();
   const owed = measuring * chunks;
   if (times.chunk.length < owed * (1 - mayLose)) {
-    tally.count(`the times of only ${times.chunk.length} of ${owed} chunks could be read`);
+    counts.count(`the times of only ${times.chunk.length} of ${owed} chunks could be read`);
   }
   const first = lateness(times.first);
   const chunk = lateness(times.chunk);
   return {
     ...window,
-    ...failuresOf(tally),
+    ...failuresOf(counts),
     p50Ms: first.p50,
     p99Ms: first.p99,
     chunkP50Ms: chunk.p50,

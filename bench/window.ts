@@ -6,7 +6,7 @@ import type { Measurement, Order } from './protocol.ts';
 export const drainMs = 10_000;
 
 /** Counts of one order. */
-export class Tally {
+export class RequestCounts {
   requests = 0;
   chunks = 0;
   reads = 0;
@@ -34,20 +34,24 @@ interface Snapshot {
 }
 
 /** Watches the parties for `measureMs`, whatever else happens in that time. */
-export async function measure(order: Order, tally: Tally, measureMs: number): Promise<Window> {
+export async function measure(
+  order: Order,
+  counts: RequestCounts,
+  measureMs: number,
+): Promise<Window> {
   const pids = order.target.pid === undefined ? [] : processTree(order.target.pid);
-  const from = snapshot(order, pids, tally);
+  const from = snapshot(order, pids, counts);
   await delay(measureMs);
-  return difference(from, snapshot(order, pids, tally));
+  return difference(from, snapshot(order, pids, counts));
 }
 
 /** Where all counters stand. */
-export function snapshot(order: Order, pids: readonly number[], tally: Tally): Snapshot {
+export function snapshot(order: Order, pids: readonly number[], counts: RequestCounts): Snapshot {
   return {
     at: performance.now(),
-    requests: tally.requests,
-    chunks: tally.chunks,
-    reads: tally.reads,
+    requests: counts.requests,
+    chunks: counts.chunks,
+    reads: counts.reads,
     subjectUs: cpuUs(pids),
     loadUs: cpuUs([process.pid]),
     mockUs: cpuUs([order.target.mockPid]),
@@ -78,17 +82,21 @@ export function difference(from: Snapshot, to: Snapshot): Window {
 }
 
 /** The faults of the whole order, warm-up included. */
-export function failuresOf(tally: Tally): Pick<Measurement, 'failures' | 'reasons'> {
-  return { failures: tally.failures, reasons: tally.reasons };
+export function failuresOf(counts: RequestCounts): Pick<Measurement, 'failures' | 'reasons'> {
+  return { failures: counts.failures, reasons: counts.reasons };
 }
 
 /** Waits for the promise; one more failure when it takes longer. */
-export async function within(limitMs: number, promise: Promise<void>, tally: Tally): Promise<void> {
+export async function within(
+  limitMs: number,
+  promise: Promise<void>,
+  counts: RequestCounts,
+): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>();
   const timer = setTimeout(resolve, limitMs, 'late');
   const outcome = await Promise.race([promise, late]);
   clearTimeout(timer);
-  if (outcome === 'late') tally.count(`answers were still missing after ${limitMs / 1000} s`);
+  if (outcome === 'late') counts.count(`answers were still missing after ${limitMs / 1000} s`);
 }
 
 /** Resolves after that time. */

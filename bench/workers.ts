@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { everyCore } from './child.ts';
 import { findGateway, startGateway } from './gateway.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { inspectMachine } from './machine.ts';
 import { startRig, type Rig } from './measure.ts';
 import { cpuUs, processTree } from './process-cpu.ts';

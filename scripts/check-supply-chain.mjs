@@ -9,7 +9,7 @@ import {
   dashboardPackages,
   dashboardPlaces,
   nameAt,
-  placeOf,
+  installPath,
   unnamedLicences,
 } from './lock-file.mjs';
 
@@ -123,7 +123,7 @@ function checkEntry(place, entry) {
 function checkPresent(packages, place, entry) {
   const needed = { ...entry.dependencies, ...(place === '' ? entry.devDependencies : {}) };
   for (const name of Object.keys({ ...needed, ...entry.optionalDependencies })) {
-    if (placeOf(packages, place, name) !== undefined) continue;
+    if (installPath(packages, place, name) !== undefined) continue;
     problems.push(`package-lock.json: ${name}, which ${place || 'the project'} needs, is missing`);
   }
 }

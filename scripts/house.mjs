@@ -192,11 +192,11 @@ function testRun() {
     const times = JSON.parse(
       readFileSync(join(root, 'node_modules/.cache/test-times.json'), 'utf8'),
     );
-    const told = (scope) =>
+    const minutesOf = (scope) =>
       times[`run ${scope}`] === undefined
         ? 'not run'
         : `${(times[`run ${scope}`].seconds / 60).toFixed(1)} min`;
-    return `npm test ${told('test')}, test:all ${told('test:all')}`;
+    return `npm test ${minutesOf('test')}, test:all ${minutesOf('test:all')}`;
   } catch {
     return 'not run here';
   }
@@ -233,7 +233,7 @@ const text = rows
   .join('');
 process.stdout.write(`| | commit 3d9dd4f | now | aim |\n|---|---|---|---|\n${text}`);
 const third = sources.filter(({ path }) =>
-  /openai-responses|stored-responses|kept-state|core\/kept|api-choice/.test(path),
+  /openai-responses|stored-response|api-choice/.test(path),
 );
 process.stdout.write(
   `\nThe third client dialect came after the aims were set: ${sum(third.map(({ text }) => linesOf(text)))} lines / ${third.length} files are its own.\n`,

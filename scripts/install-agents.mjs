@@ -167,10 +167,10 @@ function install(agent) {
 function installPython(agent) {
   const { name, version, python } = agent;
   const program = programOf(agent);
-  const told = `import importlib.metadata as m; print(m.version(${JSON.stringify(python)}))`;
+  const script = `import importlib.metadata as m; print(m.version(${JSON.stringify(python)}))`;
   const isThere = () =>
     existsSync(program) &&
-    spawnSync(program, ['-c', told], { encoding: 'utf8' }).stdout?.trim() === version;
+    spawnSync(program, ['-c', script], { encoding: 'utf8' }).stdout?.trim() === version;
   if (isThere()) return undefined;
   const home = join(folder, name);
   rmSync(home, { recursive: true, force: true });

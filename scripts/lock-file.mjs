@@ -8,7 +8,7 @@ export function nameAt(place) {
 }
 
 /** The place of the package that `name` means to the one at `place` ('' = the project); undefined = none. */
-export function placeOf(packages, place, name) {
+export function installPath(packages, place, name) {
   let from = place;
   for (;;) {
     const wanted = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
@@ -33,7 +33,7 @@ export function dashboardPackages(root) {
 export function dashboardPlaces(packages, root) {
   const found = new Set();
   const add = (from, name) => {
-    const place = placeOf(packages, from, name);
+    const place = installPath(packages, from, name);
     if (place === undefined || found.has(place)) return;
     found.add(place);
     for (const needed of Object.keys(packages[place].dependencies ?? {})) add(place, needed);

@@ -181,7 +181,7 @@ async function judge(copy, mutant, covering) {
 }
 
 /** Does the work of a list in one copy for each lane. */
-async function inLanes(list, copies, work) {
+async function inParallel(list, copies, work) {
   const left = [...list];
   await Promise.all(
     copies.map(async (copy) => {
@@ -201,7 +201,7 @@ const fresh = tests.filter((file) => !coverage.known.has(file));
 process.stdout.write(
   `${candidates.length} places in ${sources.size} files; coverage of ${fresh.length} of ${tests.length} test files\n`,
 );
-await inLanes(fresh, copies, async (copy, file) => coverage.add(await coverageOf(copy, file)));
+await inParallel(fresh, copies, async (copy, file) => coverage.add(await coverageOf(copy, file)));
 const usable = tests.map((file) => coverage.known.get(file)).filter(({ passed }) => passed);
 const broken = tests.length - usable.length;
 if (broken > 0)
@@ -215,14 +215,14 @@ const chosen = areas.flatMap((area) => {
 const results = journal('results');
 const open = chosen.filter(({ id }) => !results.known.has(id));
 let done = chosen.length - open.length;
-await inLanes(open, copies, async (copy, mutant) => {
+await inParallel(open, copies, async (copy, mutant) => {
   const covering = usable
     .filter(({ covered }) => covered.includes(mutant.id))
     .toSorted((a, b) => a.files - b.files || a.ms - b.ms);
   results.add({ id: mutant.id, ...(await judge(copy, mutant, covering)) });
   done += 1;
   process.stdout.write(
-    `${done} of ${chosen.length}: ${results.known.get(mutant.id).outcome} ${mutant.told}\n`,
+    `${done} of ${chosen.length}: ${results.known.get(mutant.id).outcome} ${mutant.description}\n`,
   );
 });
 
@@ -242,9 +242,9 @@ for (const area of [...areas, 'all']) {
   );
 }
 process.stdout.write('\nnot noticed:\n');
-for (const { id, told } of chosen) {
+for (const { id, description } of chosen) {
   const { outcome } = results.known.get(id);
   if (outcome === 'survived' || outcome === 'uncovered')
-    process.stdout.write(`${outcome}: ${told}\n`);
+    process.stdout.write(`${outcome}: ${description}\n`);
 }
 process.exit(0);

@@ -23,8 +23,8 @@ export function candidatesOf(path, text) {
     const { start, end } = node;
     const was = text.slice(start, end);
     const line = text.slice(0, start).split('\n').length;
-    const told = `${path}:${line} ${kind}: ${short(was)} → ${short(becomes)}`;
-    found.push({ id: `${path}:${start}:${kind}`, path, start, end, becomes, told });
+    const description = `${path}:${line} ${kind}: ${short(was)} → ${short(becomes)}`;
+    found.push({ id: `${path}:${start}:${kind}`, path, start, end, becomes, description });
   };
   const visit = (node) => {
     if (node === null || typeof node !== 'object') return;

@@ -9,7 +9,7 @@ import {
   dashboardPackages,
   dashboardPlaces,
   nameAt,
-  placeOf,
+  installPath,
   unnamedLicences,
 } from './lock-file.mjs';
 
@@ -56,7 +56,7 @@ function needs(place) {
   const { dependencies, optionalDependencies } = packages[place];
   const pages = place === '' ? dashboardPackages(root) : [];
   const names = [...Object.keys({ ...dependencies, ...optionalDependencies }), ...pages];
-  const found = names.flatMap((name) => placeOf(packages, place, name) ?? []);
+  const found = names.flatMap((name) => installPath(packages, place, name) ?? []);
   return { ref: purlOf(place), dependsOn: [...new Set(found.map(purlOf))].sort() };
 }
 

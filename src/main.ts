@@ -52,7 +52,7 @@ async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   const { paint, screenOf } = await import('./cli/screen.ts');
   const { printable } = await import('./cli/table.ts');
-  let told = false;
+  let isNamed = false;
   const errorScreen = screenOf(process.stderr, process.env);
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
@@ -65,10 +65,10 @@ async function run(args: readonly string[]): Promise<number> {
       const { findGateway } = await import('./compose/find-gateway.ts');
       const { from, client } = await findGateway(process.env, process.cwd());
       // A person must see which of several gateways was meant; a program has said it.
-      if (!told && !rest.includes('--json') && !rest.includes('--csv')) {
+      if (!isNamed && !rest.includes('--json') && !rest.includes('--csv')) {
         process.stderr.write(`${paint(errorScreen, 'dim', printable(from))}\n`);
       }
-      told = true;
+      isNamed = true;
       return client;
     },
     gatewayUrl: async () => {
@@ -82,10 +82,10 @@ async function run(args: readonly string[]): Promise<number> {
     const command = await load();
     // These two read all flags themselves, and tell where each value comes from.
     if (['start', 'check'].includes(name)) return command.run(rest, context);
-    const { readPlace } = await import('./cli/place.ts');
+    const { readGatewayFlags } = await import('./cli/gateway-flags.ts');
     const { withUsage } = await import('./cli/arguments.ts');
     return withUsage(context, name, async () => {
-      const place = readPlace(rest);
+      const place = readGatewayFlags(rest);
       Object.assign(process.env, place.env);
       return command.run(place.args, context);
     });

@@ -219,7 +219,7 @@ class Admitting {
     const { size } = call;
     const paid = size !== undefined && held.budgets.length > 0;
     const prices = paid ? pricesOf(deps.prices(), size.targets, this.#now) : [];
-    const learned = paid ? deps.overruns.beside(held.budgets, size.targets) : 0;
+    const learned = paid ? deps.overruns.extraFor(held.budgets, size.targets) : 0;
     this.#reservation = new Reservation(size ?? unsized, prices, learned);
     if (paid) this.#reservation.assertPriced();
     this.#shrinks = call.mayShrink === true ? held.budgets.length + 1 : 0;
@@ -310,7 +310,7 @@ class Admitting {
         granted: result,
         reservation: this.#reservation,
         now: this.#now,
-        toldAt: clock.wall(),
+        answeredAt: clock.wall(),
         held: paid ? this.#held.budgets : [],
         windows: this.#windows,
         overruns,
@@ -357,8 +357,8 @@ class Admitting {
   #refuse(refused: Refused): never {
     const { kind, index } = refused;
     const { random, clock } = this.#deps;
-    const [reservation, toldAt] = [this.#reservation, clock.wall()];
-    const facts = { refused, reservation, random, now: this.#now, toldAt };
+    const [reservation, answeredAt] = [this.#reservation, clock.wall()];
+    const facts = { refused, reservation, random, now: this.#now, answeredAt };
     if (kind === 'budget') {
       const budget = this.#held.budgets[index];
       if (budget !== undefined) {
@@ -416,7 +416,7 @@ interface RefusalFacts {
   /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
   /** The same moment by the gateway's own clock, which headers use. */
-  readonly toldAt: number;
+  readonly answeredAt: number;
   /** In [0, 1). */
   random(): number;
 }
@@ -439,12 +439,15 @@ function jittered(waitMs: number, jitter: number): number {
 }
 
 /** The limit that refused; of the other kinds the one that will refuse first. */
-function standingsOf(held: HeldLimit | undefined, { refused, toldAt }: RefusalFacts): Standings {
+function standingsOf(
+  held: HeldLimit | undefined,
+  { refused, answeredAt }: RefusalFacts,
+): Standings {
   const { limit, remaining, resetMs } = refused.state;
-  const own = { limit, remaining, fullAt: toldAt + resetMs };
+  const own = { limit, remaining, fullAt: answeredAt + resetMs };
   const kind = held?.limit.kind;
-  const requests = kind === 'requests' ? own : tightest(refused.requests, toldAt);
-  const tokens = kind === 'tokens' ? own : tightest(refused.tokens, toldAt);
+  const requests = kind === 'requests' ? own : tightest(refused.requests, answeredAt);
+  const tokens = kind === 'tokens' ? own : tightest(refused.tokens, answeredAt);
   return {
     ...(requests === undefined ? {} : { requests }),
     ...(tokens === undefined ? {} : { tokens }),

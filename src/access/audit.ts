@@ -72,8 +72,8 @@ export class AuditLog {
    * @returns false when the change was refused; nothing is written then.
    * @throws StoreError: the log has the entry, since the change may be in effect here (S6).
    */
-  async change(change: NotedChange, told: Change): Promise<boolean> {
-    const entry = this.#entryOf(told);
+  async change(change: NotedChange, summary: Change): Promise<boolean> {
+    const entry = this.#entryOf(summary);
     return this.#write(entry, () => this.#deps.store.change(change, entry));
   }
 

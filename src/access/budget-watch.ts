@@ -72,7 +72,7 @@ interface Watched {
    * The highest reported threshold of each amount (nanodollars) that the budget has had: a call or process that
    * knows only an older amount reports nothing about the current one.
    */
-  readonly told: Map<number, Threshold | 0>;
+  readonly notified: Map<number, Threshold | 0>;
 }
 
 export class BudgetWatch {
@@ -148,11 +148,11 @@ export class BudgetWatch {
   }
 
   #look({ holder, budget }: HeldBudget, watched: Watched, refused: boolean): void {
-    const { told, spent } = watched;
+    const { notified, spent } = watched;
     const { nanodollars, per } = budget;
     const threshold = refused ? 100 : reached(budget, spent);
-    if (threshold === 0 || threshold <= (told.get(nanodollars) ?? 0)) return;
-    told.set(nanodollars, threshold);
+    if (threshold === 0 || threshold <= (notified.get(nanodollars) ?? 0)) return;
+    notified.set(nanodollars, threshold);
     const { window, endsAt } = watched.window;
     this.#tell({
       threshold,
@@ -168,21 +168,21 @@ export class BudgetWatch {
 }
 
 function unheld(window: BudgetWindow, spent: number): Watched {
-  return { window, spent, told: new Map(), heldAt: -Infinity };
+  return { window, spent, notified: new Map(), heldAt: -Infinity };
 }
 
 /**
  * For a new amount, thresholds that it has already reached and that were reported for the previous amount are
  * not reported again.
  */
-function begin({ told, held, spent }: Watched, { budget }: HeldBudget): void {
-  if (told.has(budget.nanodollars)) return;
+function begin({ notified, held, spent }: Watched, { budget }: HeldBudget): void {
+  if (notified.has(budget.nanodollars)) return;
   const already = reached(budget, spent);
   const present = held?.budget.nanodollars;
-  const before = present === undefined ? already : (told.get(present) ?? 0);
-  const first = [...told.keys()].find((amount) => amount !== present);
-  if (first !== undefined && told.size >= maxAmounts) told.delete(first);
-  told.set(budget.nanodollars, before < already ? before : already);
+  const before = present === undefined ? already : (notified.get(present) ?? 0);
+  const first = [...notified.keys()].find((amount) => amount !== present);
+  if (first !== undefined && notified.size >= maxAmounts) notified.delete(first);
+  notified.set(budget.nanodollars, before < already ? before : already);
 }
 
 function reached(budget: Budget, spent: number): Threshold | 0 {

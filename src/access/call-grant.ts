@@ -24,7 +24,7 @@ export interface GrantInput {
   /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
   /** The same moment by the gateway's own clock, which headers use. */
-  readonly toldAt: number;
+  readonly answeredAt: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
   /** Their windows, as the reservation named them. */
@@ -52,7 +52,7 @@ export class CallGrant implements Grant, Reserving {
   #written = 0;
   #reserved: number | undefined;
   /** The part for a second request, which is never used for the answer. */
-  readonly #beside: number;
+  readonly #extra: number;
   /** Number of further reservations. */
   #asks = 0;
   #asking: Promise<unknown> | undefined;
@@ -60,25 +60,25 @@ export class CallGrant implements Grant, Reserving {
   #short = false;
   #over = false;
   /** Nanodollars held in addition to the reservation, since similar calls cost more than they reserved. */
-  #besides: number;
+  #further: number;
 
   constructor(input: GrantInput, capNote: string | undefined) {
-    const { granted, reservation, toldAt, held, request } = input;
+    const { granted, reservation, answeredAt, held, request } = input;
     this.#input = input;
-    this.standings = standingsOf(granted, toldAt);
+    this.standings = standingsOf(granted, answeredAt);
     this.held = held;
     const paid = held.length > 0;
     this.paid = paid;
     this.#prompt = paid ? reservation.prompt : 0;
     this.#reserved = paid ? reservation.cost() : undefined;
     this.mayHedge = !paid || reservation.hedged;
-    this.#beside = paid ? reservation.costBeside : 0;
+    this.#extra = paid ? reservation.extraCost : 0;
     const limits = paid && !reservation.free;
     const counted = limits || (request.tokens.length > 0 && reservation.origin === 'client');
     if (counted) this.outputCap = reservation.output;
     this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
-    this.#besides = reservation.learned;
+    this.#further = reservation.learned;
     // A free call cannot overrun: it is not tracked.
     input.overruns.began(this);
   }
@@ -130,7 +130,7 @@ export class CallGrant implements Grant, Reserving {
   #payFor(usage: Usage): number | undefined | Promise<number | undefined> {
     const reserved = this.#reserved;
     if (this.#over || reserved === undefined) return undefined;
-    const missing = this.#needs(usage, this.#most) - (reserved - this.#beside);
+    const missing = this.#needs(usage, this.#most) - (reserved - this.#extra);
     if (missing <= 0) return undefined;
     return this.#askMore(usage, missing);
   }
@@ -163,10 +163,10 @@ export class CallGrant implements Grant, Reserving {
     return this.#input.reservation.mayAsk(target);
   }
 
-  holdBeside(nanodollars: number): void {
-    const missing = nanodollars - this.#besides;
+  holdExtra(nanodollars: number): void {
+    const missing = nanodollars - this.#further;
     if (this.#over || missing <= 0 || this.#input.reservation.free) return;
-    this.#besides = nanodollars;
+    this.#further = nanodollars;
     const holding = Promise.all([this.#asking, this.#hold(missing)]);
     this.#asking = holding;
     void this.#forget(holding);
@@ -247,7 +247,7 @@ export class CallGrant implements Grant, Reserving {
 
   /** Output tokens that the reservation pays for after this prompt. */
   #affordable(usage: Usage): number {
-    const reserved = (this.#reserved ?? 0) - this.#beside;
+    const reserved = (this.#reserved ?? 0) - this.#extra;
     let fits = 0;
     let tooMuch = this.#most + 1;
     while (tooMuch - fits > 1) {

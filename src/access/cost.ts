@@ -258,17 +258,21 @@ function freshTerms(rates: Rates, usage: BilledTokens): void {
 function outputTerms(rates: Rates, usage: BilledTokens): void {
   const all = usage.outputTokens ?? 0;
   const reasoning = Math.min(usage.reasoningTokens ?? 0, all);
-  const told = isTold(rates, usage);
+  const areReported = areClassesReported(rates, usage);
   const audio = Math.min(usage.audioOutputTokens ?? 0, all - reasoning);
   const image = Math.min(usage.imageOutputTokens ?? 0, all - reasoning - audio);
-  term(place.output, all - reasoning - audio - image, told ? rates.output : highestOutput(rates));
+  term(
+    place.output,
+    all - reasoning - audio - image,
+    areReported ? rates.output : highestOutput(rates),
+  );
   term(place.output + 1, audio, rates.audioOutput ?? rates.output);
   term(place.output + 2, image, rates.imageOutput ?? rates.output);
   term(place.reasoning, reasoning, rates.reasoning ?? rates.output);
 }
 
 /** Whether the upstream reports the output classes that have their own rate. */
-function isTold({ audioOutput, imageOutput }: Rates, usage: BilledTokens): boolean {
+function areClassesReported({ audioOutput, imageOutput }: Rates, usage: BilledTokens): boolean {
   if (audioOutput !== undefined && usage.audioOutputTokens === undefined) return false;
   return imageOutput === undefined || usage.imageOutputTokens !== undefined;
 }

@@ -76,29 +76,29 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
   const input: KeyInput = {
     name: change.name ?? record.name,
     models: change.models ?? record.models,
-    ...kept('endpoints', change.endpoints, record.endpoints),
-    ...kept('owner', change.owner, owner),
-    ...kept('team', change.team, team),
-    ...kept('tags', change.tags, record.tags),
-    ...kept('cidrs', change.cidrs, record.cidrs),
-    ...kept('policy', change.policy, record.policy),
-    ...kept('shrink', change.shrink, record.shrink),
-    ...kept('strict', change.strict, strict),
-    ...kept('cache', change.cache, cache),
-    ...kept('logContent', change.logContent, logContent),
+    ...carriedOver('endpoints', change.endpoints, record.endpoints),
+    ...carriedOver('owner', change.owner, owner),
+    ...carriedOver('team', change.team, team),
+    ...carriedOver('tags', change.tags, record.tags),
+    ...carriedOver('cidrs', change.cidrs, record.cidrs),
+    ...carriedOver('policy', change.policy, record.policy),
+    ...carriedOver('shrink', change.shrink, record.shrink),
+    ...carriedOver('strict', change.strict, strict),
+    ...carriedOver('cache', change.cache, cache),
+    ...carriedOver('logContent', change.logContent, logContent),
     // An expiry in the past is not an error of this change.
-    ...kept('expiresAt', change.expiresAt, undefined),
+    ...carriedOver('expiresAt', change.expiresAt, undefined),
   };
   return {
     ...rest,
     ...requestedOf(input, now),
-    ...kept('expiresAt', change.expiresAt, expiresAt),
+    ...carriedOver('expiresAt', change.expiresAt, expiresAt),
     version: record.version + 1,
   };
 }
 
 /** A member after a change; absent if it is removed or was not set. */
-function kept<N extends keyof KeyInput, V>(
+function carriedOver<N extends keyof KeyInput, V>(
   name: N,
   change: V | null | undefined,
   old: V | undefined,

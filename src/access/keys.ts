@@ -216,7 +216,7 @@ export class KeyRing {
     const record: KeyRecord = {
       id,
       ...wished,
-      ...this.#kept(key),
+      ...this.#digestFields(key),
       previous: [],
       createdAt: now,
       version: 1,
@@ -255,10 +255,10 @@ export class KeyRing {
     write: WriteKey = this.#write,
   ): Promise<(ChangedKey & { readonly key: Secret }) | undefined> {
     const key = makeKeyOf(id, this.#random);
-    const kept = this.#kept(key);
+    const digestFields = this.#digestFields(key);
     const next = (record: KeyRecord): KeyRecord => ({
       ...record,
-      ...kept,
+      ...digestFields,
       previous: previousOf(record, { now: this.#clock.wall(), overlapMs }),
       version: record.version + 1,
     });
@@ -447,7 +447,7 @@ export class KeyRing {
    * The stored form of a new secret.
    * @throws GatewayError `invalid_request` when the store's keys have a pepper that is missing here.
    */
-  #kept(key: Secret): Pick<KeyRecord, 'digest' | 'peppered'> {
+  #digestFields(key: Secret): Pick<KeyRecord, 'digest' | 'peppered'> {
     if (this.pepperProblem !== undefined) throw invalidRequest(this.pepperProblem);
     const { plain, peppered } = this.#digestsOf(key.reveal());
     return peppered === undefined

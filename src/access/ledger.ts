@@ -212,9 +212,9 @@ export class Ledger {
   /** After the finished rows: a call that has ended by now is among them, or will be. */
   async #writeRunning(): Promise<void> {
     if (this.#running.size === 0) return;
-    const toldBefore = this.#clock.now() - (this.#youngToo ? 0 : notedFromMs);
+    const notedBefore = this.#clock.now() - (this.#youngToo ? 0 : notedFromMs);
     this.#youngToo = false;
-    const noted = [...this.#running].filter(([, { at }]) => at <= toldBefore);
+    const noted = [...this.#running].filter(([, { at }]) => at <= notedBefore);
     if (noted.length === 0) return;
     const seenAt = this.#clock.wall();
     const calls = noted.map(([, { row }]) => ({ row: cut(row()), seenAt }));

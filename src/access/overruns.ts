@@ -17,11 +17,11 @@ export interface Reserving {
   readonly held: readonly HeldBudget[];
   mayAsk(target: Named): boolean;
   /** Holds this amount in addition to the reservation, or what is left of the budgets. */
-  holdBeside(nanodollars: number): void;
+  holdExtra(nanodollars: number): void;
 }
 
 /** The part that admission and grants need. */
-export type Learned = Pick<Overruns, 'began' | 'ended' | 'learn' | 'beside'>;
+export type Learned = Pick<Overruns, 'began' | 'ended' | 'learn' | 'extraFor'>;
 
 interface Excess {
   readonly nanodollars: number;
@@ -57,7 +57,7 @@ export class Overruns {
       began: () => undefined,
       ended: () => undefined,
       learn: () => undefined,
-      beside: (held, targets) => this.beside(held, targets),
+      extraFor: (held, targets) => this.extraFor(held, targets),
     };
   }
 
@@ -69,7 +69,7 @@ export class Overruns {
   }
 
   /** Nanodollars that a call for one of these targets reserves in addition. */
-  beside(held: readonly HeldBudget[], targets: readonly Named[]): number {
+  extraFor(held: readonly HeldBudget[], targets: readonly Named[]): number {
     if (this.#learned.size === 0) return 0;
     const now = this.#clock.wall();
     let most = 0;
@@ -89,7 +89,7 @@ export class Overruns {
     for (const { counter } of held) {
       this.#keep(nameOf(counter, target), nanodollars);
       for (const call of this.#running.get(counter) ?? []) {
-        if (call.mayAsk(target)) call.holdBeside(nanodollars);
+        if (call.mayAsk(target)) call.holdExtra(nanodollars);
       }
     }
   }

@@ -216,7 +216,7 @@ export class Reservation {
   }
 
   /** The part of `cost()` for a second request. */
-  get costBeside(): number {
+  get extraCost(): number {
     return this.#hedged ? this.cost() / 2 : 0;
   }
 
@@ -262,7 +262,7 @@ export class Reservation {
     const output = Math.max(asked, this.#leastCap);
     const raised = this.prices.length === 0 ? undefined : this.#raise;
     if (raised === undefined) return output * this.choices;
-    const ofOne = Math.max(output, raised.outputAtLeast) + raised.outputBeside;
+    const ofOne = Math.max(output, raised.outputAtLeast) + raised.extraOutput;
     return ofOne * Math.max(this.choices, raised.answers);
   }
 

@@ -141,11 +141,11 @@ export async function readPepperState(
   store: Pick<SettingStore, 'read'>,
   pepper: Pepper | undefined,
 ): Promise<{ readonly state: PepperState } | { readonly problem: string }> {
-  const mark = await store.read(setting);
-  if (mark === undefined) return { state: 'none' };
+  const stored = await store.read(setting);
+  if (stored === undefined) return { state: 'none' };
   if (pepper === undefined) return { problem: missingPepper };
-  if (mark === pepper.markOf('done')) return { state: 'done' };
-  return mark === pepper.markOf('begun') ? { state: 'begun' } : { problem: wrongPepper };
+  if (stored === pepper.markOf('done')) return { state: 'done' };
+  return stored === pepper.markOf('begun') ? { state: 'begun' } : { problem: wrongPepper };
 }
 
 /** @throws StoreError */

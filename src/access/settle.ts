@@ -300,11 +300,11 @@ function counted(usage: Usage): CountedUsage {
 
 function notesOf({ notes, secondary }: Receipt): string | undefined {
   if (notes.length === 0 && secondary.length === 0) return undefined;
-  const told = [
+  const texts = [
     ...notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`),
     ...secondary.map(secondaryNote),
   ];
-  return told.join('; ');
+  return texts.join('; ');
 }
 
 /** The counts of the row are those of the charged request; its cost includes this one. */

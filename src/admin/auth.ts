@@ -22,7 +22,7 @@ import {
   noBody,
   readInput,
   time,
-  type Visit,
+  type HttpContext,
 } from './route.ts';
 
 /** Sent by the dashboard with changes: no form can, and no page of another origin may. */
@@ -38,7 +38,7 @@ interface AuthDeps {
 export interface Admitted {
   /** Undefined: not authenticated, at an address that is open to all. */
   readonly name: Actor['name'] | undefined;
-  readonly visit: Visit;
+  readonly http: HttpContext;
 }
 
 /** 'anonymous' presented no token, 'guess' an invalid one. */
@@ -57,22 +57,22 @@ const foreignSignIn: AdminAnswer = errorAnswer(
 export function enter(deps: AuthDeps, request: IncomingMessage): Entry {
   const { headers, method, url = '' } = request;
   const { origin } = request.headers;
-  const visit = {
+  const http = {
     signedIn: false,
     now: deps.wallNow(),
     ...(origin === undefined ? {} : { origin }),
   };
-  if (headers.authorization !== undefined) return withToken(deps, headers.authorization, visit);
+  if (headers.authorization !== undefined) return withToken(deps, headers.authorization, http);
   const sessionId = cookieOf(request);
   const session = sessionId === undefined ? undefined : deps.sessions.find(sessionId);
   const isSession = url.split('?', 1)[0] === sessionPath;
   if (isSession && method === 'POST')
-    return isOwnPage(request) && isMarked(request) ? { name: undefined, visit } : foreignSignIn;
+    return isOwnPage(request) && isMarked(request) ? { name: undefined, http } : foreignSignIn;
   if (session === undefined || sessionId === undefined) {
-    return isSession && method === 'GET' ? { name: undefined, visit } : 'anonymous';
+    return isSession && method === 'GET' ? { name: undefined, http } : 'anonymous';
   }
   if (!isOwnPage(request) || !comesFrom(session, request)) return foreign;
-  return { name: 'admin', visit: { ...visit, signedIn: true, session, sessionId } };
+  return { name: 'admin', http: { ...http, signedIn: true, session, sessionId } };
 }
 
 /** What changes nothing may come without: browsers send no origin with it. */
@@ -82,11 +82,11 @@ function comesFrom(session: Session, request: IncomingMessage): boolean {
   return isMarked(request) && headers.origin === session.origin;
 }
 
-function withToken(deps: AuthDeps, authorization: string, visit: Visit): Entry {
+function withToken(deps: AuthDeps, authorization: string, http: HttpContext): Entry {
   const token = presentedKey(authorization, undefined);
   if (token === '') return 'anonymous';
   const name = deps.actorOf(token);
-  return name === undefined ? 'guess' : { name, visit: { ...visit, signedIn: true } };
+  return name === undefined ? 'guess' : { name, http: { ...http, signedIn: true } };
 }
 
 function isMarked({ headers }: IncomingMessage): boolean {
@@ -141,7 +141,7 @@ export interface Session {
   readonly expiresAt: number;
 }
 
-interface KeptSession extends Session {
+interface StoredSession extends Session {
   /** By the monotonic clock, which cannot be set. */
   readonly endsAt: number;
   readonly tokenDigest: Buffer;
@@ -155,7 +155,7 @@ interface SessionsDeps {
 
 export class Sessions {
   readonly #deps: SessionsDeps;
-  readonly #sessions = new Map<string, KeptSession>();
+  readonly #sessions = new Map<string, StoredSession>();
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -251,18 +251,18 @@ export function sessionRoutes(deps: SessionRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: sessionPath,
       about: { summary: 'Show whether the caller is signed in. Needs no token.', answer },
-      run: ({ visit }) => ({
+      run: ({ http }) => ({
         status: 200,
-        body: sessionJson(visit?.signedIn === true, visit?.session),
+        body: sessionJson(http?.signedIn === true, http?.session),
       }),
     },
     {
       method: 'DELETE',
       path: sessionPath,
       about: { summary: 'Sign out.', answer },
-      run: ({ body, visit }) => {
+      run: ({ body, http }) => {
         readInput(noBody, body);
-        if (visit?.sessionId !== undefined) deps.sessions?.end(visit.sessionId);
+        if (http?.sessionId !== undefined) deps.sessions?.end(http.sessionId);
         return { status: 200, body: sessionJson(false, undefined), cookie: { value: '', ms: 0 } };
       },
     },
@@ -271,17 +271,17 @@ export function sessionRoutes(deps: SessionRouteDeps): readonly AdminRoute[] {
 
 function begin(
   { sessions }: SessionRouteDeps,
-  { body, visit }: AdminRequest,
+  { body, http }: AdminRequest,
 ): ReturnType<AdminRoute['run']> {
-  if (sessions === undefined || visit === undefined) {
+  if (sessions === undefined || http === undefined) {
     throw new AdminError(404, 'Sessions are for browsers, at the admin listener of a gateway.');
   }
-  const origin = pageOf(visit.origin);
+  const origin = pageOf(http.origin);
   const { token } = readInput(signIn, body);
   const opened = sessions.open(token, origin);
   if (opened === undefined) throw new AdminError(401, 'This is not the admin token.', 'token');
   const { id, session } = opened;
-  const ms = session.expiresAt - visit.now;
+  const ms = session.expiresAt - http.now;
   return {
     status: 200,
     body: sessionJson(true, session),

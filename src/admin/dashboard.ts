@@ -71,9 +71,9 @@ function readFiles(folder: string): ReadonlyMap<string, DashboardFile> {
 // from the admin API, which authenticates (S12).
 
 /** Their names change with their content. */
-const kept = 'public, max-age=31536000, immutable';
+const cachedForever = 'public, max-age=31536000, immutable';
 /** Asked for again each time; an unchanged one is answered in a line. */
-const askedAgain = 'no-cache';
+const revalidated = 'no-cache';
 
 const notBuilt = Buffer.from(
   [
@@ -99,14 +99,17 @@ export function sendDashboard(
 ): boolean {
   const { method, url = '/' } = request;
   if (method !== 'GET' && method !== 'HEAD') return false;
-  const mark = url.indexOf('?');
-  const path = mark === -1 ? url : url.slice(0, mark);
+  const queryAt = url.indexOf('?');
+  const path = queryAt === -1 ? url : url.slice(0, queryAt);
   const isPage = path === '/' || isPageOf(path, request);
   // Before the files are looked at: most requests are the API's.
   if (!isPage && /^\/(api|metrics|healthz)(\/|$)/.test(path)) return false;
   const file = isPage ? files.index() : files.file(path);
   if (file !== undefined)
-    sendFile(file, path.startsWith('/assets/') ? kept : askedAgain, { request, response });
+    sendFile(file, path.startsWith('/assets/') ? cachedForever : revalidated, {
+      request,
+      response,
+    });
   else if (isPage) {
     response.writeHead(404, {
       ...pageSafety,

@@ -223,14 +223,14 @@ function priceOf(
 }
 
 async function targetJson(explained: ExplainedTarget, input: Explaining): Promise<JsonObject> {
-  const { target, place, why, trouble, request, notes, refusal } = explained;
+  const { target, place, why, failure, request, notes, refusal } = explained;
   const price = priceOf(input, target);
   return {
     target: nameOf(target),
     credential: target.credential ?? null,
     place: place ?? null,
     why,
-    health: trouble ?? neverCalled,
+    health: failure ?? neverCalled,
     price: price === undefined ? null : priceJson(price),
     mode: request?.mode ?? null,
     notes: notes.map((note) => ({ ...note })),

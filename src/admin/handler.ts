@@ -176,9 +176,9 @@ const commandLine: Actor = { name: 'command' };
 /** The admin API without HTTP and without a token, for processes that can open the store directly. */
 export function createAdminHandler(deps: AdminDeps): AdminHandler {
   const routes = adminRoutes(deps);
-  return async (method, path, { body, actor = commandLine, visit } = {}) => {
+  return async (method, path, { body, actor = commandLine, http } = {}) => {
     try {
-      return await answer(routes, { method, path, body, actor, visit });
+      return await answer(routes, { method, path, body, actor, http });
     } catch (error) {
       return refusalAnswer(error) ?? failure(deps.log, error);
     }
@@ -214,17 +214,19 @@ export function createAdminServer(deps: AdminServerDeps): Server {
 
 async function answer(
   routes: readonly AdminRoute[],
-  request: Pick<AdminRequest, 'body' | 'actor' | 'visit'> & {
+  request: Pick<AdminRequest, 'body' | 'actor' | 'http'> & {
     readonly method: string;
     readonly path: string;
   },
 ): Promise<AdminAnswer> {
-  const { method, path, body, actor, visit } = request;
-  const mark = path.indexOf('?');
-  const found = findRoute(routes, method, mark === -1 ? path : path.slice(0, mark));
+  const { method, path, body, actor, http } = request;
+  const queryAt = path.indexOf('?');
+  const found = findRoute(routes, method, queryAt === -1 ? path : path.slice(0, queryAt));
   if (!('route' in found)) return found;
-  const query = Object.fromEntries(new URLSearchParams(mark === -1 ? '' : path.slice(mark + 1)));
-  return found.route.run({ id: found.id, query, body, actor, visit });
+  const query = Object.fromEntries(
+    new URLSearchParams(queryAt === -1 ? '' : path.slice(queryAt + 1)),
+  );
+  return found.route.run({ id: found.id, query, body, actor, http });
 }
 
 function failure(log: Log, error: unknown): AdminAnswer {
@@ -471,7 +473,7 @@ async function answerRoute(
   const entry = scraper(deps, request) ?? enter(deps, request);
   if (entry === 'anonymous') return refused;
   if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);
-  if (!('visit' in entry)) return entry;
+  if (!('http' in entry)) return entry;
   if (entry.name !== undefined) deps.strangers.known(request.socket);
   if (deps.playground !== undefined && isPlayground(url)) {
     return play(deps.playground, request, response);
@@ -495,13 +497,13 @@ function scraper(
   if (metrics === undefined || !isMetrics(request)) return undefined;
   const token = presentedKey(request.headers.authorization, undefined);
   if (!metrics.opens(token)) return undefined;
-  return { name: 'admin', visit: { signedIn: false, now: wallNow() } };
+  return { name: 'admin', http: { signedIn: false, now: wallNow() } };
 }
 
 async function handle(
   deps: GuardedDeps,
   request: IncomingMessage,
-  { name, visit }: Admitted,
+  { name, http }: Admitted,
 ): Promise<AdminAnswer> {
   const { method = 'GET', url = '/' } = request;
   if (deps.metrics !== undefined && name !== undefined && isMetrics(request)) {
@@ -512,7 +514,7 @@ async function handle(
     ? strangersJson(request)
     : readJson(request, bodyLimitBytes));
   const actor = { name: name ?? 'admin', ...(ip === undefined ? {} : { ip }) };
-  const given = await deps.handle(method, url, { body, actor, visit });
+  const given = await deps.handle(method, url, { body, actor, http });
   if (name !== undefined || given.status !== 401) return given;
   const counted = await wrongToken(deps, ip);
   return counted.status === 401

@@ -86,7 +86,7 @@ export function backupRoutes({ store, audit }: BackupRouteDeps): readonly AdminR
         const subject = `file:${path}`;
         await audit.note({ actor, action: 'store.backup', subject });
         try {
-          await store.backup(path).catch(told);
+          await store.backup(path).catch(rethrowBackupError);
         } catch (error) {
           await audit.note({ actor, action: 'store.backup_failed', subject });
           throw error;
@@ -98,7 +98,7 @@ export function backupRoutes({ store, audit }: BackupRouteDeps): readonly AdminR
 }
 
 /** A file that is there already, or cannot be written, is not a store that is away. */
-function told(error: unknown): never {
+function rethrowBackupError(error: unknown): never {
   if (error instanceof StoreError && error.kind === 'failed')
     throw new AdminError(409, error.message);
   throw error;

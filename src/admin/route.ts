@@ -26,7 +26,7 @@ export interface AdminAnswer {
 }
 
 /** How a request came in over HTTP, for the routes of sessions. */
-export interface Visit {
+export interface HttpContext {
   readonly signedIn: boolean;
   /** Wall time in ms. */
   readonly now: number;
@@ -42,7 +42,7 @@ interface AdminSent {
   /** Default: the command line. */
   readonly actor?: Actor;
   /** Absent without HTTP. */
-  readonly visit?: Visit;
+  readonly http?: HttpContext;
 }
 
 /** The admin API without HTTP: the path includes the query string. Never throws. */
@@ -55,7 +55,7 @@ export interface AdminRequest {
   readonly body: Json | undefined;
   /** The authenticated caller, for the audit log. */
   readonly actor: Actor;
-  readonly visit: Visit | undefined;
+  readonly http: HttpContext | undefined;
 }
 
 /** What `/api/openapi.json` tells of a route; a test fails on a route without it. */

@@ -31,7 +31,7 @@ export interface CheckDeps {
   askProviders?(
     settings: Settings,
     env: CommandContext['env'],
-  ): Promise<readonly { readonly id: string; readonly works: boolean; readonly told: string }[]>;
+  ): Promise<readonly { readonly id: string; readonly works: boolean; readonly message: string }[]>;
   /** What this machine lacks of a valid configuration, e.g. files of models; absent = not looked at. */
   lookAround?(settings: Settings): Promise<readonly string[]>;
 }
@@ -121,10 +121,10 @@ async function report(
   ]);
   context.stdout(`\n${paint(screen, 'bold', 'providers')}\n${columns(found, { screen })}`);
   if (asked !== undefined) {
-    const rows = asked.map(({ id, works, told }) => [
+    const rows = asked.map(({ id, works, message }) => [
       `  ${id}`,
       works ? 'works' : 'fails',
-      printable(told),
+      printable(message),
     ]);
     context.stdout(`\n${paint(screen, 'bold', 'asked')}\n${columns(rows, { screen })}`);
   }

@@ -45,7 +45,7 @@ async function run(
   return 0;
 }
 
-interface Words {
+interface CommandWords {
   readonly name: string;
   readonly summary: string;
   readonly actions: readonly string[];
@@ -53,7 +53,7 @@ interface Words {
 }
 
 /** Flags are those that the help names: it is what a person can know, too. */
-function wordsOf({ name, summary, help: text, actions = new Map() }: Command): Words {
+function wordsOf({ name, summary, help: text, actions = new Map() }: Command): CommandWords {
   const helps = [text, ...[...actions.values()].map((action) => action.help)];
   const flags = helps.flatMap((each) => [...each.matchAll(/--[a-z][a-z-]+/g)].map(String));
   return {
@@ -64,7 +64,7 @@ function wordsOf({ name, summary, help: text, actions = new Map() }: Command): W
   };
 }
 
-function cases(words: readonly Words[]): string {
+function cases(words: readonly CommandWords[]): string {
   return words
     .map(
       ({ name, actions, flags }) => `    ${name}) words="${[...actions, ...flags].join(' ')}" ;;`,
@@ -72,7 +72,7 @@ function cases(words: readonly Words[]): string {
     .join('\n');
 }
 
-function bash(words: readonly Words[]): string {
+function bash(words: readonly CommandWords[]): string {
   return `_model_gateway() {
   local words="${words.map(({ name }) => name).join(' ')}"
   if [ "$COMP_CWORD" -gt 1 ]; then case "\${COMP_WORDS[1]}" in
@@ -86,7 +86,7 @@ complete -F _model_gateway model-gateway
 `;
 }
 
-function zsh(words: readonly Words[]): string {
+function zsh(words: readonly CommandWords[]): string {
   return `#compdef model-gateway
 _model_gateway() {
   local words_of="${words.map(({ name }) => name).join(' ')}"
@@ -101,7 +101,7 @@ compdef _model_gateway model-gateway
 `;
 }
 
-function fish(words: readonly Words[]): string {
+function fish(words: readonly CommandWords[]): string {
   const quoted = (text: string): string => `'${text.replaceAll("'", "\\\\'")}'`;
   const lines = words.flatMap(({ name, summary, actions, flags }) => [
     `complete -c model-gateway -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,

@@ -231,7 +231,7 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
     throw new Error(`--write: ${name} ${why}`);
   }
   if (file !== undefined && files.length > 1) throw new Error(`--file: ${name} has several files`);
-  const places = files.map((each) => ({ ...each, place: placeOf(each, { ask, file }) }));
+  const places = files.map((each) => ({ ...each, place: settingsPath(each, { ask, file }) }));
   const edits = files.flatMap((each) => each.edits(ask));
   const needsKey = edits.some(({ secret }) => secret === true);
   if (needsKey && ask.connection.key === placeholderKey) {
@@ -246,7 +246,7 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
   for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
 }
 
-function placeOf(settings: SettingsFile, { ask, file }: Target): string {
+function settingsPath(settings: SettingsFile, { ask, file }: Target): string {
   const place = file ?? settings.path(ask.env);
   if (file !== undefined || isAbsolute(place)) return place;
   throw new Error(`--write: give the path of ${place} with --file`);

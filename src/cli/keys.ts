@@ -248,8 +248,8 @@ async function forget(given: Arguments, context: CommandContext): Promise<void> 
   const admin = await context.admin();
   const id = idOf(given);
   const done = requireOk(await admin.request('DELETE', `/api/keys/${id}/content`));
-  const told = `Removed the content of ${cell(done['removed'])} calls of ${id}.\n`;
-  context.stdout(given.has('json') ? jsonText(done) : told);
+  const text = `Removed the content of ${cell(done['removed'])} calls of ${id}.\n`;
+  context.stdout(given.has('json') ? jsonText(done) : text);
 }
 
 function idOf(given: Arguments): string {

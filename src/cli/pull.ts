@@ -50,20 +50,20 @@ function createProgress(options: ProgressOptions): Progress {
 class PlainProgress implements Progress {
   readonly #options: ProgressOptions;
   #step: Step | undefined;
-  #told = 0;
+  #shownStep = 0;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
   }
 
   progress(step: Step, bytes: number, total?: number): void {
-    const mark =
+    const shown =
       total === undefined || total === 0
         ? Math.floor(bytes / plainBytes)
         : Math.floor((bytes / total) * (100 / plainPercent));
-    if (step === this.#step && mark <= this.#told) return;
+    if (step === this.#step && shown <= this.#shownStep) return;
     this.#step = step;
-    this.#told = mark;
+    this.#shownStep = shown;
     this.#options.write(`${titles[step]}: ${amountText(bytes, total)}\n`);
   }
 

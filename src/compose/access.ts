@@ -113,7 +113,7 @@ export interface Access {
   /** Whether new calls may begin; false is E18. */
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
-  trouble(): string | undefined;
+  failure(): string | undefined;
   /** Tells what budgets have spent, from time to time, where other gateways spend too. */
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
   /** Of the store, for /api/status. */
@@ -315,7 +315,7 @@ class OpenAccess implements Access {
     return this.#deps.boot.done && this.ledger.healthy();
   }
 
-  trouble(): string | undefined {
+  failure(): string | undefined {
     const { boot, shared, counting } = this.#deps;
     if (!boot.done) return 'the store was not read yet';
     if (!counting.counters.healthy()) return 'limits and budgets cannot be counted';

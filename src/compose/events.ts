@@ -17,7 +17,7 @@ interface EventDeps {
   /** The current ones: a reload replaces them. */
   readonly hooks: () => readonly Webhook[];
   /** Why the store cannot be used; undefined when it can. */
-  readonly storeTrouble: () => string | undefined;
+  readonly storeFailure: () => string | undefined;
 }
 
 /** The events that the data plane reports. */
@@ -31,12 +31,12 @@ const lookEveryMs = 1000;
 export class Events {
   readonly #webhooks: Webhooks;
   readonly #health: HealthEvents;
-  readonly #storeTrouble: EventDeps['storeTrouble'];
+  readonly #storeFailure: EventDeps['storeFailure'];
   #timer: NodeJS.Timeout | undefined;
   #storeReason: string | undefined;
 
   constructor(deps: EventDeps) {
-    const { storeTrouble } = deps;
+    const { storeFailure } = deps;
     this.#webhooks = new Webhooks({
       ...deps,
       clock,
@@ -46,7 +46,7 @@ export class Events {
     });
     const tell = (type: string, data: JsonObject): void => this.#webhooks.tell(type, data);
     this.#health = new HealthEvents({ clock, later, tell });
-    this.#storeTrouble = storeTrouble;
+    this.#storeFailure = storeFailure;
   }
 
   /** Looks at the store from now on. */
@@ -84,11 +84,11 @@ export class Events {
       return this.#health.saw({ subject, level: 0, type: 'credential.back', data });
     }
     const target = `${provider}/${model}`;
-    const told =
+    const state =
       out === undefined
         ? { level: 0, type: 'target.back', data: { target } }
         : { level: 1, type: 'target.out', data: outJson(target, out) };
-    this.#health.saw({ subject: `target ${target}`, ...told });
+    this.#health.saw({ subject: `target ${target}`, ...state });
   }
 
   pressureChanged(step: number, facts: JsonObject): void {
@@ -97,14 +97,14 @@ export class Events {
   }
 
   #look(): void {
-    const reason = this.#storeTrouble();
+    const reason = this.#storeFailure();
     if (reason === this.#storeReason) return;
     this.#storeReason = reason;
-    const told =
+    const state =
       reason === undefined
         ? { level: 0, type: 'store.up', data: {} }
         : { level: 1, type: 'store.down', data: { reason } };
-    this.#health.saw({ subject: 'store', ...told });
+    this.#health.saw({ subject: 'store', ...state });
   }
 }
 

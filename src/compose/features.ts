@@ -129,7 +129,7 @@ export function createIdempotency(
     limits: () => ({ ...settings(), keyAnswers, memoryBytes }),
   });
   const sweeper = new AnswerSweeper({ store, log, totalBytes: () => settings().totalBytes });
-  answers.onMuchKept(() => void sweeper.run());
+  answers.onManyStored(() => void sweeper.run());
   sweeper.start();
   return {
     answers,
@@ -182,7 +182,7 @@ export function createResponses(
     later,
     random,
     settings,
-    muchKept: () => void sweeper.run(),
+    manyStored: () => void sweeper.run(),
   });
   return { stored, close: () => sweeper.close() };
 }

@@ -110,14 +110,14 @@ export function createLimits(options: LimitsOptions): Limits {
 }
 
 /** Pairs of a tag and a key that are remembered as told. */
-const maxTold = 1000;
+const maxWarned = 1000;
 
 function tellsOnce(log: Log): (tag: string, keyId: string) => void {
-  const told = new Set<string>();
+  const warned = new Set<string>();
   return (tag, key) => {
     const pair = `${key} ${tag}`;
-    if (told.has(pair) || told.size >= maxTold) return;
-    told.add(pair);
+    if (warned.has(pair) || warned.size >= maxWarned) return;
+    warned.add(pair);
     log.warn('tag_not_counted', { tag, key });
   };
 }

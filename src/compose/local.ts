@@ -52,9 +52,9 @@ export function createLocalModels(
   const look = async (local: LocalSettings): Promise<void> => {
     const contents = await readModelFolder(local.modelsDir, local.models);
     engines.replace(contents.models, limitsOf(local));
-    const told = new Set(problems.map(textOf));
+    const known = new Set(problems.map(textOf));
     for (const problem of contents.problems) {
-      if (!told.has(textOf(problem))) log.warn('local_model_skipped', { ...problem });
+      if (!known.has(textOf(problem))) log.warn('local_model_skipped', { ...problem });
     }
     problems = contents.problems;
     looked();

@@ -11,14 +11,14 @@ import { newId } from '../observe/runtime.ts';
 const mostHeap = 64 * 1024 * 1024;
 
 const { sealKey }: ThreadData = workerData;
-const desk = new JobRunner({ newId, sealer: createSealer(sealKey), random: Math.random });
+const runner = new JobRunner({ newId, sealer: createSealer(sealKey), random: Math.random });
 
 parentPort?.on('message', (message: ThreadMessage) => {
-  if ('forget' in message) return desk.forget(message.forget);
-  const { reply, moved } = desk.answer(message);
+  if ('forget' in message) return runner.forget(message.forget);
+  const { reply, moved } = runner.answer(message);
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
   parentPort?.postMessage(reply, [...moved]);
-  desk.free();
+  runner.free();
   // What a job left behind counts as the process's memory, which other bodies need (G5).
   if (getHeapStatistics().total_heap_size > mostHeap) collectGarbage('compact');
 });

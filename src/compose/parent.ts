@@ -208,10 +208,10 @@ class WorkerHost implements DataPlaneHost {
     const asked = [...pool.members].map(({ link }) =>
       link.ask('health', [], scrapeMs).catch(() => new Map<string, string>()),
     );
-    const known = [plane.health.words(), ...(await Promise.all(asked))];
-    const wordsOf = (entryName: string): string | undefined =>
-      worstOf(known.map((words) => words.get(entryName)));
-    return { describe: (name, credential) => describeBy(wordsOf, name, credential) };
+    const known = [plane.health.descriptions(), ...(await Promise.all(asked))];
+    const descriptionOf = (entryName: string): string | undefined =>
+      worstOf(known.map((descriptions) => descriptions.get(entryName)));
+    return { describe: (name, credential) => describeBy(descriptionOf, name, credential) };
   }
 
   async flush(): Promise<void> {
@@ -239,7 +239,7 @@ class WorkerHost implements DataPlaneHost {
       clock: systemClock,
       log,
       writes: this.#writes,
-      allTold: () => pool.allTold(),
+      allReported: () => pool.allReported(),
       keysUsed: (uses) => access.keys.heardUses(uses),
     });
     const serve = this.#operations(process, session, () => member);
@@ -376,13 +376,13 @@ class WorkerHost implements DataPlaneHost {
     const { access } = this.#deps;
     const { counters } = access.counting;
     const written = this.#writes.healthy();
-    const trouble = access.trouble() ?? (written ? undefined : 'the store does not answer');
+    const failure = access.failure() ?? (written ? undefined : 'the store does not answer');
     // The clock of a server is known to a few ms only.
     const aheadMs = Math.round(counters.wall() - systemClock.wall());
     return {
       loaded: access.loaded,
       mayAdmit: access.mayAdmit() && written,
-      ...(trouble === undefined ? {} : { trouble }),
+      ...(failure === undefined ? {} : { failure }),
       aheadMs: Math.abs(aheadMs) < 2 ? 0 : aheadMs,
       countersUp: counters.healthy(),
     };

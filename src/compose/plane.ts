@@ -82,7 +82,7 @@ export type PlaneAccess = Pick<
   | 'responses'
   | 'stillMs'
   | 'mayAdmit'
-  | 'trouble'
+  | 'failure'
   | 'watchSpending'
   | 'status'
   | 'storeFacts'
@@ -94,7 +94,7 @@ export interface Peers {
   keyRefused(address: string | undefined): void;
   keyForgiven(address: string | undefined): void;
   /** The next turn of the conversation may be asked of any of them. */
-  turnKept(turn: SharedTurn): void;
+  turnShared(turn: SharedTurn): void;
   /** Absent = this process watches what budgets spend. */
   noteBudget?(note: BudgetNote): void;
 }
@@ -169,8 +169,9 @@ export class Plane {
     this.metrics = createMetrics(() => this.facts());
     this.#limits = this.#createLimits();
     const { peers } = deps;
-    const kept = peers === undefined ? {} : { kept: (turn: SharedTurn) => peers.turnKept(turn) };
-    this.#turns = new ReasoningStore({ clock: systemClock, ...kept });
+    const sharing =
+      peers === undefined ? {} : { share: (turn: SharedTurn) => peers.turnShared(turn) };
+    this.#turns = new ReasoningStore({ clock: systemClock, ...sharing });
     this.options = this.#planeOptions();
     const plane = new DataPlane(this.options);
     const unreadable = new RefusalLog({ log, clock: systemClock });
@@ -267,7 +268,7 @@ export class Plane {
   readonly heard: Required<Peers> = {
     keyRefused: (address) => void this.#overload.badKeys.refused(address),
     keyForgiven: (address) => this.#overload.badKeys.forgive(address),
-    turnKept: (turn) => this.#turns.adopt(turn),
+    turnShared: (turn) => this.#turns.adopt(turn),
     noteBudget: (note) => this.#limits.noted(note),
   };
 
@@ -431,8 +432,8 @@ export class Plane {
   }
 
   #notReady(): string | undefined {
-    if (this.#drain.told) return 'draining';
-    return this.#deps.access.trouble();
+    if (this.#drain.announced) return 'draining';
+    return this.#deps.access.failure();
   }
 }
 

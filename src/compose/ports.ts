@@ -13,10 +13,10 @@ export interface PlaneAddresses {
 
 type PlaneName = keyof PlaneAddresses;
 
-const planes: { readonly [name in PlaneName]: { readonly words: string; readonly flag: string } } =
+const planes: { readonly [name in PlaneName]: { readonly label: string; readonly flag: string } } =
   {
-    listen: { words: 'data plane', flag: '--listen' },
-    adminListen: { words: 'admin plane', flag: '--admin-listen' },
+    listen: { label: 'data plane', flag: '--listen' },
+    adminListen: { label: 'admin plane', flag: '--admin-listen' },
   };
 
 /** Holds the addresses against other programs, until each plane listens itself. */
@@ -72,8 +72,8 @@ export class PlanePorts {
 
   async #explain(name: PlaneName, code: string): Promise<string | undefined> {
     const address = this.#addresses[name];
-    const { words, flag } = planes[name];
-    const place = `${addressText(address)} (${words})`;
+    const { label, flag } = planes[name];
+    const place = `${addressText(address)} (${label})`;
     const choose = (example: Address): string =>
       `choose another address, for example: ${this.#program} start ${flag} ${addressText(example)}`;
     switch (code) {

@@ -13,7 +13,7 @@ import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { readDownloads } from '../local-models/model-folder.ts';
-import { type Cloud, credentialWords } from '../providers/clouds/cloud.ts';
+import { type Cloud, credentialDescription } from '../providers/clouds/cloud.ts';
 import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
 import { cloudInput, type Registry } from '../providers/registry.ts';
 
@@ -71,7 +71,7 @@ function ofCloud(
 ): Required<Pick<Described, 'address' | 'credential'>> {
   return {
     address: cloud.address(input) ?? '',
-    credential: credentialWords({ cloud, input }, systemClock),
+    credential: credentialDescription({ cloud, input }, systemClock),
   };
 }
 

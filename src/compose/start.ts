@@ -93,7 +93,7 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     client,
     log,
     hooks: () => plane.settings.webhooks,
-    storeTrouble: () => access.trouble(),
+    storeFailure: () => access.failure(),
   });
   const localModels = createLocalModels(settings, log);
   const plane = new Plane({

@@ -6,7 +6,7 @@ import type { SpanTracer } from '../observe/traces/tracer.ts';
 import { settledSpans } from '../observe/traces/call-spans.ts';
 import type { CallRow } from '../store/calls.ts';
 
-interface TraceMeans {
+interface TraceDeps {
   readonly log: Log;
   readonly clock: Clock;
   readonly newId: NewId;
@@ -19,7 +19,7 @@ export const lastSpansMs = 3000;
 /** Undefined = no traces. The packages are loaded only where there are some. */
 export async function openTracer(
   settings: TraceSettings | undefined,
-  { log, clock, newId, version }: TraceMeans,
+  { log, clock, newId, version }: TraceDeps,
 ): Promise<SpanTracer | undefined> {
   if (settings === undefined) return undefined;
   const [{ SpanTracer: Tracer }, { OtlpSender }] = await Promise.all([

@@ -47,7 +47,7 @@ const changes: ReadonlySet<string> = new Set([
 const followMs = 1000;
 
 /** A refusal waits no longer for busy workers. */
-const toldMs = 500;
+const reportMs = 500;
 
 export class WorkerPool implements Followers, Peers {
   readonly members = new Set<Member>();
@@ -55,7 +55,7 @@ export class WorkerPool implements Followers, Peers {
   #tellingNext: Promise<void> | undefined;
 
   /** Resolves when all workers have told which calls have ended by now; concurrent callers share one round of pings. */
-  allTold(): Promise<void> {
+  allReported(): Promise<void> {
     if (this.#telling === undefined) return this.#ask();
     // The running round may have been answered before the end of a call that matters to this caller.
     this.#tellingNext ??= this.#telling.then(() => {
@@ -74,7 +74,7 @@ export class WorkerPool implements Followers, Peers {
 
   /** The answer to a ping follows all messages that the worker sent before it. */
   async #ping(): Promise<void> {
-    const asked = [...this.members].map(({ link }) => link.ask('ping', [], toldMs));
+    const asked = [...this.members].map(({ link }) => link.ask('ping', [], reportMs));
     await Promise.allSettled(asked);
   }
 
@@ -100,8 +100,8 @@ export class WorkerPool implements Followers, Peers {
     this.toAll('keyForgiven', [address]);
   }
 
-  turnKept(...args: Parameters<Peers['turnKept']>): void {
-    this.toAll('turnKept', args);
+  turnShared(...args: Parameters<Peers['turnShared']>): void {
+    this.toAll('turnShared', args);
   }
 
   /** @param but the worker that knows it already */
@@ -124,9 +124,9 @@ export class WorkerPool implements Followers, Peers {
         own.keyForgiven(address);
         this.toAll('keyForgiven', [address], from());
       },
-      turnKept: (turn) => {
-        own.turnKept(turn);
-        this.toAll('turnKept', [turn], from());
+      turnShared: (turn) => {
+        own.turnShared(turn);
+        this.toAll('turnShared', [turn], from());
       },
     };
   }
@@ -140,17 +140,17 @@ export class WorkerPool implements Followers, Peers {
 // Part of the composition root: what several processes see of the same upstreams, as one: out when the first of
 // them takes it out, back when all of them have it back.
 
-type Told = Pick<Events, 'credentialOut' | 'targetChanged' | 'pressureChanged'>;
+type ReportedEvents = Pick<Events, 'credentialOut' | 'targetChanged' | 'pressureChanged'>;
 
 export class PoolEvents {
-  readonly #told: Told;
+  readonly #events: ReportedEvents;
   /** By what is out: who says so. */
   readonly #out = new Map<string, Set<number>>();
   readonly #steps = new Map<number, number>();
   #step = 0;
 
-  constructor(told: Told) {
-    this.#told = told;
+  constructor(events: ReportedEvents) {
+    this.#events = events;
   }
 
   /** @param process its id: one that leaves has its successor's number; 0 is the parent */
@@ -174,14 +174,14 @@ export class PoolEvents {
     const { provider, credential } = dead;
     const named = credential === undefined ? { provider } : { provider, credential };
     this.#isOut(process, subjectOf(named));
-    this.#told.credentialOut(dead);
+    this.#events.credentialOut(dead);
   }
 
   #targetChanged(process: number, change: TargetChange): void {
     const { out, ...named } = change;
     if (out === undefined) return this.#back(process, subjectOf(named));
     this.#isOut(process, subjectOf(named));
-    this.#told.targetChanged(change);
+    this.#events.targetChanged(change);
   }
 
   #isOut(process: number, subject: string): void {
@@ -195,7 +195,7 @@ export class PoolEvents {
     processes?.delete(process);
     if ((processes?.size ?? 0) > 0) return;
     this.#out.delete(subject);
-    this.#told.targetChanged(parseOwn<TargetChange>(subject));
+    this.#events.targetChanged(parseOwn<TargetChange>(subject));
   }
 
   #pressureChanged(process: number, step: number, facts: JsonObject): void {
@@ -203,7 +203,7 @@ export class PoolEvents {
     const worst = Math.max(...this.#steps.values());
     if (worst === this.#step) return;
     this.#step = worst;
-    this.#told.pressureChanged(worst, facts);
+    this.#events.pressureChanged(worst, facts);
   }
 }
 

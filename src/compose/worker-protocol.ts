@@ -16,7 +16,7 @@ export interface ParentState {
   /** Whether new calls may begin. */
   readonly mayAdmit: boolean;
   /** Why the gateway is not ready; absent when it is. */
-  readonly trouble?: string;
+  readonly failure?: string;
   /** Ms by which the counters' clock is ahead of this machine's. */
   readonly aheadMs: number;
   readonly countersUp: boolean;
@@ -50,7 +50,7 @@ export type EventOperations = {
 export type PeerOperations = {
   keyRefused(address: string | undefined): void;
   keyForgiven(address: string | undefined): void;
-  turnKept(turn: SharedTurn): void;
+  turnShared(turn: SharedTurn): void;
 };
 
 /** What a worker asks and tells its parent. */

@@ -134,7 +134,7 @@ export class WorkerGateway {
     return {
       keyRefused: (address) => this.#served?.plane.heard.keyRefused(address),
       keyForgiven: (address) => this.#served?.plane.heard.keyForgiven(address),
-      turnKept: (turn) => this.#served?.plane.heard.turnKept(turn),
+      turnShared: (turn) => this.#served?.plane.heard.turnShared(turn),
       apply: async (settings) => (await this.#ready.promise).plane.apply(unpackSettings(settings)),
       stateIs: (state) => void this.#ready.promise.then(({ access }) => access.heard(state)),
       localModels: (models) =>
@@ -146,7 +146,7 @@ export class WorkerGateway {
       cut: () => this.#served?.plane.cut(),
       families: async () => ((await this.#served?.plane.metrics.families()) ?? []).map(plain),
       tallies: () => (this.#served === undefined ? {} : talliesOf(this.#served.plane)),
-      health: () => this.#served?.plane.health.words() ?? new Map(),
+      health: () => this.#served?.plane.health.descriptions() ?? new Map(),
       flush: async () => {
         await this.#served?.plane.flushContents();
         await this.#served?.access.ledger.flush();
@@ -171,7 +171,7 @@ export class WorkerGateway {
     return {
       keyRefused: (address) => link.tell('keyRefused', [address]),
       keyForgiven: (address) => link.tell('keyForgiven', [address]),
-      turnKept: (turn) => link.tell('turnKept', [turn]),
+      turnShared: (turn) => link.tell('turnShared', [turn]),
       noteBudget: (note) => link.tell('noteBudget', [note]),
     };
   }
@@ -370,9 +370,9 @@ export class WorkerAccess implements PlaneAccess {
     return this.#sealing !== undefined && this.#state.mayAdmit && this.ledger.healthy();
   }
 
-  trouble(): string | undefined {
+  failure(): string | undefined {
     if (this.#sealing === undefined) return 'the store was not read yet';
-    if (this.#state.trouble !== undefined) return this.#state.trouble;
+    if (this.#state.failure !== undefined) return this.#state.failure;
     return this.ledger.healthy() ? undefined : 'the store does not answer';
   }
 
@@ -385,7 +385,7 @@ export class WorkerAccess implements PlaneAccess {
 
   storeFacts(): ReturnType<PlaneAccess['storeFacts']> {
     const { queued, waitMs, counts } = this.ledger;
-    const up = this.#state.trouble === undefined && this.ledger.healthy();
+    const up = this.#state.failure === undefined && this.ledger.healthy();
     return {
       store: { up, queued, spooled: 0, waitMs, ...counts },
       countersUp: this.#state.countersUp,

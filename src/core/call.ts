@@ -143,7 +143,7 @@ export interface AttemptReceipt {
   /** Until the upstream began to answer; absent when it did not. */
   readonly firstEventMs: number | undefined;
   /** Absent where the call is not traced. */
-  readonly said: UpstreamWords | undefined;
+  readonly said: UpstreamStatement | undefined;
   /** Why the gateway ended a good answer before the upstream did. */
   readonly cut: CutReason | undefined;
   /** The body of an error status, 64 KiB at most; for the content log only. */
@@ -151,7 +151,7 @@ export interface AttemptReceipt {
 }
 
 /** What an upstream reported about its answer, as far as it came. */
-export interface UpstreamWords {
+export interface UpstreamStatement {
   /** Its own id of the answer and the model that it says answered. */
   readonly start: { readonly id: string; readonly model: string } | undefined;
   readonly finish: FinishReason | undefined;

@@ -65,7 +65,7 @@ export interface JsonSource {
 const maxRepeatedKeys = 1000;
 const maxKeyLength = 1024;
 /** Characters; the skeleton of an agent's body has a quarter of it. */
-const maxKeptSkeleton = 16_384;
+const maxHeldSkeleton = 16_384;
 
 /**
  * Parses a client's body; undefined for one that is too long to be parsed on the event loop.
@@ -344,7 +344,7 @@ class ParsedSource implements JsonSource {
     this.#value = undefined;
     this.#skeleton = undefined;
     // Media and long system texts stand in it whole.
-    if ((this.#skeletonText?.length ?? 0) > maxKeptSkeleton) this.#skeletonText = undefined;
+    if ((this.#skeletonText?.length ?? 0) > maxHeldSkeleton) this.#skeletonText = undefined;
   }
 
   #readSkeleton(): JsonObject {

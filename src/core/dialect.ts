@@ -6,7 +6,8 @@ import type { Conversation, DialectId, Origin } from './conversation.ts';
 import type { Countable, DescribedSource, Prompt, RequestDescription } from './description.ts';
 import type { ErrorCode, FieldPath, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
-import type { KeptResponses, Recall } from './kept.ts';
+import type { Recall } from './recall.ts';
+import type { StoredResponseCodec } from './stored-response.ts';
 import type { Notes } from './notes.ts';
 import type { Standings } from './policy.ts';
 import type { NewId } from './runtime.ts';
@@ -195,7 +196,7 @@ export interface ClientDialect {
   /** Where its clients have conversations compacted; absent = nowhere. */
   readonly compactPath?: string;
   /** Absent = requests of the dialect refer to nothing that is kept. */
-  readonly kept?: KeptResponses;
+  readonly stored?: StoredResponseCodec;
   /** Absent = the dialect has no endpoint that counts tokens. */
   readonly count?: CountEndpoint;
   /** Whether a request on a shared path comes from a client of this dialect; absent = never. */

@@ -41,18 +41,18 @@ export class IdTable<T> {
       return;
     }
     if (this.#size >= mostOfBucket * this.#buckets.length) this.#grow();
-    const place = placeOf(id, this.#buckets.length);
-    this.#buckets[place] = { id, value, next: this.#buckets[place] };
+    const bucket = bucketOf(id, this.#buckets.length);
+    this.#buckets[bucket] = { id, value, next: this.#buckets[bucket] };
     this.#size += 1;
   }
 
   /** @returns what was there. */
   delete(id: string): T | undefined {
-    const place = placeOf(id, this.#buckets.length);
+    const bucket = bucketOf(id, this.#buckets.length);
     let before: Entry<T> | undefined;
-    for (let entry = this.#buckets[place]; entry !== undefined; entry = entry.next) {
+    for (let entry = this.#buckets[bucket]; entry !== undefined; entry = entry.next) {
       if (entry.id === id) {
-        if (before === undefined) this.#buckets[place] = entry.next;
+        if (before === undefined) this.#buckets[bucket] = entry.next;
         else before.next = entry.next;
         this.#size -= 1;
         return entry.value;
@@ -75,7 +75,7 @@ export class IdTable<T> {
   }
 
   #find(id: string): Entry<T> | undefined {
-    let entry = this.#buckets[placeOf(id, this.#buckets.length)];
+    let entry = this.#buckets[bucketOf(id, this.#buckets.length)];
     while (entry !== undefined && entry.id !== id) entry = entry.next;
     return entry;
   }
@@ -85,8 +85,8 @@ export class IdTable<T> {
     const buckets = this.#buckets.length * 2;
     this.#buckets = emptyBuckets<T>(buckets);
     for (const [id, value] of all) {
-      const place = placeOf(id, buckets);
-      this.#buckets[place] = { id, value, next: this.#buckets[place] };
+      const bucket = bucketOf(id, buckets);
+      this.#buckets[bucket] = { id, value, next: this.#buckets[bucket] };
     }
   }
 }
@@ -95,7 +95,7 @@ function emptyBuckets<T>(length: number): (Entry<T> | undefined)[] {
   return Array.from({ length }, () => undefined);
 }
 
-function placeOf(id: string, buckets: number): number {
+function bucketOf(id: string, buckets: number): number {
   let hash = 0;
   for (let at = Math.max(0, id.length - hashedCharacters); at < id.length; at++) {
     hash = (hash * 31 + id.charCodeAt(at)) | 0;

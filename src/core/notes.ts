@@ -57,10 +57,10 @@ export class NoteList implements Notes {
   /** The value of `x-gateway-notes`: `field: what happened; …`, each note once, ASCII, capped; '' when empty. */
   header(): string {
     if (this.all.length === 0) return '';
-    const told = this.all.map(
+    const lines = this.all.map(
       ({ path, what, why }) => `${path}: ${what === 'lost' ? 'dropped' : 'changed'}, ${why}`,
     );
-    const text = [...new Set(told)].join('; ').replace(/[^\x20-\x7e]/g, '?');
+    const text = [...new Set(lines)].join('; ').replace(/[^\x20-\x7e]/g, '?');
     return text.length <= maxHeaderLength ? text : `${text.slice(0, maxHeaderLength - 3)}...`;
   }
 }

@@ -123,7 +123,7 @@ export interface RaisedCost {
   /** Tokens of each answer, whatever the client's cap says. */
   readonly outputAtLeast: number;
   /** Tokens of each answer that are not under the client's cap. */
-  readonly outputBeside: number;
+  readonly extraOutput: number;
   /** Tokens that the provider's tools may read. */
   readonly prompt: number;
   /** Answers that are generated; the client may get fewer of them. */

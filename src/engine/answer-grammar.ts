@@ -20,10 +20,7 @@ export interface AnswerGrammars {
  * For models whose calls are not JSON: only what is not a call can be held.
  * @throws EngineError 400 where a call would have to be, or might be.
  */
-export function grammarsBesideXml(
-  tools: ToolUse,
-  format: OutputFormat | undefined,
-): AnswerGrammars {
+export function grammarsWithXml(tools: ToolUse, format: OutputFormat | undefined): AnswerGrammars {
   const why = 'this model writes its calls in its own form, which a grammar cannot enforce';
   if (tools.required) {
     throw unsupported(`A call cannot be forced: ${why}. Use "auto".`, 'tool_choice');

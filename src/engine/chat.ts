@@ -1,7 +1,7 @@
 /** Answers one chat request: counts the prompt, waits for a slot, generates, writes. */
 import type { ServerResponse } from 'node:http';
 import type { TokenBias } from 'node-llama-cpp';
-import { grammarsBesideXml, grammarsOf } from './answer-grammar.ts';
+import { grammarsWithXml, grammarsOf } from './answer-grammar.ts';
 import {
   type AnswerHead,
   type AnswerWriter,
@@ -358,7 +358,7 @@ async function promptOf(
 
 function compiledGrammars(model: EngineModel, request: ChatRequest): GenerationJob['grammars'] {
   const { tools, format, logprobs } = request;
-  const read = model.template.includes(xmlCallMark) ? grammarsBesideXml : grammarsOf;
+  const read = model.template.includes(xmlCallMark) ? grammarsWithXml : grammarsOf;
   const { whole, call } = read(tools, format);
   try {
     if (whole !== undefined) return { whole: model.compileGrammar(whole) };

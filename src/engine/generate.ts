@@ -242,7 +242,7 @@ async function answer(
     if (reasoned || scanner.reasons) reasoningTokens = generated.length;
     ended = scanner.over;
     if (ended || generated.length >= job.maxTokens) break;
-    const pause = job.slot.turns.pause();
+    const pause = job.slot.gate.pause();
     if (pause !== undefined) await pause;
   }
   scanner.end(pieces.end());

@@ -230,7 +230,7 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const grammars = new GrammarStore(loaded, model);
   const slice = sliceOf(file.size);
   const now = (): number => performance.now();
-  const shared = { slice, pace: new SliceSizer(slice), now, turns: new StateGate() };
+  const shared = { slice, sizer: new SliceSizer(slice), now, gate: new StateGate() };
   while (slots.length < capacity.parallel) {
     slots.push(new SequenceSlot({ sequence: context.getSequence(), ...shared }));
   }

@@ -23,29 +23,29 @@ interface SequenceSlotOptions {
    */
   readonly slice: number;
   /** Tokens that all others read at once; shared by all sequences of a model. */
-  readonly pace: SliceSizer;
+  readonly sizer: SliceSizer;
   /** Monotonic ms. */
   readonly now: () => number;
   /** Shared by all sequences of a model. */
-  readonly turns: StateGate;
+  readonly gate: StateGate;
 }
 
 export class SequenceSlot {
   readonly sequence: LlamaContextSequence;
-  readonly turns: StateGate;
+  readonly gate: StateGate;
   /** An answer is generated on it and will ask for a next token. */
   generating = false;
   readonly #slice: number;
-  readonly #pace: SliceSizer;
+  readonly #sizer: SliceSizer;
   readonly #now: () => number;
   /** This many tokens at the beginning were computed alone, in whole slices. */
   #exactTokens = 0;
 
-  constructor({ sequence, slice, pace, now, turns }: SequenceSlotOptions) {
+  constructor({ sequence, slice, sizer, now, gate }: SequenceSlotOptions) {
     this.sequence = sequence;
-    this.turns = turns;
+    this.gate = gate;
     this.#slice = slice;
-    this.#pace = pace;
+    this.#sizer = sizer;
     this.#now = now;
   }
 
@@ -73,29 +73,29 @@ export class SequenceSlot {
   async readPrompt({ prompt, alone, signal }: PromptReading): Promise<number> {
     const { sequence } = this;
     const body = prompt.slice(0, -1);
-    const kept = await this.turns.change(() => this.#keepPrefix(body, alone));
+    const kept = await this.gate.change(() => this.#keepPrefix(body, alone));
     const evaluationPriority = alone ? aloneInBatch : sharedBatch;
     let start = sequence.nextTokenIndex;
     while (start < body.length) {
-      await this.turns.pause();
+      await this.gate.pause();
       signal.throwIfAborted();
-      const slice = body.slice(start, start + (alone ? this.#slice : this.#pace.tokens));
+      const slice = body.slice(start, start + (alone ? this.#slice : this.#sizer.tokens));
       const begun = this.#now();
       await sequence.evaluateWithoutGeneratingNewTokens(slice, { evaluationPriority });
-      this.#pace.took(slice.length, this.#now() - begun);
+      this.#sizer.took(slice.length, this.#now() - begun);
       start += slice.length;
       if (alone && slice.length === this.#slice) this.#exactTokens = start;
     }
     // Models whose state cannot be cut back anywhere keep a copy of it here, for the next turn.
-    if (sequence.needsCheckpoints) await this.turns.change(() => sequence.takeCheckpoint());
-    await this.turns.pause();
+    if (sequence.needsCheckpoints) await this.gate.change(() => sequence.takeCheckpoint());
+    await this.gate.pause();
     return kept;
   }
 
   /** After a failed evaluation the state is unknown: the next request starts afresh. */
   async reset(): Promise<void> {
     this.#exactTokens = 0;
-    await this.turns.change(() => this.sequence.clearHistory());
+    await this.gate.change(() => this.sequence.clearHistory());
   }
 
   async #keepPrefix(body: Token[], alone: boolean): Promise<number> {

@@ -10,26 +10,26 @@ import {
 /** Of what is sealed; another form would have another number. */
 const version = 1;
 /** Tells with which key it was sealed, and nothing of the key. */
-const markBytes = 4;
+const fingerprintBytes = 4;
 const ivBytes = 12;
 const tagBytes = 16;
-const headBytes = 1 + markBytes + ivBytes + tagBytes;
+const headBytes = 1 + fingerprintBytes + ivBytes + tagBytes;
 
 /** A key that is ready to seal: to make one of bytes takes longer than to seal a short text. */
 export interface SealKey {
   readonly secret: KeyObject;
-  readonly mark: Buffer;
+  readonly fingerprint: Buffer;
 }
 
 /** @param bytes 32 of them */
 export function sealKey(bytes: Uint8Array): SealKey {
   return {
     secret: createSecretKey(bytes),
-    mark: hash(
+    fingerprint: hash(
       'sha256',
       Buffer.concat([Buffer.from('content key mark\n'), bytes]),
       'buffer',
-    ).subarray(0, markBytes),
+    ).subarray(0, fingerprintBytes),
   };
 }
 
@@ -45,7 +45,7 @@ export function sealBytes(
   const cipher = createCipheriv('aes-256-gcm', key.secret, iv);
   cipher.setAAD(Buffer.from(place));
   const parts = [cipher.update(plain), cipher.final()];
-  return Buffer.concat([Buffer.of(version), key.mark, iv, cipher.getAuthTag(), ...parts]);
+  return Buffer.concat([Buffer.of(version), key.fingerprint, iv, cipher.getAuthTag(), ...parts]);
 }
 
 /** @param key undefined where there is none: then nothing opens. */
@@ -55,9 +55,9 @@ export function openBytes(
   key: SealKey | undefined,
 ): Buffer | 'other key' | 'unreadable' {
   if (sealed.length < headBytes || sealed[0] !== version) return 'unreadable';
-  const mark = sealed.subarray(1, 1 + markBytes);
-  if (key === undefined || !key.mark.equals(mark)) return 'other key';
-  const ivAt = 1 + markBytes;
+  const fingerprint = sealed.subarray(1, 1 + fingerprintBytes);
+  if (key === undefined || !key.fingerprint.equals(fingerprint)) return 'other key';
+  const ivAt = 1 + fingerprintBytes;
   const tagAt = ivAt + ivBytes;
   const cipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(ivAt, tagAt), {
     authTagLength: tagBytes,

@@ -195,7 +195,7 @@ interface HealthEventDeps {
 
 interface Subject {
   /** The level that was told last. */
-  told: number;
+  reported: number;
   /** When it was last told that it is not well, monotonic ms. */
   badAt: number;
   latest: HealthChange;
@@ -225,7 +225,7 @@ export class HealthEvents {
     subject.changes += 1;
     const waitMs = subject.badAt + everyMs - clock.now();
     // What gets worse while it is told to be bad is news at once, and so is that it is well.
-    if (waitMs <= 0 || change.level === 0 || subject.told > 0) this.#tell(subject);
+    if (waitMs <= 0 || change.level === 0 || subject.reported > 0) this.#tell(subject);
     else {
       subject.cancel ??= later(waitMs, () => {
         subject.cancel = undefined;
@@ -242,7 +242,7 @@ export class HealthEvents {
   #begin(latest: HealthChange): Subject {
     if (this.#subjects.size >= maxSubjects) this.#forgetOne();
     const badAt = Number.NEGATIVE_INFINITY;
-    const subject = { told: 0, badAt, latest, changes: 0, cancel: undefined };
+    const subject = { reported: 0, badAt, latest, changes: 0, cancel: undefined };
     this.#subjects.set(latest.subject, subject);
     return subject;
   }
@@ -251,17 +251,17 @@ export class HealthEvents {
   #forgetOne(): void {
     const all = [...this.#subjects];
     const [name, subject] =
-      all.find(([, { told, cancel }]) => told === 0 && !cancel) ?? all[0] ?? [];
+      all.find(([, { reported, cancel }]) => reported === 0 && !cancel) ?? all[0] ?? [];
     if (name === undefined) return;
     subject?.cancel?.();
     this.#subjects.delete(name);
   }
 
   #tell(subject: Subject): void {
-    const { latest, told, changes } = subject;
-    const isNews = latest.level === 0 ? told > 0 : latest.level > told;
+    const { latest, reported, changes } = subject;
+    const isNews = latest.level === 0 ? reported > 0 : latest.level > reported;
     if (!isNews) return;
-    subject.told = latest.level;
+    subject.reported = latest.level;
     if (latest.level > 0) subject.badAt = this.#deps.clock.now();
     subject.changes = 0;
     this.#deps.tell(latest.type, { ...latest.data, changes });

@@ -169,11 +169,11 @@ export class CallSize {
 
   raised(): RaisedCost | undefined {
     const { dialect, head } = this.#call;
-    const told = this.#forms.some(
+    const receiving = this.#forms.some(
       ({ provider, model }) =>
         provider.dialect.id === dialect.id || provider.traits(model).serverTools === true,
     );
-    if (!told) return undefined;
+    if (!receiving) return undefined;
     const { random } = this.#gateway;
     const tokensOf = (text: string): number =>
       Math.ceil(countPrompt({ texts: [text], media: [], frameTokens: 0 }, random));
@@ -234,9 +234,9 @@ export function askedSearches(
   const { webSearch, serverTools } = provider.traits(model);
   const always = webSearch === 'plugin' || webSearch === 'options';
   // Translation drops services that the other dialect cannot express.
-  const told = provider.dialect.id === dialect.id || serverTools === true;
+  const receiving = provider.dialect.id === dialect.id || serverTools === true;
   const ofModel = webSearch === 'plugin' && model.includes(':online') ? [oneSearch('model')] : [];
-  const found = told ? [...ofModel, ...request.searches(always)] : ofModel;
+  const found = receiving ? [...ofModel, ...request.searches(always)] : ofModel;
   const [first] = found;
   if (first === undefined) return undefined;
   const sum = (count: (each: SearchRequest) => number): number =>
@@ -272,9 +272,11 @@ export function otherModels(
 ): NamedModels | undefined {
   const found = request.otherModels();
   if (found === undefined) return undefined;
-  const told = formsOf({ route }).filter(({ provider }) => provider.dialect.id === dialect.id);
-  if (told.length === 0) return undefined;
-  const names = told.flatMap(({ provider }) => found.names.map((name) => `${provider.id}/${name}`));
+  const receiving = formsOf({ route }).filter(({ provider }) => provider.dialect.id === dialect.id);
+  if (receiving.length === 0) return undefined;
+  const names = receiving.flatMap(({ provider }) =>
+    found.names.map((name) => `${provider.id}/${name}`),
+  );
   return { member: found.member, names };
 }
 

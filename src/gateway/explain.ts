@@ -19,7 +19,7 @@ export interface ExplainedTarget {
   /** Why it has this position, or is skipped. */
   readonly why: string;
   /** Its current failure state; absent = none. */
-  readonly trouble?: string;
+  readonly failure?: string;
   /** The request that it would get; absent = none can be made. */
   readonly request?: PreparedRequest;
   /** What translation drops or changes. */
@@ -86,8 +86,8 @@ async function explainTarget(
   const missing = byOwnApi !== undefined && call.head.compacts !== true && learned.lacksApi(routed);
   const target = missing ? byOwnApi : routed;
   const traits = learned.traits(target, team ?? keyId);
-  const trouble = gateway.health.describe(nameOf(target), target.credential);
-  const known = { target, ...(trouble === undefined ? {} : { trouble }) };
+  const failure = gateway.health.describe(nameOf(target), target.credential);
+  const known = { target, ...(failure === undefined ? {} : { failure }) };
   try {
     const request = await requestOf(gateway, call, target, { traits, notes });
     return { ...known, request, notes: notes.all };

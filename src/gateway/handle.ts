@@ -36,7 +36,7 @@ import type { Answer, StreamAnswer } from './upstream-answer.ts';
 const keepAliveMs = 15_000;
 const defaultTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
 /** How long the last error of a call waits for its client to read. */
-const lastWordsMs = 250;
+const finalWriteMs = 250;
 /** Maximum age of the ledger's record of a running call (F81). */
 const checkpointMs = 5000;
 /** The same in characters of the answer, about 256 tokens. */
@@ -342,7 +342,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   giveUp(error: GatewayError): void {
     this.#endWith(error);
     // The error follows unread bytes: a client that starts to read still gets it.
-    this.#gateway.later(lastWordsMs, () => this.#sink.cut());
+    this.#gateway.later(finalWriteMs, () => this.#sink.cut());
   }
 
   /** Ends the call through its running attempt, or directly. */

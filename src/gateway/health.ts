@@ -143,7 +143,7 @@ export class TargetHealth {
       // Of several credentials, the one that is free first.
       waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
     }
-    const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
+    const until = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     const shortest = Math.min(...waits.values());
     // Clients that were refused together must not return together. The recorded wait may be longer than clients
     // are told, so that all get the same answer as the call that met it (F-9).
@@ -151,7 +151,7 @@ export class TargetHealth {
       shortest > longestCoolingMs
         ? shortest
         : Math.min(longestCoolingMs, Math.ceil(shortest + random() * 1000));
-    const why = `Rate limit: no target of this model accepts calls now: ${told.join(', ')}. Retry then.`;
+    const why = `Rate limit: no target of this model accepts calls now: ${until.join(', ')}. Retry then.`;
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
 
@@ -179,9 +179,9 @@ export class TargetHealth {
   /** It answered, if only with a refusal for a reason in the request. */
   #worked(target: Target, since?: number): void {
     if (this.calm) return;
-    this.#mend(nameOf(target), since);
-    this.#mend(credentialOf(target), since);
-    this.#mend(pairOf(target), since);
+    this.#repair(nameOf(target), since);
+    this.#repair(credentialOf(target), since);
+    this.#repair(pairOf(target), since);
   }
 
   /** Records what a failure says about the target (R6); most say nothing. */
@@ -226,23 +226,23 @@ export class TargetHealth {
    * @param credential the state of the target with this one of its credentials.
    */
   describe(name: string, credential?: string): string | undefined {
-    return describeBy((each) => this.#wordsOf(each), name, credential);
+    return describeBy((each) => this.#descriptionOf(each), name, credential);
   }
 
   /** The same of all targets that were called, by the names that `describeBy` uses. */
-  words(): ReadonlyMap<string, string> {
-    const told = new Map([...this.#answered].map((name) => [name, healthy]));
+  descriptions(): ReadonlyMap<string, string> {
+    const descriptions = new Map([...this.#answered].map((name) => [name, healthy]));
     for (const name of this.#entries.keys()) {
-      const words = this.#wordsOf(name);
-      if (words !== undefined) told.set(name, words);
+      const description = this.#descriptionOf(name);
+      if (description !== undefined) descriptions.set(name, description);
     }
-    return told;
+    return descriptions;
   }
 
-  #wordsOf(name: string): string | undefined {
+  #descriptionOf(name: string): string | undefined {
     const state = this.#entries.get(name);
-    const trouble = state === undefined ? undefined : this.#words(state);
-    return trouble ?? (this.#answered.has(name) ? healthy : undefined);
+    const failure = state === undefined ? undefined : this.#describeState(state);
+    return failure ?? (this.#answered.has(name) ? healthy : undefined);
   }
 
   #note(name: string): void {
@@ -263,7 +263,7 @@ export class TargetHealth {
     });
   }
 
-  #words(state: FailureState): string | undefined {
+  #describeState(state: FailureState): string | undefined {
     const { coolUntil, outUntil, failures, probing, lastError, avoidUntil } = state;
     const now = this.#now;
     if (coolUntil > now) return `degraded: rate limited until ${this.#wallText(coolUntil)}`;
@@ -279,8 +279,8 @@ export class TargetHealth {
 
   /** Only the operator can fix this; logged at most once a minute. */
   #tellUntrusted({ provider }: Target, { message, detail, cause }: GatewayError): void {
-    const toldAt = this.#untrustedAt.get(provider.id);
-    if (toldAt !== undefined && this.#now - toldAt < tellAgainMs) return;
+    const warnedAt = this.#untrustedAt.get(provider.id);
+    if (warnedAt !== undefined && this.#now - warnedAt < tellAgainMs) return;
     this.#untrustedAt.set(provider.id, this.#now);
     const reason = cause instanceof Error ? cause.message : undefined;
     this.#options.log.error('upstream_not_trusted', {
@@ -295,7 +295,7 @@ export class TargetHealth {
     const known = state.outUntil !== undefined && !state.probing;
     state.takeOut(code, { now: this.#now, ms: deadCredentialMs });
     // It has answered, so the target is reachable.
-    this.#mend(nameOf(target));
+    this.#repair(nameOf(target));
     if (known) return;
     const { credential, provider } = target;
     const status = upstream?.status;
@@ -349,7 +349,7 @@ export class TargetHealth {
     });
   }
 
-  #mend(name: string, since = Number.POSITIVE_INFINITY): void {
+  #repair(name: string, since = Number.POSITIVE_INFINITY): void {
     const state = this.#entries.get(name);
     if (state === undefined || state.isOutSince(since)) return;
     if (state.recover()) {
@@ -394,19 +394,22 @@ export class TargetHealth {
 }
 
 /** Trouble before `healthy`; undefined when nothing is known. */
-export function worstOf(words: readonly (string | undefined)[]): string | undefined {
-  return words.find((each) => each !== undefined && each !== healthy) ?? words.find((each) => each);
+export function worstOf(descriptions: readonly (string | undefined)[]): string | undefined {
+  return (
+    descriptions.find((each) => each !== undefined && each !== healthy) ??
+    descriptions.find((each) => each)
+  );
 }
 
 /** The state of a target, as `TargetHealth.describe`, from the words of single entries. */
 export function describeBy(
-  wordsOf: (entry: string) => string | undefined,
+  descriptionOf: (entry: string) => string | undefined,
   name: string,
   credential?: string,
 ): string | undefined {
   const provider = name.slice(0, name.indexOf('/'));
-  const own = [credentialName(provider, credential), pairName(name, credential)].map(wordsOf);
-  const ofTarget = wordsOf(name);
+  const own = [credentialName(provider, credential), pairName(name, credential)].map(descriptionOf);
+  const ofTarget = descriptionOf(name);
   // An answer with another credential says nothing about this one.
   return worstOf(credential !== undefined && ofTarget === healthy ? own : [...own, ofTarget]);
 }

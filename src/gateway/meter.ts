@@ -13,7 +13,7 @@ import { tokenClasses } from '../core/token-classes.ts';
 import type { Part } from '../core/conversation.ts';
 import { isObject, type JsonObject } from '../json/value.ts';
 import type { TokenEstimator } from './call-size.ts';
-import type { UpstreamWords, UsageSource } from '../core/call.ts';
+import type { UpstreamStatement, UsageSource } from '../core/call.ts';
 import { withFurther } from './translated-turn.ts';
 
 /** A call that counts more is not a call: ten times the longest context. */
@@ -42,7 +42,7 @@ export class Meter {
   #outputBytes = 0;
   /** The same of the answers that no events tell of. */
   #otherBytes = 0;
-  #start: UpstreamWords['start'];
+  #start: UpstreamStatement['start'];
   #finish: FinishReason | undefined;
   /** The model has said all, though the stream may still fail. */
   #answered = false;
@@ -164,7 +164,7 @@ export class Meter {
   }
 
   /** Of this attempt, so far. */
-  get said(): UpstreamWords {
+  get said(): UpstreamStatement {
     const output = this.#transcript?.answer();
     return { start: this.#start, finish: this.#finish, output };
   }
@@ -232,8 +232,8 @@ export class Meter {
   /** What the last request read, guessed by what was there before it, as long as it does not say it. */
   get #unreported(): Usage | undefined {
     const usage = this.#further?.usage;
-    const told = this.#reported?.earlier?.length ?? 0;
-    return told < (usage?.earlier?.length ?? 0) ? usage : undefined;
+    const known = this.#reported?.earlier?.length ?? 0;
+    return known < (usage?.earlier?.length ?? 0) ? usage : undefined;
   }
 
   /** Output tokens by the text that came. */

@@ -13,13 +13,13 @@ import type { DescribedSource } from '../core/description.ts';
 import type { ClientDialect, Sealing } from '../core/dialect.ts';
 import type { GenerationEvent } from '../core/generation.ts';
 import {
-  type KeptTurn,
+  type RecalledTurn,
   type KnownCall,
   type PlacedReasoning,
   PromptTrail,
   type Recall,
   withReasoning,
-} from '../core/kept.ts';
+} from '../core/recall.ts';
 import { withPathOf } from '../core/notes.ts';
 import type { Provider, Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
@@ -62,7 +62,7 @@ export class ReasoningMemory {
   }
 
   /** The kept turns of these keys (`recallKey`, `originKey`). */
-  turnsOf(keys: readonly string[]): ReadonlyMap<string, KeptTurn> {
+  turnsOf(keys: readonly string[]): ReadonlyMap<string, RecalledTurn> {
     return this.#store.turnsOf(keys);
   }
 
@@ -234,9 +234,9 @@ export function restoreReasoning(
   function restoreTurn(turn: Turn): Turn {
     const call = turn.parts.find((part) => part.type === 'tool-call');
     if (call === undefined) return turn;
-    const kept = recall(call, asked);
-    if (kept === undefined || kept.origin.dialect !== upstream.dialect.id) return turn;
-    const parts = withCallExtras(withKept(turn.parts, kept, upstream), kept, upstream);
+    const recalled = recall(call, asked);
+    if (recalled === undefined || recalled.origin.dialect !== upstream.dialect.id) return turn;
+    const parts = withCallExtras(withRecalled(turn.parts, recalled, upstream), recalled, upstream);
     return parts === turn.parts ? turn : { ...turn, parts };
   }
 }
@@ -252,8 +252,12 @@ export function withoutReasoning(conversation: Conversation): Conversation {
 }
 
 /** The turn with the kept reasoning, unless it brings its own. */
-function withKept(parts: readonly Part[], kept: KeptTurn, upstream: Upstream): readonly Part[] {
-  const usable = kept.reasoning.filter(
+function withRecalled(
+  parts: readonly Part[],
+  recalled: RecalledTurn,
+  upstream: Upstream,
+): readonly Part[] {
+  const usable = recalled.reasoning.filter(
     (placed) =>
       upstream.dialect.signsReasoning === true || placed.part.origin?.provider === upstream.id,
   );
@@ -273,10 +277,10 @@ function isSealedPart(part: Part): boolean {
 
 function withCallExtras(
   parts: readonly Part[],
-  kept: KeptTurn,
+  recalled: RecalledTurn,
   upstream: Upstream,
 ): readonly Part[] {
-  const { origin, calls } = kept;
+  const { origin, calls } = recalled;
   if (calls.size === 0 || origin.provider !== upstream.id) return parts;
   const lacking = (part: Part): part is ToolCallPart =>
     part.type === 'tool-call' && calls.has(part.id) && part.extras?.[origin.dialect] === undefined;
@@ -298,17 +302,17 @@ interface ReasoningStoreOptions {
   readonly maxBytes?: number;
   readonly maxTurns?: number;
   /** Told of each turn that is kept here, so that others can keep it, too. */
-  readonly kept?: (kept: SharedTurn) => void;
+  readonly share?: (turn: SharedTurn) => void;
 }
 
 /** A turn under all names by which it is found. */
 export interface SharedTurn {
-  readonly turn: KeptTurn;
+  readonly turn: RecalledTurn;
   readonly keys: readonly string[];
   readonly bytes: number;
 }
 
-export interface StoredTurn extends KeptTurn {
+export interface StoredTurn extends RecalledTurn {
   readonly known: readonly KnownCall[];
   /** All of its reasoning as one text: who made it is known again by that. */
   readonly said?: string;
@@ -320,7 +324,7 @@ interface Asked {
 }
 
 interface Entry {
-  readonly turn: KeptTurn;
+  readonly turn: RecalledTurn;
   readonly keys: readonly string[];
   readonly bytes: number;
   readonly storedAt: number;
@@ -337,18 +341,18 @@ export class ReasoningStore {
   readonly #ttlMs: number;
   readonly #maxBytes: number;
   readonly #maxTurns: number;
-  readonly #kept: ReasoningStoreOptions['kept'];
+  readonly #share: ReasoningStoreOptions['share'];
   /** In the order of storing, so that the oldest is first. */
   readonly #entries = new Set<Entry>();
   readonly #byKey = new Map<string, Entry>();
   #bytes = 0;
 
-  constructor({ clock, ttlMs, maxBytes, maxTurns, kept }: ReasoningStoreOptions) {
+  constructor({ clock, ttlMs, maxBytes, maxTurns, share }: ReasoningStoreOptions) {
     this.#clock = clock;
     this.#ttlMs = ttlMs ?? hourMs;
     this.#maxBytes = maxBytes ?? defaultMaxBytes;
     this.#maxTurns = maxTurns ?? defaultMaxTurns;
-    this.#kept = kept;
+    this.#share = share;
   }
 
   /** Held bytes, by estimate. */
@@ -380,9 +384,9 @@ export class ReasoningStore {
     this.#keepAs({ turn: author, keys: [originKey(keyId, said)], bytes: overheadBytes });
   }
 
-  #keepAs(kept: SharedTurn): void {
-    this.adopt(kept);
-    this.#kept?.(kept);
+  #keepAs(turn: SharedTurn): void {
+    this.adopt(turn);
+    this.#share?.(turn);
   }
 
   /** Keeps a turn that another process has kept. */
@@ -398,7 +402,7 @@ export class ReasoningStore {
     this.#shrink();
   }
 
-  recall(keyId: string, call: KnownCall, asked: Asked): KeptTurn | undefined {
+  recall(keyId: string, call: KnownCall, asked: Asked): RecalledTurn | undefined {
     return this.#entries.size === 0 ? undefined : this.#find(recallKey(keyId, call, asked));
   }
 
@@ -408,8 +412,8 @@ export class ReasoningStore {
   }
 
   /** Those of the keys that are known. */
-  turnsOf(keys: readonly string[]): ReadonlyMap<string, KeptTurn> {
-    const found = new Map<string, KeptTurn>();
+  turnsOf(keys: readonly string[]): ReadonlyMap<string, RecalledTurn> {
+    const found = new Map<string, RecalledTurn>();
     for (const key of keys) {
       const turn = this.#find(key);
       if (turn !== undefined) found.set(key, turn);
@@ -417,7 +421,7 @@ export class ReasoningStore {
     return found;
   }
 
-  #find(key: string): KeptTurn | undefined {
+  #find(key: string): RecalledTurn | undefined {
     const entry = this.#byKey.get(key);
     if (entry === undefined) return undefined;
     if (!this.#isOld(entry)) return entry.turn;

@@ -198,16 +198,16 @@ export function repeatOf(
 ): Repeat {
   if (error.repeat !== undefined) return error.repeat;
   if (!error.retryable || !transient.has(error.code)) return 'never';
-  const told = error.upstream?.status ?? 0;
-  if (told >= 400) {
-    if (repeated.has(told)) return 'may';
+  const answered = error.upstream?.status ?? 0;
+  if (answered >= 400) {
+    if (repeated.has(answered)) return 'may';
     // Not a status of HTTP (F30).
-    return told >= 600 ? 'once' : 'never';
+    return answered >= 600 ? 'once' : 'never';
   }
   if (error.cause !== undefined) return repeatOfConnection(error, status);
   // An error inside a 200 counts as that error. A silent stream is asked for once more; a document had all
   // its time.
-  if (error.code !== 'timeout' || told !== 0) return 'may';
+  if (error.code !== 'timeout' || answered !== 0) return 'may';
   return streamed ? 'once' : 'never';
 }
 

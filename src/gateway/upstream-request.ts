@@ -7,7 +7,7 @@ import {
 } from '../core/dialect.ts';
 import type { Conversation, Part } from '../core/conversation.ts';
 import { type NoteList, type Notes, StrictNotes, withPathOf } from '../core/notes.ts';
-import type { KeptTurn } from '../core/kept.ts';
+import type { RecalledTurn } from '../core/recall.ts';
 import type { Endpoint, Provider, Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
@@ -144,7 +144,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
     strict: options.notes instanceof StrictNotes,
     answered: options.answered,
     keyId: call.caller.keyId,
-    recalled: memory.empty ? undefined : new Map<string, KeptTurn>(),
+    recalled: memory.empty ? undefined : new Map<string, RecalledTurn>(),
   };
   const body: BodyOfJob = {
     id: source.id,

@@ -157,15 +157,15 @@ export class BodyPieces {
   /** The buffer of a long body; allocated once much of it has arrived. */
   #long: Buffer | undefined;
   #came = 0;
-  readonly #told: number;
+  readonly #declared: number;
 
-  /** @param told the announced length; 0 = none. No more than that may be added. */
-  constructor(told = 0) {
-    this.#told = told;
+  /** @param declared the announced length; 0 = none. No more than that may be added. */
+  constructor(declared = 0) {
+    this.#declared = declared;
   }
 
   add(piece: Buffer): void {
-    if (this.#told > longBody && this.#addLong(piece)) return;
+    if (this.#declared > longBody && this.#addLong(piece)) return;
     // Most bodies arrive in one piece, which is not copied.
     if (this.#first === undefined) this.#first = piece;
     else if (piece.length >= smallPiece) this.#closeRoom().push(piece);
@@ -191,7 +191,7 @@ export class BodyPieces {
   }
 
   #longOfAll(came: number): Buffer {
-    const long = Buffer.allocUnsafeSlow(this.#told);
+    const long = Buffer.allocUnsafeSlow(this.#declared);
     this.#listed().copy(long);
     this.clear();
     this.#used = came;
@@ -264,8 +264,8 @@ export async function readRequestBody(
 ): Promise<TakenBody> {
   const most = overload.maxBodyBytes;
   checkBodyHeaders(request, most);
-  const { 'content-length': told, 'transfer-encoding': coding, expect } = request.headers;
-  const length = coding === undefined ? Number(told ?? 0) : undefined;
+  const { 'content-length': declared, 'transfer-encoding': coding, expect } = request.headers;
+  const length = coding === undefined ? Number(declared ?? 0) : undefined;
   if (length !== undefined) overload.checkBody(length);
   const share = overload.bodies.take(key, length);
   if (share === undefined) throw noRoom(overload);

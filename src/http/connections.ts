@@ -230,18 +230,18 @@ interface RawRefusal {
   readonly address: string | undefined;
 }
 
-interface Words {
+interface RefusalText {
   readonly status: number;
   readonly reason: string;
   readonly message: string;
 }
 
-const invalid: Words = {
+const invalid: RefusalText = {
   status: 400,
   reason: 'Bad Request',
   message: 'The request is not valid HTTP/1.1.',
 };
-const byCode: ReadonlyMap<string, Words> = new Map([
+const byCode: ReadonlyMap<string, RefusalText> = new Map([
   [
     'HPE_HEADER_OVERFLOW',
     {
@@ -259,12 +259,12 @@ const byCode: ReadonlyMap<string, Words> = new Map([
     },
   ],
 ]);
-const noTunnel: Words = {
+const noTunnel: RefusalText = {
   status: 405,
   reason: 'Method Not Allowed',
   message: 'There is no proxy here.',
 };
-const noExpectation: Words = {
+const noExpectation: RefusalText = {
   status: 417,
   reason: 'Expectation Failed',
   message: 'The only expectation that can be met is 100-continue.',
@@ -315,7 +315,7 @@ export class RawRefusals {
     this.#refuse(socket, noExpectation, 'Expect');
   }
 
-  #refuse(socket: Duplex, { status, reason, message }: Words, error: string): void {
+  #refuse(socket: Duplex, { status, reason, message }: RefusalText, error: string): void {
     if (this.#ending.has(socket)) return;
     const id = this.#deps.newId('req_');
     this.#deps.refused({

@@ -58,7 +58,13 @@ import {
 import type { ContentLog, WatchedCall } from '../features/content-log/content-log.ts';
 import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
-import { expandRequest, keepingSink, ownerOf, refersTo, answerKept } from './kept-state.ts';
+import {
+  expandRequest,
+  storingSink,
+  ownerOf,
+  refersTo,
+  answerStoredResponse,
+} from './stored-responses.ts';
 import { modelsAnswer } from './models.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
@@ -201,7 +207,7 @@ export class DataPlane {
     const dialect = this.#generating.get(path);
     if (dialect !== undefined) return this.#generate(context, dialect);
     if (!path.startsWith('/v1/')) return this.#open(context);
-    return this.#beside(context);
+    return this.#otherEndpoint(context);
   }
 
   /** Before the key is looked at: clients of the Responses API then go on with POST at once. */
@@ -219,7 +225,7 @@ export class DataPlane {
     sendJson(response, { status: 426, body, headers });
   }
 
-  async #beside(context: RequestContext): Promise<void> {
+  async #otherEndpoint(context: RequestContext): Promise<void> {
     const { path } = context;
     const found = this.#authenticate(context);
     const principal = found instanceof Promise ? await found : found;
@@ -228,7 +234,7 @@ export class DataPlane {
       return this.#count(context, newRequestProgress(principal, counting));
     }
     const stateful = this.#stateful(path);
-    if (stateful?.kept !== undefined) return this.#kept(context, principal, stateful);
+    if (stateful?.stored !== undefined) return this.#stored(context, principal, stateful);
     if (path === modelsPath || path.startsWith(`${modelsPath}/`))
       return this.#models(context, principal);
     throw notFound(path);
@@ -238,24 +244,35 @@ export class DataPlane {
   #stateful(path: string): ClientDialect | undefined {
     const { dialects } = this.#options;
     return dialects.find(
-      ({ kept, paths }) => kept !== undefined && paths.some((own) => path.startsWith(`${own}/`)),
+      ({ stored, paths }) =>
+        stored !== undefined && paths.some((own) => path.startsWith(`${own}/`)),
     );
   }
 
-  async #kept(
+  async #stored(
     { request, response, requestId, path, query }: RequestContext,
     principal: Principal,
-    { kept, scope, paths }: ClientDialect,
+    { stored, scope, paths }: ClientDialect,
   ): Promise<void> {
     requireScope(principal, scope);
-    if (kept === undefined) throw notFound(path);
+    if (stored === undefined) throw notFound(path);
     const { overload, responses } = this.#options;
     const { maxBodyBytes: mostBytes } = overload;
     const rest = path.slice((paths[0] ?? '').length + 1);
     const owner = ownerOf(principal, secretOf(request));
     const { method } = request;
-    const asked = { method, rest, path, query, owner, kept, response, requestId, mostBytes };
-    await overload.within(principal.keyId, () => answerKept(responses, asked));
+    const asked = {
+      method,
+      rest,
+      path,
+      query,
+      owner,
+      codec: stored,
+      response,
+      requestId,
+      mostBytes,
+    };
+    await overload.within(principal.keyId, () => answerStoredResponse(responses, asked));
   }
 
   /** Probes and the greeting: the only paths without a key. */
@@ -403,13 +420,13 @@ export class DataPlane {
   ): Promise<void> {
     const { dialect, principal } = call;
     const { state } = read.head;
-    const { kept } = dialect;
-    if (kept === undefined || state?.store !== true) return this.#call(context, call, sink);
+    const { stored } = dialect;
+    if (stored === undefined || state?.store !== true) return this.#call(context, call, sink);
     const owner = ownerOf(principal, secretOf(context.request));
     const { source, input } = read;
     const { startedWall: startedAt } = context;
-    const request = { dialect, kept, source, state, owner, input, startedAt };
-    const keeping = keepingSink(this.#options, request, sink);
+    const request = { dialect, codec: stored, source, state, owner, input, startedAt };
+    const keeping = storingSink(this.#options, request, sink);
     await this.#call(context, call, keeping);
     await keeping.finished();
   }
@@ -444,12 +461,12 @@ export class DataPlane {
     { sent, state, counting }: RequestToExpand,
   ): Promise<{ readonly source: JsonSource; readonly input: Buffer | undefined }> {
     const { dialect, principal, body: share } = asked;
-    const { kept } = dialect;
-    if (kept === undefined || share === undefined || !refersTo(state)) {
+    const { stored } = dialect;
+    if (stored === undefined || share === undefined || !refersTo(state)) {
       return { source: sent, input: undefined };
     }
     const owner = ownerOf(principal, secretOf(context.request));
-    const request = { dialect, kept, source: sent, state, owner };
+    const request = { dialect, codec: stored, source: sent, state, owner };
     const { maxBodyBytes } = this.#options.overload;
     const { pieces, input } = await expandRequest(this.#options, request, maxBodyBytes);
     this.#forget(asked);
@@ -526,7 +543,7 @@ export class DataPlane {
     const { gateway } = this.#options;
     const { principal, dialect } = asked;
     const sent = await this.#readBody(context, asked, countScope);
-    const state = dialect.kept?.stateOf(sent.skeleton);
+    const state = dialect.stored?.stateOf(sent.skeleton);
     const expanded =
       state && (await this.#expanded(context, asked, { sent, state, counting: true }));
     const source = expanded?.source ?? sent;

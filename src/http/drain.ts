@@ -48,7 +48,7 @@ export class Drain {
   readonly #hurry = Promise.withResolvers<void>();
   #probedAt = -Infinity;
   #begun = false;
-  #told = false;
+  #announced = false;
   #isCut = false;
 
   constructor(deps: DrainDeps) {
@@ -61,8 +61,8 @@ export class Drain {
   }
 
   /** Whether /readyz reports that the gateway is not ready. */
-  get told(): boolean {
-    return this.#told;
+  get announced(): boolean {
+    return this.#announced;
   }
 
   /** Notes a probe of /readyz. */
@@ -81,7 +81,7 @@ export class Drain {
    */
   async run({ announced, alone = false }: DrainWay): Promise<void> {
     this.#begun = true;
-    this.#told = !alone;
+    this.#announced = !alone;
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#deps.times().limitMs);

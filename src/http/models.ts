@@ -80,14 +80,14 @@ interface Bounds {
 }
 
 function pageBehind(listings: readonly ModelListing[], after: string, limit: number): Bounds {
-  const start = after === '' ? 0 : placeOf(listings, after, 'after_id') + 1;
+  const start = after === '' ? 0 : indexOfModel(listings, after, 'after_id') + 1;
   const end = start + limit;
   return { start, end, more: end < listings.length };
 }
 
 /** The models right before the cursor, in the list's order. */
 function pageBefore(listings: readonly ModelListing[], before: string, limit: number): Bounds {
-  const end = placeOf(listings, before, 'before_id');
+  const end = indexOfModel(listings, before, 'before_id');
   const start = Math.max(0, end - limit);
   return { start, end, more: start > 0 };
 }
@@ -98,7 +98,7 @@ function pageOf(listings: readonly ModelListing[], { start, end, more }: Bounds)
   return { object: 'list', data, has_more: more, first_id: first, last_id: last };
 }
 
-function placeOf(listings: readonly ModelListing[], id: string, parameter: string): number {
+function indexOfModel(listings: readonly ModelListing[], id: string, parameter: string): number {
   const place = listings.findIndex((listing) => listing.id === id);
   if (place === -1) throw invalidRequest('There is no such model in the list.', [parameter]);
   return place;

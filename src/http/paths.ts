@@ -14,12 +14,12 @@ export interface RequestPath {
 
 /** Splits a target. Paths are compared exactly, undecoded: `%2e` and `//` match nothing (B25). */
 export function readPath(url: string): RequestPath {
-  const mark = url.indexOf('?');
-  const path = mark === -1 ? url : url.slice(0, mark);
+  const queryAt = url.indexOf('?');
+  const path = queryAt === -1 ? url : url.slice(0, queryAt);
   return {
     // Some clients append /v1 to a base address that already ends in it.
     path: path.startsWith('/v1/v1/') ? path.slice(3) : path,
-    query: mark === -1 ? '' : url.slice(mark + 1),
+    query: queryAt === -1 ? '' : url.slice(queryAt + 1),
   };
 }
 

@@ -35,7 +35,7 @@ import {
   readSource,
   sourceText,
 } from './repository.ts';
-import { Web, type WebAnswer, placeOf } from './web.ts';
+import { Web, type WebAnswer, addressText } from './web.ts';
 
 export interface PullRequest {
   readonly source: string;
@@ -262,7 +262,7 @@ class Pull {
   async #bring(known: string | undefined, isGiven: boolean): Promise<Pulled> {
     const { source, origin, name, watcher } = this.#job;
     const part = new PartFile(this.#path);
-    const identity = origin.sha256 ?? ('url' in origin.place ? placeOf(origin.place.url) : '');
+    const identity = origin.sha256 ?? ('url' in origin.place ? addressText(origin.place.url) : '');
     try {
       await part.open(identity, (bytes) => watcher.progress('reading', bytes));
       const named = await this.#fill(part, known);

@@ -173,12 +173,12 @@ export class Web {
       const { location } = answer.headers;
       if (![301, 302, 303, 307, 308].includes(answer.statusCode) || typeof location !== 'string') {
         const { statusCode: status, headers: answered, body } = answer;
-        return { status, headers: answered, body, linked, place: placeOf(next) };
+        return { status, headers: answered, body, linked, place: addressText(next) };
       }
       await answer.body.dump();
       next = redirected(next, location);
     }
-    throw new PullError(`${placeOf(url)} redirects more than ${maxRedirects} times.`);
+    throw new PullError(`${addressText(url)} redirects more than ${maxRedirects} times.`);
   }
 
   /** A JSON document. @throws PullError when it is not there. */
@@ -208,7 +208,7 @@ export class Web {
     headers: { readonly [name: string]: string },
   ): Promise<Dispatcher.ResponseData> {
     if (isForbiddenHost(url.hostname)) {
-      throw new PullError(`${placeOf(url)} is not fetched: ${url.hostname} ${forbiddenHost}.`);
+      throw new PullError(`${addressText(url)} is not fetched: ${url.hostname} ${forbiddenHost}.`);
     }
     const token = this.#hub.tokenFor(url);
     try {
@@ -224,7 +224,7 @@ export class Web {
       });
     } catch (error) {
       const proxy = proxyOf(this.#env, url.protocol === 'https:' ? 'https' : 'http');
-      const message = networkText({ error, place: placeOf(url), host: url.host, proxy });
+      const message = networkText({ error, place: addressText(url), host: url.host, proxy });
       const dead = ['ECONNRESET', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'EPIPE'];
       throw new PullError(message, {
         cause: error,
@@ -241,18 +241,20 @@ function proxyOf(env: Environment, scheme: 'http' | 'https'): string | undefined
 }
 
 /** An address as it may be shown. */
-export function placeOf({ origin, pathname }: URL): string {
+export function addressText({ origin, pathname }: URL): string {
   return `${origin}${pathname}`;
 }
 
 function redirected(from: URL, location: string): URL {
   if (!URL.canParse(location, from.href)) {
-    throw new PullError(`${placeOf(from)} redirects to something that is not an address.`);
+    throw new PullError(`${addressText(from)} redirects to something that is not an address.`);
   }
   const to = new URL(location, from);
   const safe = to.protocol === 'https:' || (to.protocol === 'http:' && from.protocol === 'http:');
   if (!safe) {
-    throw new PullError(`${placeOf(from)} redirects to ${to.protocol}//, which is not followed.`);
+    throw new PullError(
+      `${addressText(from)} redirects to ${to.protocol}//, which is not followed.`,
+    );
   }
   return to;
 }

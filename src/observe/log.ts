@@ -23,7 +23,7 @@ const blockBytes = 64 * 1024;
 const maxBlocks = 16;
 /** A reader that takes nothing is tried again so often; a stop waits for it for so long at most. */
 const againMs = 50;
-const lastWordsMs = 500;
+const finalWriteMs = 500;
 /** A line is cut here, so that it always fits into a block. */
 const maxLineLength = 8 * 1024;
 
@@ -153,8 +153,8 @@ export class LineLog implements Log {
     this.release();
     this.#queueBlock();
     // Behind a write that does not come back nothing can be written: it must not keep the process from ending.
-    if (this.#writing && performance.now() - this.#writingSince > lastWordsMs) return;
-    const until = performance.now() + lastWordsMs;
+    if (this.#writing && performance.now() - this.#writingSince > finalWriteMs) return;
+    const until = performance.now() + finalWriteMs;
     for (const block of this.#full.splice(0)) {
       if (!writtenBy(until, this.#fd, block)) return;
     }

@@ -209,11 +209,11 @@ function counterMember(
     return { counter: plainCounter(endpoint(paths?.count ?? counter.path), counter.answers) };
   }
   if (row?.counter === undefined) return {};
-  const besideApi = (path: string): Endpoint => {
+  const siblingOfApi = (path: string): Endpoint => {
     const place = endpoint('');
     return { ...place, path: place.path.replace(/\/v1$/, '') + path };
   };
-  return { counter: counterOf(row.counter, { endpoint: besideApi }) };
+  return { counter: counterOf(row.counter, { endpoint: siblingOfApi }) };
 }
 
 /** The same provider, of whose models something else is held true. */

@@ -94,7 +94,7 @@ export interface AskedProvider {
   readonly id: string;
   readonly works: boolean;
   /** In words for the operator. */
-  readonly told: string;
+  readonly message: string;
 }
 
 /** Asks one provider, for `check --ask`. Never throws. */
@@ -108,19 +108,19 @@ export async function askProvider(
   try {
     const { status, body } = await requestWhole(client, request, limits);
     const models = status === 200 ? readModels(body) : undefined;
-    if (models !== undefined) return { id, works: true, told: `lists ${models.size} models` };
-    if (status === 200) return { id, works: false, told: 'answered with no list of models' };
+    if (models !== undefined) return { id, works: true, message: `lists ${models.size} models` };
+    if (status === 200) return { id, works: false, message: 'answered with no list of models' };
     const { code, message } = dialect.readError(status, body);
     const said = errorSentence(tryParseObject(body)).slice(0, maxTold);
     const why = code === 'upstream_auth' ? 'refused the credential' : 'has no list of models';
     return {
       id,
       works: false,
-      told: `${why} (${status}): ${withoutKeys(said === '' ? message : said)}`,
+      message: `${why} (${status}): ${withoutKeys(said === '' ? message : said)}`,
     };
   } catch (error) {
     const why = error instanceof GatewayError ? (error.detail ?? error.message) : String(error);
-    return { id, works: false, told: why };
+    return { id, works: false, message: why };
   }
 }
 

@@ -31,7 +31,7 @@ const openaiEfforts: Rows = [
 ];
 const openaiWithoutReasoning = /^(gpt-3|gpt-4|gpt-5-chat|gpt-audio|chatgpt-4|davinci|babbage)/;
 const openaiSearch = /-search(-|$)/;
-const toolsBesideReasoning = /^(o\d|gpt-5(\.[01])?(-|$))/;
+const toolsWithReasoning = /^(o\d|gpt-5(\.[01])?(-|$))/;
 /** `prompt_cache_breakpoint` came with GPT-5.6 (types of the vendor's SDK). */
 const openaiBefore56 = /^(o\d|gpt-5(\.[0-5])?(-|$))/;
 
@@ -61,7 +61,7 @@ export function openaiModelTraits(name: string): Partial<UpstreamTraits> {
     // Later models take `stop` while they do not reason, and it is not documented which: counted as
     // unknown, since the gateway can cut the text itself. o1 is documented to take it.
     ...(model.startsWith('o1') ? {} : { stopMax: 0 }),
-    toolsExcludeReasoning: !toolsBesideReasoning.test(model),
+    toolsExcludeReasoning: !toolsWithReasoning.test(model),
     cacheBreakpoints: !openaiBefore56.test(model),
   };
 }

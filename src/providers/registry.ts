@@ -599,12 +599,12 @@ const whyOwnApi = 'asked by chat completions, since its provider has no Response
 /** The targets by the preferred API, each with its own one beside it where the server may have only that. */
 function withOwnApi({ own, preferred, foreign }: ModelTargets): ModelTargets {
   if (preferred === undefined || foreign !== true) return { own, ...(preferred && { preferred }) };
-  const beside = preferred.map((target, i): Target => {
+  const withOwn = preferred.map((target, i): Target => {
     const byOwnApi = own[i];
     if (byOwnApi === undefined) return target;
     return { ...target, byOwnApi: { ...byOwnApi, otherApi: whyOwnApi } };
   });
-  return { own, preferred: beside };
+  return { own, preferred: withOwn };
 }
 
 /** A route with its forms by other APIs, built once for all calls. */

@@ -284,8 +284,8 @@ export function valuesText(values: CallValues): string {
 }
 
 /** The opposite of `callText`. @throws StoreError `corrupt` */
-export function readCallText(kept: string): CallRow {
-  const flat = readValuesText(kept);
+export function readCallText(stored: string): CallRow {
+  const flat = readValuesText(stored);
   const attempts: Columns[] = [];
   for (let from = callColumns.length; from < flat.length; from += attemptColumns.length) {
     attempts.push(columnsOf(attemptColumns, flat.slice(from)));
@@ -295,8 +295,8 @@ export function readCallText(kept: string): CallRow {
 }
 
 /** The opposite of `valuesText`. @throws StoreError `corrupt`, also where another version kept it. */
-export function readValuesText(kept: string): CallValues {
-  const parsed = tryParse(kept);
+export function readValuesText(stored: string): CallValues {
+  const parsed = tryParse(stored);
   const isOurs = isObject(parsed) && parsed['schema'] === schemaVersion;
   const values = isOurs ? parsed['call'] : undefined;
   if (!Array.isArray(values) || values.length < callColumns.length) throw unreadable();

@@ -94,17 +94,17 @@ export function insertInto(table: string, columns: readonly string[]): string {
  */
 
 /** A JSON value that is already parsed (PostgreSQL), or its text (SQLite). */
-export type Kept = Json;
+export type Stored = Json;
 
-export function readTexts(kept: Kept): readonly string[] {
-  return listOf(kept, 'a list of texts').map((item) => {
+export function readTexts(stored: Stored): readonly string[] {
+  return listOf(stored, 'a list of texts').map((item) => {
     if (typeof item !== 'string') throw unreadable('a text');
     return item;
   });
 }
 
-export function readPolicy(kept: Kept): Policy {
-  const policy = objectOf(parsed(kept), 'a policy');
+export function readPolicy(stored: Stored): Policy {
+  const policy = objectOf(parsed(stored), 'a policy');
   return {
     limits: listOf(policy['limits'], 'limits').map(readLimit),
     budgets: listOf(policy['budgets'], 'budgets').map(readBudget),
@@ -112,8 +112,8 @@ export function readPolicy(kept: Kept): Policy {
 }
 
 /** For a policy that several keys share: which keys and teams may set it, if given. */
-export function readNamedBy(kept: Kept): { readonly namedBy?: NamedBy } {
-  const { namedBy } = objectOf(parsed(kept), 'a policy');
+export function readNamedBy(stored: Stored): { readonly namedBy?: NamedBy } {
+  const { namedBy } = objectOf(parsed(stored), 'a policy');
   if (namedBy === undefined) return {};
   const { keys, teams } = objectOf(namedBy, 'who may name a tag');
   return { namedBy: { keys: textsOf(keys), teams: textsOf(teams) } };
@@ -149,8 +149,8 @@ function readBudget(value: Json): Budget {
   };
 }
 
-export function readPrevious(kept: Kept): readonly PreviousSecret[] {
-  return listOf(kept, 'previous secrets').map((value): PreviousSecret => {
+export function readPrevious(stored: Stored): readonly PreviousSecret[] {
+  return listOf(stored, 'previous secrets').map((value): PreviousSecret => {
     const secret = objectOf(value, 'a previous secret');
     return {
       digest: memberText(secret, 'digest'),
@@ -161,8 +161,8 @@ export function readPrevious(kept: Kept): readonly PreviousSecret[] {
   });
 }
 
-export function readBudgets(kept: Kept): readonly BudgetWindow[] {
-  return listOf(kept, 'budgets of a call').map((value) => {
+export function readBudgets(stored: Stored): readonly BudgetWindow[] {
+  return listOf(stored, 'budgets of a call').map((value) => {
     const budget = objectOf(value, 'a budget of a call');
     const endsAt = optionalMemberNumber(budget, 'endsAt');
     const { lease } = budget;
@@ -175,8 +175,8 @@ export function readBudgets(kept: Kept): readonly BudgetWindow[] {
   });
 }
 
-export function readPrice(kept: Kept): Price {
-  const price = objectOf(parsed(kept), 'a price');
+export function readPrice(stored: Stored): Price {
+  const price = objectOf(parsed(stored), 'a price');
   return {
     ...numbersOf(price, optionalAmounts),
     rates: readRates(price['rates']),
@@ -231,12 +231,12 @@ function numbersOf<K extends string>(
   return found;
 }
 
-function parsed(kept: Kept): Json | undefined {
-  return typeof kept === 'string' ? tryParse(kept) : kept;
+function parsed(stored: Stored): Json | undefined {
+  return typeof stored === 'string' ? tryParse(stored) : stored;
 }
 
-function listOf(kept: Json | undefined, what: string): readonly Json[] {
-  const value = kept === undefined ? undefined : parsed(kept);
+function listOf(stored: Json | undefined, what: string): readonly Json[] {
+  const value = stored === undefined ? undefined : parsed(stored);
   if (!Array.isArray(value)) throw unreadable(what);
   return value;
 }

@@ -23,21 +23,21 @@ class SharedValues {
   readonly #policies = new Map<string, Policy>();
 
   /** @throws StoreError `corrupt` */
-  texts(kept: string): readonly string[] {
-    return shared(this.#texts, kept, readTexts);
+  texts(stored: string): readonly string[] {
+    return shared(this.#texts, stored, readTexts);
   }
 
   /** @throws StoreError `corrupt` */
-  policy(kept: string): Policy {
-    return shared(this.#policies, kept, readPolicy);
+  policy(stored: string): Policy {
+    return shared(this.#policies, stored, readPolicy);
   }
 }
 
-function shared<T>(known: Map<string, T>, kept: string, read: (kept: string) => T): T {
-  const found = known.get(kept);
+function shared<T>(known: Map<string, T>, stored: string, read: (stored: string) => T): T {
+  const found = known.get(stored);
   if (found !== undefined) return found;
-  const value = read(kept);
-  known.set(kept, value);
+  const value = read(stored);
+  known.set(stored, value);
   return value;
 }
 

@@ -119,9 +119,9 @@ export function lostCall(id: string, holds: readonly LostHold[], at: number): Ca
   };
 }
 
-function readAbout(kept: string | undefined): HoldAbout {
-  if (kept === undefined || kept === '') return {};
-  const { endsAt, ...about } = parseOwn<About>(kept);
+function readAbout(stored: string | undefined): HoldAbout {
+  if (stored === undefined || stored === '') return {};
+  const { endsAt, ...about } = parseOwn<About>(stored);
   return { about, ...(endsAt === undefined ? {} : { endsAt }) };
 }
 

@@ -18,8 +18,8 @@ export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
 /** Names of settings: rows and hours before these times may be gone. */
-export const callsKeptSince = 'calls_kept_since';
-export const hoursKeptSince = 'hours_kept_since';
+export const callsRetainedSince = 'calls_kept_since';
+export const hoursRetainedSince = 'hours_kept_since';
 
 /** What sums are kept apart by. A call has one group, whatever its tags: a set of tags is one value. */
 export interface UsageGroup {
@@ -146,7 +146,7 @@ export interface UsagePlan {
 }
 
 /** Calls and hours before these times may be pruned; whole hours, whole days. */
-export interface KeptSince {
+export interface RetainedSince {
   readonly calls: number;
   readonly hours: number;
 }
@@ -155,24 +155,24 @@ export interface KeptSince {
  * Uses the coarsest sums that fit. If an end of the period lies in a time with only hourly or daily sums, it
  * moves outwards to the whole hour or day.
  */
-export function planUsage(query: UsageQuery, kept: KeptSince): UsagePlan {
+export function planUsage(query: UsageQuery, retained: RetainedSince): UsagePlan {
   const period = {
-    from: outwards(query.since, kept, Math.floor),
-    to: outwards(query.until ?? Number.MAX_SAFE_INTEGER, kept, Math.ceil),
+    from: outwards(query.since, retained, Math.floor),
+    to: outwards(query.until ?? Number.MAX_SAFE_INTEGER, retained, Math.ceil),
   };
-  const days: Period = query.by === 'hour' ? { from: period.from, to: kept.hours } : period;
-  const [wholeDays, besideDays] = split(period, days, dayMs);
-  const parts = besideDays.map((part) => split(part, part, hourMs));
+  const days: Period = query.by === 'hour' ? { from: period.from, to: retained.hours } : period;
+  const [wholeDays, partDays] = split(period, days, dayMs);
+  const parts = partDays.map((part) => split(part, part, hourMs));
   return {
     days: wholeDays,
     hours: parts.flatMap(([whole]) => whole),
-    calls: parts.flatMap(([, beside]) => beside),
+    calls: parts.flatMap(([, edges]) => edges),
   };
 }
 
-function outwards(time: number, kept: KeptSince, round: (value: number) => number): number {
-  if (time < kept.hours) return round(time / dayMs) * dayMs;
-  return time < kept.calls ? round(time / hourMs) * hourMs : time;
+function outwards(time: number, retained: RetainedSince, round: (value: number) => number): number {
+  if (time < retained.hours) return round(time / dayMs) * dayMs;
+  return time < retained.calls ? round(time / hourMs) * hourMs : time;
 }
 
 /** The whole units of a period, as far as they may be taken, and what is left of it. */
@@ -180,11 +180,11 @@ function split(period: Period, within: Period, unit: number): [Period[], Period[
   const from = Math.ceil(period.from / unit) * unit;
   const to = Math.floor(Math.min(period.to, within.to) / unit) * unit;
   if (from >= to) return [[], nonEmpty([period])];
-  const beside = [
+  const edges = [
     { from: period.from, to: from },
     { from: to, to: period.to },
   ];
-  return [[{ from, to }], nonEmpty(beside)];
+  return [[{ from, to }], nonEmpty(edges)];
 }
 
 function nonEmpty(periods: readonly Period[]): Period[] {
@@ -202,19 +202,24 @@ export const stepMs: { readonly [S in SeriesQuery['step']]: number } = {
 export const sourcesInOrder = ['days', 'hours', 'calls'] as const;
 
 /** Where the sums for a step are read: minutes are in the calls only. */
-export function planSeries({ step, since, until }: SeriesQuery, kept: KeptSince): UsagePlan {
+export function planSeries(
+  { step, since, until }: SeriesQuery,
+  retained: RetainedSince,
+): UsagePlan {
   return step === 'minute'
     ? { days: [], hours: [], calls: [{ from: since, to: until }] }
-    : planUsage({ by: step, since, until }, kept);
+    : planUsage({ by: step, since, until }, retained);
 }
 
 /**
  * Where the calls of each group in the same time are counted: of a week of hours, in its days. Of minutes the calls
  * alone are asked, as `planSeries` does, so that no group is chosen for calls that are gone.
  */
-export function planCounts(query: SeriesQuery, kept: KeptSince): UsagePlan {
+export function planCounts(query: SeriesQuery, retained: RetainedSince): UsagePlan {
   const { step, since, until } = query;
-  return step === 'minute' ? planSeries(query, kept) : planUsage({ by: 'day', since, until }, kept);
+  return step === 'minute'
+    ? planSeries(query, retained)
+    : planUsage({ by: 'day', since, until }, retained);
 }
 
 /** The groups with the most calls, in that order. */

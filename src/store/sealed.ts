@@ -12,7 +12,7 @@ export interface AnswerClaim {
   /** The call that is to answer; a claim that is asked for twice by one owner is one. */
   readonly owner: string;
   /** Tells requests under one key apart. */
-  readonly mark: string;
+  readonly fingerprint: string;
   /** How long the claim holds unless it is renewed. */
   readonly leaseMs: number;
 }
@@ -20,10 +20,10 @@ export interface AnswerClaim {
 /** The right to answer, its current holder, or the stored answer. */
 export type Claimed =
   | { readonly state: 'mine' }
-  | { readonly state: 'running'; readonly mark: string }
+  | { readonly state: 'running'; readonly fingerprint: string }
   | {
       readonly state: 'done';
-      readonly mark: string;
+      readonly fingerprint: string;
       /** Undefined when there was no room for it. */
       readonly answer: Uint8Array | undefined;
     };
@@ -72,7 +72,7 @@ const answerOverhead = 512;
 /** How long a claim is remembered after its lease: an owner that stood still may find it again. */
 export const claimGraceMs = 600_000;
 
-export function keptBytes(answer: Uint8Array | undefined): number {
+export function storedBytes(answer: Uint8Array | undefined): number {
   return answerOverhead + (answer?.length ?? 0);
 }
 

@@ -236,7 +236,7 @@ function tunnel(
 }
 
 /** How long a resolved name is usable while the name servers fail. */
-const keptMs = 5 * 60_000;
+const reuseMs = 5 * 60_000;
 const maxNames = 1000;
 
 /** `EAI_AGAIN` stands for SERVFAIL and for name servers that do not answer. */
@@ -265,7 +265,7 @@ export function withLastAddresses(
       }
       const found = last.get(key);
       const usable = serverFailures.has(error.code ?? '') && found !== undefined;
-      if (usable && now() - found.at <= keptMs) callback(null, found.address, found.family);
+      if (usable && now() - found.at <= reuseMs) callback(null, found.address, found.family);
       else callback(error, address, family);
     });
   };

@@ -199,10 +199,10 @@ class Call implements Exchange, ConnectionUser, Deferrable {
   }
 
   start(): void {
-    const kept = this.#pool.takeIdle(this.#sharer);
-    this.#mayRepeat = kept !== undefined && this.#request.once !== true;
-    if (kept === undefined) this.#connect();
-    else this.#sendOn(kept);
+    const idle = this.#pool.takeIdle(this.#sharer);
+    this.#mayRepeat = idle !== undefined && this.#request.once !== true;
+    if (idle === undefined) this.#connect();
+    else this.#sendOn(idle);
   }
 
   get #sharer(): string | undefined {

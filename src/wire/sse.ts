@@ -243,9 +243,9 @@ export class GrowingBytes {
       return;
     }
     const small = rest.length * maxSurplus < rest.buffer.byteLength;
-    const kept = small ? copied(rest) : rest;
-    this.#bytes = kept;
-    if (kept.buffer !== this.#own?.buffer) this.#own = undefined;
+    const remaining = small ? copied(rest) : rest;
+    this.#bytes = remaining;
+    if (remaining.buffer !== this.#own?.buffer) this.#own = undefined;
   }
 
   /** Takes the kept bytes out; undefined when there are none. */

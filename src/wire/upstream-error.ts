@@ -93,8 +93,8 @@ export function readRetryAfterMs(
   wallMs: number,
   words = '',
 ): number | undefined {
-  const told = readRetryHeaders(headers, wallMs);
-  if (told !== undefined || words === '') return told;
+  const ofHeaders = readRetryHeaders(headers, wallMs);
+  if (ofHeaders !== undefined || words === '') return ofHeaders;
   const [, amount, unit = ''] = waitInWords.exec(words) ?? [];
   if (amount === undefined) return undefined;
   return Number(amount) * (unit.toLowerCase().startsWith('m') ? 1 : 1000);

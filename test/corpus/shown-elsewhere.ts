@@ -1,7 +1,7 @@
 /** Rows that need more than one request to be shown, and the test that shows them. */
 import type { AnyDialect } from '../support/reading.ts';
 
-const kept = 'test/contract/kept-responses.test.ts';
+const kept = 'test/contract/stored-responses.test.ts';
 
 export const shownElsewhere: { readonly [D in AnyDialect]: { readonly [row: string]: string } } = {
   chat: {},

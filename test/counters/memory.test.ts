@@ -1,7 +1,7 @@
 /** Counters of one process. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HeldClock } from '../unit/access/parts.ts';
+import { HeldClock } from '../unit/access/fakes.ts';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { requestOf, fresh, type Rig } from './rig.ts';
 import { properties } from './properties.ts';

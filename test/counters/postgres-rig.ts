@@ -4,7 +4,7 @@ import { PostgresCounters } from '../../src/store/counters/postgres-counters.ts'
 import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
 import { openTestStore, type TestStore } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
-import { HeldClock, silentLog } from '../unit/access/parts.ts';
+import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 import { fresh, type Rig } from './rig.ts';
 
 export interface PostgresRig extends Rig {

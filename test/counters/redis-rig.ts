@@ -10,7 +10,7 @@ import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
 import { LeaseDatabase } from '../simulation/lease-database.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { until } from '../support/postgres-store.ts';
-import { HeldClock, silentLog } from '../unit/access/parts.ts';
+import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 import { fresh, type Rig } from './rig.ts';
 
 export interface RedisRig extends Rig {

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../src/json/value.ts';
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
-import { compare, readBook, type BookRow, type Comparison } from './book.ts';
+import { compare, readLedger, type LedgerRow, type Comparison } from './ledger.ts';
 import { Callers, type Called } from './callers.ts';
 import { CountingUpstream } from './counting-upstream.ts';
 
@@ -50,7 +50,7 @@ export async function crashLoop({
   const { directory } = gateway;
   const calls = new Map<string, Called>();
   const killedAt: number[] = [];
-  const written = new Map<string, BookRow>();
+  const written = new Map<string, LedgerRow>();
   const excused = (called: Called): boolean => {
     const ended = called.endedAt ?? Number.POSITIVE_INFINITY;
     return killedAt.some((at) => ended > at - writtenMs && ended < at + 2000);
@@ -67,7 +67,7 @@ export async function crashLoop({
         prefix: `r${round}x`,
       });
       await new Promise((resolve) => setTimeout(resolve, randomInt(300, 3500)));
-      for (const row of readBook(directory)) written.set(row.user, row);
+      for (const row of readLedger(directory)) written.set(row.user, row);
       await gateway.kill();
       killedAt.push(performance.now());
       await callers.stop();
@@ -77,7 +77,7 @@ export async function crashLoop({
     }
     const spent = await spentOf(gateway, paid.id);
     await gateway.stop();
-    const rows = readBook(directory);
+    const rows = readLedger(directory);
     const compared = { rows, calls, upstream, excused };
     return report({ rounds, spent, killedAt, written }, compared);
   } finally {
@@ -107,7 +107,7 @@ interface Known {
   readonly spent: number;
   readonly killedAt: readonly number[];
   /** Rows that were in the database before a kill. */
-  readonly written: ReadonlyMap<string, BookRow>;
+  readonly written: ReadonlyMap<string, LedgerRow>;
 }
 
 function report(

@@ -1,6 +1,6 @@
 /** `npm run crash -- --rounds N`: kills a gateway under load again and again; exits with 1 when a row is wrong. */
 import { parseArgs } from 'node:util';
-import { putSection } from '../../bench/kept-sections.ts';
+import { putSection } from '../../bench/saved-sections.ts';
 import { crashLoop } from './crash-loop.ts';
 
 const { values } = parseArgs({

@@ -4,7 +4,7 @@
  */
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
 import { isObject } from '../../src/json/value.ts';
-import { compare, readBook, type Comparison } from './book.ts';
+import { compare, readLedger, type Comparison } from './ledger.ts';
 import { Callers } from './callers.ts';
 import { CountingUpstream } from './counting-upstream.ts';
 import { slopeOf, type Slope } from './slope.ts';
@@ -76,7 +76,7 @@ export async function soak(options: SoakOptions): Promise<SoakReport> {
     await callers.stop();
     const { settledMs, after } = await untilSettled(gateway, before);
     await gateway.stop();
-    const rows = readBook(gateway.directory).filter(({ user }) => !user.startsWith('w'));
+    const rows = readLedger(gateway.directory).filter(({ user }) => !user.startsWith('w'));
     const comparison = compare({ rows, calls: callers.calls, upstream, excused: () => false });
     return {
       options,

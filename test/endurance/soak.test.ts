@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { keptSections, putSection } from '../../bench/kept-sections.ts';
+import { savedSections, putSection } from '../../bench/saved-sections.ts';
 import { slopeOf } from './slope.ts';
 import { soak } from './soak-run.ts';
 
@@ -32,7 +32,7 @@ test('what other commands wrote into the results stays when the bench writes the
   putSection('soak', '## Soak\n\none', path);
   putSection('crash', '## Crash', path);
   putSection('soak', '## Soak\n\ntwo', path);
-  writeFileSync(path, `# New results\n${keptSections(path)}`);
+  writeFileSync(path, `# New results\n${savedSections(path)}`);
   const text = readFileSync(path, 'utf8');
   assert.match(text, /^# New results\n\n<!-- kept: soak -->\n\n## Soak\n\ntwo\n\n<!-- end -->\n/);
   assert.match(text, /## Crash/);

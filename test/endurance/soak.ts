@@ -4,7 +4,7 @@
  */
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { putSection } from '../../bench/kept-sections.ts';
+import { putSection } from '../../bench/saved-sections.ts';
 import { soak, type SoakReport } from './soak-run.ts';
 
 const { values } = parseArgs({

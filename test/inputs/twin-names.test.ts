@@ -10,7 +10,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
-import { dearMembers } from '../../src/dialects/shared/describe.ts';
+import { expensiveMembers } from '../../src/dialects/shared/describe.ts';
 import { corpus } from '../corpus/samples.ts';
 import { objectsIn, withMember } from '../corpus/objects.ts';
 import { send } from '../support/http.ts';
@@ -351,7 +351,7 @@ for (const dialect of clientDialects) {
     request.serviceTier();
     request.expensiveTierMember();
     request.searches(true);
-    const twinless = [...read, ...dearMembers].filter(
+    const twinless = [...read, ...expensiveMembers].filter(
       (name) => !refused(dialect, { ...body, [name.toUpperCase()]: 1 }),
     );
     assert.deepEqual(twinless, elsewhere[dialect]);

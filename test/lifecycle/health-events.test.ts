@@ -13,7 +13,7 @@ import { Listener } from '../support/hook-listener.ts';
 import { objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { errorIn } from '../upstream/reply.ts';
 
 const secret = 'hook-secret-0123456789';
@@ -132,7 +132,7 @@ test('issue 8.5 a store that goes and comes is told', async () => {
     client,
     log: silentLog,
     hooks: () => hooks,
-    storeTrouble: () => trouble,
+    storeFailure: () => trouble,
   });
   events.start();
   assert.deepEqual(await heard('store.down'), { reason: trouble, changes: 1 });

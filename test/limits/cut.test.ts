@@ -117,7 +117,7 @@ test('a key without budgets and limits is not cut', async () => {
 });
 
 /** The prompt turns out to be dear, and the answer goes on and on. */
-function dearPrompt(tokens: number): Answer {
+function expensivePrompt(tokens: number): Answer {
   return {
     body: [
       messagesFrame(messageStart({ input_tokens: tokens, output_tokens: 1 })),
@@ -133,7 +133,7 @@ function dearPrompt(tokens: number): Answer {
 for (const dialect of clientDialects) {
   test(`F64 a prompt above the estimate takes the money of the answer: ${dialect}`, async () => {
     const model = 'up-messages/dear';
-    const script = rig.upstreams.messages.script('dear', dearPrompt(5000));
+    const script = rig.upstreams.messages.script('dear', expensivePrompt(5000));
     // 10 µ$ a token: 5,000 for the prompt leave some 1,000 of 6,000.
     const key = await rig.key({ budget: '0.06', per: 'day', shrink: false });
     const body = requestBody(dialect, { model, stream: true, more: { max_tokens: 5900 } });
@@ -154,7 +154,7 @@ test('F64 where the budget has more, it pays for the larger prompt', async () =>
   const model = 'up-messages/dear';
   const more = [messagesFrame(blockDelta(0, { type: 'text_delta', text: word }))];
   rig.upstreams.messages.script('dear', {
-    ...dearPrompt(5000),
+    ...expensivePrompt(5000),
     body: [
       messagesFrame(messageStart({ input_tokens: 5000, output_tokens: 1 })),
       messagesFrame(blockStart(0, { type: 'text', text: '' })),

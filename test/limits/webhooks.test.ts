@@ -9,7 +9,7 @@ import { HttpClient } from '../../src/wire/http-client.ts';
 import { Listener, type Heard } from '../support/hook-listener.ts';
 import { allDialects, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { replying } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 

@@ -25,7 +25,7 @@ import { knownProviders } from '../../src/compose/providers.ts';
 import { decompressor, maxDecompressedBytes } from '../../src/wire/decompress.ts';
 import { readRetryAfterMs } from '../../src/wire/upstream-error.ts';
 import { SseSplitter } from '../../src/wire/sse.ts';
-import { countingBytes } from '../unit/access/parts.ts';
+import { countingBytes } from '../unit/access/fakes.ts';
 import { json, text } from './arbitraries.ts';
 import { check, checkAsync } from './checking.ts';
 import { pieces } from './frames.ts';

@@ -275,7 +275,7 @@ class History {
       deaths: this.#deaths,
       instances: [...this.#past, last],
       revoked: this.#revoked,
-      spent: await last.purse.spent(),
+      spent: await last.checkedCounters.spent(),
       booked: await rows.calls.spent(Number.NEGATIVE_INFINITY),
     };
     this.hedged = account.rows.filter(isHedged).length;

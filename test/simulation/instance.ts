@@ -30,7 +30,7 @@ import { HttpClient } from '../../src/wire/http-client.ts';
 import type { Dice } from './dice.ts';
 import { Disk } from './disk.ts';
 import { Link, type End } from './link.ts';
-import { Purse } from './purse.ts';
+import { CheckedCounters } from './checked-counters.ts';
 import { declared, models, priceSettings, routes, timeouts } from './scene.ts';
 import type { Sabotage } from './history.ts';
 import type { Upstream } from './upstream.ts';
@@ -61,7 +61,7 @@ export interface Told {
 
 export class Instance {
   readonly keys: KeyRing;
-  readonly purse: Purse;
+  readonly checkedCounters: CheckedCounters;
   readonly told: Told = { due: 0, recorded: new Map(), running: new Map() };
   readonly sweeper: Sweeper;
   readonly ledger: Ledger;
@@ -85,7 +85,12 @@ export class Instance {
     const keys = new KeyRing({ store, clock: world.time, random: world.random });
     await keys.load();
     const { counters, spent } = await openCounters({ store: store.calls, clock: world.time, log });
-    return new Instance(world, { keys, store, purse: new Purse(counters, world), spent });
+    return new Instance(world, {
+      keys,
+      store,
+      checkedCounters: new CheckedCounters(counters, world),
+      spent,
+    });
   }
 
   private constructor(
@@ -93,7 +98,7 @@ export class Instance {
     parts: {
       readonly keys: KeyRing;
       readonly store: ReturnType<Disk['open']>;
-      readonly purse: Purse;
+      readonly checkedCounters: CheckedCounters;
       readonly spent: Awaited<ReturnType<typeof openCounters>>['spent'];
     },
   ) {
@@ -101,7 +106,7 @@ export class Instance {
     this.#world = world;
     this.#log = logOf(world);
     this.keys = parts.keys;
-    this.purse = parts.purse;
+    this.checkedCounters = parts.checkedCounters;
     this.client = new HttpClient({
       connector: (connectMs) => upstream.connector(connectMs),
       now: () => time.now(),
@@ -183,7 +188,7 @@ export class Instance {
     };
     const random = (): number => dice.next();
     const limits = createLimits({
-      counters: this.purse,
+      counters: this.checkedCounters,
       clock: time,
       spent,
       policies: noPolicies,

@@ -28,7 +28,7 @@ interface LeaseRow {
 }
 
 /** A row of the ledger, as far as budgets need it. */
-export interface BookedCall {
+export interface LedgerCall {
   readonly id: string;
   /** `counter|window` of its budgets. */
   readonly windows: readonly string[];
@@ -59,7 +59,7 @@ export class LeaseDatabase implements LeaseRegister {
   leases = new Map<string, Map<string, LeaseRow>>();
   /** By instance. */
   ended = new Map<string, Ended>();
-  rows = new Map<string, BookedCall>();
+  rows = new Map<string, LedgerCall>();
   #instances = new Map<string, { number: number; isDeaf: boolean }>();
   readonly #options: LeaseDatabaseOptions;
   /** Ms by which the server's clock is wrong. */
@@ -109,7 +109,7 @@ export class LeaseDatabase implements LeaseRegister {
   }
 
   /** The transaction that writes rows: a row that is there changes nothing, unless it is an estimate. */
-  record(calls: readonly BookedCall[]): void {
+  record(calls: readonly LedgerCall[]): void {
     for (const call of calls) {
       const before = this.rows.get(call.id);
       if (before !== undefined && (call.isEstimate || !before.isEstimate)) continue;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runHistory } from './history.ts';
-import { keptSeeds } from './kept-seeds.ts';
+import { keptSeeds } from './saved-seeds.ts';
 import { complaintOf } from './play.ts';
 
 test('a seed gives the same history each time, whatever was played before', async () => {

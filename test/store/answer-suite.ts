@@ -12,12 +12,12 @@ interface More {
   readonly keyId?: string;
   readonly owner?: string;
   readonly leaseMs?: number;
-  readonly mark?: string;
+  readonly fingerprint?: string;
 }
 
 function claim(store: Store, id: string, more: More = {}): Promise<Claimed> {
-  const { keyId = 'key', owner = 'one', leaseMs = 30_000, mark = 'mark' } = more;
-  return store.answers.claim({ id, keyId, owner, mark, leaseMs });
+  const { keyId = 'key', owner = 'one', leaseMs = 30_000, fingerprint = 'mark' } = more;
+  return store.answers.claim({ id, keyId, owner, fingerprint, leaseMs });
 }
 
 function keep(store: Store, id: string, more: Partial<AnswerToKeep> = {}): Promise<boolean> {
@@ -45,24 +45,24 @@ export function answerSuite(open: OpenStore): void {
       const others = told.filter(({ state }) => state === 'running');
       assert.deepEqual(
         others,
-        Array.from({ length: 19 }, () => ({ state: 'running', mark: 'mark' })),
+        Array.from({ length: 19 }, () => ({ state: 'running', fingerprint: 'mark' })),
       );
     });
 
     it('what was kept is told byte for byte, with the mark of its request', async () => {
       const { store } = opened;
-      assert.deepEqual(await claim(store, 'a', { mark: 'first' }), { state: 'mine' });
+      assert.deepEqual(await claim(store, 'a', { fingerprint: 'first' }), { state: 'mine' });
       assert.equal(await keep(store, 'a'), true);
       assert.equal(await keep(store, 'a'), true, 'told twice');
-      const told = await claim(store, 'a', { owner: 'two', mark: 'second' });
+      const told = await claim(store, 'a', { owner: 'two', fingerprint: 'second' });
       assert.ok(told.state === 'done');
-      assert.equal(told.mark, 'first');
+      assert.equal(told.fingerprint, 'first');
       assert.deepEqual([...(told.answer ?? [])], [...sealed]);
       await claim(store, 'b');
       await keep(store, 'b', { answer: undefined });
       assert.deepEqual(await claim(store, 'b', { owner: 'two' }), {
         state: 'done',
-        mark: 'mark',
+        fingerprint: 'mark',
         answer: undefined,
       });
     });

@@ -2,7 +2,7 @@
 import { Ledger } from '../../src/access/ledger.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 
 const [, , path = ''] = process.argv;

@@ -1,7 +1,7 @@
 /** Writes calls to a store until it is killed, and tells each batch that the store has acknowledged. */
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { CallRow } from '../../src/store/store.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { callRow, march } from '../unit/store/call-rows.ts';
 import { costing, fullCall } from './rows.ts';
 

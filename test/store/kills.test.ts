@@ -9,7 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-kills-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { afterEach, describe, it } from 'node:test';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { PostgresCounters } from '../../src/store/counters/postgres-counters.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { test } from 'node:test';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { Boot } from '../../src/compose/boot.ts';
 import { makeAuthenticator } from '../../src/compose/keys.ts';

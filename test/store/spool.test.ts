@@ -6,7 +6,7 @@ import { after, beforeEach, describe, it } from 'node:test';
 import { Spool } from '../../src/store/postgres/spool.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { CallRow } from '../../src/store/store.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'gw-spool-'));

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { silentLog } from '../unit/access/parts.ts';
+import { silentLog } from '../unit/access/fakes.ts';
 import { storeSuite } from './store-suite.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'));

@@ -23,6 +23,6 @@ export function storedResponses(options: StoredOptions = {}): StoredResponses {
     later,
     random: (count) => randomBytes(count),
     settings: () => ({ store: 'on', keepMs: 3_600_000, totalBytes: 1e9 }),
-    muchKept: nothing,
+    manyStored: nothing,
   });
 }

@@ -5,12 +5,12 @@ import { RemoteCounters } from '../../src/compose/workers/session.ts';
 import { properties } from '../counters/properties.ts';
 import type { Rig } from '../counters/rig.ts';
 import { suite } from '../counters/suite.ts';
-import { HeldClock } from '../unit/access/parts.ts';
-import { linkedBook } from './linked.ts';
+import { HeldClock } from '../unit/access/fakes.ts';
+import { linkSession } from './linked.ts';
 import { after } from 'node:test';
 
 const clock = new HeldClock();
-const book = await linkedBook(memoryStore(), new MemoryCounters(clock), clock);
+const book = await linkSession(memoryStore(), new MemoryCounters(clock), clock);
 after(() => book.close());
 const counters = new RemoteCounters({
   link: book.link,

@@ -13,7 +13,7 @@ import {
   remoteStore,
 } from '../../src/compose/workers/session.ts';
 import { Link } from '../../src/compose/workers/link.ts';
-import { HeldClock, silentLog } from '../unit/access/parts.ts';
+import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -34,47 +34,47 @@ export async function pair(): Promise<readonly [Socket, Socket]> {
   return [near, far];
 }
 
-export interface LinkedBook {
+export interface LinkedSession {
   readonly link: Link<SessionOperations>;
-  readonly desk: WorkerSession;
+  readonly session: WorkerSession;
   close(): void;
 }
 
 /** A worker's way to a store and counters. */
-export async function linkedBook(
+export async function linkSession(
   store: Store,
   counters: Counters,
   clock = new HeldClock(),
-): Promise<LinkedBook> {
+): Promise<LinkedSession> {
   const [near, far] = await pair();
   const writes = new Writes(clock);
   const keysUsed = (): undefined => undefined;
-  const allTold = async (): Promise<void> => {};
-  const desk = new WorkerSession({
+  const allReported = async (): Promise<void> => {};
+  const session = new WorkerSession({
     store,
     counters,
     clock,
     log: silentLog,
     writes,
-    allTold,
+    allReported,
     keysUsed,
   });
-  const there = new Link({ stream: far, serve: desk.operations });
+  const there = new Link({ stream: far, serve: session.operations });
   const link = new Link<SessionOperations>({ stream: near, serve: {} });
   const close = (): void => {
     link.close();
     there.close();
   };
-  return { link, desk, close };
+  return { link, session, close };
 }
 
 /** The store of a parent as its worker sees it; closing it closes both. */
 export async function linkedStore(store: Store, counters: Counters): Promise<Store> {
-  const book = await linkedBook(store, counters);
+  const linked = await linkSession(store, counters);
   return {
-    ...remoteStore(book.link),
+    ...remoteStore(linked.link),
     close: async () => {
-      book.close();
+      linked.close();
       await store.close();
     },
   };

@@ -8,8 +8,8 @@ import type { Store } from '../../src/store/store.ts';
 import { RemoteCounters, remoteStore } from '../../src/compose/workers/session.ts';
 import { requestOf } from '../counters/rig.ts';
 import { callRow } from '../unit/store/call-rows.ts';
-import { HeldClock } from '../unit/access/parts.ts';
-import { linkedBook, type LinkedBook } from './linked.ts';
+import { HeldClock } from '../unit/access/fakes.ts';
+import { linkSession, type LinkedSession } from './linked.ts';
 
 const budget: BudgetItem = {
   counter: 'key:abc:month',
@@ -21,7 +21,7 @@ const budget: BudgetItem = {
 const about = { keyId: 'abc', tags: [], endpoint: 'chat', model: 'm', startedAt: 5 };
 
 interface Scene {
-  readonly book: LinkedBook;
+  readonly book: LinkedSession;
   readonly store: Store;
   readonly counters: MemoryCounters;
   readonly own: RemoteCounters;
@@ -31,7 +31,7 @@ async function scene(): Promise<Scene> {
   const clock = new HeldClock();
   const store = memoryStore();
   const counters = new MemoryCounters(clock);
-  const book = await linkedBook(store, counters, clock);
+  const book = await linkSession(store, counters, clock);
   const state = { aheadMs: 0, countersUp: true };
   const own = new RemoteCounters({ link: book.link, clock, state: () => state });
   return { book, store, counters, own };
@@ -45,7 +45,7 @@ test('Q1: a call of which nobody was told is booked with all that it held, once'
     requestOf({ callId: `${request.callId}+`, budgets: [{ ...budget, amount: 50 }] }),
   );
   book.close();
-  await book.desk.end();
+  await book.session.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 150, open: 0 });
   assert.deepEqual(await store.calls.spent(0), [
     { counter: budget.counter, window: budget.window, nanodollars: 150 },
@@ -55,7 +55,7 @@ test('Q1: a call of which nobody was told is booked with all that it held, once'
     [row?.keyId, row?.outcome, row?.error, row?.usageSource, row?.cost?.total],
     ['abc', 'failed', 'interrupted', 'estimated', 150],
   );
-  assert.equal(book.desk.calls, 0);
+  assert.equal(book.session.calls, 0);
 });
 
 test('F81: a call that was noted is recorded as it was last known', async () => {
@@ -80,7 +80,7 @@ test('F81: a call that was noted is recorded as it was last known', async () => 
   });
   await remoteStore(book.link).calls.open([{ row, seenAt: 6 }]);
   book.close();
-  await book.desk.end();
+  await book.session.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 30, open: 0 });
   assert.equal((await store.calls.find(request.callId))?.cost?.total, 30);
   assert.deepEqual(await store.calls.settleOrphans(Infinity), []);
@@ -93,7 +93,7 @@ test('F82: a call that ended, and whose row was not written yet, is booked with 
   own.settle(request.callId, { tokens: 7, nanodollars: 42 });
   await own.balance(budget.counter, budget.window);
   book.close();
-  await book.desk.end();
+  await book.session.end();
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 42, open: 0 });
   assert.equal((await store.calls.find(request.callId))?.cost?.total, 42);
 });
@@ -105,9 +105,9 @@ test('Q3: what was recorded before its worker died is not recorded again', async
   own.settle(request.callId, { tokens: 7, nanodollars: 42 });
   const row = callRow(request.callId, { outcome: 'ok' });
   await remoteStore(book.link).calls.record([row]);
-  assert.equal(book.desk.calls, 0);
+  assert.equal(book.session.calls, 0);
   book.close();
-  await book.desk.end();
+  await book.session.end();
   assert.equal(counters.balance(budget.counter, budget.window).settled, 42);
   assert.equal((await store.calls.find(request.callId))?.outcome, 'ok');
 });
@@ -116,10 +116,10 @@ test('F81: places of a dead worker are free, and its idempotency keys as well', 
   const { book, store, counters, own } = await scene();
   const concurrent = [{ counter: 'c', most: 1 }];
   await own.reserve(requestOf({ concurrent }));
-  const claim = { id: 'i', keyId: 'abc', owner: 'o', mark: 'm', leaseMs: 30_000 };
+  const claim = { id: 'i', keyId: 'abc', owner: 'o', fingerprint: 'm', leaseMs: 30_000 };
   assert.deepEqual(await remoteStore(book.link).answers.claim(claim), { state: 'mine' });
   book.close();
-  await book.desk.end();
+  await book.session.end();
   assert.equal(counters.reserve(requestOf({ concurrent })).granted, true);
   const other = { ...claim, owner: 'other' };
   assert.deepEqual(await store.answers.claim(other), { state: 'mine' });
@@ -139,13 +139,13 @@ test('Q2: a reservation that its worker waited for in vain holds nothing when it
     healthy: () => true,
     close: () => counters.close(),
   };
-  const { desk, close } = await linkedBook(memoryStore(), slow, clock);
+  const { session, close } = await linkSession(memoryStore(), slow, clock);
   t.after(close);
   const request = requestOf({ budgets: [budget], concurrent: [{ counter: 'c', most: 1 }], about });
-  const reserving = desk.operations.reserve(request);
-  desk.operations.settle(request.callId, { tokens: 0, nanodollars: 0 });
+  const reserving = session.operations.reserve(request);
+  session.operations.settle(request.callId, { tokens: 0, nanodollars: 0 });
   answer.resolve();
   await reserving;
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 0, open: 0 });
-  assert.equal(desk.calls, 0);
+  assert.equal(session.calls, 0);
 });

@@ -6,7 +6,7 @@ import { after } from 'node:test';
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { storeSuite } from '../store/store-suite.ts';
-import { HeldClock, silentLog } from '../unit/access/parts.ts';
+import { HeldClock, silentLog } from '../unit/access/fakes.ts';
 import { linkedStore } from './linked.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-worker-store-'));

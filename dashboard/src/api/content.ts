@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
 
-export interface KeptBody {
+export interface LoggedBody {
   /** Of the body itself. */
   readonly bytes: number;
   readonly cut: boolean;
@@ -10,33 +10,33 @@ export interface KeptBody {
   readonly content: unknown;
 }
 
-export interface KeptHeader {
+export interface LoggedHeader {
   readonly name: string;
   /** Null: not kept. */
   readonly value: string | null;
 }
 
-export interface KeptRequest {
+export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
-  readonly headers: readonly KeptHeader[];
-  readonly body: KeptBody | null;
+  readonly headers: readonly LoggedHeader[];
+  readonly body: LoggedBody | null;
 }
 
 export interface CallContent {
   readonly state: 'kept' | 'absent' | 'locked' | 'unreadable';
   readonly logged_now: boolean;
-  readonly request: KeptRequest | null;
+  readonly request: LoggedRequest | null;
   readonly answer: {
     readonly status: number;
-    readonly headers: readonly KeptHeader[];
-    readonly body: KeptBody;
+    readonly headers: readonly LoggedHeader[];
+    readonly body: LoggedBody;
     readonly whole: boolean;
   } | null;
   readonly attempts: readonly {
     readonly target: string;
     readonly status: number | null;
-    readonly body: KeptBody;
+    readonly body: LoggedBody;
   }[];
 }
 

@@ -19,19 +19,19 @@ export function DelayedField({
 }: DelayedFieldProps): ReactElement {
   const id = useId();
   const [typed, setTyped] = useState(value);
-  const [told, setTold] = useState(value);
-  if (told !== value) {
-    setTold(value);
+  const [reported, setReported] = useState(value);
+  if (reported !== value) {
+    setReported(value);
     setTyped(value);
   }
   useEffect(() => {
-    if (typed === told) return undefined;
+    if (typed === reported) return undefined;
     const timer = setTimeout(() => {
-      setTold(typed);
+      setReported(typed);
       onChange(typed);
     }, pauseMs);
     return () => clearTimeout(timer);
-  }, [typed, told, onChange]);
+  }, [typed, reported, onChange]);
   return (
     <>
       <TextField {...rest} value={typed} onChange={setTyped} list={offers && `${id}-offers`} />

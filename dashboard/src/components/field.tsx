@@ -3,7 +3,7 @@ import { useId, type ComponentProps, type ReactElement, type ReactNode } from 'r
 import { classNames } from './class-names.ts';
 import styles from './field.module.css';
 
-interface FieldWords {
+interface FieldTexts {
   readonly label: string;
   readonly hint?: ReactNode;
   /** What is wrong with the value. */
@@ -12,7 +12,7 @@ interface FieldWords {
   readonly quietLabel?: boolean | undefined;
 }
 
-interface FrameProps extends FieldWords {
+interface FrameProps extends FieldTexts {
   readonly id: string;
   readonly children: ReactNode;
 }
@@ -38,7 +38,7 @@ function FieldFrame({ id, label, hint, error, quietLabel, children }: FrameProps
   );
 }
 
-function described(id: string, { hint, error }: FieldWords) {
+function described(id: string, { hint, error }: FieldTexts) {
   const ids = [
     hint === undefined ? '' : `${id}-hint`,
     error === undefined ? '' : `${id}-error`,
@@ -49,17 +49,17 @@ function described(id: string, { hint, error }: FieldWords) {
   };
 }
 
-export interface TextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'>, FieldWords {
+export interface TextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'>, FieldTexts {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly mono?: boolean;
 }
 
 /** The words of a field, and what its control gets besides what it is given. */
-function useField(words: FieldWords, given: string | undefined) {
+function useField(texts: FieldTexts, given: string | undefined) {
   const own = useId();
   const id = given ?? own;
-  return { frame: { id, ...words }, control: { ...described(id, words), id } };
+  return { frame: { id, ...texts }, control: { ...described(id, texts), id } };
 }
 
 export function TextField(props: TextFieldProps): ReactElement {
@@ -80,7 +80,7 @@ export function TextField(props: TextFieldProps): ReactElement {
   );
 }
 
-export interface TextAreaProps extends Omit<ComponentProps<'textarea'>, 'onChange'>, FieldWords {
+export interface TextAreaProps extends Omit<ComponentProps<'textarea'>, 'onChange'>, FieldTexts {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly mono?: boolean;
@@ -107,7 +107,7 @@ export interface Choice {
   readonly label: string;
 }
 
-export interface SelectFieldProps extends FieldWords {
+export interface SelectFieldProps extends FieldTexts {
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly choices: readonly Choice[];
@@ -118,11 +118,11 @@ export interface SelectFieldProps extends FieldWords {
 export function SelectField(props: SelectFieldProps): ReactElement {
   const { label, hint, error, quietLabel, value, onChange, choices, disabled = false } = props;
   const id = useId();
-  const words = { label, hint, error, ...(quietLabel === undefined ? {} : { quietLabel }) };
+  const texts = { label, hint, error, ...(quietLabel === undefined ? {} : { quietLabel }) };
   return (
-    <FieldFrame id={id} {...words}>
+    <FieldFrame id={id} {...texts}>
       <select
-        {...described(id, words)}
+        {...described(id, texts)}
         id={id}
         className={styles.input}
         value={value}

@@ -39,23 +39,23 @@ interface ErrorPanelProps {
 
 /** What happened, where, and what to do next. */
 export function ErrorPanel({ error, onRetry }: ErrorPanelProps): ReactElement {
-  const told = asApiError(error);
+  const apiError = asApiError(error);
   return (
     <div className={styles.error} role="alert">
       <Icon name="warning" />
       <div className={styles.words}>
-        <p className={styles.what}>{told.message}</p>
-        {told.problems.length === 0 ? null : (
+        <p className={styles.what}>{apiError.message}</p>
+        {apiError.problems.length === 0 ? null : (
           <ul className={styles.problems}>
-            {told.problems.map((problem) => (
+            {apiError.problems.map((problem) => (
               <li key={problem}>{problem}</li>
             ))}
           </ul>
         )}
-        <p>{told.next}</p>
+        <p>{apiError.next}</p>
         <p className={styles.where}>
-          {told.where}
-          {told.status === undefined ? '' : ` · status ${told.status}`}
+          {apiError.where}
+          {apiError.status === undefined ? '' : ` · status ${apiError.status}`}
         </p>
       </div>
       {onRetry === undefined ? null : (

@@ -46,9 +46,9 @@ export function useToast(): ToastSender {
       done: (text) => void add({ title: text }),
       failed: (error) => {
         const { message, next } = asApiError(error);
-        const words = { title: message, description: next };
+        const texts = { title: message, description: next };
         // Not of a high priority: those are hidden from readers until they have the focus, with their button.
-        add({ ...words, type: 'error', timeout: errorShownMs });
+        add({ ...texts, type: 'error', timeout: errorShownMs });
       },
     }),
     [add],

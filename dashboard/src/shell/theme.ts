@@ -10,8 +10,8 @@ const listeners = new Set<() => void>();
 /** What was chosen. A browser that keeps nothing follows the system. */
 export function readTheme(): Theme {
   try {
-    const kept = localStorage.getItem(storageKey);
-    return themes.find((theme) => theme === kept) ?? 'system';
+    const stored = localStorage.getItem(storageKey);
+    return themes.find((theme) => theme === stored) ?? 'system';
   } catch {
     return 'system';
   }

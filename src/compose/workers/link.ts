@@ -227,14 +227,14 @@ function frameOf(body: Uint8Array): readonly [Uint8Array, Uint8Array] {
 
 /** Puts frames together, however they were cut on their way. */
 class FrameReader {
-  readonly #told: (body: Buffer) => void;
+  readonly #onBody: (body: Buffer) => void;
   #chunks: Buffer[] = [];
   #held = 0;
   /** Of the body that is read; undefined = its head is awaited. */
   #length: number | undefined;
 
-  constructor(told: (body: Buffer) => void) {
-    this.#told = told;
+  constructor(onBody: (body: Buffer) => void) {
+    this.#onBody = onBody;
   }
 
   read(chunk: Buffer): void {
@@ -248,7 +248,7 @@ class FrameReader {
         this.#length = bytes.readUInt32BE();
       } else {
         this.#length = undefined;
-        this.#told(bytes);
+        this.#onBody(bytes);
       }
     }
   }

@@ -156,18 +156,18 @@ export function watchHeartbeat({
 }: HeartbeatOptions): () => void {
   let heardAt = now();
   let beatAt = heardAt;
-  let told = false;
+  let reported = false;
   const heard = (): void => {
     heardAt = now();
-    told = false;
+    reported = false;
   };
   const timer = setInterval(() => {
     const at = now();
     // This process stood still itself, perhaps both did: the other side gets its time anew.
     if (at - beatAt > 2 * beatMs) heardAt = at;
     beatAt = at;
-    if (at - heardAt > silentMs && !told) {
-      told = true;
+    if (at - heardAt > silentMs && !reported) {
+      reported = true;
       silent();
     }
     ping().then(heard, () => undefined);

@@ -154,7 +154,7 @@ export interface SessionDeps {
   /** Of all workers. */
   readonly writes: Writes;
   /** Resolves when all workers have told which of their calls have ended by now. Never rejects. */
-  readonly allTold: () => Promise<void>;
+  readonly allReported: () => Promise<void>;
   /** Told when keys were used, besides the store. */
   readonly keysUsed: (uses: readonly KeyUse[]) => void;
 }
@@ -278,7 +278,7 @@ export class WorkerSession {
    * back before it is refused for it.
    */
   async #reserveAgain(request: ReserveRequest): Promise<ReserveResult> {
-    await this.#deps.allTold();
+    await this.#deps.allReported();
     return this.#deps.counters.reserve(request);
   }
 

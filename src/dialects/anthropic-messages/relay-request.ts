@@ -299,7 +299,7 @@ class ThinkingPlan {
 
   made(): ThinkingEdits {
     if (this.#asked !== undefined) this.#form(this.#asked);
-    this.#besideOthers();
+    this.#resolveConflicts();
     this.#nameEffort();
     const { traits } = this.#input;
     const on =
@@ -374,7 +374,7 @@ class ThinkingPlan {
   }
 
   /** What is refused together with thinking: the harder promise wins, as in translation. */
-  #besideOthers(): void {
+  #resolveConflicts(): void {
     const { traits, skeleton } = this.#input;
     const { thinkingOff = 'disabled', thinksByDefault } = traits;
     if (this.#thinking === undefined) {

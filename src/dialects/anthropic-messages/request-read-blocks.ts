@@ -182,7 +182,7 @@ export class BlockReader {
 class Paragraphs {
   readonly #joins: boolean;
   /** The last text, and whether a block of another type stands behind it. */
-  #last: { readonly told: boolean } | undefined;
+  #last: { readonly isRendered: boolean } | undefined;
 
   constructor(role: Turn['role']) {
     this.#joins = role === 'assistant';
@@ -190,10 +190,10 @@ class Paragraphs {
 
   add(part: Part, block: JsonObject): Part {
     if (!this.#joins || part.type !== 'text' || part.text === '') return part;
-    const told = block['type'] !== 'text';
+    const isRendered = block['type'] !== 'text';
     const last = this.#last;
-    this.#last = { told };
-    if (last === undefined || (!told && !last.told)) return part;
+    this.#last = { isRendered };
+    if (last === undefined || (!isRendered && !last.isRendered)) return part;
     return { ...part, text: `\n\n${part.text}` };
   }
 }

@@ -132,28 +132,30 @@ const efforts: ReadonlyMap<string, Effort> = new Map<string, Effort>([
 
 /** Undefined when the request says nothing of thinking or effort. */
 function readReasoning(body: JsonObject, notes: Notes): Reasoning | undefined {
-  const told = readEffort(body, notes);
-  const reasoning = readThinking(body, told, notes);
-  return told === undefined || reasoning === undefined ? reasoning : withPath(reasoning, told.path);
+  const effort = readEffort(body, notes);
+  const reasoning = readThinking(body, effort, notes);
+  return effort === undefined || reasoning === undefined
+    ? reasoning
+    : withPath(reasoning, effort.path);
 }
 
 /** An effort, and where it was set. */
-interface ToldEffort {
+interface RequestedEffort {
   readonly effort: Effort;
   readonly path: FieldPath;
 }
 
 function readThinking(
   body: JsonObject,
-  at: ToldEffort | undefined,
+  at: RequestedEffort | undefined,
   notes: Notes,
 ): Reasoning | undefined {
   const thinking = isObject(body['thinking']) ? body['thinking'] : undefined;
   const hidden = thinking?.['display'] === 'omitted' ? { hidden: true } : {};
-  const told = at === undefined ? {} : { effort: at.effort };
+  const effort = at === undefined ? {} : { effort: at.effort };
   switch (thinking?.['type']) {
     case undefined:
-      return at === undefined ? undefined : told;
+      return at === undefined ? undefined : effort;
     case 'between_tools':
       notes.changed(['thinking', 'type'], 'thinking is off, between calls of tools as well');
       return { effort: 'none' };
@@ -163,32 +165,32 @@ function readThinking(
     case 'enabled': {
       const budget = thinking?.['budget_tokens'];
       return {
-        ...told,
+        ...effort,
         ...(typeof budget === 'number' ? { budgetTokens: budget } : {}),
         ...hidden,
       };
     }
     case 'adaptive':
-      return { ...told, adaptive: true, ...hidden };
+      return { ...effort, adaptive: true, ...hidden };
     default:
       notes.changed(['thinking', 'type'], 'an unknown kind of thinking was read as "adaptive"');
-      return { ...told, adaptive: true, ...hidden };
+      return { ...effort, adaptive: true, ...hidden };
   }
 }
 
 /** The last instruction that sets an effort holds for what comes behind it, else the request's own. */
-function readEffort(body: JsonObject, notes: Notes): ToldEffort | undefined {
+function readEffort(body: JsonObject, notes: Notes): RequestedEffort | undefined {
   const messages = isArray(body['messages']) ? body['messages'] : [];
   for (let i = messages.length - 1; i >= 0; i--) {
     const message = messages[i];
     if (!isObject(message) || message['role'] !== 'system') continue;
-    const told = effortOf(message, ['messages', i], notes);
-    if (told !== undefined) return told;
+    const effort = effortOf(message, ['messages', i], notes);
+    if (effort !== undefined) return effort;
   }
   return effortOf(body, [], notes);
 }
 
-function effortOf(holder: JsonObject, at: FieldPath, notes: Notes): ToldEffort | undefined {
+function effortOf(holder: JsonObject, at: FieldPath, notes: Notes): RequestedEffort | undefined {
   const config = holder['output_config'];
   const value = isObject(config) ? config['effort'] : undefined;
   if (typeof value !== 'string') return undefined;

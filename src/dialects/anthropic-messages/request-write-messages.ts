@@ -407,11 +407,11 @@ function writeImage(
     return { type: 'image', source: { type: 'url', url: source.url } };
   }
   if (!('base64' in source)) return undefined;
-  const told = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType;
-  if (!imageTypes.has(told)) return undefined;
+  const declared = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType;
+  if (!imageTypes.has(declared)) return undefined;
   // The service refuses an image under another's name.
-  const type = imageTypeOf(source.base64) ?? told;
-  if (type !== told) {
+  const type = imageTypeOf(source.base64) ?? declared;
+  if (type !== declared) {
     notes.changed(pathOf(part, ['messages']), `sent as ${type}, which its bytes are`);
   }
   return { type: 'image', source: { type: 'base64', media_type: type, data: source.base64 } };

@@ -282,7 +282,7 @@ export function strictSchema(schema: JsonObject): SubsetSchema {
 
 function subset(schema: JsonObject, moved: Set<string>): JsonObject {
   const kept: JsonMembers = {};
-  const told: string[] = [];
+  const hints: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || silentKeywords.has(key)) continue;
     const name = key === 'oneOf' ? 'anyOf' : key;
@@ -290,11 +290,11 @@ function subset(schema: JsonObject, moved: Set<string>): JsonObject {
     if (enforced !== undefined) setMember(kept, name, enforced);
     else if (name !== 'additionalProperties' || value !== false) {
       moved.add(key);
-      told.push(`${key}: ${JSON.stringify(value)}`);
+      hints.push(`${key}: ${JSON.stringify(value)}`);
     }
   }
   if (isObjectSchema(kept)) kept['additionalProperties'] = false;
-  if (told.length > 0) kept['description'] = described(kept['description'], told);
+  if (hints.length > 0) kept['description'] = described(kept['description'], hints);
   return kept;
 }
 
@@ -343,7 +343,7 @@ function isObjectSchema(schema: JsonObject): boolean {
   );
 }
 
-function described(description: Json | undefined, told: readonly string[]): string {
-  const rules = `(${told.join(', ')})`;
+function described(description: Json | undefined, hints: readonly string[]): string {
+  const rules = `(${hints.join(', ')})`;
   return typeof description === 'string' && description !== '' ? `${description} ${rules}` : rules;
 }

@@ -162,9 +162,9 @@ export class MessagesStreamReader implements StreamReader {
     return [{ type: 'error', error }];
   }
 
-  #fail(told: Json): readonly GenerationEvent[] {
+  #fail(reported: Json): readonly GenerationEvent[] {
     this.#over = true;
-    return [{ type: 'error', error: readErrorValue(told) }];
+    return [{ type: 'error', error: readErrorValue(reported) }];
   }
 }
 
@@ -174,9 +174,10 @@ function searched(webSearches: number): GenerationEvent {
 
 /** The JSON repeats the name of the event; servers of other dialects only say `error`. */
 function typeOf(event: JsonObject, name: string | undefined): Json | undefined {
-  const told = event['type'];
-  const type = typeof told === 'string' ? told : name;
-  if (type === undefined && told !== undefined && told !== null) throw wrongType('an event');
+  const reported = event['type'];
+  const type = typeof reported === 'string' ? reported : name;
+  if (type === undefined && reported !== undefined && reported !== null)
+    throw wrongType('an event');
   return type === undefined && event['error'] !== undefined ? 'error' : type;
 }
 
@@ -364,9 +365,9 @@ function startPart(block: JsonObject): Part {
 function textEvent(
   open: OpenBlock,
   kind: Kind,
-  told: Json | undefined,
+  reported: Json | undefined,
 ): readonly GenerationEvent[] {
-  const text = answerText(told, 'a text');
+  const text = answerText(reported, 'a text');
   if (text === '') return none;
   assertKind(open, kind);
   return [{ type: 'part-delta', index: open.part, field: 'text', delta: text }];

@@ -15,7 +15,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tools.ts';
-import { answerObject, answerObjects, citedSpan, placeOf } from '../shared/answers.ts';
+import { answerObject, answerObjects, citedSpan, spanOf } from '../shared/answers.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 
 type Path = readonly (string | number)[];
@@ -34,7 +34,7 @@ interface AdaptedContent {
   /** The same one where nothing had to change. */
   readonly message: JsonObject;
   /** Parts that a tool message cannot hold: they follow in a message of the user. */
-  readonly beside: readonly Json[];
+  readonly extra: readonly Json[];
 }
 
 const nothing: readonly Json[] = [];
@@ -46,24 +46,24 @@ const nothing: readonly Json[] = [];
 export function adaptedContent(message: JsonObject, options: ContentOptions): AdaptedContent {
   const spoken = withRefusal(message, options);
   const { content } = spoken;
-  if (!isArray(content)) return { message: spoken, beside: nothing };
-  const beside: Json[] = [];
+  if (!isArray(content)) return { message: spoken, extra: nothing };
+  const extra: Json[] = [];
   let changed = false;
   const parts: Json[] = [];
-  const partOptions = { ...options, message, beside };
+  const partOptions = { ...options, message, extra };
   content.forEach((part, j) => {
     const adapted = isObject(part) ? adaptedPart(part, j, partOptions) : part;
     if (adapted !== part) changed = true;
     if (adapted !== undefined) parts.push(adapted);
   });
-  if (!changed) return { message: spoken, beside };
+  if (!changed) return { message: spoken, extra };
   // A message whose parts all went says nothing; servers want a text there.
-  return { message: { ...spoken, content: parts.length === 0 ? '' : parts }, beside };
+  return { message: { ...spoken, content: parts.length === 0 ? '' : parts }, extra };
 }
 
 interface PartOptions extends ContentOptions {
   readonly message: JsonObject;
-  readonly beside: Json[];
+  readonly extra: Json[];
 }
 
 function adaptedPart(part: JsonObject, j: number, options: PartOptions): JsonObject | undefined {
@@ -90,7 +90,7 @@ function adaptedPart(part: JsonObject, j: number, options: PartOptions): JsonObj
 }
 
 function adaptedImage(part: JsonObject, path: Path, options: PartOptions): JsonObject | undefined {
-  const { traits, message, note, beside } = options;
+  const { traits, message, note, extra } = options;
   const { image_url: image } = part;
   const url = isObject(image) ? image['url'] : image;
   const inline = typeof url === 'string' && !/^https?:/i.test(url);
@@ -109,7 +109,7 @@ function adaptedImage(part: JsonObject, path: Path, options: PartOptions): JsonO
   }
   note(path, 'images of tool results follow in a message of the user');
   const label = `Image from tool result ${String(message['tool_call_id'])}:`;
-  beside.push({ type: 'text', text: label }, own);
+  extra.push({ type: 'text', text: label }, own);
   return { type: 'text', text: '[image attached below]' };
 }
 
@@ -301,7 +301,7 @@ function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): Json
 
 /** Tells where one text of an answer ends and the next begins, since chat has one content. */
 export class MessageBounds {
-  #told = false;
+  #hasText = false;
   #between = false;
 
   /** What stands before the text of a part: a blank line where a Responses server had a message of its own for it. */
@@ -311,8 +311,8 @@ export class MessageBounds {
       this.#between ||= own || (part.type === 'opaque' && part.dialect === 'openai-responses');
       return '';
     }
-    const apart = this.#told && (own || this.#between);
-    this.#told = true;
+    const apart = this.#hasText && (own || this.#between);
+    this.#hasText = true;
     this.#between = false;
     return apart ? '\n\n' : '';
   }
@@ -353,7 +353,7 @@ export function writeCitation(
     notes.lost(['citations'], 'a source without an address has no place in chat completions');
     return undefined;
   }
-  const { start, end } = placeOf(citation, part);
+  const { start, end } = spanOf(citation, part);
   return {
     type: 'url_citation',
     url_citation: {

@@ -4,7 +4,7 @@
  */
 import type { Origin, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
-import type { PlacedReasoning } from '../../core/kept.ts';
+import type { PlacedReasoning } from '../../core/recall.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';

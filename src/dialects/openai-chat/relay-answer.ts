@@ -31,7 +31,7 @@ const modelKey = Buffer.from('"model"');
 export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #model: ModelSplice;
-  readonly #choices = new ChoiceMend();
+  readonly #choices = new ChoiceRepair();
   #ended = false;
   /** What the usage chunk must repeat if the gateway has to write it. */
   #id = '';
@@ -93,17 +93,17 @@ export class ChatAnswerRelay implements AnswerRelay {
       (nullChoices.test(data) && tryParseObject(data)?.['choices'] === null)
     )
       return undefined;
-    const mended = this.#choices.apply(data);
-    const bytes = mended === undefined ? frame.bytes : restated(mended);
+    const repaired = this.#choices.apply(data);
+    const bytes = repaired === undefined ? frame.bytes : restated(repaired);
     const shown = someUsage.test(data) ? this.#withoutUsage(bytes, data) : bytes;
     return shown === undefined ? undefined : withBlankLine(this.#model.apply(shown));
   }
 
   document(answer: WholeDocument, gap?: Usage): Buffer {
     const { bytes, body } = answer;
-    const mended = mendedDocument(body);
-    if (mended !== undefined) {
-      return this.document({ bytes: Buffer.from(JSON.stringify(mended)), body: mended }, gap);
+    const repaired = repairedDocument(body);
+    if (repaired !== undefined) {
+      return this.document({ bytes: Buffer.from(JSON.stringify(repaired)), body: repaired }, gap);
     }
     const model = this.#documentModel(body);
     const owed = this.#documentUsage(body, gap);
@@ -151,7 +151,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     const raw = body['usage'];
     if (!isObject(raw)) return undefined;
     const usage = findUsage(body, chatTraits);
-    return usage === undefined ? undefined : mendedUsage(raw, usage);
+    return usage === undefined ? undefined : repairedUsage(raw, usage);
   }
 
   /** The client's model name, where the document has another. */
@@ -171,12 +171,13 @@ export class ChatAnswerRelay implements AnswerRelay {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
     const raw = this.#estimated ? undefined : usage.raw;
-    const mended = raw === undefined ? writeUsage(usage) : mendedUsage(raw, usage);
+    const repaired = raw === undefined ? writeUsage(usage) : repairedUsage(raw, usage);
     if (this.#report !== undefined) {
-      const own = mended === undefined ? this.#report : withMember(this.#report, usageKey, mended);
+      const own =
+        repaired === undefined ? this.#report : withMember(this.#report, usageKey, repaired);
       if (own !== undefined) return withBlankLine(this.#model.apply(own)).toString();
     }
-    const chunk = { ...this.#chunkFrame(), choices: [], usage: mended ?? raw };
+    const chunk = { ...this.#chunkFrame(), choices: [], usage: repaired ?? raw };
     return restated(chunk).toString();
   }
 
@@ -242,7 +243,7 @@ interface ChoiceState {
   /** Tells the calls apart as the reader of streams does. */
   readonly calls: StreamCalls;
   /** What the client was told of each of them. */
-  readonly told: { id: boolean; name: boolean }[];
+  readonly sent: { id: boolean; name: boolean }[];
   called: boolean;
   /** The deprecated form has a finish of its own. */
   legacy: boolean;
@@ -250,7 +251,7 @@ interface ChoiceState {
 }
 
 /** State of one stream. */
-export class ChoiceMend {
+export class ChoiceRepair {
   readonly #choices = new Map<number, ChoiceState>();
   /** A call stood as clients want it: this server's fragments without id and name need no look. */
   #regular = false;
@@ -264,8 +265,8 @@ export class ChoiceMend {
     const choices = chunk?.['choices'];
     if (chunk === undefined || !isArray(choices)) return undefined;
     const answer = { id: chunk['id'], created: chunk['created'] };
-    const mended = mapped(choices, (choice) => this.#choice(choice, answer));
-    return mended === choices ? undefined : { ...chunk, choices: mended };
+    const repaired = mapped(choices, (choice) => this.#choice(choice, answer));
+    return repaired === choices ? undefined : { ...chunk, choices: repaired };
   }
 
   #concerns(data: string): boolean {
@@ -293,7 +294,7 @@ export class ChoiceMend {
     if (known !== undefined) return known;
     const calls = new StreamCalls({ next: 0 }, {});
     calls.answer = answer;
-    const state = { calls, told: [], called: false, legacy: false, finished: false };
+    const state = { calls, sent: [], called: false, legacy: false, finished: false };
     this.#choices.set(at, state);
     return state;
   }
@@ -302,9 +303,9 @@ export class ChoiceMend {
     if (!isObject(delta)) return delta;
     state.legacy ||= isObject(delta['function_call']);
     const calls = isArray(delta['tool_calls']) ? delta['tool_calls'] : [];
-    const mended = mapped(calls, (call) => this.#call(call, state));
+    const repaired = mapped(calls, (call) => this.#call(call, state));
     if (ends) state.calls.close([]);
-    const named = withIds(mended, state);
+    const named = withIds(repaired, state);
     if (named === calls) {
       this.#regular ||= state.calls.started > 0;
       return delta;
@@ -318,13 +319,13 @@ export class ChoiceMend {
     state.called = true;
     const index = state.calls.read(call, []);
     const { id, name } = readCall(call);
-    const told = state.told[index];
-    const again = told ?? { id: false, name: false };
-    state.told[index] = { id: again.id || id !== '', name: again.name || name !== '' };
+    const sent = state.sent[index];
+    const again = sent ?? { id: false, name: false };
+    state.sent[index] = { id: again.id || id !== '', name: again.name || name !== '' };
     const repeats = { id: again.id && id !== '', name: again.name && name !== '' };
     if (call['index'] === index && !repeats.id && !repeats.name) return call;
     const { index: _index, ...rest } = repeats.id ? without(call, 'id') : call;
-    const type = told === undefined && call['type'] === undefined ? { type: 'function' } : {};
+    const type = sent === undefined && call['type'] === undefined ? { type: 'function' } : {};
     const said = repeats.name ? { function: withoutName(call['function']) } : {};
     return { index, ...type, ...rest, ...said };
   }
@@ -335,9 +336,9 @@ function withoutName(called: Json | undefined): Json | undefined {
 }
 
 /** The entries of one delta, and an id for each call that the reader shows with one of the gateway's own. */
-function withIds(calls: readonly Json[], { calls: all, told }: ChoiceState): readonly Json[] {
+function withIds(calls: readonly Json[], { calls: all, sent }: ChoiceState): readonly Json[] {
   let named = calls;
-  for (const [place, each] of told.entries()) {
+  for (const [place, each] of sent.entries()) {
     const id = each.id ? undefined : all.shownId(place);
     if (id === undefined) continue;
     each.id = true;
@@ -351,15 +352,15 @@ function withIds(calls: readonly Json[], { calls: all, told }: ChoiceState): rea
 }
 
 /** A whole answer whose choices have a finish that fits and ids for their calls; undefined when all do. */
-export function mendedDocument(body: JsonObject): JsonObject | undefined {
+export function repairedDocument(body: JsonObject): JsonObject | undefined {
   const { choices } = body;
   if (!isArray(choices)) return undefined;
   const answer = { id: body['id'], created: body['created'] };
-  const mended = mapped(choices, (choice) => mendedChoice(choice, answer));
-  return mended === choices ? undefined : { ...body, choices: mended };
+  const repaired = mapped(choices, (choice) => repairedChoice(choice, answer));
+  return repaired === choices ? undefined : { ...body, choices: repaired };
 }
 
-function mendedChoice(choice: JsonObject, answer: AnswerIdentity): JsonObject {
+function repairedChoice(choice: JsonObject, answer: AnswerIdentity): JsonObject {
   const { message, finish_reason: finish } = choice;
   if (!isObject(message)) return choice;
   const calls = isArray(message['tool_calls']) ? message['tool_calls'] : [];
@@ -407,17 +408,17 @@ function isText(value: Json | undefined): boolean {
 // count them wrong, or not at all.
 
 /** The report with the numbers as this dialect means them; undefined when it says so already. */
-export function mendedUsage(raw: JsonObject, usage: Usage): JsonObject | undefined {
+export function repairedUsage(raw: JsonObject, usage: Usage): JsonObject | undefined {
   const meant = writeUsage(usage);
   return says(raw, meant) ? undefined : merged(raw, meant);
 }
 
 /** Every number that is meant stands where clients look for it. A zero may be left out. */
 function says(raw: Json | undefined, meant: JsonObject): boolean {
-  const told = isObject(raw) ? raw : {};
+  const sent = isObject(raw) ? raw : {};
   for (const key in meant) {
     const value = meant[key];
-    if (isObject(value) ? !says(told[key], value) : value !== (told[key] ?? 0)) return false;
+    if (isObject(value) ? !says(sent[key], value) : value !== (sent[key] ?? 0)) return false;
   }
   return true;
 }
@@ -425,8 +426,8 @@ function says(raw: Json | undefined, meant: JsonObject): boolean {
 function merged(raw: JsonObject, meant: JsonObject): JsonObject {
   const whole: { [key: string]: Json | undefined } = { ...raw };
   for (const [key, value] of Object.entries(meant)) {
-    const told = raw[key];
-    whole[key] = isObject(value) && isObject(told) ? { ...told, ...value } : value;
+    const sent = raw[key];
+    whole[key] = isObject(value) && isObject(sent) ? { ...sent, ...value } : value;
   }
   return whole;
 }

@@ -6,7 +6,7 @@
 import type { Origin, ReasoningPart } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
-import { type KeptTurn, PromptTrail } from '../../core/kept.ts';
+import { type RecalledTurn, PromptTrail } from '../../core/recall.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonEdit } from '../../json/edit.ts';
@@ -135,7 +135,7 @@ class MessageAdapter {
     if (!isArray(message['content']) && typeof message['refusal'] !== 'string') return message;
     const options = { traits: this.#traits, path: ['messages', i], note: this.#note };
     const read = adaptedContent(message, options);
-    this.#waiting.push(...read.beside);
+    this.#waiting.push(...read.extra);
     return read.message;
   }
 
@@ -275,10 +275,10 @@ class MessageAdapter {
     this.#changed = true;
     this.#note(['messages', i], taggedNote);
     const last = this.#last;
-    const told = taggedInstructions(textsOf(message['content']));
+    const text = taggedInstructions(textsOf(message['content']));
     if (last?.['role'] === 'user' && this.#waiting.length === 0) {
-      this.#replaceLast(joinedTexts(last, told));
-    } else this.#waiting.push({ type: 'text', text: told });
+      this.#replaceLast(joinedTexts(last, text));
+    } else this.#waiting.push({ type: 'text', text });
   }
 
   #putInFront(): void {
@@ -536,13 +536,13 @@ function withCalls(
   return { ...message, tool_calls: calls.map((call, i) => ({ ...call, ...signed.members[i] })) };
 }
 
-function recallOf(call: JsonObject, ask: Ask, asked: PromptTrail): KeptTurn | undefined {
+function recallOf(call: JsonObject, ask: Ask, asked: PromptTrail): RecalledTurn | undefined {
   const { id, name, arguments: argumentsJson } = readCall(call);
   return ask.recall?.({ id, name, argumentsJson }, asked);
 }
 
 /** What is known of the turn, if this very provider wrote it. */
-function recalled(message: JsonObject, ask: Ask, asked: PromptTrail): KeptTurn | undefined {
+function recalled(message: JsonObject, ask: Ask, asked: PromptTrail): RecalledTurn | undefined {
   const [first] = callsOf(message);
   const kept = first === undefined ? undefined : recallOf(first, ask, asked);
   if (kept?.origin.dialect !== 'openai-chat') return undefined;
@@ -552,7 +552,7 @@ function recalled(message: JsonObject, ask: Ask, asked: PromptTrail): KeptTurn |
 function withReasoning(
   message: JsonObject,
   traits: UpstreamTraits,
-  kept: KeptTurn | undefined,
+  kept: RecalledTurn | undefined,
 ): JsonObject {
   const parts = kept?.reasoning.map(({ part }) => part) ?? [];
   if (traits.reasoningDetails === true) return withDetails(message, parts);

@@ -375,8 +375,8 @@ function withInstruction(request: Relayed, edits: readonly JsonEdit[]): readonly
     return edits.with(at, { ...edit, text: JSON.stringify(edited) });
   }
   if (edit === undefined && isInstructions(first)) {
-    const told = addition(first['content'], instruction);
-    if (told !== undefined) return [...edits, told];
+    const edit = addition(first['content'], instruction);
+    if (edit !== undefined) return [...edits, edit];
   }
   const text = JSON.stringify({ role: traits.systemRole, content: instruction });
   return [{ path: ['messages', 0], text, insert: true }, ...edits];
@@ -389,8 +389,8 @@ function addition(content: Json | undefined, instruction: string): JsonEdit | un
     const part = { type: 'text', text: instruction };
     return { path: [...path, content.length], text: JSON.stringify(part), insert: true };
   }
-  const told = withText(content, instruction);
-  return told === undefined ? undefined : { path, text: JSON.stringify(told) };
+  const edit = withText(content, instruction);
+  return edit === undefined ? undefined : { path, text: JSON.stringify(edit) };
 }
 
 /** Of the instructions that stand in front, or of their content. */

@@ -7,7 +7,7 @@ import type {
   Turn,
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
-import { withReasoning } from '../../core/kept.ts';
+import { withReasoning } from '../../core/recall.ts';
 import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';

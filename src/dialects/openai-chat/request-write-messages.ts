@@ -123,18 +123,18 @@ export class MessageWriter {
       this.written.push(writeToolResult(part, writing));
     }
     let waiting: JsonObject[] = [...attachments.parts];
-    let toldAt = run[0]?.path ?? [];
+    let userPath = run[0]?.path ?? [];
     for (const { turn, path } of run) {
       if (turn.role === 'system') {
         waiting = this.#writeInstructions(turn, path, waiting);
-        toldAt = path;
+        userPath = path;
         continue;
       }
       const content = [...waiting, ...this.#userContent(turn, path)];
       waiting = [];
       this.#pushUser(content, path, turn.name);
     }
-    this.#pushUser(waiting, toldAt);
+    this.#pushUser(waiting, userPath);
   }
 
   /** In the order of their calls: some servers pair them by it. */

@@ -625,7 +625,7 @@ class Recipe {
   /** Items, alternatives and bounds: what the recipe does not know counts as it stands. */
   #rest(schema: JsonObject): void {
     for (const [key, value] of Object.entries(schema)) {
-      if (told.has(key)) continue;
+      if (countedMembers.has(key)) continue;
       if (key === 'items' && isObject(value)) this.#property('', value);
       else this.#texts.push(`${key}:${JSON.stringify(value)}`);
     }
@@ -633,7 +633,7 @@ class Recipe {
 }
 
 /** Members of a schema that are counted above, or that the prompt does not show. */
-const told: ReadonlySet<string> = new Set([
+const countedMembers: ReadonlySet<string> = new Set([
   'type',
   'description',
   'enum',

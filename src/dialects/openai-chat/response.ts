@@ -9,7 +9,7 @@ import type {
 import type { AnswerContext } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
-import { placedReasoning } from '../../core/kept.ts';
+import { placedReasoning } from '../../core/recall.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import {

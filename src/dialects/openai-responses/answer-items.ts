@@ -23,7 +23,7 @@ import {
   isKeptItemId,
   itemExtras,
 } from './items.ts';
-import { placeOf } from '../shared/answers.ts';
+import { spanOf } from '../shared/answers.ts';
 import { textOf } from './fields.ts';
 
 /** A call as the client knows it. */
@@ -207,7 +207,7 @@ export class AnswerItems {
       );
       return undefined;
     }
-    const { start, end } = placeOf(citation, part);
+    const { start, end } = spanOf(citation, part);
     return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
   }
 }

@@ -9,7 +9,7 @@ import { ResponsesDescription } from './describe.ts';
 import { writeError } from './error-write.ts';
 import { badValue, shapeWords } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
-import { keptResponses } from './kept.ts';
+import { storedResponses } from './stored.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { ResponsesAnswerRelay } from './relay-answer.ts';
 import { readRequest } from './request-read.ts';
@@ -20,7 +20,7 @@ export const openaiResponsesClient: ClientDialect = {
   id: 'openai-responses',
   paths: ['/v1/responses'],
   scope: 'responses',
-  kept: keptResponses,
+  stored: storedResponses,
   compactPath: '/v1/responses/compact',
   count: {
     path: '/v1/responses/input_tokens',

@@ -47,11 +47,12 @@ export const itemNotFound = 'item_not_found';
 export function writeError(error: GatewayError, requestId: string): WrittenError {
   const written = writeEnvelope(error, requestId);
   const { status, body } = written;
-  const told = isObject(body['error']) ? body['error'] : {};
+  const answer = isObject(body['error']) ? body['error'] : {};
   // Other dialects' word for the whole list, where no item of it is at fault.
-  if (told['param'] === 'messages') return { status, body: { error: { ...told, param: 'input' } } };
+  if (answer['param'] === 'messages')
+    return { status, body: { error: { ...answer, param: 'input' } } };
   if (error.reason !== itemNotFound) return written;
-  return { status: 404, body: { error: { ...told, code: null } } };
+  return { status: 404, body: { error: { ...answer, code: null } } };
 }
 
 /** The two objects in which a stream tells a failure: that of the `error` event, and that of the failed response. */
@@ -62,11 +63,11 @@ export interface StreamFailure {
 
 export function streamFailure(error: GatewayError, requestId: string): StreamFailure {
   const { body } = writeError(streamError(error), requestId);
-  const told = isObject(body['error']) ? body['error'] : {};
-  const message = textOf(told['message']) || 'The call failed.';
-  const code = textOf(told['code']) || streamCodes[error.code];
+  const answer = isObject(body['error']) ? body['error'] : {};
+  const message = textOf(answer['message']) || 'The call failed.';
+  const code = textOf(answer['code']) || streamCodes[error.code];
   return {
-    event: { type: textOf(told['type']), code, message, param: told['param'] ?? null },
+    event: { type: textOf(answer['type']), code, message, param: answer['param'] ?? null },
     response: { code: streamCodes[error.code], message: withWait(message, error) },
   };
 }

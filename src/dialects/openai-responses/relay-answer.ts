@@ -159,10 +159,10 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     };
     this.#response = { ...response, ...own };
     const same = Object.entries(own).every(([key, value]) => response[key] === value);
-    const told = same
+    const received = same
       ? withBlankLine(frame.bytes)
       : Buffer.from(eventFrame(type, { ...event, response: this.#response }));
-    return events === '' ? told : Buffer.concat([Buffer.from(events), told]);
+    return events === '' ? received : Buffer.concat([Buffer.from(events), received]);
   }
 
   /** The members of a response object that are not the upstream's. */
@@ -231,18 +231,18 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
-  #within(type: string, told: JsonObject, { bytes, data = '' }: Frame): Buffer {
-    const event = this.#items.steady(told);
-    const whole = event === told ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
+  #within(type: string, received: JsonObject, { bytes, data = '' }: Frame): Buffer {
+    const event = this.#items.steady(received);
+    const whole = event === received ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
     const owed = this.#items.see(type, event, data);
     if (owed.length === 0) return whole;
     return Buffer.concat([Buffer.from(this.#between(owed)), whole]);
   }
 
   #steady({ bytes, data = '' }: Frame): Buffer {
-    const told = tryParseObject(data) ?? {};
-    const event = this.#items.steady(told);
-    return event === told
+    const received = tryParseObject(data) ?? {};
+    const event = this.#items.steady(received);
+    return event === received
       ? withBlankLine(bytes)
       : Buffer.from(eventFrame(textOf(event['type']), event));
   }
@@ -254,7 +254,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   #output(): readonly JsonObject[] {
     const seen = this.#items.done;
-    const told = this.#response?.['output'];
-    return seen.length === 0 && isArray(told) ? told.filter(isObject) : seen;
+    const received = this.#response?.['output'];
+    return seen.length === 0 && isArray(received) ? received.filter(isObject) : seen;
   }
 }

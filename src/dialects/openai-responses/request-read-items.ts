@@ -32,7 +32,7 @@ interface ReadTurns {
   readonly turns: readonly Turn[];
 }
 
-interface Means {
+interface ReadContext {
   readonly notes: Notes;
   /** Opens what the gateway sealed; without it, nothing opens. */
   readonly sealer: Sealer | undefined;
@@ -40,9 +40,9 @@ interface Means {
 }
 
 /** @throws GatewayError `invalid_request` with the path of what cannot be read. */
-export function readTurns(body: JsonObject, means: Means): ReadTurns {
+export function readTurns(body: JsonObject, context: ReadContext): ReadTurns {
   const { input, instructions } = body;
-  const builder = new TurnBuilder(means);
+  const builder = new TurnBuilder(context);
   if (typeof instructions === 'string' && instructions !== '') {
     builder.system.push(withPath({ type: 'text', text: instructions }, ['instructions']));
   }
@@ -75,7 +75,7 @@ interface PlacedCall {
  */
 class TurnBuilder {
   readonly system: Part[] = [];
-  readonly #means: Means;
+  readonly #context: ReadContext;
   readonly #turns: OpenTurn[] = [];
   readonly #calls = new Map<string, PlacedCall>();
   /** What foreign upstreams said of calls, by call id: sealed in reasoning items. */
@@ -86,8 +86,8 @@ class TurnBuilder {
   /** JSON values in the arguments so far. */
   #argumentTokens = 0;
 
-  constructor(means: Means) {
-    this.#means = means;
+  constructor(context: ReadContext) {
+    this.#context = context;
   }
 
   finish(): ReadTurns {
@@ -110,8 +110,8 @@ class TurnBuilder {
 
   #ordered({ results }: OpenTurn): readonly ToolResultPart[] {
     if (results.length < 2) return results;
-    const placeOf = ({ callId }: ToolResultPart): number => this.#calls.get(callId)?.place ?? 0;
-    return results.toSorted((a, b) => placeOf(a) - placeOf(b));
+    const orderOf = ({ callId }: ToolResultPart): number => this.#calls.get(callId)?.place ?? 0;
+    return results.toSorted((a, b) => orderOf(a) - orderOf(b));
   }
 
   add(item: JsonObject, path: FieldPath): void {
@@ -184,7 +184,7 @@ class TurnBuilder {
       {
         type: 'tool-call',
         id,
-        name: this.#means.tools.flatName(name, namespace),
+        name: this.#context.tools.flatName(name, namespace),
         argumentsJson,
         extras: {
           ...extras,
@@ -217,10 +217,10 @@ class TurnBuilder {
   /** A result that names no call: Codex injects such ones. */
   #addInjected(item: JsonObject, parts: readonly Part[], path: FieldPath): void {
     if (item['type'] === 'tool_search_output') {
-      this.#means.notes.lost(path, 'a search that the service ran means nothing to this model');
+      this.#context.notes.lost(path, 'a search that the service ran means nothing to this model');
       return;
     }
-    this.#means.notes.changed(path, 'an output without a call is told as text');
+    this.#context.notes.changed(path, 'an output without a call is told as text');
     const name = textOf(item['name']) || 'a tool';
     this.user([textPart(`[output of ${name}]`, path), ...parts], path);
   }
@@ -247,11 +247,11 @@ class TurnBuilder {
   /** Items of hosted tools as text, so that what they found stays known. */
   #addOther(item: JsonObject, path: FieldPath): void {
     const type = textOf(item['type']);
-    const told = hostedText(type, item);
-    if (told === undefined)
+    const text = hostedText(type, item);
+    if (text === undefined)
       throw unsupported([...path, 'type'], `This model takes no items of the type '${type}'.`);
-    this.#means.notes.changed(path, 'what a hosted tool did is shown as text');
-    this.#assistant([textPart(told, path)], path);
+    this.#context.notes.changed(path, 'what a hosted tool did is shown as text');
+    this.#assistant([textPart(text, path)], path);
   }
 
   /** By `encrypted_content`: what the gateway sealed goes back to its maker, what the service made to no other one. */
@@ -273,7 +273,7 @@ class TurnBuilder {
   }
 
   #unsealed(sealed: string, shown: string): readonly ReasoningPart[] {
-    const { sealer } = this.#means;
+    const { sealer } = this.#context;
     const record = unseal(sealed, sealer, dialectId);
     if (record === undefined) return [];
     const { origin, extras, callId, textDigest, text = shown, ...proof } = record;

@@ -182,8 +182,8 @@ export class ItemWriter {
     };
     const flush = (): void => {
       if (texts.some((part) => !isBlank(textOf(part['text'] ?? part['refusal'])))) {
-        const told = phase === undefined ? {} : { phase };
-        push({ type: 'message', role: 'assistant', content: texts, ...told });
+        const given = phase === undefined ? {} : { phase };
+        push({ type: 'message', role: 'assistant', content: texts, ...given });
       }
       texts = [];
       phase = undefined;
@@ -227,8 +227,8 @@ export class ItemWriter {
 
   #call(part: ToolCallPart): JsonMembers {
     const { tools } = this.#writing.conversation;
-    const { kind: told, namespace } = itemExtras(part);
-    const kind = isCallKind(told) ? told : this.#isFreeText(part.name) ? 'custom' : 'function';
+    const { kind: given, namespace } = itemExtras(part);
+    const kind = isCallKind(given) ? given : this.#isFreeText(part.name) ? 'custom' : 'function';
     const members = callMembers(kind, part.argumentsJson);
     const own = members === undefined ? 'function' : kind;
     this.#kinds.set(part.id, own);

@@ -444,8 +444,8 @@ export class ResponsesStreamWriter implements StreamWriter {
     const open: OpenCall = { type: 'call', call, output: undefined, arguments: '' };
     this.#parts.set(index, open);
     const { kind } = call;
-    const told = kind === 'function' || kind === 'custom';
-    const added = told ? this.#addCall(open, this.#items.begunCall(call)) : '';
+    const isClientCall = kind === 'function' || kind === 'custom';
+    const added = isClientCall ? this.#addCall(open, this.#items.begunCall(call)) : '';
     return before + added + this.#addArguments(open, part.argumentsJson);
   }
 

@@ -109,6 +109,6 @@ export function citedSpan({ start_index: start, end_index: end }: JsonObject): {
 }
 
 /** The place of a citation in a longer text. @param part what its own text part is of that. */
-export function placeOf({ span }: Citation, part: TextSpan): TextSpan {
+export function spanOf({ span }: Citation, part: TextSpan): TextSpan {
   return span === undefined ? part : { start: part.start + span.start, end: part.start + span.end };
 }

@@ -42,7 +42,7 @@ const skipped: ReadonlySet<string> = new Set([
   'extra_content',
 ]);
 
-const placeOfMember: ReadonlyMap<string, Place> = new Map([
+const contextOfMember: ReadonlyMap<string, Place> = new Map([
   ['image_url', 'image'],
   ['video_url', 'medium'],
   ['audio_url', 'medium'],
@@ -60,7 +60,10 @@ const placeOfMember: ReadonlyMap<string, Place> = new Map([
   ['links', 'unknown'],
 ]);
 /** `url` is what the member around it says. */
-const placeOfUrl: ReadonlyMap<string, Place> = new Map([...placeOfMember, ['mcp_servers', 'web']]);
+const contextOfUrl: ReadonlyMap<string, Place> = new Map([
+  ...contextOfMember,
+  ['mcp_servers', 'web'],
+]);
 const addressName = /ur[il]s?$/i;
 /** Most names end in another, and need no expression. */
 const lastLetters: ReadonlySet<string | undefined> = new Set('lisLIS');
@@ -130,7 +133,7 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
       waiting.values.push(item);
       waiting.names.push(key);
     } else if (typeof item === 'string') {
-      const place = placeOf(key, name, members);
+      const place = contextOf(key, name, members);
       if (place !== undefined) (found ??= []).push({ key, text: item, place });
     }
   }
@@ -154,11 +157,11 @@ function isList(value: Container): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-function placeOf(key: string, around: string, holder: Container): Place | undefined {
+function contextOf(key: string, around: string, holder: Container): Place | undefined {
   if (key === 'data' || key === 'url') {
     const type = isObject(holder) ? holder['type'] : undefined;
     if (around === 'source' && type === 'url') return 'web';
-    if (key === 'url') return placeOfUrl.get(around) ?? 'unknown';
+    if (key === 'url') return contextOfUrl.get(around) ?? 'unknown';
     if (around === 'input_audio') return 'data';
     if (around === 'audio') return 'unknown';
     return around === 'source' && type === 'base64' ? 'base64' : undefined;
@@ -167,7 +170,7 @@ function placeOf(key: string, around: string, holder: Container): Place | undefi
 }
 
 function placeNamed(name: string): Place | undefined {
-  const known = placeOfMember.get(name);
+  const known = contextOfMember.get(name);
   if (known !== undefined) return known;
   return lastLetters.has(name.at(-1)) && addressName.test(name) ? 'unknown' : undefined;
 }

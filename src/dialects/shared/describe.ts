@@ -54,7 +54,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   [
     'prediction',
     (value, raising, { tokensOf }) => {
-      raising.outputBeside += tokensOf(JSON.stringify(value));
+      raising.extraOutput += tokensOf(JSON.stringify(value));
     },
   ],
   ['modalities', (value, raising) => modalities(value, raising, 'modalities')],
@@ -62,7 +62,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   [
     'plugins',
     (value, raising) => {
-      if (listOf(value).some(isDearPlugin)) raising.unbounded ??= 'plugins';
+      if (listOf(value).some(isExpensivePlugin)) raising.unbounded ??= 'plugins';
     },
   ],
   [
@@ -99,13 +99,13 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 ]);
 
 /** Members that are read by their name; in all others every name is looked at in any style of writing. */
-export const dearMembers: readonly string[] = [...readers.keys()];
+export const expensiveMembers: readonly string[] = [...readers.keys()];
 
 const choosing = ['order', 'only', 'ignore', 'sort', 'quantizations'] as const;
 /** OpenRouter's: `web` is a search, the other costs nothing. */
 const cheapPlugins: ReadonlySet<string> = new Set(['web', 'response-healing']);
 
-function isDearPlugin(plugin: Json): boolean {
+function isExpensivePlugin(plugin: Json): boolean {
   if (!isObject(plugin)) return true;
   const { id, enabled } = plugin;
   return enabled !== false && !(typeof id === 'string' && cheapPlugins.has(id));
@@ -205,7 +205,7 @@ class Looking {
   /** A negative cap is none; a negative budget of reasoning leaves it to the model. */
   #cap(tokens: number, reasoning: boolean): void {
     const raising = this.#raising;
-    if (reasoning) raising.outputBeside += Math.max(tokens, 0);
+    if (reasoning) raising.extraOutput += Math.max(tokens, 0);
     else if (tokens < 0) raising.unbounded ??= this.#member;
     else raising.outputAtLeast = Math.max(raising.outputAtLeast, tokens);
   }
@@ -302,7 +302,7 @@ export class BodyDescription implements RequestDescription {
     // Undefined where nothing raises the cost.
     const raising: Raising = {
       outputAtLeast: 0,
-      outputBeside: 0,
+      extraOutput: 0,
       prompt: 0,
       answers: 1,
       requests: 1,

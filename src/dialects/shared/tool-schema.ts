@@ -106,12 +106,12 @@ const formats: ReadonlySet<string> = new Set([
   'double',
 ]);
 /** A rule that became words is short; longer ones are only noise in a prompt. */
-const maxTold = 200;
+const maxRuleLength = 200;
 
 /** One schema, keyword by keyword. Sub-schemas were cleaned before. */
 class OpenapiSchema {
   readonly kept: Members = {};
-  readonly #told: string[] = [];
+  readonly #hints: string[] = [];
   readonly #removed: Set<string>;
 
   constructor(removed: Set<string>) {
@@ -141,7 +141,7 @@ class OpenapiSchema {
     }
     // A list must say of what.
     if (hasType(kept, 'array') && kept['items'] === undefined) kept['items'] = { type: 'string' };
-    if (this.#told.length > 0) kept['description'] = described(kept['description'], this.#told);
+    if (this.#hints.length > 0) kept['description'] = described(kept['description'], this.#hints);
     return kept;
   }
 
@@ -186,7 +186,7 @@ class OpenapiSchema {
     if (key === 'additionalProperties' && typeof value === 'boolean') return;
     this.#removed.add(key);
     const words = JSON.stringify(value);
-    if (words.length <= maxTold) this.#told.push(`${key}: ${words}`);
+    if (words.length <= maxRuleLength) this.#hints.push(`${key}: ${words}`);
   }
 }
 
@@ -232,8 +232,8 @@ function asList(value: Json | undefined): readonly Json[] {
   return isList(value) ? value : [];
 }
 
-function described(description: Json | undefined, told: readonly string[]): string {
-  const rules = `(${told.join(', ')})`;
+function described(description: Json | undefined, hints: readonly string[]): string {
+  const rules = `(${hints.join(', ')})`;
   return typeof description === 'string' && description !== '' ? `${description} ${rules}` : rules;
 }
 

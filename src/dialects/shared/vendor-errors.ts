@@ -163,7 +163,7 @@ export function codeOfStatus(status: number): ErrorCode | undefined {
 const judgedByWords: ReadonlySet<number> = new Set([400, 404, 413, 422, 429]);
 
 /** Failures whose own words help the client. Words about the upstream's own trouble do not. */
-const told: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const relayedCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_rejected',
   'context_overflow',
   'model_not_found',
@@ -185,9 +185,10 @@ export function upstreamFailure(
   options: GatewayErrorOptions,
 ): GatewayError {
   const words = tellable(message);
-  const tells = words !== undefined && (told.has(code) || (inAnswer && code !== 'upstream_auth'));
-  return new GatewayError(code, tells ? words : standardText(code, status), {
-    ...(tells || words === undefined ? {} : { detail: `The provider said: ${words}` }),
+  const isRelayed =
+    words !== undefined && (relayedCodes.has(code) || (inAnswer && code !== 'upstream_auth'));
+  return new GatewayError(code, isRelayed ? words : standardText(code, status), {
+    ...(isRelayed || words === undefined ? {} : { detail: `The provider said: ${words}` }),
     ...(status >= 600 ? { repeat: 'once' } : {}),
     ...options,
   });
@@ -260,13 +261,13 @@ export function errorSentence(value: Json | undefined, depth = 0): string {
   }
   for (const key of sentenceKeys) {
     const sentence = errorSentence(value[key], depth + 1);
-    if (sentence !== '') return placeOf(value['loc']) + sentence;
+    if (sentence !== '') return locationText(value['loc']) + sentence;
   }
   return '';
 }
 
 /** `body.stop: `, where a FastAPI entry says it. */
-function placeOf(location: Json | undefined): string {
+function locationText(location: Json | undefined): string {
   return Array.isArray(location) ? `${location.map(String).join('.')}: ` : '';
 }
 

@@ -67,7 +67,7 @@ export class ContentLog {
   #queue: Waiting[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<boolean> | undefined;
-  #told = false;
+  #warned = false;
 
   constructor(deps: ContentLogDeps) {
     this.#deps = deps;
@@ -134,8 +134,8 @@ export class ContentLog {
   }
 
   #tell(reason: string): void {
-    if (!this.#told) this.#deps.log.warn('contents_not_kept', { reason });
-    this.#told = true;
+    if (!this.#warned) this.#deps.log.warn('contents_not_kept', { reason });
+    this.#warned = true;
   }
 
   #end(call: WatchedCall, giveBack: () => void): void {

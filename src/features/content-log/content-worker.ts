@@ -1,7 +1,7 @@
 /** The thread that reads what calls said, takes secrets out and seals it: milliseconds that hold up no call. */
 import { randomBytes } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
-import { Redactor, keptContent } from './kept-content.ts';
+import { Redactor, loggedContent } from './logged-content.ts';
 import { type SeenCall, sealContent } from './sealed-content.ts';
 
 export interface ContentJob {
@@ -27,7 +27,7 @@ export interface SealedCall {
 function made({ seen, most, key }: ContentJob): SealedCall | undefined {
   try {
     const redactor = new Redactor(seen.secrets);
-    const content = keptContent(seen, most, redactor);
+    const content = loggedContent(seen, most, redactor);
     const sealed = sealContent(content, seen, { key, iv: randomBytes(12) });
     return { sealed, redacted: redactor.found };
   } catch {

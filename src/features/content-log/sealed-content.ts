@@ -23,7 +23,7 @@ type OpenedContent = JsonObject | 'other key' | 'unreadable';
 
 /** @param key 32 bytes. @param iv 12 random bytes, other ones each time. */
 export function sealContent(
-  content: KeptContent,
+  content: LoggedContent,
   place: ContentPlace,
   { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
 ): Buffer {
@@ -154,7 +154,7 @@ export interface SeenCall {
 /** JSON as it was, events of a stream (those that belong together put together), or text. */
 export type BodyForm = 'json' | 'events' | 'text';
 
-export interface KeptBody {
+export interface LoggedBody {
   /** Size of the body before anything was left out. */
   readonly bytes: number;
   /** The text was truncated. */
@@ -163,29 +163,29 @@ export interface KeptBody {
   readonly content: Json;
 }
 
-export interface KeptHeader {
+export interface LoggedHeader {
   readonly name: string;
   /** Null: not kept. */
   readonly value: string | null;
 }
 
 /** What a call said, as it is kept: without secrets and media, under a limit. */
-export interface KeptContent {
+export interface LoggedContent {
   readonly request: {
     readonly method: string;
     readonly path: string;
-    readonly headers: readonly KeptHeader[];
-    readonly body: KeptBody | null;
+    readonly headers: readonly LoggedHeader[];
+    readonly body: LoggedBody | null;
   };
   readonly answer: {
     readonly status: number;
-    readonly headers: readonly KeptHeader[];
-    readonly body: KeptBody;
+    readonly headers: readonly LoggedHeader[];
+    readonly body: LoggedBody;
     readonly whole: boolean;
   } | null;
   readonly attempts: readonly {
     readonly target: string;
     readonly status: number | null;
-    readonly body: KeptBody;
+    readonly body: LoggedBody;
   }[];
 }

@@ -18,7 +18,7 @@ import {
   type AnswerStore,
   type Claimed,
   type OwnClaim,
-  keptBytes,
+  storedBytes,
 } from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { AnswerTee } from '../answer-tee.ts';
@@ -28,7 +28,7 @@ import { AnswerTee } from '../answer-tee.ts';
 // backup shows no text of an answer and confirms no guess of a prompt. Only a request with the same API key and
 // the same `Idempotency-Key` can decrypt the answer.
 
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly status: number;
   /** Flat: name, value, …; without the ids of its request. */
   readonly headers: readonly string[];
@@ -51,7 +51,7 @@ interface SealedRequest {
   readonly id: string;
   readonly keyId: string;
   /** Two parts: the secret that it was sent with, and the request. */
-  readonly mark: string;
+  readonly fingerprint: string;
   readonly sealKey: Buffer;
 }
 
@@ -74,12 +74,12 @@ export function sealRequest(request: IdempotentRequest, sealer: Sealer): SealedR
   const markKey = root.subarray(keyBytes);
   const proof = createHmac('sha256', markKey).update('secret').digest('base64url');
   const whole = createHmac('sha256', markKey).update(`${method} ${path}\n`).update(body);
-  const mark = `${proof.slice(0, proofLength)}.${whole.digest('base64url')}`;
-  return { id, keyId, mark, sealKey: root.subarray(0, keyBytes) };
+  const fingerprint = `${proof.slice(0, proofLength)}.${whole.digest('base64url')}`;
+  return { id, keyId, fingerprint, sealKey: root.subarray(0, keyBytes) };
 }
 
 /** @param iv 12 random bytes, other ones each time. */
-export function sealAnswer(request: SealedRequest, answer: KeptAnswer, iv: Uint8Array): Buffer {
+export function sealAnswer(request: SealedRequest, answer: StoredAnswer, iv: Uint8Array): Buffer {
   const head = Buffer.from(JSON.stringify({ status: answer.status, headers: answer.headers }));
   const length = Buffer.alloc(4);
   length.writeUInt32BE(head.length);
@@ -91,7 +91,7 @@ export function sealAnswer(request: SealedRequest, answer: KeptAnswer, iv: Uint8
 }
 
 /** Undefined for what was sealed for another request, with another secret, or was changed since. */
-export function openAnswer(request: SealedRequest, sealed: Uint8Array): KeptAnswer | undefined {
+export function openAnswer(request: SealedRequest, sealed: Uint8Array): StoredAnswer | undefined {
   if (sealed.length < headBytes || sealed[0] !== version) return undefined;
   const iv = sealed.subarray(1, 1 + ivBytes);
   const cipher = createDecipheriv('aes-256-gcm', request.sealKey, iv, { authTagLength: tagBytes });
@@ -113,8 +113,8 @@ export function openAnswer(request: SealedRequest, sealed: Uint8Array): KeptAnsw
 }
 
 /** An answer that was moved to another row does not open there. */
-function boundTo({ id, mark }: SealedRequest): Buffer {
-  return Buffer.from(`${id} ${mark}`);
+function boundTo({ id, fingerprint }: SealedRequest): Buffer {
+  return Buffer.from(`${id} ${fingerprint}`);
 }
 
 /** What may be kept, by all gateways on the store; of one API key the oldest go first. */
@@ -150,11 +150,11 @@ type IdempotencyTallies = {
 };
 
 /** `too long` = it was answered, and no other sending can be told what. */
-type Finished = KeptAnswer | 'too long' | undefined;
+type Finished = StoredAnswer | 'too long' | undefined;
 
 /** Either what was answered before, or the right to answer now. */
 type Claim =
-  | { readonly kept: KeptAnswer }
+  | { readonly kept: StoredAnswer }
   | ({ readonly kept: undefined; finish(answer: Finished): Promise<void> } & RecordingRoom);
 
 /** Answers that are still being given lie in memory. */
@@ -205,8 +205,8 @@ export class IdempotentAnswers {
   #waiting: Unkept[] = [];
   #renewing: NodeJS.Timeout | undefined;
   #memory = 0;
-  #keptSinceSweep = 0;
-  #onMuchKept: (() => void) | undefined;
+  #storedSinceSweep = 0;
+  #onManyStored: (() => void) | undefined;
 
   constructor(deps: IdempotentAnswersDeps) {
     this.#deps = deps;
@@ -228,8 +228,8 @@ export class IdempotentAnswers {
   }
 
   /** Calls `sweep` when this gateway alone kept a sixteenth of what all may take. */
-  onMuchKept(sweep: () => void): void {
-    this.#onMuchKept = sweep;
+  onManyStored(sweep: () => void): void {
+    this.#onManyStored = sweep;
   }
 
   /**
@@ -307,17 +307,20 @@ export class IdempotentAnswers {
   }
 
   /** The answer of an earlier sending; undefined = this one may answer. @throws GatewayError */
-  async #ask(sealed: SealedRequest, owner: string): Promise<KeptAnswer | undefined> {
-    const { id, keyId, mark } = sealed;
-    const wanted = { id, keyId, owner, mark, leaseMs };
+  async #ask(sealed: SealedRequest, owner: string): Promise<StoredAnswer | undefined> {
+    const { id, keyId, fingerprint } = sealed;
+    const wanted = { id, keyId, owner, fingerprint, leaseMs };
     let claimed = await this.#claim(wanted);
     if (claimed.state === 'running' && (await this.#abandoned.giveUp(id))) {
       claimed = await this.#claim(wanted);
     }
     if (claimed.state === 'mine') return undefined;
-    const same = claimed.mark === mark;
+    const same = claimed.fingerprint === fingerprint;
     // Whether both were sent with the same API key text; one of a rotation's two secrets is not the other.
-    if (!same && sealed.mark.slice(0, proofLength) === claimed.mark.slice(0, proofLength)) {
+    if (
+      !same &&
+      sealed.fingerprint.slice(0, proofLength) === claimed.fingerprint.slice(0, proofLength)
+    ) {
       throw this.#refusal(
         'conflict',
         new GatewayError(
@@ -365,7 +368,7 @@ export class IdempotentAnswers {
     return error;
   }
 
-  #sealed(request: SealedRequest, answer: KeptAnswer | 'too long'): Uint8Array | undefined {
+  #sealed(request: SealedRequest, answer: StoredAnswer | 'too long'): Uint8Array | undefined {
     if (answer === 'too long') return undefined;
     return sealAnswer(request, answer, this.#deps.random(12));
   }
@@ -389,7 +392,7 @@ export class IdempotentAnswers {
       this.tallies[isMine ? (sealed === undefined ? 'unkept' : 'kept') : 'lost'] += 1;
       if (!isMine) log.warn('idempotency_lost', { call: claim.owner });
       unkept.done();
-      this.#noteKept(keptBytes(sealed));
+      this.#noteKept(storedBytes(sealed));
     } catch (error) {
       if (this.#waiting.length === 0) {
         log.warn('idempotency_write_retried', { call: claim.owner, reason: String(error) });
@@ -410,10 +413,10 @@ export class IdempotentAnswers {
   }
 
   #noteKept(bytes: number): void {
-    this.#keptSinceSweep += bytes;
-    if (this.#keptSinceSweep < this.limits.totalBytes / 16) return;
-    this.#keptSinceSweep = 0;
-    this.#onMuchKept?.();
+    this.#storedSinceSweep += bytes;
+    if (this.#storedSinceSweep < this.limits.totalBytes / 16) return;
+    this.#storedSinceSweep = 0;
+    this.#onManyStored?.();
   }
 }
 

@@ -2,14 +2,14 @@
  * Responses that later requests refer to (docs/user/responses.md): kept in the gateway's own store on any upstream, and
  * put back into a request as whole items.
  */
-import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
+import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
 import type { ResponseStore, SealedResponse } from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
 import type { SealKey } from '../sealed-bytes.ts';
-import { KeepQueue } from './keep-queue.ts';
+import { StoreQueue } from './store-queue.ts';
 import { openResponse, responseKey, sealResponse, type OpenedResponse } from './sealed-response.ts';
 
 /** Whose responses. */
@@ -44,7 +44,7 @@ interface StoredResponsesDeps {
   /** The current ones: a reload replaces them. */
   readonly settings: () => ResponseSettings;
   /** Told each time when much was kept: there may be too much. */
-  readonly muchKept: () => void;
+  readonly manyStored: () => void;
 }
 
 /** What a request refers to. */
@@ -55,7 +55,7 @@ export interface Referred {
   readonly found: ReadonlyMap<string, Buffer>;
 }
 
-export interface ResponseToStore extends KeptAnswer {
+export interface ResponseToStore extends EndedResponse {
   readonly input: Buffer;
   /** Ids of its own items that were references. */
   readonly referred: readonly string[];
@@ -82,14 +82,14 @@ const indexed = /^[A-Za-z0-9_-]{1,64}$/;
 export class StoredResponses {
   readonly tallies: ResponseTallies = { kept: 0, large: 0, failed: 0 };
   readonly #deps: StoredResponsesDeps;
-  readonly #queue: KeepQueue;
-  #keptSinceSweep = 0;
+  readonly #queue: StoreQueue;
+  #storedSinceSweep = 0;
   /** The last key that was derived: deriving takes longer than sealing. */
   #key: KeyOfOwner | undefined;
 
   constructor(deps: StoredResponsesDeps) {
     this.#deps = deps;
-    this.#queue = new KeepQueue(deps.store, deps.later);
+    this.#queue = new StoreQueue(deps.store, deps.later);
   }
 
   get on(): boolean {
@@ -104,7 +104,7 @@ export class StoredResponses {
   async resolve(
     owner: ResponseOwner,
     { previousResponseId: previous, itemReferences }: RequestState,
-    { dialect, bytes }: { readonly dialect: KeptResponses; readonly bytes: number },
+    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
   ): Promise<Referred> {
     const found = await this.#items(owner, itemReferences, { dialect, bytes });
     if (previous === undefined) return { before: [], found };
@@ -131,10 +131,10 @@ export class StoredResponses {
     const kept = await this.#queue.add(row);
     if (!kept) return false;
     this.tallies.kept += 1;
-    this.#keptSinceSweep += sealed.length;
-    if (this.#keptSinceSweep >= settings().totalBytes / 16) {
-      this.#keptSinceSweep = 0;
-      this.#deps.muchKept();
+    this.#storedSinceSweep += sealed.length;
+    if (this.#storedSinceSweep >= settings().totalBytes / 16) {
+      this.#storedSinceSweep = 0;
+      this.#deps.manyStored();
     }
     return true;
   }
@@ -198,7 +198,7 @@ export class StoredResponses {
   async #items(
     owner: ResponseOwner,
     ids: readonly string[],
-    { dialect, bytes }: { readonly dialect: KeptResponses; readonly bytes: number },
+    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
   ): Promise<ReadonlyMap<string, Buffer>> {
     const found = new Map<string, Buffer>();
     if (ids.length === 0) return found;
@@ -206,7 +206,7 @@ export class StoredResponses {
     const { places, responses } = await this.#asked(
       this.#deps.store.holding(owner.keyId, wanted, bytes),
     );
-    const placeOf = new Map(places);
+    const indexOf = new Map(places);
     const read = new Set(responses.map(({ id }) => id));
     for (const sealed of responses) {
       const opened = await this.#opened(owner, sealed);
@@ -223,7 +223,7 @@ export class StoredResponses {
     }
     for (const id of wanted) {
       if (found.has(id)) continue;
-      const place = placeOf.get(id);
+      const place = indexOf.get(id);
       if (place !== undefined && !read.has(place)) throw tooLong(bytes);
       throw dialect.unknownItem(id);
     }

@@ -8,7 +8,7 @@ import { type Countable, type PromptExcerpt, excerptOf } from '../../core/descri
 import type { AnswerContext, Ask, ClientDialect, RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation, Usage } from '../../core/generation.ts';
-import { type KeptTurn, PromptTrail } from '../../core/kept.ts';
+import { type RecalledTurn, PromptTrail } from '../../core/recall.ts';
 import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
 import type { NewId } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/secret.ts';
@@ -99,7 +99,7 @@ export interface RequestInput {
   /** The key whose turns may be recalled. */
   readonly keyId: string;
   /** Kept turns by their keys (`reasoning-store.ts`); undefined = there are none at all. */
-  readonly recalled?: ReadonlyMap<string, KeptTurn> | undefined;
+  readonly recalled?: ReadonlyMap<string, RecalledTurn> | undefined;
 }
 
 export interface MadeBody {
@@ -336,7 +336,7 @@ function made(
   const { keyId, recalled, answered } = input;
   const [client, upstream] = [clientDialect(input.client), upstreamDialect(input.upstream)];
   const wanted: string[] = [];
-  const find = (key: () => string): KeptTurn | undefined => {
+  const find = (key: () => string): RecalledTurn | undefined => {
     if (recalled === undefined) return undefined;
     const turn = recalled.get(key());
     if (turn === undefined) wanted.push(key());
@@ -404,12 +404,12 @@ function count(
 }
 
 function expand({ client: id, found, before }: ExpandInput, body: JobBody): ExpandedBody {
-  const { kept, ownedKeys } = clientDialect(id);
-  if (kept === undefined) throw new TypeError(`Nothing is kept for ${id}.`);
+  const { stored, ownedKeys } = clientDialect(id);
+  if (stored === undefined) throw new TypeError(`Nothing is kept for ${id}.`);
   const source = body.source(ownedKeys);
   const items = new Map([...found].map(([item, bytes]) => [item, bufferOver(bytes)]));
-  const input = kept.inputOf(source, items);
-  const expanded = before && kept.expand(source, [...before.map(bufferOver), input]);
+  const input = stored.inputOf(source, items);
+  const expanded = before && stored.expand(source, [...before.map(bufferOver), input]);
   return { input: new Uint8Array(input), body: expanded ? sentPieces(expanded, body.bytes) : [] };
 }
 
@@ -464,7 +464,7 @@ interface AnsweredJob {
 export class JobRunner {
   readonly #tools: JobTools;
   /** The body of the last job that said that it is needed again. */
-  #kept: { readonly id: number; readonly body: JobBody } | undefined;
+  #stored: { readonly id: number; readonly body: JobBody } | undefined;
   /** Bytes that nothing refers to once the reply is sent. */
   #used: Uint8Array | undefined;
 
@@ -474,15 +474,15 @@ export class JobRunner {
 
   /** Never throws. */
   answer({ name, input, id, bytes, keep }: JobMessage): AnsweredJob {
-    const kept = this.#kept?.id === id ? this.#kept.body : undefined;
-    if (kept === undefined && this.#kept !== undefined) this.forget(this.#kept.id);
-    this.#kept = undefined;
-    const body = bytes === undefined ? kept : new JobBody(bufferOver(bytes));
+    const stored = this.#stored?.id === id ? this.#stored.body : undefined;
+    if (stored === undefined && this.#stored !== undefined) this.forget(this.#stored.id);
+    this.#stored = undefined;
+    const body = bytes === undefined ? stored : new JobBody(bufferOver(bytes));
     this.#used = keep ? undefined : body?.bytes;
     try {
       if (body === undefined) throw new Error(`The body of the job "${name}" is not here.`);
       const output = packed(doJob(name, { input: unpacked(input), body, tools: this.#tools }));
-      if (keep) this.#kept = { id, body };
+      if (keep) this.#stored = { id, body };
       return { reply: { output }, moved: memoryOf(output) };
     } catch (error) {
       this.#used = body?.bytes;
@@ -491,9 +491,9 @@ export class JobRunner {
   }
 
   forget(id: number): void {
-    if (this.#kept?.id !== id) return;
-    this.#used = this.#kept.body.bytes;
-    this.#kept = undefined;
+    if (this.#stored?.id !== id) return;
+    this.#used = this.#stored.body.bytes;
+    this.#stored = undefined;
     this.free();
   }
 

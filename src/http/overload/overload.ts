@@ -70,7 +70,7 @@ const scarce = 0.75;
  */
 const reserve = 0.1;
 /** Another key counts as active for this long after its last call. */
-const besideMs = 60_000;
+const sharingMs = 60_000;
 
 export class CallSlots {
   readonly #deps: CallSlotsDeps;
@@ -123,7 +123,7 @@ export class CallSlots {
 
   /** Whether other keys have made calls within the last minute. */
   othersAsk(key: string): boolean {
-    return key !== this.#lastKey || this.#deps.clock.now() - this.#changedAt < besideMs;
+    return key !== this.#lastKey || this.#deps.clock.now() - this.#changedAt < sharingMs;
   }
 
   leave(key: string): void {

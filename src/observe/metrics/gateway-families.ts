@@ -61,7 +61,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
     }),
     ...(facts.spans === undefined ? [] : spanFamilies(facts.spans)),
     ...idempotencyFamilies(facts.idempotency),
-    keptResponses(facts.responses),
+    storedResponses(facts.responses),
     ...contentFamilies(facts.contents),
     ...upstreamFamilies(facts),
     ...targetFamilies(facts),
@@ -69,17 +69,17 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
   ];
 }
 
-interface Told extends Pick<NumberFamily, 'help' | 'samples'> {
+interface FamilyInput extends Pick<NumberFamily, 'help' | 'samples'> {
   readonly unit?: string;
   readonly across?: 'max' | 'min';
 }
 
-function gauge(name: string, told: Told): Family {
-  return { name, type: 'gauge', ...told };
+function gauge(name: string, input: FamilyInput): Family {
+  return { name, type: 'gauge', ...input };
 }
 
-function counter(name: string, told: Told): Family {
-  return { name, type: 'counter', ...told };
+function counter(name: string, input: FamilyInput): Family {
+  return { name, type: 'counter', ...input };
 }
 
 function spanFamilies({
@@ -122,7 +122,7 @@ function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Famil
   ];
 }
 
-function keptResponses({ tallies }: GatewayFacts['responses']): Family {
+function storedResponses({ tallies }: GatewayFacts['responses']): Family {
   return counter('model_gateway_kept_responses', {
     help: 'Responses that clients asked to be kept, by outcome (docs/user/responses.md).',
     samples: Object.entries(tallies).map(([outcome, value]) => ({

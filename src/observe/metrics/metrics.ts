@@ -169,11 +169,11 @@ export function familyText(family: Family, format: Format): string {
   if (family.samples.length === 0) return '';
   const { name, help, type, unit } = family;
   const open = format === 'openmetrics';
-  const told = !open && type === 'counter' ? `${name}_total` : name;
+  const shown = !open && type === 'counter' ? `${name}_total` : name;
   const lines = [
-    `# HELP ${told} ${help}`,
-    `# TYPE ${told} ${type}`,
-    ...(open && unit !== undefined ? [`# UNIT ${told} ${unit}`] : []),
+    `# HELP ${shown} ${help}`,
+    `# TYPE ${shown} ${type}`,
+    ...(open && unit !== undefined ? [`# UNIT ${shown} ${unit}`] : []),
   ];
   if (family.type === 'histogram') {
     for (const sample of family.samples) addHistogram(lines, { name: family.name, sample, format });
@@ -182,9 +182,9 @@ export function familyText(family: Family, format: Format): string {
 }
 
 function addNumbers(lines: string[], { name, type, samples }: NumberFamily): void {
-  const told = type === 'counter' ? `${name}_total` : name;
+  const shown = type === 'counter' ? `${name}_total` : name;
   for (const { labels, value } of samples) {
-    lines.push(labels === '' ? `${told} ${value}` : `${told}{${labels}} ${value}`);
+    lines.push(labels === '' ? `${shown} ${value}` : `${shown}{${labels}} ${value}`);
   }
 }
 

@@ -214,7 +214,7 @@ export class SpanQueue {
   #sending: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #warnedAt = Number.NEGATIVE_INFINITY;
   #untold = 0;
   /** Spans of the batch that is on its way. */
   #underWay = 0;
@@ -316,8 +316,8 @@ export class SpanQueue {
   #miss(count: number, reason: string): void {
     this.#untold += count;
     const now = this.#deps.now();
-    if (now - this.#toldAt < tellEveryMs) return;
-    this.#toldAt = now;
+    if (now - this.#warnedAt < tellEveryMs) return;
+    this.#warnedAt = now;
     this.#tell(reason);
   }
 

@@ -112,7 +112,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
       return make({ settings, env, scope, clock });
     },
     mayHave: isSegment,
-    place: (input, name, model) => placeOf(service, { input, name, model }),
+    place: (input, name, model) => endpointOf(service, { input, name, model }),
     rowOf: (dialect) => {
       const row = rowIn(dialect);
       const { responses } = row;
@@ -148,7 +148,7 @@ interface Placing {
   readonly model: string | undefined;
 }
 
-function placeOf(service: Service, { input, name, model }: Placing): ModelPlace {
+function endpointOf(service: Service, { input, name, model }: Placing): ModelPlace {
   const { declared } = input;
   const base = baseOf(service, input) ?? '';
   if (service.claude === true && model !== undefined && /^claude/i.test(model)) {

@@ -101,12 +101,12 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
 }
 
 /** What lets calls in, in words for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
-export function credentialWords(
+export function credentialDescription(
   { cloud, input }: Pick<CloudProviderOptions, 'cloud' | 'input'>,
   clock: Pick<Clock, 'wall'>,
 ): string {
   const tokens = cloud.tokens(input, clock);
-  if (tokens !== undefined) return tokens.words;
+  if (tokens !== undefined) return tokens.description;
   if (input.declared.hasKey) return 'key of the config';
   const found = cloud.key(input.env);
   return found === undefined ? 'none' : `env ${found.variable}`;

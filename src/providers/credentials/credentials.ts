@@ -4,11 +4,11 @@ import type { Clock } from '../../core/runtime.ts';
 import { BearerToken, type TokenSource } from './token-cache.ts';
 
 /** Bounds the memory when reloads keep bringing new identities. */
-const maxKept = 200;
+const maxCached = 200;
 
 export class Credentials {
   readonly clock: Clock;
-  readonly #kept = new Map<string, RequestCredential>();
+  readonly #cached = new Map<string, RequestCredential>();
 
   constructor(clock: Clock) {
     this.clock = clock;
@@ -16,17 +16,17 @@ export class Credentials {
 
   /** The bearer token of a source. Sources of one identity share it, over reloads and among providers. */
   bearer(source: TokenSource): RequestCredential {
-    return this.kept(source.identity, () => new BearerToken(source, this.clock));
+    return this.cached(source.identity, () => new BearerToken(source, this.clock));
   }
 
   /** The credential of an identity, made at the first request for it. Request signers are kept in the same way. */
-  kept(identity: string, make: () => RequestCredential): RequestCredential {
-    const known = this.#kept.get(identity);
+  cached(identity: string, make: () => RequestCredential): RequestCredential {
+    const known = this.#cached.get(identity);
     if (known !== undefined) return known;
     const made = make();
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size >= maxKept && oldest !== undefined) this.#kept.delete(oldest);
-    this.#kept.set(identity, made);
+    const [oldest] = this.#cached.keys();
+    if (this.#cached.size >= maxCached && oldest !== undefined) this.#cached.delete(oldest);
+    this.#cached.set(identity, made);
     return made;
   }
 }

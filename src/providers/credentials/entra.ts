@@ -20,9 +20,9 @@ export interface EntraOptions {
 
 /** What the app proves itself by; the first of them that is there. */
 interface AppProof {
-  readonly words: string;
+  readonly description: string;
   /** Tells two proofs apart without telling them. */
-  readonly mark: string;
+  readonly fingerprint: string;
   /** The members of the form. @throws Error where a file cannot be read */
   form(audience: string): Promise<{ readonly [name: string]: string }>;
 }
@@ -69,19 +69,19 @@ export function entraApp({ settings, env, scope, clock }: EntraOptions): TokenSo
     throw new Error(`auth: entra ${entraProblem(settings, env) ?? 'is incomplete'}`);
   }
   const url = new URL(`/${tenant}/oauth2/v2.0/token`, authority);
-  const words = `Entra app ${client}, ${proof.words}`;
+  const description = `Entra app ${client}, ${proof.description}`;
   return {
-    identity: JSON.stringify(['entra', url.href, client, scope, proof.mark]),
-    words,
+    identity: JSON.stringify(['entra', url.href, client, scope, proof.fingerprint]),
+    description,
     fetch: async () => {
       const form = await proof.form(url.href).catch((error: unknown) => {
-        throw credentialError(`No token (${words}): ${messageOf(error)}.`);
+        throw credentialError(`No token (${description}): ${messageOf(error)}.`);
       });
       const secrets = [form['client_secret'], form['client_assertion']];
       const advice = 'Check the app in Entra.';
       const send = (): Promise<TokenAnswer> =>
         askForToken({ url, form: { ...form, client_id: client, scope } });
-      return tokenFrom(send, { words, url, clock, secrets, advice });
+      return tokenFrom(send, { description, url, clock, secrets, advice });
     },
   };
 }
@@ -107,16 +107,16 @@ function proofOf(
   const secret = given(clientSecret?.reveal(), env, 'AZURE_CLIENT_SECRET');
   if (secret !== undefined) {
     const form = { grant_type: 'client_credentials', client_secret: secret };
-    const mark = createHash('sha256').update(secret).digest('hex');
-    return { words: 'client secret', mark, form: () => Promise.resolve(form) };
+    const fingerprint = createHash('sha256').update(secret).digest('hex');
+    return { description: 'client secret', fingerprint, form: () => Promise.resolve(form) };
   }
   const certificate = given(undefined, env, 'AZURE_CLIENT_CERTIFICATE_PATH');
   const file = certificate ?? given(undefined, env, 'AZURE_FEDERATED_TOKEN_FILE');
   if (file === undefined) return undefined;
-  const words = certificate === undefined ? `token of ${file}` : `certificate ${file}`;
+  const description = certificate === undefined ? `token of ${file}` : `certificate ${file}`;
   return {
-    words,
-    mark: file,
+    description,
+    fingerprint: file,
     // Read anew each time: whatever keeps the file replaces it before its content ends.
     form: async (audience) => {
       const text = await readFile(file, 'utf8');
@@ -186,16 +186,16 @@ export function entraMachine({ settings, env, scope, clock }: EntraOptions): Tok
     service === undefined
       ? { metadata: 'true' }
       : { 'x-identity-header': env['IDENTITY_HEADER'] ?? '' };
-  const words = `managed identity${client === undefined ? '' : ` ${client}`}`;
+  const description = `managed identity${client === undefined ? '' : ` ${client}`}`;
   const advice =
     'Is an identity assigned to this machine, and does it have a role on the resource? Outside of Azure use auth: entra or api_key.';
   const secrets = [env['IDENTITY_HEADER']];
   return {
     identity: JSON.stringify(['machine', url.href]),
-    words,
+    description,
     fetch: () =>
       tokenFrom(() => askForToken({ url, headers, timeoutMs: machineTimeoutMs }), {
-        words,
+        description,
         url,
         clock,
         secrets,

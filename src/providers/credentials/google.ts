@@ -40,7 +40,7 @@ export function googleFile(
 export function googleFileTokens(file: string, clock: WallClock): TokenSource {
   return {
     identity: JSON.stringify(['google', file]),
-    words: `file ${file}`,
+    description: `file ${file}`,
     fetch: async () => {
       const text = await readFile(file, 'utf8').catch((error: unknown) => {
         throw problemOf(file, `cannot be read (${messageOf(error)})`);
@@ -90,8 +90,8 @@ async function serviceAccount(of: CredentialFile): Promise<Token> {
       return new JWT({ email, key, scopes: [scope], additionalClaims, ...own }).authorize();
     });
   const advice = `Is the key of ${of.file} still valid at Google, and does the account have ${role}?`;
-  const words = `service account ${email} of ${of.file}`;
-  return tokenFrom(send, { words, url, clock: of.clock, advice, secrets: [key] });
+  const description = `service account ${email} of ${of.file}`;
+  return tokenFrom(send, { description, url, clock: of.clock, advice, secrets: [key] });
 }
 
 async function authorizedUser(of: CredentialFile): Promise<Token> {
@@ -113,7 +113,13 @@ async function authorizedUser(of: CredentialFile): Promise<Token> {
     });
   const secrets = [clientSecret, refreshToken];
   const advice = `Log in again with "gcloud auth application-default login"; the user needs ${role}.`;
-  return tokenFrom(send, { words: `user of ${of.file}`, url, clock: of.clock, advice, secrets });
+  return tokenFrom(send, {
+    description: `user of ${of.file}`,
+    url,
+    clock: of.clock,
+    advice,
+    secrets,
+  });
 }
 
 /** Workload identity federation: a token of another issuer is exchanged, then perhaps one of a service account asked for. */
@@ -125,7 +131,7 @@ async function externalAccount(of: CredentialFile): Promise<Token> {
   const account =
     impersonated === undefined ? undefined : addressIn(of, 'service_account_impersonation_url');
   const subject = await subjectToken(of);
-  const words = `workload identity of ${file}`;
+  const description = `workload identity of ${file}`;
   const user = credential['workforce_pool_user_project'];
   const form = {
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -140,7 +146,7 @@ async function externalAccount(of: CredentialFile): Promise<Token> {
   const exchanged = await tokenFrom(
     () => askForToken({ url, form, headers: clientHeaders(credential) }),
     {
-      words,
+      description,
       url,
       clock,
       advice,
@@ -150,7 +156,7 @@ async function externalAccount(of: CredentialFile): Promise<Token> {
   if (account === undefined) return exchanged;
   const bearer = exchanged.value.reveal();
   return tokenFrom(() => impersonate(account, bearer, credential), {
-    words: `${words}, as ${account.pathname.split('/').at(-1) ?? ''}`,
+    description: `${description}, as ${account.pathname.split('/').at(-1) ?? ''}`,
     url: account,
     clock,
     secrets: [subject, bearer],
@@ -313,7 +319,7 @@ function metadataUrl({ GCE_METADATA_HOST: host = '' }: Environment): URL | undef
 export function googleMachineTokens(env: Environment, clock: WallClock): TokenSource {
   const url = metadataUrl(env);
   if (url === undefined) throw new Error(`auth: metadata ${metadataProblem(env) ?? ''}`);
-  const words = 'service account of the machine';
+  const description = 'service account of the machine';
   const flavor = 'metadata-flavor';
   const send = async (): Promise<TokenAnswer> => {
     const answer = await askForToken({
@@ -327,7 +333,8 @@ export function googleMachineTokens(env: Environment, clock: WallClock): TokenSo
   const advice = `Is a service account with the scope cloud-platform attached to this machine, and does it have ${role}? Outside of Google Cloud use auth: file.`;
   return {
     identity: JSON.stringify(['google-machine', url.href]),
-    words,
-    fetch: () => tokenFrom(send, { words, url, clock, advice, secrets: [], tries: metadataTries }),
+    description,
+    fetch: () =>
+      tokenFrom(send, { description, url, clock, advice, secrets: [], tries: metadataTries }),
   };
 }

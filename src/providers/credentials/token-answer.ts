@@ -12,7 +12,7 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 
 export interface Asking {
   /** Which identity, for people. */
-  readonly words: string;
+  readonly description: string;
   /** The address that is asked. */
   readonly url: URL;
   readonly clock: Pick<Clock, 'wall'>;
@@ -30,11 +30,13 @@ export interface Asking {
  */
 export async function tokenFrom(
   send: () => Promise<TokenAnswer>,
-  { words, url, clock, secrets, advice, tries = 1 }: Asking,
+  { description, url, clock, secrets, advice, tries = 1 }: Asking,
 ): Promise<Token> {
   const place = `${url.origin}${url.pathname}`;
   const failed = (why: string): GatewayError =>
-    credentialError(`No token (${words}) from ${place}: ${told(why, secrets)}. ${advice}`);
+    credentialError(
+      `No token (${description}) from ${place}: ${redacted(why, secrets)}. ${advice}`,
+    );
   for (let tried = 1; ; tried++) {
     const answer = await send().catch((error: unknown) => {
       throw failed(messageOf(error));
@@ -80,7 +82,7 @@ function complaintOf({ status, body }: TokenAnswer): string {
   return `it answered ${status}${said === undefined && word === undefined ? ' without a token' : ''}${said === undefined ? '' : `: ${said}`}${said === undefined && word !== undefined ? `: ${word}` : ''}`;
 }
 
-function told(text: string, secrets: readonly (string | undefined)[]): string {
+function redacted(text: string, secrets: readonly (string | undefined)[]): string {
   const hidden = secrets.filter((secret) => secret !== undefined && secret.length >= 4);
   return withoutKeys(
     hidden.reduce<string>((rest, secret) => rest.replaceAll(secret ?? '', '[redacted]'), text),

@@ -18,7 +18,7 @@ export interface TokenSource {
   /** The same for the same identity and audience: such sources share a token. Holds no secret. */
   readonly identity: string;
   /** In words for people: `managed identity`. */
-  readonly words: string;
+  readonly description: string;
   /** @throws GatewayError `upstream_auth` that says in `detail` which identity failed where, and what to do. */
   fetch(): Promise<Token>;
 }
@@ -50,7 +50,7 @@ export class BearerToken implements RequestCredential {
   }
 
   get source(): string {
-    return this.#source.words;
+    return this.#source.description;
   }
 
   headersFor(): readonly string[] | Promise<readonly string[]> {
@@ -98,7 +98,7 @@ export class BearerToken implements RequestCredential {
       this.#failed = undefined;
       return value;
     } catch (error) {
-      const failure = asCredentialError(error, this.#source.words);
+      const failure = asCredentialError(error, this.#source.description);
       this.#failed = { error: failure, until: this.#clock.now() + restMs };
       throw failure;
     } finally {
@@ -123,8 +123,8 @@ export function credentialError(detail: string): GatewayError {
   return new GatewayError('upstream_auth', message, { detail, ofRequest: true });
 }
 
-function asCredentialError(error: unknown, words: string): GatewayError {
+function asCredentialError(error: unknown, description: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return credentialError(`No token (${words}): ${reason}`);
+  return credentialError(`No token (${description}): ${reason}`);
 }

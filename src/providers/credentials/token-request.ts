@@ -59,7 +59,7 @@ export function askForToken({
     },
   };
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => reject(inWords(error, timeoutMs));
+    const fail = (error: unknown): void => reject(withTimeoutText(error, timeoutMs));
     const send = url.protocol === 'https:' ? requestSecure : requestPlain;
     const outgoing = send(url, options, (incoming) => {
       const pieces: Buffer[] = [];
@@ -81,7 +81,7 @@ export function askForToken({
   });
 }
 
-function inWords(error: unknown, timeoutMs: number): Error {
+function withTimeoutText(error: unknown, timeoutMs: number): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (error.name === 'AbortError' || error.name === 'TimeoutError') {
     return new Error(`no answer within ${timeoutMs / 1000} s`, { cause: error });

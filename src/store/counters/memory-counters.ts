@@ -242,7 +242,7 @@ interface OpenedWindow {
  * How long a window that is over is still known, by the monotonic clock: a wall clock that was wrong
  * for a day and is put right finds what was spent before (G17).
  */
-const keptAfterEndMs = 2 * 86_400_000;
+const retainedAfterEndMs = 2 * 86_400_000;
 
 class BudgetWindows {
   readonly #clock: Clock;
@@ -298,7 +298,7 @@ class BudgetWindows {
     if (open > 0) return budget;
     if (settled === 0) return budget.older;
     const over = endsAt !== undefined && this.#clock.wall() >= endsAt;
-    return over && this.#clock.now() - usedAt >= keptAfterEndMs ? budget.older : budget;
+    return over && this.#clock.now() - usedAt >= retainedAfterEndMs ? budget.older : budget;
   }
 }
 

@@ -167,14 +167,14 @@ export class RedisCounters implements RateCounters {
     const { client } = this.#options;
     const key = `${this.#prefix}instances`;
     const now = Math.floor(this.#time.wall());
-    const told = client
+    const replies = client
       .multi()
       .zadd(key, now, id)
       .zremrangebyscore(key, '-inf', now - instanceMs)
       .zcard(key)
       .pexpire(key, 2 * instanceMs)
       .exec();
-    const results = await within(slowMs, told);
+    const results = await within(slowMs, replies);
     return Number(results?.[2]?.[1] ?? 1);
   }
 

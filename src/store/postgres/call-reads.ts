@@ -18,8 +18,8 @@ import {
 import { readTexts, number, text, compareText } from '../columns.ts';
 import {
   addSums,
-  callsKeptSince,
-  hoursKeptSince,
+  callsRetainedSince,
+  hoursRetainedSince,
   labelsOf,
   noSums,
   planUsage,
@@ -27,7 +27,7 @@ import {
   slicesOf,
   type LatencyQuery,
   type LatencySamples,
-  type KeptSince,
+  type RetainedSince,
   type Sums,
   unknownModelError,
   busiestOf,
@@ -150,11 +150,11 @@ function seriesStatement(source: Source, { by, step }: SeriesQuery): Statement {
   };
 }
 
-/** @param kept since when calls and hours are there; in the same snapshot. */
+/** @param retained since when calls and hours are there; in the same snapshot. */
 async function seriesPostgres(
   sql: Sql,
   query: SeriesQuery,
-  kept: KeptSince,
+  retained: RetainedSince,
 ): Promise<readonly SeriesRow[]> {
   const partsOf = (plan: UsagePlan): readonly Part[] =>
     sourcesInOrder.flatMap((source) =>
@@ -164,7 +164,7 @@ async function seriesPostgres(
   const names: (readonly string[])[] = [];
   if (by !== undefined) {
     const calls = new Map<string, number>();
-    for (const { source, values } of partsOf(planCounts(query, kept))) {
+    for (const { source, values } of partsOf(planCounts(query, retained))) {
       for (const row of (await sql.run(busiestStatement(source, by), values)).rows) {
         const name = text(row, 'label');
         calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
@@ -173,7 +173,7 @@ async function seriesPostgres(
     names.push(busiestOf(calls, query.groups));
   }
   const series = new SeriesSums(query);
-  for (const { source, values } of partsOf(planSeries(query, kept))) {
+  for (const { source, values } of partsOf(planSeries(query, retained))) {
     const { rows } = await sql.run(seriesStatement(source, query), [...values, ...names]);
     for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
   }
@@ -217,7 +217,7 @@ const attemptsOf: Statement = {
   name: 'attempts_of',
   text: 'SELECT * FROM attempts WHERE call_id = $1 ORDER BY ordinal',
 };
-const keptSince: Statement = {
+const retainedSince: Statement = {
   name: 'kept_since',
   text: 'SELECT name, value FROM settings WHERE name IN ($1, $2)',
 };
@@ -240,7 +240,7 @@ export class PostgresCallReads {
   }
 
   series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
-    return this.#read(async (sql) => seriesPostgres(sql, query, await keptSinceOf(sql)));
+    return this.#read(async (sql) => seriesPostgres(sql, query, await retainedSinceOf(sql)));
   }
 
   sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
@@ -278,17 +278,17 @@ export class PostgresCallReads {
   }
 }
 
-async function keptSinceOf(sql: Sql): Promise<KeptSince> {
-  const settings = (await sql.run(keptSince, [callsKeptSince, hoursKeptSince])).rows;
-  const kept = (name: string): number => {
+async function retainedSinceOf(sql: Sql): Promise<RetainedSince> {
+  const settings = (await sql.run(retainedSince, [callsRetainedSince, hoursRetainedSince])).rows;
+  const retained = (name: string): number => {
     const row = settings.find((each) => text(each, 'name') === name);
     return row === undefined ? 0 : Number(text(row, 'value'));
   };
-  return { calls: kept(callsKeptSince), hours: kept(hoursKeptSince) };
+  return { calls: retained(callsRetainedSince), hours: retained(hoursRetainedSince) };
 }
 
 async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
-  const plan = planUsage(query, await keptSinceOf(sql));
+  const plan = planUsage(query, await retainedSinceOf(sql));
   const groups = new Map<string, Sums>();
   for (const source of ['days', 'hours', 'calls'] as const) {
     for (const period of plan[source]) {

@@ -16,10 +16,10 @@ import { PostgresCallReads } from './call-reads.ts';
 import type { DeadLeases } from '../leases/lease-expiry.ts';
 import { endLeases, giveBackLeases, reviveLeases } from './ended-leases.ts';
 import {
-  callsKeptSince,
+  callsRetainedSince,
   dayMs,
   hourMs,
-  hoursKeptSince,
+  hoursRetainedSince,
   furtherTags,
   groupOf,
   mostGroupsOfKey,
@@ -501,8 +501,8 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
     const { admin } = this.#server;
     return this.#server.use(() =>
       admin.transaction(async (sql) => {
-        await sql.run(settingStatements.raise, [callsKeptSince, String(calls)]);
-        await sql.run(settingStatements.raise, [hoursKeptSince, String(hours)]);
+        await sql.run(settingStatements.raise, [callsRetainedSince, String(calls)]);
+        await sql.run(settingStatements.raise, [hoursRetainedSince, String(hours)]);
         let { count } = await sql.run(pruneCalls, [calls, most]);
         for (const statement of [callStatements.pruneHours, callStatements.pruneSpending]) {
           if (count < most) count += (await sql.run(statement, [hours, most - count])).count;

@@ -32,7 +32,7 @@ const forget: Statement = {
   name: 'forget_ended_leases',
   text: 'DELETE FROM ended_leases WHERE ended_at < counter_now() - $1',
 };
-const keptMs = 90 * 86_400_000;
+const retainMs = 90 * 86_400_000;
 
 const findEnded: Statement = {
   name: 'find_ended_leases',
@@ -93,7 +93,7 @@ export async function endLeases(
   at: number,
 ): Promise<readonly CallRow[] | undefined> {
   if ((await sql.run(endInstance, [instance, n])).count === 0) return undefined;
-  await sql.run(forget, [keptMs]);
+  await sql.run(forget, [retainMs]);
   const { rows } = await sql.run(endAll, [instance, n]);
   return rows.flatMap((row) => {
     const nanodollars = number(row, 'amount');

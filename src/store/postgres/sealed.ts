@@ -17,7 +17,7 @@ import {
   type SealedContent,
   contentBytes,
   enough,
-  keptBytes,
+  storedBytes,
   responseBytes,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
@@ -60,11 +60,11 @@ export class PostgresAnswers implements AnswerStore {
     this.#server = server;
   }
 
-  async claim({ id, keyId, owner, mark, leaseMs }: AnswerClaim): Promise<Claimed> {
-    const row = await this.#run(claim, [id, keyId, owner, mark, leaseMs]);
+  async claim({ id, keyId, owner, fingerprint, leaseMs }: AnswerClaim): Promise<Claimed> {
+    const row = await this.#run(claim, [id, keyId, owner, fingerprint, leaseMs]);
     const state = text(row, 'state');
     if (state === 'mine') return { state };
-    const known = { mark: text(row, 'known_mark') };
+    const known = { fingerprint: text(row, 'known_mark') };
     if (state === 'running') return { state, ...known };
     const { kept } = row;
     return { state: 'done', ...known, answer: kept instanceof Uint8Array ? kept : undefined };
@@ -78,7 +78,7 @@ export class PostgresAnswers implements AnswerStore {
 
   async keep({ id, owner, answer, ...most }: AnswerToKeep): Promise<boolean> {
     const { keepMs, mostBytes, mostAnswers } = most;
-    const sizes = [keptBytes(answer), keepMs, mostBytes, mostAnswers];
+    const sizes = [storedBytes(answer), keepMs, mostBytes, mostAnswers];
     const row = await this.#run(keep, [id, owner, answer ?? null, ...sizes]);
     return Boolean(row['kept']);
   }

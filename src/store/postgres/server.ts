@@ -55,7 +55,7 @@ export class PostgresServer {
   readonly #heartbeat: NodeJS.Timeout;
   #failure: StoreError | undefined;
   /** What was logged last, so that a long outage is not told each second. */
-  #told = '';
+  #logged = '';
   #timer: NodeJS.Timeout | undefined;
   #stopping: NodeJS.Timeout | undefined;
   #cut = false;
@@ -233,8 +233,8 @@ export class PostgresServer {
 
   #fail(failure: StoreError): void {
     this.#failure = failure;
-    if (this.#told === failure.message) return;
-    this.#told = failure.message;
+    if (this.#logged === failure.message) return;
+    this.#logged = failure.message;
     this.#options.log.error('store_unavailable', { reason: failure.message });
   }
 
@@ -249,7 +249,7 @@ export class PostgresServer {
     try {
       await this.#bringUp();
       this.#timer = undefined;
-      this.#told = '';
+      this.#logged = '';
       if (!this.#closed) this.#options.log.warn('store_available', {});
     } catch (error) {
       if (this.#closed) return;

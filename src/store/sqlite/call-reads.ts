@@ -16,10 +16,10 @@ import {
 import { readTexts, number, text, compareText, type Columns, type Value } from '../columns.ts';
 import {
   addSums,
-  callsKeptSince,
+  callsRetainedSince,
   dayMs,
   hourMs,
-  hoursKeptSince,
+  hoursRetainedSince,
   labelsOf,
   noSums,
   planUsage,
@@ -27,7 +27,7 @@ import {
   slicesOf,
   type LatencyQuery,
   type LatencySamples,
-  type KeptSince,
+  type RetainedSince,
   type Period,
   type Sums,
   type LatencySample,
@@ -151,11 +151,11 @@ class SqliteSeries {
   readonly #filter: Record<string, Value>;
   readonly #series: SeriesSums;
 
-  /** @param kept since when calls and hours are there. */
-  constructor(sql: Statements, query: SeriesQuery, kept: KeptSince) {
+  /** @param retained since when calls and hours are there. */
+  constructor(sql: Statements, query: SeriesQuery, retained: RetainedSince) {
     this.#sql = sql;
     this.#query = query;
-    this.#plan = planSeries(query, kept);
+    this.#plan = planSeries(query, retained);
     this.#filter = groupFilter(query.filter ?? {});
     this.#series = new SeriesSums(query);
   }
@@ -278,7 +278,7 @@ export class SqliteCallReads {
   }
 
   series(query: SeriesQuery): readonly SeriesRow[] {
-    return this.#sql.read(() => new SqliteSeries(this.#sql, query, this.#kept()).rows());
+    return this.#sql.read(() => new SqliteSeries(this.#sql, query, this.#retained()).rows());
   }
 
   sampleLatency(query: LatencyQuery): LatencySamples {
@@ -296,7 +296,7 @@ export class SqliteCallReads {
   }
 
   #sums(query: UsageQuery): ReadonlyMap<string, Sums> {
-    const plan = planUsage(query, this.#kept());
+    const plan = planUsage(query, this.#retained());
     const groups = new Map<string, Sums>();
     for (const source of ['days', 'hours', 'calls'] as const) {
       for (const period of plan[source]) {
@@ -320,14 +320,14 @@ export class SqliteCallReads {
     });
   }
 
-  #kept(): KeptSince {
+  #retained(): RetainedSince {
     return {
-      calls: this.#keptSince(callsKeptSince),
-      hours: this.#keptSince(hoursKeptSince),
+      calls: this.#retainedSince(callsRetainedSince),
+      hours: this.#retainedSince(hoursRetainedSince),
     };
   }
 
-  #keptSince(name: string): number {
+  #retainedSince(name: string): number {
     const row = this.#sql.of(settingStatements.read).get(name);
     return row === undefined ? 0 : Number(text(row, 'value'));
   }

@@ -18,10 +18,10 @@ import {
 } from '../call-rows.ts';
 import type { RefusedOrphan } from '../refused-rows.ts';
 import {
-  callsKeptSince,
+  callsRetainedSince,
   dayMs,
   hourMs,
-  hoursKeptSince,
+  hoursRetainedSince,
   addSums,
   furtherTags,
   mostGroupsOfKey,
@@ -375,8 +375,8 @@ export class SqliteCalls extends SqliteCallReads implements Plain {
     const hours = Math.floor(hoursBefore / dayMs) * dayMs;
     return this.#write(() => {
       const raise = this.#sql.of(settingStatements.raise);
-      raise.run(callsKeptSince, String(calls));
-      raise.run(hoursKeptSince, String(hours));
+      raise.run(callsRetainedSince, String(calls));
+      raise.run(hoursRetainedSince, String(hours));
       let pruned = this.#pruneCalls(calls, most);
       for (const sql of [callStatements.pruneHours, callStatements.pruneSpending]) {
         if (pruned < most) pruned += Number(this.#sql.of(sql).run(hours, most - pruned).changes);

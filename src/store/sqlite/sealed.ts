@@ -19,7 +19,7 @@ import {
   claimGraceMs,
   contentBytes,
   enough,
-  keptBytes,
+  storedBytes,
   responseBytes,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
@@ -36,7 +36,7 @@ const renew = `UPDATE kept_answers SET until = $until
   WHERE id = $id AND owner = $owner AND done = 0`;
 const keep = `UPDATE kept_answers SET done = 1, until = $until, bytes = $bytes,
   answer = $answer WHERE id = $id AND owner = $owner AND done = 0 RETURNING key_id`;
-const isKept = 'SELECT 1 FROM kept_answers WHERE id = ? AND owner = ? AND done = 1';
+const isStored = 'SELECT 1 FROM kept_answers WHERE id = ? AND owner = ? AND done = 1';
 const release = 'DELETE FROM kept_answers WHERE id = ? AND owner = ? AND done = 0';
 const releaseAll = 'DELETE FROM kept_answers WHERE done = 0';
 const add = `INSERT INTO kept_answer_sums (key_id, answers, bytes) VALUES ($keyId, $answers, $bytes)
@@ -61,13 +61,15 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
     this.#wall = () => Math.round(wall());
   }
 
-  claim({ id, keyId, owner, mark, leaseMs }: AnswerClaim): Claimed {
+  claim({ id, keyId, owner, fingerprint, leaseMs }: AnswerClaim): Claimed {
     return this.#sql.write((): Claimed => {
       const row = this.#sql.of(find).get({ id, now: this.#wall() });
       const known = row !== undefined && number(row, 'alive') === 1 && text(row, 'owner') !== owner;
-      if (known) return toldOf(row);
+      if (known) return claimOf(row);
       if (row !== undefined && number(row, 'done') === 1) this.#count(row, -1);
-      this.#sql.of(take).run({ id, keyId, owner, mark, until: this.#wall() + leaseMs });
+      this.#sql
+        .of(take)
+        .run({ id, keyId, owner, mark: fingerprint, until: this.#wall() + leaseMs });
       return { state: 'mine' };
     });
   }
@@ -81,11 +83,11 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
 
   keep({ id, owner, answer, keepMs, mostBytes, mostAnswers }: AnswerToKeep): boolean {
     return this.#sql.write(() => {
-      const bytes = keptBytes(answer);
+      const bytes = storedBytes(answer);
       const until = this.#wall() + keepMs;
       const kept = { id, owner, until, bytes, answer: answer ?? null };
       const row = this.#sql.of(keep).get(kept);
-      if (row === undefined) return this.#sql.of(isKept).get(id, owner) !== undefined;
+      if (row === undefined) return this.#sql.of(isStored).get(id, owner) !== undefined;
       const keyId = text(row, 'key_id');
       let sums = this.#count({ key_id: keyId, bytes }, 1);
       const fits = (): boolean => sums.bytes <= mostBytes && sums.answers <= mostAnswers;
@@ -150,10 +152,10 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
   }
 }
 
-function toldOf(row: Columns): Claimed {
-  const mark = text(row, 'mark');
-  if (number(row, 'done') === 0) return { state: 'running', mark };
-  return { state: 'done', mark, answer: answerOf(row) };
+function claimOf(row: Columns): Claimed {
+  const fingerprint = text(row, 'mark');
+  if (number(row, 'done') === 0) return { state: 'running', fingerprint };
+  return { state: 'done', fingerprint, answer: answerOf(row) };
 }
 
 /** The sealed answer in a row of any of the stores. */

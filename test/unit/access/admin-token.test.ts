@@ -4,7 +4,7 @@ import { loadAdminToken } from '../../../src/access/admin-token.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { memoryStore } from '../../support/memory-store.ts';
-import { countingBytes, HeldClock } from './parts.ts';
+import { countingBytes, HeldClock } from './fakes.ts';
 
 async function parts() {
   const store = memoryStore();

@@ -62,8 +62,8 @@ test('X-5 a tag that does not count is told of by a call, and not by an explaine
 });
 
 test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, most expensive target', async () => {
-  const dear: Price = { ...price, rates: { input: 3_000_000, output: 4_000_000 } };
-  const rig = new LimitsRig((model) => (model === 'dear' ? dear : price));
+  const expensive: Price = { ...price, rates: { input: 3_000_000, output: 4_000_000 } };
+  const rig = new LimitsRig((model) => (model === 'dear' ? expensive : price));
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
   const asked = rig.asked({ id: 'c1', principal, prompt: 100, maxOutputTokens: 50, choices: 2 });
   const targets = [

@@ -16,7 +16,7 @@ import type {
 } from '../../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
 import { budgetOf, heldBy, LimitsRig, price, principalOf } from './limits-rig.ts';
-import { HeldClock } from './parts.ts';
+import { HeldClock } from './fakes.ts';
 
 const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9, 'ever')] })]);
 

@@ -5,7 +5,7 @@ import { KeyRing } from '../../../src/access/keys.ts';
 import { CoalescedRefresh } from '../../../src/access/keys.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { countingBytes, HeldClock } from './parts.ts';
+import { countingBytes, HeldClock } from './fakes.ts';
 
 function countingStore() {
   const inner = memoryStore();

@@ -28,10 +28,10 @@ test('Q1 a hedged call reserves both requests, and one once the second is given 
   const two = new Reservation(size(true), [price]);
   assert.equal(one.cost(), 1050);
   assert.equal(two.cost(), 2100);
-  assert.equal(two.costBeside, 1050);
+  assert.equal(two.extraCost, 1050);
   assert.equal(two.dropHedge(), true);
   assert.equal(two.cost(), 1050);
-  assert.equal(two.costBeside, 0);
+  assert.equal(two.extraCost, 0);
   assert.equal(two.dropHedge(), false);
   assert.equal(one.dropHedge(), false);
 });

@@ -6,7 +6,7 @@ import { Policies } from '../../../src/access/policies.ts';
 import type { Policy } from '../../../src/core/policy.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { countingBytes, HeldClock } from './parts.ts';
+import { countingBytes, HeldClock } from './fakes.ts';
 
 const clock = new HeldClock();
 const refused = { name: 'GatewayError', code: 'unauthenticated' };

@@ -9,7 +9,7 @@ import { Secret } from '../../../src/core/secret.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { countingBytes, HeldClock, silentLog } from './parts.ts';
+import { countingBytes, HeldClock, silentLog } from './fakes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-keys-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -11,7 +11,7 @@ import type { CallRow } from '../../../src/store/calls.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
-import { HeldClock, silentLog } from './parts.ts';
+import { HeldClock, silentLog } from './fakes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

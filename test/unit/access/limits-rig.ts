@@ -15,7 +15,7 @@ import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
 import type { CallRow, Spent } from '../../../src/store/calls.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { callRow } from '../store/call-rows.ts';
-import { HeldClock } from './parts.ts';
+import { HeldClock } from './fakes.ts';
 
 /** One and two dollars a million tokens: 1,000 and 2,000 nanodollars each. */
 export const price: Price = {

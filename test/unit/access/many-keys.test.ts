@@ -4,7 +4,7 @@ import { KeyRing } from '../../../src/access/keys.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { keyRecord } from '../store/call-rows.ts';
-import { countingBytes, HeldClock } from './parts.ts';
+import { countingBytes, HeldClock } from './fakes.ts';
 
 it('L5 keys are read in portions, and listed in the order of creation all the same', async () => {
   const inner = memoryStore();

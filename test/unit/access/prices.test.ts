@@ -5,7 +5,7 @@ import { PriceList, PriceTable, familyNames, listedNames } from '../../../src/ac
 import type { Price, PriceSettings } from '../../../src/core/money.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { priceOrigins, providerRows } from '../../../src/providers/compatible.ts';
-import { silentLog } from './parts.ts';
+import { silentLog } from './fakes.ts';
 
 const list = new PriceList();
 /** The package's prices are those of a day: tests ask for that day. */

@@ -5,7 +5,7 @@ import type { Log } from '../../../src/core/runtime.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import type { Retention } from '../../../src/store/store.ts';
 import { callRow, day } from '../store/call-rows.ts';
-import { HeldClock, silentLog } from './parts.ts';
+import { HeldClock, silentLog } from './fakes.ts';
 
 const clock = new HeldClock();
 const kept = { clock, log: silentLog, keepMs: 90 * day, keepHoursMs: 400 * day };

@@ -10,7 +10,7 @@ import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import type { Spent } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
-import { HeldClock } from './parts.ts';
+import { HeldClock } from './fakes.ts';
 
 const cost = { total: 7, input: 7, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, call: 0 };
 const lookMs = 10_000;

@@ -18,7 +18,7 @@ import { createAdminServer, type AdminDeps } from '../../../src/admin/handler.ts
 import { LoggedContents } from '../../../src/features/content-log/sealed-content.ts';
 import { listen } from '../../../src/http/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
+import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
 
 export const adminToken = 'the-admin-token-0123';
 

@@ -8,7 +8,7 @@ import type { LogFields } from '../../../src/core/runtime.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { auditCommand } from '../../../src/cli/audit.ts';
 import { memoryStore } from '../../support/memory-store.ts';
-import { HeldClock, silentLog } from '../access/parts.ts';
+import { HeldClock, silentLog } from '../access/fakes.ts';
 import { cliRig } from '../cli/cli-rig.ts';
 import { adminRig, listOf, textOf } from './admin-rig.ts';
 

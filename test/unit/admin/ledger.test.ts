@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { memoryStore } from '../../support/memory-store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { costing, fullCall } from '../../store/rows.ts';
-import { silentLog } from '../access/parts.ts';
+import { silentLog } from '../access/fakes.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
 

@@ -15,7 +15,7 @@ import {
   writeMeasurements,
   type Measurements,
   type Run,
-} from '../../../bench/kept-measurements.ts';
+} from '../../../bench/saved-measurements.ts';
 import { failedMeasurement, type Sample } from '../../../bench/measure.ts';
 import { plotsOf } from '../../../bench/plots.ts';
 import type { Measurement } from '../../../bench/protocol.ts';

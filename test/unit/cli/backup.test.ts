@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { backupCommand } from '../../../src/cli/backup.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { silentLog } from '../access/parts.ts';
+import { silentLog } from '../access/fakes.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 

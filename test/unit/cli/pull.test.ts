@@ -10,7 +10,7 @@ import {
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { knownModels } from '../../../src/local-models/model-folder.ts';
-import { HeldClock } from '../access/parts.ts';
+import { HeldClock } from '../access/fakes.ts';
 import { cliRig } from './cli-rig.ts';
 
 const report: PullReport = {

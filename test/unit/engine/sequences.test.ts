@@ -57,9 +57,9 @@ function slotWith(kept: Token[], slice = 4, now: () => number = () => 0): Rig {
   const stand: unknown = sequence;
   const isSequence = (value: unknown): value is LlamaContextSequence => value === stand;
   assert.ok(isSequence(stand));
-  const pace = new SliceSizer(slice);
+  const sizer = new SliceSizer(slice);
   return {
-    slot: new SequenceSlot({ sequence: stand, slice, pace, now, turns: new StateGate() }),
+    slot: new SequenceSlot({ sequence: stand, slice, sizer, now, gate: new StateGate() }),
     sequence,
   };
 }
@@ -175,13 +175,13 @@ describe('a batch of all who generate', () => {
 });
 
 test('while one changes its state the others pause', async () => {
-  const turns = new StateGate();
+  const gate = new StateGate();
   const order: string[] = [];
-  assert.equal(turns.pause(), undefined);
+  assert.equal(gate.pause(), undefined);
   const changed = Promise.withResolvers<void>();
-  const change = turns.change(() => changed.promise);
+  const change = gate.change(() => changed.promise);
   const step = (async () => {
-    await turns.pause();
+    await gate.pause();
     order.push('step');
   })();
   await new Promise(setImmediate);
@@ -189,7 +189,7 @@ test('while one changes its state the others pause', async () => {
   changed.resolve();
   await Promise.all([change, step]);
   assert.deepEqual(order, ['changed', 'step']);
-  assert.equal(turns.pause(), undefined);
+  assert.equal(gate.pause(), undefined);
 });
 
 test('short memory: fewer at once first, then shorter ones; what was asked for is not made shorter', async () => {

@@ -16,7 +16,7 @@ import {
   ContentThread,
   type WatchedCall,
 } from '../../../src/features/content-log/content-log.ts';
-import { keptContent, mergedEvents } from '../../../src/features/content-log/kept-content.ts';
+import { loggedContent, mergedEvents } from '../../../src/features/content-log/logged-content.ts';
 import {
   type SeenCall,
   openContent,
@@ -25,7 +25,7 @@ import {
 import { overridden } from '../../../src/store/remote.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
-import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
+import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
 
 const key = new Uint8Array(32).fill(7);
 const place = { id: 'req_1', keyId: 'k1' };
@@ -43,7 +43,7 @@ function seen(body: string): SeenCall {
 }
 
 describe('T6 the seal', () => {
-  const sealed = sealContent(keptContent(seen('{"a":"a word"}'), 1000), place, {
+  const sealed = sealContent(loggedContent(seen('{"a":"a word"}'), 1000), place, {
     key,
     iv: new Uint8Array(12).fill(1),
   });

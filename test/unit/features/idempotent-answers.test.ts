@@ -6,7 +6,7 @@ import type { ClientSink } from '../../../src/gateway/client-answer.ts';
 import {
   type IdempotentAnswers,
   type IdempotentRequest,
-  type KeptAnswer,
+  type StoredAnswer,
   answerOf,
   openAnswer,
   sealAnswer,
@@ -31,7 +31,7 @@ function request(more: Partial<IdempotentRequest> = {}): IdempotentRequest {
   };
 }
 
-const answer: KeptAnswer = { status: 200, headers: ['a', 'b'], body: Buffer.from('answered') };
+const answer: StoredAnswer = { status: 200, headers: ['a', 'b'], body: Buffer.from('answered') };
 
 let calls = 0;
 async function claimed(answers: IdempotentAnswers, asked: IdempotentRequest) {
@@ -327,7 +327,7 @@ describe('E17 answers by Idempotency-Key', () => {
     const { clock } = held();
     const answers = idempotentAnswers({ clock, limits: { totalBytes: 16 * 1024 } });
     let swept = 0;
-    answers.onMuchKept(() => (swept += 1));
+    answers.onManyStored(() => (swept += 1));
     for (let i = 0; i < 4; i++) await serve(answers, request({ idempotencyKey: `${i}` }));
     assert.equal(swept, 2);
   });
@@ -340,15 +340,15 @@ describe('T6 what the store knows of a request and its answer', () => {
 
   test('nothing of either can be read, or be found by guessing, without the secret', () => {
     const sealed = sealAnswer(asked, answer, iv);
-    const known = `${asked.id} ${asked.mark} ${sealed.toString('latin1')}`;
+    const known = `${asked.id} ${asked.fingerprint} ${sealed.toString('latin1')}`;
     for (const word of ['answered', 'prompt', 'API key']) assert.ok(!known.includes(word), word);
     const guess = sealRequest(
       request({ body: Buffer.from('the prompt'), secret: 'a guess' }),
       sealer,
     );
     assert.equal(guess.id, asked.id);
-    assert.notEqual(guess.mark.slice(0, 16), asked.mark.slice(0, 16));
-    assert.notEqual(guess.mark.slice(16), asked.mark.slice(16));
+    assert.notEqual(guess.fingerprint.slice(0, 16), asked.fingerprint.slice(0, 16));
+    assert.notEqual(guess.fingerprint.slice(16), asked.fingerprint.slice(16));
     assert.equal(openAnswer(guess, sealed), undefined);
   });
 
@@ -363,7 +363,7 @@ describe('T6 what the store knows of a request and its answer', () => {
     }
     const elsewhere = sealRequest(request({ idempotencyKey: '2' }), sealer);
     assert.equal(openAnswer({ ...asked, id: elsewhere.id }, sealed), undefined);
-    assert.equal(openAnswer({ ...asked, mark: elsewhere.mark }, sealed), undefined);
+    assert.equal(openAnswer({ ...asked, fingerprint: elsewhere.fingerprint }, sealed), undefined);
   });
 
   test('another installation makes other ids of the same keys', () => {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeKey, makeToken } from '../../../src/access/key-format.ts';
-import { Redactor } from '../../../src/features/content-log/kept-content.ts';
-import { countingBytes } from '../access/parts.ts';
+import { Redactor } from '../../../src/features/content-log/logged-content.ts';
+import { countingBytes } from '../access/fakes.ts';
 
 describe('S4 what is taken out', () => {
   const redactor = new Redactor(['authorization', 'Bearer a-very-secret-value']);

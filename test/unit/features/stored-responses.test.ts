@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { keptResponses as dialect } from '../../../src/dialects/openai-responses/kept.ts';
-import { KeepingSink } from '../../../src/features/stored-responses/keeping-sink.ts';
+import { storedResponses as dialect } from '../../../src/dialects/openai-responses/stored.ts';
+import { StoringSink } from '../../../src/features/stored-responses/storing-sink.ts';
 import { openBytes, sealKey } from '../../../src/features/sealed-bytes.ts';
 import type { ClientSink } from '../../../src/gateway/client-answer.ts';
 import { memoryStore } from '../../support/memory-store.ts';
@@ -146,7 +146,7 @@ test('ST6 the last event waits for the store, and goes out saying so when it was
     const keeping = Promise.withResolvers<'kept' | 'failed'>();
     const late = (): void => assert.fail('it came in time');
     const parts = { sink, dialect, later, keep: () => keeping.promise, late };
-    const keeper = new KeepingSink(parts);
+    const keeper = new StoringSink(parts);
     keeper.start(200, ['content-type', 'text/event-stream']);
     keeper.write('data: 1\n\n');
     keeper.end(terminal);
@@ -162,7 +162,7 @@ test('R-31 a store that is silent holds an answer up for a while, and R-32 a not
   const silent = new Written();
   let late = 0;
   const never = new Promise<'kept'>(() => undefined);
-  const keeper = new KeepingSink({
+  const keeper = new StoringSink({
     sink: silent,
     dialect,
     later,
@@ -179,7 +179,7 @@ test('R-31 a store that is silent holds an answer up for a while, and R-32 a not
   assert.equal(late, 1);
   const large = new Written();
   const keep = async () => 'large' as const;
-  const other = new KeepingSink({ sink: large, dialect, later, keep, late: () => undefined });
+  const other = new StoringSink({ sink: large, dialect, later, keep, late: () => undefined });
   other.start(200, ['content-length', '1', 'x-gateway-notes', 'a: dropped, b']);
   other.end(document);
   await other.finished();
@@ -193,7 +193,7 @@ test('an error and a failed stream are passed on at once', () => {
     [200, 'data: {"type":"response.failed","response":{"id":"r","status":"failed"}}\n\n'],
   ] as const) {
     const sink = new Written();
-    const keeper = new KeepingSink({ sink, dialect, later, keep, late: () => undefined });
+    const keeper = new StoringSink({ sink, dialect, later, keep, late: () => undefined });
     keeper.start(status, ['content-length', '1']);
     keeper.end(last);
     assert.equal(sink.told.at(-1), `end ${last}`);

@@ -81,7 +81,7 @@ describe('R6 what speaks against a target', () => {
     health.succeeded(a);
     assert.equal(health.describe('p/a'), 'healthy');
     assert.ok(health.calm, 'a call still compares one number');
-    assert.deepEqual([...health.words()], [['p/a', 'healthy']]);
+    assert.deepEqual([...health.descriptions()], [['p/a', 'healthy']]);
     fail(a, 1);
     assert.match(health.describe('p/a') ?? '', /^degraded: /);
     health.succeeded(a);

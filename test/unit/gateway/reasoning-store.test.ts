@@ -1,7 +1,7 @@
 /** The bounded store of what clients drop (wire/translation.md §5.3; D3, D5, D6). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { PromptTrail, type KnownCall } from '../../../src/core/kept.ts';
+import { PromptTrail, type KnownCall } from '../../../src/core/recall.ts';
 import { ReasoningStore, type StoredTurn } from '../../../src/gateway/reasoning-memory.ts';
 
 const origin = { provider: 'deepseek', dialect: 'openai-chat' } as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Sweeper, sweepEveryMs, type Swept } from '../../../src/gateway/deadlines.ts';
-import { HeldClock } from '../access/parts.ts';
+import { HeldClock } from '../access/fakes.ts';
 
 interface Item extends Swept {
   readonly told: string[];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { linesAtOnce, linesPerSecond, RefusalLog } from '../../../src/http/send.ts';
-import { HeldClock } from '../access/parts.ts';
+import { HeldClock } from '../access/fakes.ts';
 
 type Line = readonly [event: string, fields: object | undefined];
 

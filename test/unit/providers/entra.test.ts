@@ -92,7 +92,7 @@ describe('azure 19: an app with a secret', () => {
     const other = app({ clientSecret: new Secret('another') });
     assert.notEqual(one.identity, other.identity);
     assert.equal(one.identity, app({ clientSecret: new Secret(canary) }).identity);
-    assert.doesNotMatch(one.identity + one.words, /CANARY/);
+    assert.doesNotMatch(one.identity + one.description, /CANARY/);
   });
 });
 

@@ -18,7 +18,7 @@ class Scene {
   readonly token = new BearerToken(
     {
       identity: 'one',
-      words: 'a test',
+      description: 'a test',
       fetch: () => {
         const fetching = Promise.withResolvers<Token>();
         this.fetches.push(fetching);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Settlements } from '../../../src/store/counters/settlements.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
-import { silentLog } from '../access/parts.ts';
+import { silentLog } from '../access/fakes.ts';
 
 test('Q2: who waits for settlements does not wait for those that come later, which may never end', async () => {
   const sent: string[] = [];

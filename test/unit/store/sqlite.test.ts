@@ -23,7 +23,7 @@ import { openForReading, openForWriting } from '../../../src/store/sqlite/databa
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { silentLog } from '../access/parts.ts';
+import { silentLog } from '../access/fakes.ts';
 import { callRow, keyRecord, march } from './call-rows.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-sqlite-'));

@@ -1,6 +1,6 @@
 /** What a call asked and was answered, or why that is not known. */
 import type { ReactElement, ReactNode } from 'react';
-import type { CallContent, KeptBody, KeptHeader } from '../../api/content.ts';
+import type { CallContent, LoggedBody, LoggedHeader } from '../../api/content.ts';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Facts } from '../../components/panel.tsx';
 import { bytes } from '../models/bytes.ts';
@@ -78,7 +78,7 @@ function whyNot({ state, logged_now: isLogged }: CallContent): ReactNode {
 
 interface HeadersProps {
   readonly label: string;
-  readonly headers: readonly KeptHeader[];
+  readonly headers: readonly LoggedHeader[];
 }
 
 /** Names may stand there several times. */
@@ -100,7 +100,7 @@ function Headers({ label, headers }: HeadersProps): ReactElement | null {
 
 interface BodyProps {
   readonly label: string;
-  readonly body: KeptBody;
+  readonly body: LoggedBody;
   readonly more?: string;
 }
 
@@ -116,12 +116,12 @@ function Body({ label, body, more = '' }: BodyProps): ReactElement {
   );
 }
 
-function aboutBody({ bytes: length, cut, form }: KeptBody): string {
+function aboutBody({ bytes: length, cut, form }: LoggedBody): string {
   const what = form === 'events' ? ' Its deltas are joined.' : '';
   return `${bytes(length)}.${what}${cut ? ' It was truncated.' : ''}`;
 }
 
-export function bodyText({ form, content }: KeptBody): string {
+export function bodyText({ form, content }: LoggedBody): string {
   if (form === 'text') return String(content);
   if (form === 'events' && Array.isArray(content)) {
     return content

@@ -1,5 +1,5 @@
 /** A call as a command for a shell, to be made again. */
-import type { KeptRequest } from '../../api/content.ts';
+import type { LoggedRequest } from '../../api/content.ts';
 
 /** What is known of a call that was made. */
 interface MadeCall {
@@ -28,7 +28,7 @@ const telling: ReadonlySet<string> = new Set(['anthropic-beta', 'openai-beta', '
  * @param url of the data plane. The secret is not known: a variable stands for it.
  * @param request where it was kept whole; without it a placeholder stands for the prompt.
  */
-export function curlOf(call: MadeCall, url: string, request?: KeptRequest | null): string {
+export function curlOf(call: MadeCall, url: string, request?: LoggedRequest | null): string {
   const { endpoint, stream } = call;
   const isMessages = endpoint === 'anthropic-messages';
   const path = paths[endpoint] ?? '/v1/chat/completions';
@@ -38,7 +38,7 @@ export function curlOf(call: MadeCall, url: string, request?: KeptRequest | null
   return [
     `curl ${stream ? '-N ' : ''}${quoted(url + path)}`,
     ...headers,
-    ...keptHeaders(request),
+    ...loggedHeaders(request),
     `-H 'content-type: application/json'`,
     `-d ${quoted(JSON.stringify(wholeBody(request) ?? placeholder(call)))}`,
   ].join(' \\\n  ');
@@ -57,12 +57,12 @@ function placeholder({ endpoint, model, stream }: MadeCall): object {
 }
 
 /** What was cut is not a request any more. */
-function wholeBody(request: KeptRequest | null | undefined): unknown {
+function wholeBody(request: LoggedRequest | null | undefined): unknown {
   const body = request?.body;
   return body?.form === 'json' && !body.cut ? body.content : undefined;
 }
 
-function keptHeaders(request: KeptRequest | null | undefined): readonly string[] {
+function loggedHeaders(request: LoggedRequest | null | undefined): readonly string[] {
   return (request?.headers ?? []).flatMap(({ name, value }) =>
     telling.has(name) && value !== null ? [`-H ${quoted(`${name}: ${value}`)}`] : [],
   );

@@ -32,7 +32,12 @@ export function budgetsText(budgets: readonly Budget[]): string {
     .join(', ');
 }
 
-const words = { day: 'today', week: 'this week', month: 'this month', ever: 'in total' } as const;
+const periodTexts = {
+  day: 'today',
+  week: 'this week',
+  month: 'this month',
+  ever: 'in total',
+} as const;
 
 function BudgetState({
   budget,
@@ -43,7 +48,7 @@ function BudgetState({
 }): ReactElement {
   const all = Number(budget.usd);
   const spent = Number(budget.spent_usd ?? 0);
-  const period = words[budget.per];
+  const period = periodTexts[budget.per];
   return (
     <div className={styles.budget}>
       <div className={layout.row}>

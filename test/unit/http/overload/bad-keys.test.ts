@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BadKeys, maxAddresses } from '../../../../src/http/authenticate-request.ts';
-import { HeldClock } from '../../access/parts.ts';
+import { HeldClock } from '../../access/fakes.ts';
 
 function scene(perMinute = 20) {
   const clock = new HeldClock();

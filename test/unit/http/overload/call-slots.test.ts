@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CallSlots, leastSlots, type SlotLimits } from '../../../../src/http/overload/overload.ts';
-import { HeldClock } from '../../access/parts.ts';
+import { HeldClock } from '../../access/fakes.ts';
 
 /** A sample of a loop that is so late, and has so much to do. */
 const late = (delayMs: number, busy = 0) => ({ delayMs, busy });

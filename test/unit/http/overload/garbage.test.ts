@@ -6,7 +6,7 @@ import {
   type LoadSample,
 } from '../../../../src/http/overload/load.ts';
 import { Overload } from '../../../../src/http/overload/overload.ts';
-import { HeldClock, silentLog } from '../../access/parts.ts';
+import { HeldClock, silentLog } from '../../access/fakes.ts';
 
 test('G7 garbage between a few objects that live is given back to the system', () => {
   const all = Array.from({ length: 1_500_000 }, () => ({}));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SlowBodies, type ComingBody } from '../../../../src/http/overload/body-budget.ts';
-import { HeldClock } from '../../access/parts.ts';
+import { HeldClock } from '../../access/fakes.ts';
 
 const rate = 16 * 1024;
 

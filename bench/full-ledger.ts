@@ -1,7 +1,7 @@
 /**
  * Whether limits cost the same with a full book: the limited gateway on an empty data directory beside the
  * same one on 500,000 keys and ten million rows, in turn within each round.
- * Usage: node bench/full-book.ts [folder, default a new one that is removed] [--keys N] [--rows N]
+ * Usage: node bench/full-ledger.ts [folder, default a new one that is removed] [--keys N] [--rows N]
  *        [--rounds N] [--seconds N] [--write]
  * A folder that has a book is measured as it is; `--write` puts the figures into RESULTS.md.
  */
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { cpuPerRequest, Results, type Summary } from './analysis.ts';
 import { loadCore, stopAll } from './child.ts';
 import { findGateway } from './gateway.ts';
-import { putSection } from './kept-sections.ts';
+import { putSection } from './saved-sections.ts';
 import { limitedGateway, limitedOn } from './limited.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { fillCalls, fillKeys } from './many-rows.ts';
@@ -84,7 +84,7 @@ async function measure(): Promise<void> {
   const lines = [
     '## Limits with a full book',
     '',
-    `Written by \`node bench/full-book.ts --write\` on ${new Date().toISOString().slice(0, 10)}, commit ${machine.commit}: ${rounds} rounds of the workload \`limits\` with a limited key, on an empty data directory and on ${flags.keys} keys and ${flags.rows} rows. ${machine.description}.`,
+    `Written by \`node bench/full-ledger.ts --write\` on ${new Date().toISOString().slice(0, 10)}, commit ${machine.commit}: ${rounds} rounds of the workload \`limits\` with a limited key, on an empty data directory and on ${flags.keys} keys and ${flags.rows} rows. ${machine.description}.`,
     '',
     '| µs of CPU a request | median (least – most) |',
     '| --- | --- |',

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Called } from './callers.ts';
 import type { CountingUpstream } from './counting-upstream.ts';
 
-export interface BookRow {
+export interface LedgerRow {
   readonly user: string;
   readonly outcome: string;
   readonly error: string | null;
@@ -16,7 +16,7 @@ export interface BookRow {
 }
 
 /** @throws Error when the database is damaged. */
-export function readBook(directory: string): readonly BookRow[] {
+export function readLedger(directory: string): readonly LedgerRow[] {
   const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
     readOnly: true,
     // Its writer may be at work in just this moment.
@@ -53,7 +53,7 @@ export interface Comparison {
 }
 
 export interface Compared {
-  readonly rows: readonly BookRow[];
+  readonly rows: readonly LedgerRow[];
   readonly calls: ReadonlyMap<string, Called>;
   readonly upstream: CountingUpstream;
   /** Whether a call's row may be missing, or be that of a call that was cut. */
@@ -62,7 +62,7 @@ export interface Compared {
 
 export function compare({ rows, calls, upstream, excused }: Compared): Comparison {
   const wrong: string[] = [];
-  const byUser = new Map<string, BookRow>();
+  const byUser = new Map<string, LedgerRow>();
   let succeeded = 0;
   let booked = 0;
   let counted = 0;

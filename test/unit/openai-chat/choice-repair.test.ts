@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
-import { ChoiceMend, mendedDocument } from '../../../src/dialects/openai-chat/relay-answer.ts';
+import { ChoiceRepair, repairedDocument } from '../../../src/dialects/openai-chat/relay-answer.ts';
 import { listAt } from '../../support/reading.ts';
 import { chatChunk, chatDocument } from '../../upstream/chat.ts';
 
 /** The finishes that clients of the relayed stream see, by choice. */
 function finishes(chunks: readonly JsonObject[]): ReadonlyMap<unknown, unknown> {
-  const mend = new ChoiceMend();
+  const repair = new ChoiceRepair();
   const seen = new Map<unknown, unknown>();
   for (const chunk of chunks) {
-    const sent = mend.apply(JSON.stringify(chunk)) ?? chunk;
+    const sent = repair.apply(JSON.stringify(chunk)) ?? chunk;
     for (const choice of listAt(sent, 'choices')) {
       if (choice['finish_reason'] !== null) seen.set(choice['index'], choice['finish_reason']);
     }
@@ -89,9 +89,9 @@ test('D6 each choice of a document has its own finish', () => {
   const choices = [{ content: 'Hi' }, { content: null, tool_calls: [call] }].map(
     (message, index) => ({ index, message, finish_reason: 'stop' }),
   );
-  const mended = mendedDocument({ ...chatDocument({}), choices });
+  const repaired = repairedDocument({ ...chatDocument({}), choices });
   assert.deepEqual(
-    listAt(mended ?? {}, 'choices').map((choice) => choice['finish_reason']),
+    listAt(repaired ?? {}, 'choices').map((choice) => choice['finish_reason']),
     ['stop', 'tool_calls'],
   );
 });
@@ -105,10 +105,10 @@ test('F60 a second finish of a choice is none', () => {
 
 test('B11 documents', () => {
   const called = chatDocument({ calls: [{ id: 'a', name: 'f', arguments: '{}' }], finish: 'stop' });
-  assert.match(JSON.stringify(mendedDocument(called)), /"finish_reason":"tool_calls"/);
+  assert.match(JSON.stringify(repairedDocument(called)), /"finish_reason":"tool_calls"/);
   const said = chatDocument({ text: 'Hi', finish: 'tool_calls' });
-  assert.match(JSON.stringify(mendedDocument(said)), /"finish_reason":"stop"/);
-  assert.equal(mendedDocument(chatDocument({ text: 'Hi' })), undefined);
+  assert.match(JSON.stringify(repairedDocument(said)), /"finish_reason":"stop"/);
+  assert.equal(repairedDocument(chatDocument({ text: 'Hi' })), undefined);
   const cut = chatDocument({ calls: [{ id: 'a', name: 'f', arguments: '{' }], finish: 'length' });
-  assert.equal(mendedDocument(cut), undefined);
+  assert.equal(repairedDocument(cut), undefined);
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/core/client-body.ts';
-import { elementsOf, keptResponses } from '../../../src/dialects/openai-responses/kept.ts';
+import { elementsOf, storedResponses } from '../../../src/dialects/openai-responses/stored.ts';
 import { ownedKeys } from '../../../src/dialects/openai-responses/head.ts';
 
 const none: ReadonlyMap<string, Buffer> = new Map();
@@ -13,7 +13,7 @@ function source(text: string): ReturnType<typeof parseBody> {
 
 function input(text: string, found: { readonly [id: string]: string } = {}): string {
   const items = new Map(Object.entries(found).map(([id, item]) => [id, Buffer.from(item)]));
-  return keptResponses.inputOf(source(text), items).toString('utf8');
+  return storedResponses.inputOf(source(text), items).toString('utf8');
 }
 
 test('the own items of a request keep their bytes', () => {
@@ -40,14 +40,14 @@ test('R-38 a reference is replaced by its item, also one with no type or a null 
 
 test('ST8 earlier items are put before the own ones, and all else keeps its bytes', () => {
   const body = '{"model":"m", "previous_response_id":"resp_1","input":"c","x":1e2}';
-  const own = keptResponses.inputOf(source(body), none);
+  const own = storedResponses.inputOf(source(body), none);
   const arrays = ['[{"a":1}]', '[ ]', '[ {"b":2.0} ]'].map((text) => Buffer.from(text));
-  const expanded = keptResponses.expand(source(body), [...arrays, own]).toString();
+  const expanded = storedResponses.expand(source(body), [...arrays, own]).toString();
   assert.equal(
     expanded,
     '{"model":"m","input":[{"a":1},{"b":2.0} ,{"type":"message","role":"user","content":"c"}],"x":1e2}',
   );
-  const bare = keptResponses.expand(source('{"previous_response_id":"r"}'), [Buffer.from('[1]')]);
+  const bare = storedResponses.expand(source('{"previous_response_id":"r"}'), [Buffer.from('[1]')]);
   assert.deepEqual(JSON.parse(bare.toString()), { input: [1] });
 });
 
@@ -55,19 +55,19 @@ const response =
   '{"id":"resp_1","status":"completed","output":[{"id":"msg_1","n":1.0}],"store":true}';
 
 test('the response of a document and of the last event of a stream is found', () => {
-  const document = keptResponses.answered(Buffer.from(response));
+  const document = storedResponses.answered(Buffer.from(response));
   assert.deepEqual([document?.id, document?.items], ['resp_1', ['msg_1']]);
   for (const type of ['response.completed', 'response.incomplete']) {
     const stream = Buffer.from(
       `event: response.output_text.delta\ndata: {"type":"x","delta":"data: "}\n\nevent: ${type}\ndata: {"type":"${type}","response":${response}}\n\n`,
     );
-    const found = keptResponses.answered(stream);
+    const found = storedResponses.answered(stream);
     assert.equal(found?.response.toString(), response);
-    const told = keptResponses.unkept(stream).toString();
+    const told = storedResponses.unkept(stream).toString();
     assert.equal(told, stream.toString().replace('"store":true', '"store":false'));
   }
   assert.equal(
-    keptResponses.unkept(Buffer.from(response)).toString(),
+    storedResponses.unkept(Buffer.from(response)).toString(),
     response.replace('true', 'false'),
   );
 });
@@ -76,14 +76,14 @@ test('ST1 a response that failed, and an error, is none that is kept', () => {
   const failed = response.replace('completed', 'failed');
   const event = `data: {"type":"response.failed","response":${failed}}\n\n`;
   for (const last of [failed, event, '{"error":{"message":"m"}}', 'data: [DONE]\n\n', '']) {
-    assert.equal(keptResponses.answered(Buffer.from(last)), undefined, last);
+    assert.equal(storedResponses.answered(Buffer.from(last)), undefined, last);
   }
 });
 
 test('output items are found by their ids, in their own bytes', () => {
-  const output = keptResponses.outputOf(Buffer.from(response));
+  const output = storedResponses.outputOf(Buffer.from(response));
   assert.deepEqual(
-    [...keptResponses.itemsOf(output)].map(([id, item]) => [id, item.toString()]),
+    [...storedResponses.itemsOf(output)].map(([id, item]) => [id, item.toString()]),
     [['msg_1', '{"id":"msg_1","n":1.0}']],
   );
   assert.deepEqual(elementsOf(Buffer.from('[]')), []);

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chatTraits } from '../../../src/core/traits.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
-import { mendedUsage } from '../../../src/dialects/openai-chat/relay-answer.ts';
+import { repairedUsage } from '../../../src/dialects/openai-chat/relay-answer.ts';
 import { findUsage } from '../../../src/dialects/openai-chat/usage.ts';
 
-function mend(raw: JsonObject): JsonObject | undefined {
+function repair(raw: JsonObject): JsonObject | undefined {
   const usage = findUsage({ usage: raw }, chatTraits);
-  return usage === undefined ? undefined : mendedUsage(raw, usage);
+  return usage === undefined ? undefined : repairedUsage(raw, usage);
 }
 
 const plain = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
@@ -20,12 +20,12 @@ for (const raw of [
   { ...plain, completion_tokens_details: { reasoning_tokens: 5 }, queue_time: 0.1 },
 ]) {
   test(`said as this dialect says it: ${JSON.stringify(raw)}`, () => {
-    assert.equal(mend(raw), undefined);
+    assert.equal(repair(raw), undefined);
   });
 }
 
 test('F3 cached tokens stand where clients look for them, and nothing else changes', () => {
-  assert.deepEqual(mend({ ...plain, prompt_cache_hit_tokens: 4, other: 1 }), {
+  assert.deepEqual(repair({ ...plain, prompt_cache_hit_tokens: 4, other: 1 }), {
     ...plain,
     prompt_cache_hit_tokens: 4,
     other: 1,
@@ -34,7 +34,7 @@ test('F3 cached tokens stand where clients look for them, and nothing else chang
 });
 
 test('F4 thoughts that only the total knows of are completion and reasoning', () => {
-  assert.deepEqual(mend({ prompt_tokens: 20, completion_tokens: 151, total_tokens: 553 }), {
+  assert.deepEqual(repair({ prompt_tokens: 20, completion_tokens: 151, total_tokens: 553 }), {
     prompt_tokens: 20,
     completion_tokens: 533,
     total_tokens: 553,
@@ -44,7 +44,7 @@ test('F4 thoughts that only the total knows of are completion and reasoning', ()
 
 test('cached tokens that the prompt leaves out are put back', () => {
   const details = { cached_tokens: 30, text_tokens: 9 };
-  assert.deepEqual(mend({ ...plain, prompt_tokens_details: details }), {
+  assert.deepEqual(repair({ ...plain, prompt_tokens_details: details }), {
     prompt_tokens: 39,
     completion_tokens: 5,
     total_tokens: 44,

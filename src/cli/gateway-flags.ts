@@ -9,7 +9,7 @@ const variables: ReadonlyMap<string, string> = new Map([
   ['--admin-listen', 'MODEL_GATEWAY_ADMIN_LISTEN'],
 ]);
 
-export interface Place {
+export interface GatewayFlags {
   /** What is left for the command. */
   readonly args: readonly string[];
   /** What was said, as variables of the environment. */
@@ -17,19 +17,19 @@ export interface Place {
 }
 
 /** @throws UsageError for one of them without a value. */
-export function readPlace(args: readonly string[]): Place {
+export function readGatewayFlags(args: readonly string[]): GatewayFlags {
   const rest: string[] = [];
   const env: { [name: string]: string } = {};
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? '';
-    const mark = arg.indexOf('=');
-    const name = mark === -1 ? arg : arg.slice(0, mark);
+    const equalsAt = arg.indexOf('=');
+    const name = equalsAt === -1 ? arg : arg.slice(0, equalsAt);
     const variable = variables.get(name);
     if (variable === undefined) {
       rest.push(arg);
       continue;
     }
-    const value = mark === -1 ? args[++i] : arg.slice(mark + 1);
+    const value = equalsAt === -1 ? args[++i] : arg.slice(equalsAt + 1);
     if (value === undefined || value === '' || value.startsWith('--')) {
       throw new UsageError(`${name} needs a value.`);
     }

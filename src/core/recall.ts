@@ -3,12 +3,8 @@
  * and where reasoning stands in such a turn.
  */
 import { createHash } from 'node:crypto';
-import type { Spliceable } from '../json/edit.ts';
-import type { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { Origin, Part, ReasoningPart, ToolCallPart, Turn } from './conversation.ts';
-import type { RequestState } from './dialect.ts';
-import type { GatewayError } from './errors.ts';
 
 /** Reasoning and how many calls of its turn stand before it. */
 export interface PlacedReasoning {
@@ -16,7 +12,7 @@ export interface PlacedReasoning {
   readonly part: ReasoningPart;
 }
 
-export interface KeptTurn {
+export interface RecalledTurn {
   readonly origin: Origin;
   readonly reasoning: readonly PlacedReasoning[];
   /** What the upstream's dialect said of single calls, by the id that the client saw. */
@@ -30,7 +26,7 @@ export type KnownCall = Pick<ToolCallPart, 'id' | 'name' | 'argumentsJson'>;
  * Looks a turn up by one of its calls, for the key that asks.
  * @param asked what the users said up to the turn; some ids mean nothing without it.
  */
-export type Recall = (call: KnownCall, asked: PromptTrail) => KeptTurn | undefined;
+export type Recall = (call: KnownCall, asked: PromptTrail) => RecalledTurn | undefined;
 
 /** The texts that users said so far, as a digest. Tool results and instructions do not count. */
 export class PromptTrail {
@@ -100,54 +96,4 @@ export function withReasoning(
   // A call that the client left out takes nothing of the reasoning with it.
   for (const { part } of placed.slice(next)) parts.push(part);
   return parts;
-}
-
-// Responses that are kept so that later requests may refer to them, as the gateway sees them. Arrays and objects are JSON bytes.
-
-/** The response at the end of an answer. */
-export interface KeptAnswer {
-  readonly id: string;
-  /** Ids of its output items. */
-  readonly items: readonly string[];
-  /** The response object. */
-  readonly response: Buffer;
-}
-
-/** Which items of a list are wanted. */
-export interface ItemPage {
-  readonly limit: number;
-  readonly order: 'asc' | 'desc';
-  /** The id of the item before the first one. */
-  readonly after: string | undefined;
-}
-
-/** What a dialect with state on the side of the service knows of it. */
-export interface KeptResponses {
-  /** What a request refers to. @throws GatewayError for what is never kept */
-  stateOf(body: JsonObject): RequestState;
-  /**
-   * The request's own items as one array.
-   * @param found items that stand in the place of references, by their ids
-   */
-  inputOf(source: Pick<Spliceable, 'pieces' | 'spans'>, found: ReadonlyMap<string, Buffer>): Buffer;
-  /** The request with the items of these arrays, which refers to nothing any more. */
-  expand(source: Spliceable, arrays: readonly Buffer[]): Pieces;
-  /** The response in the last bytes of an answer, document or stream; undefined for an answer that failed. */
-  answered(last: Buffer): KeptAnswer | undefined;
-  /** The last bytes of an answer that says that it was not kept. */
-  unkept(last: Buffer): Buffer;
-  /** The array of a response's output items. */
-  outputOf(response: Buffer): Buffer;
-  /** Items of an array by their ids. */
-  itemsOf(array: Buffer): ReadonlyMap<string, Buffer>;
-  unknownItem(id: string): GatewayError;
-  /** Of a request that goes on from it. */
-  unknownResponse(id: string): GatewayError;
-  /** Of a request for the response itself. */
-  unknownId(id: string): GatewayError;
-  deleted(id: string): JsonObject;
-  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out */
-  events(response: Buffer, after: number | undefined): string;
-  /** One page of the items of these arrays; undefined when `after` names none of them. */
-  list(arrays: readonly Buffer[], page: ItemPage): JsonObject | undefined;
 }

@@ -4,8 +4,8 @@ import type { Principal } from '../access/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
 import { GatewayError, type FieldPath, invalidRequest } from '../core/errors.ts';
-import type { KeptAnswer, KeptResponses, ItemPage } from '../core/kept.ts';
-import { KeepingSink, type Kept } from '../features/stored-responses/keeping-sink.ts';
+import type { EndedResponse, StoredResponseCodec, ItemPage } from '../core/stored-response.ts';
+import { StoringSink, type StoreOutcome } from '../features/stored-responses/storing-sink.ts';
 import type {
   Referred,
   ResponseOwner,
@@ -28,7 +28,7 @@ interface StateDeps {
 /** A request with state, as it came. */
 interface StatefulRequest {
   readonly dialect: ClientDialect;
-  readonly kept: KeptResponses;
+  readonly codec: StoredResponseCodec;
   readonly source: JsonSource;
   readonly state: RequestState;
   readonly owner: ResponseOwner;
@@ -56,14 +56,14 @@ export function refersTo({ previousResponseId, itemReferences }: RequestState): 
  */
 export async function expandRequest(
   { responses, gateway }: StateDeps,
-  { dialect, kept, source, state, owner }: StatefulRequest,
+  { dialect, codec, source, state, owner }: StatefulRequest,
   mostBytes: number,
 ): Promise<ExpandedRequest> {
   const { before, found } = await responses.resolve(owner, state, {
-    dialect: kept,
+    dialect: codec,
     bytes: mostBytes,
   });
-  const expanded = await expandedBy(gateway, { dialect, kept, source }, { before, found });
+  const expanded = await expandedBy(gateway, { dialect, codec, source }, { before, found });
   if (expanded.pieces.length > mostBytes) {
     throw new GatewayError(
       'too_large',
@@ -75,7 +75,7 @@ export async function expandRequest(
 
 async function expandedBy(
   { bodies }: Pick<Gateway, 'bodies'>,
-  { dialect, kept, source }: Pick<StatefulRequest, 'dialect' | 'kept' | 'source'>,
+  { dialect, codec, source }: Pick<StatefulRequest, 'dialect' | 'codec' | 'source'>,
   { before, found }: Referred,
 ): Promise<ExpandedRequest> {
   if (source instanceof LongBody) {
@@ -83,8 +83,8 @@ async function expandedBy(
     const { input, body } = await bodies.run('expand', job, source);
     return { input: bufferOver(input), pieces: receivedPieces(body, source.pieces) };
   }
-  const input = kept.inputOf(source, found);
-  return { input, pieces: kept.expand(source, [...before, input]) };
+  const input = codec.inputOf(source, found);
+  return { input, pieces: codec.expand(source, [...before, input]) };
 }
 
 interface AnsweredRequest extends StatefulRequest {
@@ -95,13 +95,13 @@ interface AnsweredRequest extends StatefulRequest {
 }
 
 /** A sink that keeps the response at the end of the answer. */
-export function keepingSink(
+export function storingSink(
   { responses, gateway }: StateDeps,
   request: AnsweredRequest,
   sink: ClientSink,
-): KeepingSink {
-  const { kept, owner, state, startedAt } = request;
-  const keep = async (answer: KeptAnswer): Promise<Kept> => {
+): StoringSink {
+  const { codec, owner, state, startedAt } = request;
+  const keep = async (answer: EndedResponse): Promise<StoreOutcome> => {
     try {
       const input = request.input ?? (await inputOf(gateway, request));
       if (!responses.fits(input, answer.response)) return 'large';
@@ -114,14 +114,14 @@ export function keepingSink(
     }
   };
   const late = (): void => responses.failed('the store did not answer in time');
-  return new KeepingSink({ sink, dialect: kept, later: gateway.later, keep, late });
+  return new StoringSink({ sink, dialect: codec, later: gateway.later, keep, late });
 }
 
 async function inputOf(
   { bodies }: Pick<Gateway, 'bodies'>,
-  { dialect, kept, source }: AnsweredRequest,
+  { dialect, codec, source }: AnsweredRequest,
 ): Promise<Buffer> {
-  if (!(source instanceof LongBody)) return kept.inputOf(source, nothing);
+  if (!(source instanceof LongBody)) return codec.inputOf(source, nothing);
   const job = { client: dialect.id, found: nothing };
   return bufferOver((await bodies.run('expand', job, source)).input);
 }
@@ -130,7 +130,7 @@ const nothing: ReadonlyMap<string, Buffer> = new Map();
 
 // The endpoints beside `POST /v1/responses`: a kept response is told, listed and removed (docs/user/responses.md).
 
-interface KeptRequest {
+interface StoredResponseRequest {
   readonly method: string | undefined;
   /** Behind the path of the dialect and a slash. */
   readonly rest: string;
@@ -138,7 +138,7 @@ interface KeptRequest {
   readonly path: string;
   readonly query: string;
   readonly owner: ResponseOwner;
-  readonly kept: KeptResponses;
+  readonly codec: StoredResponseCodec;
   readonly response: ServerResponse;
   readonly requestId: string;
   /** Of a request: a chain beyond it is not listed. */
@@ -149,49 +149,60 @@ interface KeptRequest {
 const form = /^([A-Za-z0-9_-]{1,128})(?:\/(cancel|input_items))?$/;
 
 /** @throws GatewayError for what is unknown or not offered */
-export async function answerKept(stored: StoredResponses, asked: KeptRequest): Promise<void> {
-  const { method, rest, path, owner, kept } = asked;
+export async function answerStoredResponse(
+  stored: StoredResponses,
+  request: StoredResponseRequest,
+): Promise<void> {
+  const { method, rest, path, owner, codec } = request;
   const [, id, what] = form.exec(rest) ?? [];
   if (id === undefined) throw notFound(path);
   if (what === 'cancel') {
     if (method !== 'POST') throw new MethodNotAllowed('POST');
-    if ((await stored.find(owner, id)) === undefined) throw kept.unknownId(id);
+    if ((await stored.find(owner, id)) === undefined) throw codec.unknownId(id);
     throw invalidRequest('Only background responses can be cancelled.', ['response_id']);
   }
   if (what === 'input_items') {
     if (method !== 'GET') throw new MethodNotAllowed('GET');
-    return listItems(stored, asked, id);
+    return listItems(stored, request, id);
   }
   if (method === 'DELETE') {
-    if (!(await stored.remove(owner, id))) throw kept.unknownId(id);
-    return send(asked, kept.deleted(id));
+    if (!(await stored.remove(owner, id))) throw codec.unknownId(id);
+    return send(request, codec.deleted(id));
   }
   if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');
-  return tell(stored, asked, id);
+  return showResponse(stored, request, id);
 }
 
-async function tell(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {
-  const { kept, owner, query, response, requestId } = asked;
+async function showResponse(
+  stored: StoredResponses,
+  request: StoredResponseRequest,
+  id: string,
+): Promise<void> {
+  const { codec, owner, query, response, requestId } = request;
   const wanted = new URLSearchParams(query);
   const stream = flagIn(wanted, 'stream');
   const after = numberIn(wanted, 'starting_after', { min: 0, max: Number.MAX_SAFE_INTEGER });
   const found = await stored.find(owner, id);
-  if (found === undefined) throw kept.unknownId(id);
-  if (!stream) return send(asked, found.response);
+  if (found === undefined) throw codec.unknownId(id);
+  if (!stream) return send(request, found.response);
   response.writeHead(200, [...idHeaders(requestId), ...streamHeaders]);
-  response.end(kept.events(found.response, after));
+  response.end(codec.events(found.response, after));
 }
 
-async function listItems(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {
-  const { kept, owner, query, mostBytes } = asked;
+async function listItems(
+  stored: StoredResponses,
+  request: StoredResponseRequest,
+  id: string,
+): Promise<void> {
+  const { codec, owner, query, mostBytes } = request;
   const page = pageOf(new URLSearchParams(query));
   const chain = await stored.chain(owner, id, mostBytes);
-  if (chain === undefined) throw kept.unknownId(id);
-  const arrays = chain.flatMap(({ input, response }) => [input, kept.outputOf(response)]);
+  if (chain === undefined) throw codec.unknownId(id);
+  const arrays = chain.flatMap(({ input, response }) => [input, codec.outputOf(response)]);
   // The answer of the last response is no input of it.
-  const list = kept.list(arrays.slice(0, -1), page);
+  const list = codec.list(arrays.slice(0, -1), page);
   if (list === undefined) throw badQuery('after', 'names no item of this response');
-  send(asked, list);
+  send(request, list);
 }
 
 function pageOf(query: URLSearchParams): ItemPage {
@@ -228,6 +239,6 @@ function badQuery(name: string, rule: string): GatewayError {
   return invalidRequest(`The parameter ${name} ${rule}.`, path);
 }
 
-function send({ response, requestId }: KeptRequest, body: Buffer | JsonObject): void {
+function send({ response, requestId }: StoredResponseRequest, body: Buffer | JsonObject): void {
   sendJson(response, { status: 200, body, headers: idHeaders(requestId) });
 }

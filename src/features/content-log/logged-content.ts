@@ -5,7 +5,7 @@ import { valueMask } from '../../gateway/mask-credentials.ts';
 import { tryParse, tryParseObject } from '../../json/parse.ts';
 import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { SseSplitter } from '../../wire/sse.ts';
-import type { BodyForm, KeptBody, KeptContent, SeenBody, SeenCall } from './sealed-content.ts';
+import type { BodyForm, LoggedBody, LoggedContent, SeenBody, SeenCall } from './sealed-content.ts';
 
 /** What an upstream says when it fails tells the rest in fewer words. */
 const maxErrorLength = 16_384;
@@ -14,11 +14,11 @@ const maxErrorLength = 16_384;
  * @param most characters of each body
  * @param redactor removes secrets, and reports whether there were any
  */
-export function keptContent(
+export function loggedContent(
   seen: SeenCall,
   most: number,
   redactor = new Redactor(seen.secrets),
-): KeptContent {
+): LoggedContent {
   const { request, answer, attempts } = seen;
   // The gateway's own: it writes no secret into any.
   return {
@@ -30,7 +30,7 @@ export function keptContent(
           ? { name: redactor.text(name), value: shown(value, redactor) }
           : { name: redactor.text(name), value: null },
       ),
-      body: request.body === undefined ? null : keptBody(request.body, { redactor, most }),
+      body: request.body === undefined ? null : loggedBody(request.body, { redactor, most }),
     },
     answer:
       answer === undefined
@@ -41,14 +41,14 @@ export function keptContent(
               name,
               value: shown(value, redactor),
             })),
-            body: keptBody(answer.body, { redactor, most }, isStream(answer.headers)),
+            body: loggedBody(answer.body, { redactor, most }, isStream(answer.headers)),
             whole: answer.whole,
           },
     attempts: attempts.map(({ target, status, error }) => {
       const bytes = new TextEncoder().encode(error);
       const body = { bytes, length: bytes.length };
       const options = { redactor, most: Math.min(most, maxErrorLength) };
-      return { target, status: status ?? null, body: keptBody(body, options) };
+      return { target, status: status ?? null, body: loggedBody(body, options) };
     }),
   };
 }
@@ -70,13 +70,13 @@ interface BodyOptions {
   readonly most: number;
 }
 
-type Read = Pick<KeptBody, 'form' | 'content'>;
+type Read = Pick<LoggedBody, 'form' | 'content'>;
 
-function keptBody(
+function loggedBody(
   { bytes, length }: SeenBody,
   { redactor, most }: BodyOptions,
   isStream = false,
-): KeptBody {
+): LoggedBody {
   const { form, content } = read(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
     redactor,
     isStream,

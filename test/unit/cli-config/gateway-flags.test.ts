@@ -4,17 +4,17 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { readPlace } from '../../../src/cli/place.ts';
+import { readGatewayFlags } from '../../../src/cli/gateway-flags.ts';
 import { ProgramRun } from '../../support/program-run.ts';
 
 test('the flags that say where a gateway lies are taken out of the others', () => {
-  assert.deepEqual(readPlace(['list', '--data-dir', '/d', '--json', '--config=/c.yaml']), {
+  assert.deepEqual(readGatewayFlags(['list', '--data-dir', '/d', '--json', '--config=/c.yaml']), {
     args: ['list', '--json'],
     env: { MODEL_GATEWAY_DATA_DIR: '/d', MODEL_GATEWAY_CONFIG: '/c.yaml' },
   });
-  assert.deepEqual(readPlace(['show', 'ID']), { args: ['show', 'ID'], env: {} });
+  assert.deepEqual(readGatewayFlags(['show', 'ID']), { args: ['show', 'ID'], env: {} });
   for (const args of [['--data-dir'], ['--data-dir', '--json'], ['--config=']]) {
-    assert.throws(() => readPlace(args), /needs a value/);
+    assert.throws(() => readGatewayFlags(args), /needs a value/);
   }
 });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Later } from '../../../src/core/runtime.ts';
-import { KeepQueue } from '../../../src/features/stored-responses/keep-queue.ts';
+import { StoreQueue } from '../../../src/features/stored-responses/store-queue.ts';
 import type { ResponseToKeep } from '../../../src/store/sealed.ts';
 
 function response(id: string, bytes = 10): ResponseToKeep {
@@ -12,7 +12,7 @@ function response(id: string, bytes = 10): ResponseToKeep {
 
 /** A store that answers when it is told to, and a clock that stands. */
 function held(): {
-  readonly queue: KeepQueue;
+  readonly queue: StoreQueue;
   readonly batches: string[][];
   readonly answer: (outcome: readonly boolean[] | Error) => Promise<void>;
   readonly tick: () => Promise<void>;
@@ -32,7 +32,7 @@ function held(): {
   };
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return {
-    queue: new KeepQueue({ keep }, later),
+    queue: new StoreQueue({ keep }, later),
     batches,
     answer: (outcome) => {
       const next = answers.shift();

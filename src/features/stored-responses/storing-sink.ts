@@ -1,33 +1,33 @@
 /** The end of an answer waits until its response is kept: clients refer to the response at once. */
-import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
+import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import type { Later } from '../../core/runtime.ts';
 import type { ClientObserver, ClientSink } from '../../gateway/client-answer.ts';
 import type { Receipt } from '../../core/call.ts';
 
-interface KeepingSinkDeps {
+interface StoringSinkDeps {
   readonly sink: ClientSink;
-  readonly dialect: KeptResponses;
+  readonly dialect: StoredResponseCodec;
   readonly later: Later;
   /** Keeps the response; false = it was not kept. Never rejects. */
-  readonly keep: (answer: KeptAnswer) => Promise<Kept>;
+  readonly keep: (answer: EndedResponse) => Promise<StoreOutcome>;
   /** Told when the answer went on without waiting for the store any longer. */
   readonly late: () => void;
 }
 
 /** `large`: the response is too long to be kept. `dropped`: its key's content was removed meanwhile. */
-export type Kept = 'kept' | 'large' | 'dropped' | 'failed';
+export type StoreOutcome = 'kept' | 'large' | 'dropped' | 'failed';
 
 /** A store that is slow or away holds the end of an answer up no longer than this. */
 const maxHoldMs = 2000;
 
-export class KeepingSink implements ClientSink {
-  readonly #deps: KeepingSinkDeps;
+export class StoringSink implements ClientSink {
+  readonly #deps: StoringSinkDeps;
   #status = 0;
   /** Of a document, which may still change: sent with its body. */
   #headers: readonly string[] | undefined;
   #finished: Promise<void> | undefined;
 
-  constructor(deps: KeepingSinkDeps) {
+  constructor(deps: StoringSinkDeps) {
     this.#deps = deps;
   }
 
@@ -65,7 +65,7 @@ export class KeepingSink implements ClientSink {
     this.#deps.sink.settled?.(receipt);
   }
 
-  async #keep(last: Buffer, answer: KeptAnswer): Promise<void> {
+  async #keep(last: Buffer, answer: EndedResponse): Promise<void> {
     const { dialect, keep } = this.#deps;
     const kept = await this.#atMost(keep(answer));
     if (kept === 'kept') return this.#pass(last);
@@ -81,9 +81,9 @@ export class KeepingSink implements ClientSink {
     sink.end(bytes);
   }
 
-  async #atMost(keeping: Promise<Kept>): Promise<Kept> {
+  async #atMost(keeping: Promise<StoreOutcome>): Promise<StoreOutcome> {
     const { later, late } = this.#deps;
-    const tooLate = Promise.withResolvers<Kept>();
+    const tooLate = Promise.withResolvers<StoreOutcome>();
     const stop = later(maxHoldMs, () => {
       late();
       tooLate.resolve('failed');

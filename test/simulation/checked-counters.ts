@@ -10,7 +10,7 @@ import type {
 import type { Sabotage } from './history.ts';
 import type { World } from './instance.ts';
 
-export class Purse implements Counters {
+export class CheckedCounters implements Counters {
   readonly #counters: Counters;
   readonly #complain: (what: string) => void;
   readonly #sabotage: Sabotage | undefined;

@@ -7,7 +7,7 @@ const begin = (name: string): string => `<!-- kept: ${name} -->\n`;
 const end = '<!-- end -->\n';
 
 /** All kept parts of a report, with their marks. */
-export function keptSections(path = file): string {
+export function savedSections(path = file): string {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const found = text.match(/<!-- kept: [a-z-]+ -->\n[\s\S]*?<!-- end -->\n/g) ?? [];
   return found.map((section) => `\n${section}`).join('');

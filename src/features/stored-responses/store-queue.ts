@@ -13,7 +13,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-export class KeepQueue {
+export class StoreQueue {
   readonly #store: Pick<ResponseStore, 'keep'>;
   readonly #later: Later;
   #waiting: Waiting[] = [];

@@ -2,7 +2,7 @@
  * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
  * bytes (wire/responses.md §2.4).
  */
-import type { KeptAnswer, KeptResponses } from '../../core/kept.ts';
+import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { parseBody } from '../../core/client-body.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
@@ -20,7 +20,7 @@ const comma = 0x2c;
 const empty = Buffer.from('[]');
 const noKeys: ReadonlySet<string> = new Set();
 
-export const keptResponses: KeptResponses = {
+export const storedResponses: StoredResponseCodec = {
   stateOf: readState,
   inputOf: ownInput,
   expand,
@@ -69,7 +69,7 @@ function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
 }
 
 /** The response in the last bytes of an answer; undefined where it is none that is kept. */
-function answered(last: Buffer): KeptAnswer | undefined {
+function answered(last: Buffer): EndedResponse | undefined {
   const found = responseIn(last);
   if (found === undefined) return undefined;
   const { response, from } = found;

@@ -1,0 +1,54 @@
+/** Responses that are stored so that later requests may refer to them. Arrays and objects are JSON bytes. */
+import type { Spliceable } from '../json/edit.ts';
+import type { Pieces } from '../json/pieces.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { RequestState } from './dialect.ts';
+import type { GatewayError } from './errors.ts';
+
+/** The response at the end of an answer. */
+export interface EndedResponse {
+  readonly id: string;
+  /** Ids of its output items. */
+  readonly items: readonly string[];
+  /** The response object. */
+  readonly response: Buffer;
+}
+
+/** Which items of a list are wanted. */
+export interface ItemPage {
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** The id of the item before the first one. */
+  readonly after: string | undefined;
+}
+
+/** What a dialect with state on the side of the service knows of it. */
+export interface StoredResponseCodec {
+  /** What a request refers to. @throws GatewayError for what is never kept */
+  stateOf(body: JsonObject): RequestState;
+  /**
+   * The request's own items as one array.
+   * @param found items that stand in the place of references, by their ids
+   */
+  inputOf(source: Pick<Spliceable, 'pieces' | 'spans'>, found: ReadonlyMap<string, Buffer>): Buffer;
+  /** The request with the items of these arrays, which refers to nothing any more. */
+  expand(source: Spliceable, arrays: readonly Buffer[]): Pieces;
+  /** The response in the last bytes of an answer, document or stream; undefined for an answer that failed. */
+  answered(last: Buffer): EndedResponse | undefined;
+  /** The last bytes of an answer that says that it was not kept. */
+  unkept(last: Buffer): Buffer;
+  /** The array of a response's output items. */
+  outputOf(response: Buffer): Buffer;
+  /** Items of an array by their ids. */
+  itemsOf(array: Buffer): ReadonlyMap<string, Buffer>;
+  unknownItem(id: string): GatewayError;
+  /** Of a request that goes on from it. */
+  unknownResponse(id: string): GatewayError;
+  /** Of a request for the response itself. */
+  unknownId(id: string): GatewayError;
+  deleted(id: string): JsonObject;
+  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out */
+  events(response: Buffer, after: number | undefined): string;
+  /** One page of the items of these arrays; undefined when `after` names none of them. */
+  list(arrays: readonly Buffer[], page: ItemPage): JsonObject | undefined;
+}
