@@ -5,15 +5,6 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { clientDialects, pairs, upstreamDialects } from './support/dialects.ts';
 
-/** Files that still run two clients or two upstreams, or are about these two. */
-const ofTwo: ReadonlySet<string> = new Set([
-  'matrix/auto-marks.test.ts',
-  'matrix/usage.test.ts',
-  'inputs/behind-proxies.test.ts',
-  'inputs/go-reader.test.ts',
-  'inputs/twin-names.test.ts',
-]);
-
 function textsOf(folder: string): readonly (readonly [file: string, text: string])[] {
   return globSync(`${folder}/*.ts`, { cwd: import.meta.dirname }).map((file) => [
     file,
@@ -26,7 +17,12 @@ test('there is a pair for each client on each upstream', () => {
   assert.equal(names.size, clientDialects.length * upstreamDialects.length);
 });
 
-for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs', 'faults', 'limits']) {
+/** In these, each client meets each upstream. */
+const whole = ['recordings', 'two-turn', 'matrix', 'inputs', 'faults', 'limits'];
+/** In these, what is shown does not depend on the pair; each client takes its turn. */
+const turns = ['lifecycle', 'overload', 'access', 'metrics'];
+
+for (const folder of whole) {
   describe(folder, () => {
     test('clients and upstreams are those of the lists', () => {
       const all = textsOf(folder).map(([, text]) => text.split("support/dialects.ts'")[0] ?? '');
@@ -35,13 +31,15 @@ for (const folder of ['recordings', 'two-turn', 'matrix', 'inputs', 'faults', 'l
       const recordings = textsOf(folder).some(([, text]) => text.includes('recordedStreams()'));
       assert.ok(uses('upstreamDialects') || uses('pairs') || recordings, 'each upstream');
     });
+  });
+}
 
+for (const folder of [...whole, ...turns]) {
+  describe(folder, () => {
     for (const [file, text] of textsOf(folder)) {
       test(`${file} does not leave a dialect out`, () => {
-        const older = /import \{[^}]*\bdialects\b[^}]*\} from '\.\.\/support\/reading\.ts'/.test(
-          text,
-        );
-        assert.equal(older, ofTwo.has(file), 'take them from support/dialects.ts');
+        const older = /import \{[^}]*\bdialects\b[^}]*\} from '\.\.\/support\/reading\.ts'/;
+        assert.doesNotMatch(text, older, 'take them from support/dialects.ts');
       });
     }
   });

@@ -148,12 +148,15 @@ keys:
         for (const stream of [false, true]) {
           const chat = { ...requestBody('chat', { model: name, stream }), ...prompt };
           const messages = { ...requestBody('messages', { model: name, stream }), ...prompt };
+          const input = { input: canaries.prompt, instructions: canaries.prompt };
+          const responses = { ...requestBody('responses', { model: name, stream }), ...input };
           const replies = [
             await call('/v1/chat/completions', chat, key),
             await call('/v1/messages', messages, key),
+            await call('/v1/responses', responses, key),
           ];
           // The answer is the asker's; nobody else may hold it.
-          if (model === 'good') told.splice(-4, 4);
+          if (model === 'good') told.splice(-6, 6);
           assert.ok(replies.every(({ status }) => status >= 200));
         }
       }
@@ -208,6 +211,10 @@ keys:
       told.push(await command(...args));
     }
 
+    const copy = join(folder, 'copy.db');
+    const copied = await admin('POST', '/api/backup', { path: copy });
+    assert.equal(copied.status, 200, copied.text);
+
     const shared = join(folder, 'shared.yaml');
     for (const wrong of ['', 'wrong: true\n']) {
       const database = `postgres://gateway:${canaries.databasePassword}@127.0.0.1:1/gateway`;
@@ -223,7 +230,7 @@ keys:
       answers: told.join('\n'),
       'output and log': out,
       ...Object.fromEntries(
-        filesBelow(dataDir).map((path) => [path, readFileSync(path, 'latin1')] as const),
+        [...filesBelow(dataDir), copy].map((path) => [path, readFileSync(path, 'latin1')] as const),
       ),
     });
     const secrets = [
@@ -248,6 +255,8 @@ keys:
     const metrics = await admin('GET', '/metrics');
     assert.equal(metrics.status, 200);
     told.push(metrics.text);
+    // R-33: responses were kept, sealed.
+    assert.match(metrics.text, /kept_responses_total\{[^}]*"kept"[^}]*\} [1-9]/);
     look();
     gateway.kill('SIGTERM');
     await once(gateway, 'close');

@@ -7,21 +7,31 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { isObject } from '../../src/json/value.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';
 import { messagesDocument } from '../upstream/messages.ts';
+import { responsesDocument, textItem } from '../upstream/responses.ts';
 
-const documents = { chat: chatDocument, messages: messagesDocument };
+const documents: { readonly [D in ClientDialect]: (text: string) => JsonObject } = {
+  chat: (text) => chatDocument({ text }),
+  messages: (text) => messagesDocument({ text }),
+  responses: (text) => responsesDocument([textItem(text)]),
+};
+const declared: { readonly [D in ClientDialect]: string } = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+};
 
 /** Each answer holds the question; on a used connection it is the one before. */
 class Echo {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(dialect: Dialect) {
+  constructor(dialect: ClientDialect) {
     this.#server = createServer((socket) => this.#serve(socket, dialect));
   }
 
@@ -39,7 +49,7 @@ class Echo {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #serve(socket: Socket, dialect: Dialect): void {
+  #serve(socket: Socket, dialect: ClientDialect): void {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket)).on('error', () => undefined);
     let late: string | undefined;
@@ -49,9 +59,10 @@ class Echo {
       const at = text.indexOf('\r\n\r\n');
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (at === -1 || text.length < at + 4 + length) return;
-      const asked = JSON.stringify(tryParseObject(text.slice(at + 4))?.['messages'] ?? '');
+      const { messages, input } = tryParseObject(text.slice(at + 4)) ?? {};
+      const asked = JSON.stringify(messages ?? input ?? '');
       text = '';
-      const own = JSON.stringify(documents[dialect]({ text: /asks-\w+/.exec(asked)?.[0] ?? '' }));
+      const own = JSON.stringify(documents[dialect](/asks-\w+/.exec(asked)?.[0] ?? ''));
       const body = late ?? own;
       late = own;
       socket.write(
@@ -62,18 +73,22 @@ class Echo {
 }
 
 describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
-  const echoes = { chat: new Echo('chat'), messages: new Echo('messages') };
+  const echoes = {
+    chat: new Echo('chat'),
+    messages: new Echo('messages'),
+    responses: new Echo('responses'),
+  };
   let rig: LimitedRig;
   const keys: { [name: string]: LimitedKey } = {};
   before(async () => {
     for (const echo of Object.values(echoes)) await echo.open();
     const providers = Object.fromEntries(
-      dialects.flatMap((dialect) =>
+      clientDialects.flatMap((dialect) =>
         ['shared', 'per-team', 'per-key', 'per-call'].map((connections) => [
           `${dialect}-${connections}`,
           {
-            dialect: dialect === 'chat' ? 'openai-chat' : 'anthropic-messages',
-            base_url: `http://127.0.0.1:${echoes[dialect].port}${dialect === 'chat' ? '/v1' : ''}`,
+            dialect: declared[dialect],
+            base_url: `http://127.0.0.1:${echoes[dialect].port}${dialect === 'messages' ? '' : '/v1'}`,
             api_key: 'k',
             connections,
           },
@@ -93,18 +108,17 @@ describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
 
   /** Who got whose answers, of some rounds of calls one after the other. */
   async function mixed(
-    client: Dialect,
-    upstream: Dialect,
+    client: ClientDialect,
+    upstream: ClientDialect,
     connections: string,
   ): Promise<Set<string>> {
     const found = new Set<string>();
     for (let round = 0; round < 4; round++) {
       for (const [name, key] of Object.entries(keys)) {
         const model = `${upstream}-${connections}/m`;
-        const body = {
-          ...requestBody(client, { model, stream: false, more: { max_tokens: 50 } }),
-          messages: [{ role: 'user', content: `asks-${name}` }],
-        };
+        const messages = [{ role: 'user', content: `asks-${name}` }];
+        const more = { max_tokens: 50, messages };
+        const body = requestBody(client, { model, stream: false, more });
         const reply = await rig.call(key, client, body);
         assert.equal(reply.status, 200, reply.text);
         assert.ok(isObject(reply.json));
@@ -116,8 +130,8 @@ describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
 
   const own = ['anna of anna', 'bert of bert', 'carl of carl', 'dora of dora'];
   const ofTeam = [...own, 'anna of bert', 'bert of anna'];
-  for (const client of dialects) {
-    for (const upstream of dialects) {
+  for (const client of clientDialects) {
+    for (const upstream of upstreamDialects) {
       const what = `${client} by ${upstream}`;
       test(`X-3 shared connections let it: ${what}`, async () => {
         const found = await mixed(client, upstream, 'shared');

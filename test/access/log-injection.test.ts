@@ -5,7 +5,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { Instance } from '../cluster/instance.ts';
 import { rawPost } from '../support/raw-post.ts';
 import { requestBody } from '../support/requests.ts';
-import { dialects } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { send, sendRaw } from '../support/http.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -37,7 +37,7 @@ test('S13 each line of the log is one object of the gateway, and nothing in it i
     headers: { 'x-note': 'a' },
     body: JSON.stringify({ error: { message: evil, type: evil, code: evil, param: evil } }),
   });
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const model of [evil, `up/${evil}`]) {
       const path = dialect === 'chat' ? '/v1/chat/completions' : '/v1/messages';
       const body = {

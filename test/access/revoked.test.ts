@@ -8,7 +8,8 @@ import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/lim
 import { send, type Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { until } from '../support/postgres-store.ts';
-import { dialects, endingOf, objectAt, streamError, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { endingOf, objectAt, streamError } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 
 describe('S6 K8 revocation', { timeout: 500_000 }, () => {
@@ -23,7 +24,7 @@ describe('S6 K8 revocation', { timeout: 500_000 }, () => {
     readonly began: Promise<void>;
   }
 
-  function start(key: LimitedKey, dialect: Dialect, body: JsonObject): Running {
+  function start(key: LimitedKey, dialect: ClientDialect, body: JsonObject): Running {
     const began = Promise.withResolvers<void>();
     const reply = send(rig.gateway.url + endpointOf[dialect], body, {
       headers: key.headers,
@@ -35,8 +36,8 @@ describe('S6 K8 revocation', { timeout: 500_000 }, () => {
   const revoke = (key: LimitedKey): Promise<JsonObject> =>
     rig.admin('POST', `/api/keys/${key.id}/revoke`);
 
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of upstreamDialects) {
       test(`a ${dialect} stream from ${upstream} is cut, with its error, and settled`, async () => {
         const key = await rig.key({ concurrent: 1, budget: 5, per: 'day' });
         const { model, script } = rig.play(upstream, {

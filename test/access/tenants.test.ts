@@ -8,7 +8,7 @@ import { isObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { dialects } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 
@@ -63,7 +63,7 @@ describe('S8 S9 tenants', { timeout: 500_000 }, () => {
       ['alices-alias', 'carols-alias'],
     ] as const) {
       const routes: readonly (readonly [string, (model: string) => unknown])[] = [
-        ...dialects.flatMap((dialect) =>
+        ...clientDialects.flatMap((dialect) =>
           [false, true].map(
             (stream) =>
               [

@@ -12,7 +12,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
 import { until } from '../support/postgres-store.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import type { Reply } from '../support/http.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { brokenness, scriptSlow, stream } from './streams.ts';
@@ -53,7 +53,7 @@ async function started(node?: readonly string[], config?: JsonObject): Promise<S
 async function begin(stage: Stage, gate: Promise<void>): Promise<readonly Promise<Reply>[]> {
   scriptSlow(upstream, 'gated', () => gate);
   let begun = 0;
-  const replies = dialects.map((dialect) => {
+  const replies = clientDialects.map((dialect) => {
     let first = true;
     const onData = (): void => {
       if (first) begun += 1;
@@ -61,11 +61,11 @@ async function begin(stage: Stage, gate: Promise<void>): Promise<readonly Promis
     };
     return stream({ ...stage, dialect, model: 'up/gated', onData });
   });
-  await until(() => begun === dialects.length, 'the streams have begun');
+  await until(() => begun === clientDialects.length, 'the streams have begun');
   return replies;
 }
 
-function quick(stage: Stage, dialect: Dialect): Promise<Reply> {
+function quick(stage: Stage, dialect: ClientDialect): Promise<Reply> {
   return stream({ ...stage, dialect, model: 'up/quick' });
 }
 
@@ -83,9 +83,9 @@ function rows(database: string): readonly string[] {
   }
 }
 
-function assertRefused(dialect: Dialect, { status, text, headers }: Reply): void {
-  assert.equal(status, dialect === 'chat' ? 503 : 529, text);
-  assert.match(text, dialect === 'chat' ? /"store_unavailable"/ : /"overloaded_error"/);
+function assertRefused(dialect: ClientDialect, { status, text, headers }: Reply): void {
+  assert.equal(status, dialect === 'messages' ? 529 : 503, text);
+  assert.match(text, dialect === 'messages' ? /"overloaded_error"/ : /"store_unavailable"/);
   assert.ok(Number(headers['retry-after']) >= 1);
 }
 
@@ -106,12 +106,12 @@ describe('a store that fails', { timeout: 500_000 }, () => {
     // Its row cannot be written; calls are taken until that has lasted for five seconds.
     note(await quick(stage, 'chat'));
     await until(async () => (await instance.ready()) === 503, 'it says that it is not ready');
-    for (const dialect of dialects) assertRefused(dialect, await quick(stage, dialect));
+    for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
     assert.equal((await instance.admin('GET', '/api/status')).status, 200);
 
     gate.resolve();
     for (const [i, reply] of running.entries()) {
-      assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+      assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
       note(await reply);
     }
     mayGrow(unlimited);
@@ -133,7 +133,7 @@ describe('a store that fails', { timeout: 500_000 }, () => {
       const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
       execFileSync('prlimit', ['--pid', pid, '--fsize=4096:unlimited']);
       const ids: string[] = [];
-      for (const dialect of dialects) {
+      for (const dialect of clientDialects) {
         const reply = await quick(stage, dialect);
         assert.equal(brokenness(dialect, reply), undefined);
         ids.push(String(reply.headers['x-request-id']));
@@ -170,12 +170,12 @@ describe('a store that fails', { timeout: 500_000 }, () => {
       'it says that it is not ready',
       60_000,
     );
-    for (const dialect of dialects) assertRefused(dialect, await quick(stage, dialect));
+    for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
     const says = (): boolean => instance.log.includes('gateway.db was removed or replaced');
     await until(says, 'the log says so');
     gate.resolve();
     for (const [i, reply] of running.entries()) {
-      assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+      assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
       made.push(await reply);
     }
     renameSync(`${database}.away`, database);
@@ -205,7 +205,7 @@ test('F92 without file descriptors calls are refused as overload, running ones g
   const running = await begin(stage, gate.promise);
   const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
   const before = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     // One for the client's connection, none for the upstream's, which keeps none.
     await until(async () => {
       execFileSync('prlimit', ['--pid', pid, `--nofile=${firstFreeDescriptor(pid) + 1}:`]);
@@ -216,10 +216,10 @@ test('F92 without file descriptors calls are refused as overload, running ones g
       ]);
       execFileSync('prlimit', ['--pid', pid, `--nofile=${before}:`]);
       if (reply === undefined || reply.status === 200) return false;
-      assert.equal(reply.status, dialect === 'chat' ? 503 : 529, reply.text);
+      assert.equal(reply.status, dialect === 'messages' ? 529 : 503, reply.text);
       assert.match(
         reply.text,
-        dialect === 'chat' ? /"server_is_overloaded"/ : /"overloaded_error"/,
+        dialect === 'messages' ? /"overloaded_error"/ : /"server_is_overloaded"/,
       );
       assert.ok(Number(reply.headers['retry-after']) >= 1);
       return true;
@@ -230,7 +230,7 @@ test('F92 without file descriptors calls are refused as overload, running ones g
   }
   gate.resolve();
   for (const [i, reply] of running.entries()) {
-    assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+    assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
   }
   assert.equal(await instance.stop(), 0);
   instance.remove();
@@ -300,11 +300,14 @@ describe('a bug', { timeout: 500_000 }, () => {
       assert.equal(instance.running, true);
       gate.resolve();
       for (const [i, reply] of running.entries()) {
-        assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+        assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
       }
       await until(() => !instance.running, 'it has ended');
       assert.equal(await instance.stop(), 1);
-      assert.equal(rows(database).filter((row) => row.endsWith(' ok')).length, 2);
+      assert.equal(
+        rows(database).filter((row) => row.endsWith(' ok')).length,
+        clientDialects.length,
+      );
       instance.remove();
     });
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
 import { until } from '../support/postgres-store.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { brokenness, pacedOutcome, scriptPaced, scriptSlow, stream } from './streams.ts';
 
@@ -60,7 +60,7 @@ test(`G15 ${streams} streams live through 12 editions and 4 wrong ones, and each
   let begun = 0;
   let arrived = 0;
   const running = Array.from({ length: streams }, async (_, i) => {
-    const dialect: Dialect = dialects[i % dialects.length] ?? 'chat';
+    const dialect: ClientDialect = clientDialects[i % clientDialects.length] ?? 'chat';
     let first = true;
     const onData = (): void => {
       arrived += 1;

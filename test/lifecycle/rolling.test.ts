@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Instance } from '../cluster/instance.ts';
-import { dialects } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { brokenness, scriptSlow, stream } from './streams.ts';
 
@@ -62,7 +62,7 @@ test(
     const broken: string[] = [];
     const watching = watch(places, () => restarts.over);
     const client = async (number: number): Promise<void> => {
-      const dialect = dialects[number % dialects.length] ?? 'chat';
+      const dialect = clientDialects[number % clientDialects.length] ?? 'chat';
       while (!restarts.over || ended < leastStreams) {
         const ready = places.filter((place) => place.ready);
         turn += 1;

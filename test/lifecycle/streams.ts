@@ -1,10 +1,11 @@
-/** Streams of both dialects through gateway processes, and whether each of them ended as it should. */
+/** Streams of all dialects through gateway processes, and whether each of them ended as it should. */
 import type { Instance } from '../cluster/instance.ts';
 import type { Socket } from 'node:net';
 import { setInterval as ticks } from 'node:timers/promises';
 import { frame, legalFrames, text } from '../faults/stream-pieces.ts';
 import { send, type Reply } from '../support/http.ts';
-import { endingOf, readStream, type Dialect } from '../support/reading.ts';
+import { type ClientDialect } from '../support/dialects.ts';
+import { endingOf, readStream } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import type { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -58,7 +59,7 @@ export function scriptPaced(
 
 /** What is wrong with an answer of `scriptPaced`, and how many events came. */
 export function pacedOutcome(
-  dialect: Dialect,
+  dialect: ClientDialect,
   reply: Reply,
 ): { readonly broken: string | undefined; readonly events: number } {
   let events = -1;
@@ -76,7 +77,7 @@ export function pacedOutcome(
 export interface StreamCall {
   readonly instance: Pick<Instance, 'url'>;
   readonly key: string;
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   readonly model: string;
   readonly onData?: () => void;
   /** An open connection to the gateway. */
@@ -101,7 +102,7 @@ export function stream({
 
 /** What is wrong with an answer of `scriptSlow`; undefined when nothing is. */
 export function brokenness(
-  dialect: Dialect,
+  dialect: ClientDialect,
   reply: Reply,
   read: (all: string) => string = (all) => all,
 ): string | undefined {

@@ -6,9 +6,10 @@ import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
-import { dialects, objectAt, textAt, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
+import { objectAt, textAt } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
-import { replying } from '../upstream/reply.ts';
+import { answerIn, replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
 const parameters = { type: 'object', properties: {} };
@@ -17,7 +18,11 @@ const turns = ['one', 'two', 'three'].flatMap((content) => [
   { role: 'assistant', content: 'Yes.' },
 ]);
 const messages = [...turns, { role: 'user', content: [{ type: 'text', text: 'four' }] }];
-const bodies: { readonly [D in Dialect]: JsonObject } = {
+const items = messages.map(({ role, content }) => ({
+  role,
+  content: typeof content === 'string' ? content : [{ type: 'input_text', text: 'four' }],
+}));
+const bodies: { readonly [D in ClientDialect]: JsonObject } = {
   chat: {
     messages: [{ role: 'system', content: 'Be brief.' }, ...messages],
     tools: ['f', 'g'].map((name) => ({ type: 'function', function: { name, parameters } })),
@@ -28,9 +33,17 @@ const bodies: { readonly [D in Dialect]: JsonObject } = {
     messages,
     tools: ['f', 'g'].map((name) => ({ name, input_schema: parameters })),
   },
+  responses: {
+    instructions: 'Be brief.',
+    input: items,
+    tools: ['f', 'g'].map((name) => ({ type: 'function', name, parameters, strict: false })),
+    store: false,
+  },
 };
 
 const declaredKey = 'declared-key-0123456789abcdef';
+/** Models that take marks, by their dialect: a Responses server takes none. */
+const marking = ['chat', 'messages'] as const;
 /** Routes that do not ask for marks, by the dialect of their model. */
 const plainRoutes = { chat: 'plain-chat', messages: 'plain' } as const;
 
@@ -80,7 +93,7 @@ function marked(value: Json | undefined): readonly string[] {
 
 async function ask(
   model: string,
-  client: Dialect,
+  client: ClientDialect,
   body: JsonObject,
   key = clientKey,
 ): Promise<JsonObject> {
@@ -111,14 +124,17 @@ suite('D15 cache: auto', () => {
     for (const model of ['claude-opus-4-8', 'claude-opus-4-7']) {
       upstream.script(model, replying('messages', reply));
     }
-    const onChat = ['anthropic/claude-opus-4.8', 'anthropic/claude-opus-4.7', 'gpt-4.1'];
-    for (const model of onChat) {
+    for (const model of ['anthropic/claude-opus-4.8', 'anthropic/claude-opus-4.7']) {
       upstream.script(model, replying('chat', reply));
     }
+    upstream.script('gpt-4.1', (request) => {
+      const dialect = request.path.endsWith('/responses') ? 'responses' : 'chat';
+      return answerIn(dialect, reply, false);
+    });
   });
 
-  for (const client of dialects) {
-    for (const server of dialects) {
+  for (const client of clientDialects) {
+    for (const server of marking) {
       test(`D15 ${client} client, ${server} model: tools, instructions and the last two turns`, async () => {
         const sent = await ask(server, client, bodies[client]);
         assert.deepEqual([...marked(sent)].sort(), ['Be brief.', 'four', 'g', 'three']);
@@ -137,10 +153,15 @@ suite('D15 cache: auto', () => {
     }
 
     test(`D15 marks of the ${client} client's own hold`, async () => {
-      const [first, ...rest] = bodies[client]['messages'] as readonly JsonObject[];
-      const content = [{ type: 'text', text: 'mine', cache_control: { type: 'ephemeral' } }];
-      const own = { ...bodies[client], messages: [{ ...first, content }, ...rest] };
-      for (const server of dialects) {
+      const list = client === 'responses' ? 'input' : 'messages';
+      const [first, ...rest] = bodies[client][list] as readonly JsonObject[];
+      const mark =
+        client === 'responses'
+          ? { type: 'input_text', prompt_cache_breakpoint: { mode: 'explicit' } }
+          : { type: 'text', cache_control: { type: 'ephemeral' } };
+      const content = [{ ...mark, text: 'mine' }];
+      const own = { ...bodies[client], [list]: [{ ...first, content }, ...rest] };
+      for (const server of marking) {
         assert.deepEqual(marked(await ask(server, client, own)), ['mine']);
       }
     });

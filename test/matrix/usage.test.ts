@@ -1,24 +1,23 @@
 /**
- * Token counts in every spelling and at every place that real servers use, for both clients, streamed
+ * Token counts in every spelling and at every place that real servers use, for each client, streamed
  * and whole, and in the ledger (F1–F4, E7). The expected numbers are the requirements' own.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
 import {
-  dialects,
   framesOf,
   numberAt,
   objectAt,
   readDocument,
   readStream,
-  type Dialect,
   type SeenUsage,
 } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
-import { sdks } from '../support/sdks.ts';
+import { allSdks } from '../support/sdks.ts';
 import {
   chatChunk,
   chatChunks,
@@ -36,6 +35,7 @@ import {
   messageStop,
   textBlock,
 } from '../upstream/messages.ts';
+import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { bookedUsage } from './cells.ts';
 
@@ -47,9 +47,11 @@ after(() => rig.stop());
 
 interface Row {
   readonly name: string;
-  readonly upstream: Dialect;
+  readonly upstream: ClientDialect;
   readonly usage: JsonObject;
   readonly means: SeenUsage;
+  /** A client of the same dialect gets the vendor's own sums. */
+  readonly ownSums?: true;
 }
 
 const none = { cacheRead: 0, cacheWrite: 0, reasoning: 0 };
@@ -169,9 +171,41 @@ const rows: readonly Row[] = [
     },
     means: { fresh: 3, cacheRead: 800, cacheWrite: 50, output: 550, reasoning: 500 },
   },
+  {
+    name: 'R-81 Responses: reads and writes, reasoning within',
+    upstream: 'responses',
+    usage: {
+      input_tokens: 100,
+      input_tokens_details: { cached_tokens: 60, cache_write_tokens: 30 },
+      output_tokens: 70,
+      output_tokens_details: { reasoning_tokens: 64 },
+      total_tokens: 170,
+    },
+    means: { fresh: 10, cacheRead: 60, cacheWrite: 30, output: 70, reasoning: 64 },
+  },
+  {
+    name: 'R-81 Responses without details',
+    upstream: 'responses',
+    usage: { input_tokens: 100, output_tokens: 7, total_tokens: 107 },
+    means: { ...none, fresh: 100, output: 7 },
+  },
+  {
+    name: 'R-81 xAI counts what is cached beside the input',
+    upstream: 'responses',
+    ownSums: true,
+    usage: {
+      input_tokens: 40,
+      input_tokens_details: { cached_tokens: 60 },
+      output_tokens: 7,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 107,
+    },
+    means: cached,
+  },
 ];
 
 function answer({ upstream, usage }: Row, stream: boolean): Answer {
+  if (upstream === 'responses') return responsesAnswer([textItem('Hi')], { stream, usage });
   if (upstream === 'chat') {
     return stream
       ? {
@@ -191,13 +225,17 @@ function answer({ upstream, usage }: Row, stream: boolean): Answer {
 /** The usage object as the client gets it, in its own words. */
 function rawUsage(text: string, stream: boolean): JsonObject {
   if (!stream) return objectAt(tryParseObject(text) ?? {}, 'usage');
-  const usages = framesOf(text).map(({ data }) => objectAt(tryParseObject(data) ?? {}, 'usage'));
+  const usages = framesOf(text).map(({ data }) => {
+    const event = tryParseObject(data) ?? {};
+    return objectAt('response' in event ? objectAt(event, 'response') : event, 'usage');
+  });
   return usages.findLast((usage) => Object.keys(usage).length > 0) ?? {};
 }
 
-for (const dialect of dialects) {
+for (const dialect of clientDialects) {
   describe(`${dialect} client`, () => {
     for (const row of rows) {
+      if (row.ownSums === true && row.upstream === dialect) continue;
       for (const shape of ['stream', 'document'] as const) {
         test(`${row.name}, ${shape}`, async () => {
           const stream = shape === 'stream';
@@ -211,11 +249,16 @@ for (const dialect of dialects) {
             const { fresh, cacheRead, cacheWrite, output } = row.means;
             assert.equal(prompt, fresh + cacheRead + cacheWrite);
             assert.equal(numberAt(usage, 'total_tokens'), prompt + output, 'the sum holds');
+          } else if (dialect === 'responses') {
+            const input = numberAt(usage, 'input_tokens');
+            const { fresh, cacheRead, cacheWrite, output } = row.means;
+            assert.equal(input, fresh + cacheRead + cacheWrite);
+            assert.equal(numberAt(usage, 'total_tokens'), input + output, 'the sum holds');
           }
           const ledger = await rig.gateway.callRow(String(reply.headers['x-request-id']));
           assert.deepEqual(bookedUsage(ledger), row.means, 'the ledger');
           assert.equal(ledger['usage_source'], 'reported');
-          for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+          for (const sdk of allSdks.filter((each) => each.dialect === dialect)) {
             const client = sdk.connect({ url: rig.gateway.url });
             const question = { model, text: 'Hi' };
             const found = stream ? await client.final(question) : await client.plain(question);
@@ -230,16 +273,21 @@ for (const dialect of dialects) {
 
     test('F1 message_start is never zero, and the end replaces it', async () => {
       if (dialect !== 'messages') return;
-      for (const upstream of dialects) {
-        const usage =
-          upstream === 'chat'
-            ? { ...hundred, prompt_tokens_details: { cached_tokens: 60 } }
-            : {
-                input_tokens: 40,
-                cache_read_input_tokens: 60,
-                cache_creation_input_tokens: 0,
-                output_tokens: 7,
-              };
+      for (const upstream of upstreamDialects) {
+        const usage = {
+          chat: { ...hundred, prompt_tokens_details: { cached_tokens: 60 } },
+          messages: {
+            input_tokens: 40,
+            cache_read_input_tokens: 60,
+            cache_creation_input_tokens: 0,
+            output_tokens: 7,
+          },
+          responses: {
+            input_tokens: 100,
+            input_tokens_details: { cached_tokens: 60, cache_write_tokens: 0 },
+            output_tokens: 7,
+          },
+        }[upstream];
         const { model } = rig.play(
           upstream,
           answer({ name: '', upstream, usage, means: cached }, true),
@@ -282,7 +330,7 @@ const places: { readonly [place: string]: readonly JsonObject[] } = {
 };
 
 describe('E7 usage in odd places', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const asked of dialect === 'chat' ? [true, false] : [true]) {
       for (const [place, chunks] of Object.entries(places)) {
         test(`E7 E6 ${place}, ${dialect}, ${asked ? 'asked for' : 'not asked for'}`, async () => {
@@ -339,7 +387,7 @@ describe('F2 usage of messages streams', () => {
       messageStop,
     ],
   };
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const [name, events] of Object.entries(streams)) {
       test(`F2 ${name}, ${dialect}`, async () => {
         const text = events.map((event) => messagesFrame(event)).join('');

@@ -5,7 +5,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { dialects } from '../support/reading.ts';
+import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { scrape, scrapeUntil, type Labels, type Scrape } from '../support/scrape.ts';
 import { answerIn, errorIn, replying } from '../upstream/reply.ts';
@@ -18,7 +18,7 @@ const price = { input: 1, cache_read: 0.1, cache_write: 2, output: 10 };
 let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig((upstreams) => ({
-    prices: { 'up-chat/*': price, 'up-messages/*': price },
+    prices: { 'up-chat/*': price, 'up-messages/*': price, 'up-responses/*': price },
     models: {
       rescued: { targets: ['up-chat/broken', 'up-messages/good'] },
       'never-there': { targets: ['up-chat/never-there'] },
@@ -58,8 +58,14 @@ async function measured(calls: number, run: () => Promise<unknown>): Promise<[Sc
   return [earlier, later];
 }
 
-for (const dialect of dialects) {
-  for (const upstream of dialects) {
+const idOf: { readonly [D in ClientDialect]: string } = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+};
+
+for (const dialect of clientDialects) {
+  for (const upstream of upstreamDialects) {
     for (const stream of [false, true]) {
       const how = `${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`;
       test(`issue 8 every number of calls that end well: ${how}`, async () => {
@@ -111,7 +117,7 @@ for (const dialect of dialects) {
         }
         assert.equal(later.one('model_gateway_unpriced_calls_total', own), 0);
         const ended = {
-          endpoint: dialect === 'chat' ? 'openai-chat' : 'anthropic-messages',
+          endpoint: idOf[dialect],
           outcome: 'ok',
           status: '200',
           error_type: '',
@@ -150,8 +156,9 @@ test('issue 8 R6 a fallback: two attempts, one call, the error of the first', as
 
 test('issue 8 failures: the error and the status, per model that the config names', async () => {
   rig.upstreams.chat.script('never-there', errorIn('chat', 404, 'no such model'));
-  const both = await measured(2, async () => {
-    for (const dialect of dialects) {
+  const count = clientDialects.length;
+  const both = await measured(count, async () => {
+    for (const dialect of clientDialects) {
       const body = requestBody(dialect, { model: 'never-there', stream: true });
       assert.ok((await ask(rig, dialect, body)).status >= 400);
     }
@@ -159,13 +166,13 @@ test('issue 8 failures: the error and the status, per model that the config name
   const [, later] = both;
   const model = { gen_ai_request_model: 'never-there' };
   const duration = 'gen_ai_server_request_duration_seconds_count';
-  assert.equal(later.sum(duration, { ...model, error_type: 'model_not_found' }), 2, later.text);
-  assert.equal(later.sum(duration, model), 2);
+  assert.equal(later.sum(duration, { ...model, error_type: 'model_not_found' }), count, later.text);
+  assert.equal(later.sum(duration, model), count);
   assert.equal(later.sum('gen_ai_client_token_usage_count', model), 0);
   assert.equal(rise(both, 'model_gateway_estimated_usage_calls_total'), 0, 'nothing was counted');
   const refused = { outcome: 'failed', error_type: 'model_not_found' };
-  assert.equal(rise(both, 'model_gateway_calls_total', refused), 2);
-  assert.equal(rise(both, 'model_gateway_key_calls_total', { outcome: 'failed' }), 2);
+  assert.equal(rise(both, 'model_gateway_calls_total', refused), count);
+  assert.equal(rise(both, 'model_gateway_key_calls_total', { outcome: 'failed' }), count);
 });
 
 test('issue 8 F55 a call whose upstream reports no usage is counted as estimated', async () => {

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { send, type Reply } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects } from '../support/reading.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
@@ -81,7 +81,7 @@ describe('B73 B74 keys are guessed', { timeout: 500_000 }, () => {
   };
 
   for (const [index, path] of [
-    ...dialects.map((dialect) => endpointOf[dialect]),
+    ...clientDialects.map((dialect) => endpointOf[dialect]),
     '/v1/messages/count_tokens',
     '/v1/models',
     '/v1/nothing',

@@ -35,6 +35,18 @@ type request struct {
 		Role    string `json:"role,omitempty"`
 		Content []part `json:"content,omitempty"`
 	} `json:"messages,omitempty"`
+	Input []struct {
+		Role    string `json:"role,omitempty"`
+		Content []struct {
+			Type     string `json:"type,omitempty"`
+			Text     string `json:"text,omitempty"`
+			ImageURL any    `json:"image_url,omitempty"`
+		} `json:"content,omitempty"`
+	} `json:"input,omitempty"`
+	MaxOutputTokens any `json:"max_output_tokens,omitempty"`
+	Reasoning       *struct {
+		Effort any `json:"effort,omitempty"`
+	} `json:"reasoning,omitempty"`
 	Tools []struct {
 		Type  string `json:"type,omitempty"`
 		Model string `json:"model,omitempty"`
