@@ -65,6 +65,7 @@ export interface PlacePaths {
   readonly generate: string;
   readonly stream?: string;
   readonly count?: string;
+  readonly models?: string;
 }
 
 interface DialectConventions {
@@ -178,7 +179,7 @@ function addressesOf(
   return {
     generate: endpoint(paths?.generate ?? generate),
     ...(paths?.stream === undefined ? {} : { stream: endpoint(paths.stream) }),
-    models: endpoint(models),
+    models: endpoint(paths?.models ?? models),
     ...(compact === undefined ? {} : { compact: endpoint(compact) }),
   };
 }

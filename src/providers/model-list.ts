@@ -133,15 +133,24 @@ function place({ models }: Provider): string {
 
 /** The models of a list in either dialect's shape; undefined when it is neither. */
 function readModels(text: string): Models | undefined {
-  const data = tryParseObject(text)?.['data'];
+  const list = tryParseObject(text);
+  // Vertex AI lists models of all kinds under the names of their resources.
+  const data = list?.['data'] ?? list?.['publisherModels'];
   if (!Array.isArray(data)) return undefined;
   const models = new Map<string, ModelFacts>();
   for (const entry of data) {
-    const id = isObject(entry) ? entry['id'] : undefined;
+    const id = isObject(entry) ? (entry['id'] ?? resourceModel(entry['name'])) : undefined;
     // Gemini's compatible endpoint lists `models/NAME` and wants NAME.
     if (typeof id === 'string') models.set(id.replace(/^models\//, ''), readModelFacts(entry));
   }
   return models;
+}
+
+/** `gemini-2.5-pro` of `publishers/google/models/gemini-2.5-pro`; undefined for what does not answer prompts. */
+function resourceModel(name: Json | undefined): string | undefined {
+  const model =
+    typeof name === 'string' ? /^publishers\/google\/models\/(.+)$/.exec(name)?.[1] : '';
+  return model?.startsWith('gemini') === true ? model : undefined;
 }
 
 // What a provider's list says about a model, in whichever words.

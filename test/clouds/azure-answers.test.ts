@@ -1,6 +1,10 @@
 /** What Azure answers, through all clients: recordings, filters, streams in pieces (wire/azure.md §9: 1–12, 48). */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { GatewayError } from '../../src/core/errors.ts';
+import { chatTraits } from '../../src/core/traits.ts';
+import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
+import { SseSplitter } from '../../src/wire/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -170,6 +174,30 @@ describe('azure 2–4: the recorded stream of the model router', { skip: noRecor
     });
   }
 
+  it('3: read up to any byte before its finish, it ends in an error', () => {
+    const bytes = Buffer.from(frames(name).join(''));
+    const finish = bytes.indexOf('"finish_reason":"stop"');
+    assert.ok(finish > 1000);
+    for (let end = 0; end < finish; end++) {
+      const splitter = new SseSplitter();
+      const reader = openaiChatUpstream.streamReader(chatTraits);
+      const last = (): string | undefined => {
+        const rest = splitter.push(bytes.subarray(0, end));
+        const half = splitter.end();
+        const read = half === undefined ? rest : [...rest, half];
+        const events = read.flatMap((frame) => reader.read(frame));
+        return [...events, ...reader.end()].at(-1)?.type;
+      };
+      try {
+        assert.equal(last(), 'error', `at ${end}`);
+      } catch (error) {
+        // Half a frame is no JSON.
+        if (!(error instanceof GatewayError)) throw error;
+        assert.equal(error.code, 'upstream_invalid');
+      }
+    }
+  });
+
   it('a first chunk without id starts nothing: the answer has the id of the next one', async () => {
     const reply = await said('messages', { body: frames(name) });
     const [start] = eventsOf(reply.text);
@@ -245,6 +273,35 @@ const harmful = {
 };
 const filtered = chunk({}, { finish_reason: 'content_filter', content_filter_results: harmful });
 const done = 'data: [DONE]\n\n';
+
+describe('azure 8: JSON where reasoning stands', () => {
+  const document = (message: JsonObject): string =>
+    JSON.stringify({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'deepseek-v3.1',
+      choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', ...message } }],
+      usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 },
+    });
+  const json = '{"city":"Bern"}';
+  for (const dialect of ['messages', 'responses'] as const) {
+    it(`is the answer for ${dialect}, and no reasoning`, async () => {
+      const body = document({ content: '', reasoning_content: json });
+      const reply = await askWith({ body }, dialect);
+      assert.equal(reply.status, 200, reply.text);
+      assert.equal(textOf(dialect, reply), json);
+      assert.doesNotMatch(reply.text, /"type":"(thinking|reasoning)"/);
+    });
+
+    it(`stays reasoning for ${dialect} where it is none, or where text stands behind it`, async () => {
+      const none = document({ content: null, reasoning_content: 'I think {"city"}.' });
+      assert.equal(textOf(dialect, await askWith({ body: none }, dialect)), '');
+      const both = document({ content: 'Bern', reasoning_content: json });
+      assert.equal(textOf(dialect, await askWith({ body: both }, dialect)), 'Bern');
+    });
+  }
+});
 
 describe('azure 9, 10: an answer that the filter stops', () => {
   for (const before of [[], [chunk({ role: 'assistant', content: 'It begins' })]]) {
@@ -337,6 +394,42 @@ describe('azure 11, 12: reports of the filter are no part of the answer', () => 
     assert.equal(streamedText('chat', reply.text), 'One two');
     assert.match(reply.text, /\[DONE\]/);
   });
+});
+
+describe('azure 47: data of the operator’s own', () => {
+  const context = { citations: [{ content: 'x', title: 'own' }], intent: '["hello"]' };
+  const choices = [
+    { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'Found', context } },
+  ];
+  const body = JSON.stringify({
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'gpt-4.1',
+    choices,
+    usage: { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 },
+  });
+
+  it('a chat client’s data_sources go up, and the context comes back as it is', async () => {
+    const name = `deployment-${++asked}`;
+    const script = scene.azure.script(name, { body });
+    const sources = [{ type: 'azure_search', parameters: { index_name: 'own' } }];
+    const more = { data_sources: sources };
+    const request = requestBody('chat', { model: `azure/${name}`, stream: false, more });
+    const reply = await send(`${scene.gateway.url}/v1/chat/completions`, request);
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual(script.requests[0]?.json['data_sources'], sources);
+    assert.deepEqual(at(reply.json, 'choices', 0, 'message', 'context'), context);
+  });
+
+  for (const dialect of ['messages', 'responses'] as const) {
+    it(`the context is no part of an answer for ${dialect}`, async () => {
+      const reply = await askWith({ body }, dialect);
+      assert.equal(reply.status, 200, reply.text);
+      assert.equal(textOf(dialect, reply), 'Found');
+      assert.doesNotMatch(reply.text, /citations"?:\s*\[\{|intent/);
+    });
+  }
 });
 
 describe('azure 48: an error object inside a stream', () => {

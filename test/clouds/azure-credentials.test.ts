@@ -47,6 +47,14 @@ before(async () => {
         claude: { like: 'foundry', ...app(azure, 'claude') },
         scoped: { like: 'azure', ...app(azure, 'scoped'), scope: 'api://own/.default' },
         machine: { like: 'azure', base_url: azure, auth: 'managed_identity' },
+        keyed: { like: 'azure', base_url: azure, api_key: 'key-canary-24' },
+        proxied: {
+          like: 'azure',
+          base_url: 'https://acme.openai.azure.com',
+          auth: 'managed_identity',
+          client_id: 'proxied',
+          proxy: 'http://127.0.0.1:9',
+        },
       },
       models: { safe: { targets: ['e5/gone', 'machine/good'] } },
     }),
@@ -76,6 +84,23 @@ function takes(token: string): Scripted {
   return (request) =>
     request.header('authorization') === `Bearer ${token}` ? chatDocument('gpt-4.1') : unauthorized;
 }
+
+describe('azure 24: the metadata service', () => {
+  it('is asked only where the config says so', async () => {
+    scene.azure.script('good', chatDocument('gpt-4.1'));
+    assert.equal((await ask('keyed/good')).status, 200);
+    assert.equal(scene.tokens.asks.length, 0);
+  });
+
+  it('is asked directly, also where the provider is reached through a proxy', async () => {
+    scene.tokens.play(granted('direct'));
+    const reply = await ask('proxied/good');
+    // Nothing listens at the proxy.
+    assert.ok(reply.status >= 500, reply.text);
+    assert.equal(scene.tokens.asks.length, 1);
+    assert.equal(scene.tokens.asks[0]?.headers['metadata'], 'true');
+  });
+});
 
 describe('azure 26: one token for all calls', () => {
   it('30 calls at once and 30 behind them ask for one', async () => {

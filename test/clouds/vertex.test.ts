@@ -16,6 +16,7 @@ import {
   ScriptedUpstream,
   type Answer,
   type Received,
+  type Script,
   type Scripted,
 } from '../upstream/scripted.ts';
 import { assertAsked, chatDocument, claudeDocument, eventsOf } from './azure-scene.ts';
@@ -24,6 +25,9 @@ let vertex: ScriptedUpstream;
 let tokens: GoogleTokens;
 let gateway: TestGateway;
 let folder: string;
+let lists: Script;
+let listed: Reply;
+const listPath = '/v1beta1/publishers/google/models?pageSize=1000';
 before(async () => {
   vertex = await ScriptedUpstream.start();
   tokens = await GoogleTokens.start();
@@ -57,6 +61,13 @@ before(async () => {
     },
     { env: { GCE_METADATA_HOST: tokens.host }, random: () => 0 },
   );
+  const publisherModels = ['gemini-2.5-pro', 'imagen-4.0', 'text-embedding-005'].map((name) => ({
+    name: `publishers/google/models/${name}`,
+    versionId: '001',
+  }));
+  lists = vertex.script(listPath, { body: JSON.stringify({ publisherModels }) });
+  // Asked first, so that no name that is not found asks for it again.
+  listed = await send(`${gateway.url}/v1/models`, undefined);
 });
 after(async () => {
   await gateway.stop();
@@ -343,6 +354,18 @@ describe('gemini 49: addresses', () => {
       assert.equal(received, undefined);
     });
   }
+});
+
+describe('vertex: its models', () => {
+  it('those of Google that answer prompts are listed', () => {
+    const ids = (listed.json['data'] as JsonObject[]).map(({ id }) => String(id));
+    assert.ok(ids.includes('vertex/gemini-2.5-pro'), ids.join());
+    assert.ok(!ids.some((id) => /imagen|embedding/.test(id)), ids.join());
+    const [received] = lists.requests;
+    const authorization = received?.header('authorization') ?? '';
+    assert.ok(tokens.issued(authorization), authorization);
+    assertAsked(received, { method: 'GET', path: listPath, headers: { authorization } });
+  });
 });
 
 describe('gemini 31: tokens on the way of calls', () => {

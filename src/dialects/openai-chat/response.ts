@@ -11,6 +11,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
 import { placedReasoning } from '../../core/recall.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
+import { tryParseObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import {
   answerObject,
@@ -117,7 +118,15 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
     const call = readCall(value);
     if (saysSomething(call)) parts.push(callPart(named(call), answer, parts.length));
   }
-  return parts;
+  return misplacedJson(parts) ?? parts;
+}
+
+/** DeepSeek at Azure, asked for JSON: the document may stand where reasoning does, with nothing behind it. */
+function misplacedJson(parts: readonly Part[]): readonly Part[] | undefined {
+  const [only, ...others] = parts;
+  if (only?.type !== 'reasoning' || others.length > 0 || only.signature !== undefined)
+    return undefined;
+  return tryParseObject(only.text) === undefined ? undefined : [{ type: 'text', text: only.text }];
 }
 
 /** Text of the message; Mistral's part arrays are split by kind. */

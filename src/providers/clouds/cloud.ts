@@ -36,6 +36,8 @@ export interface Cloud extends CloudRules {
   key(env: CloudInput['env']): { readonly key: Secret; readonly variable: string } | undefined;
   /** Where tokens come from; undefined where a key lets calls in. */
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
+  /** It can be asked for its models; absent = the config names them. */
+  readonly listsModels?: true;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;
   /** @param model what runs under the name; absent = the list of models is asked for */
@@ -82,16 +84,18 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
       ...(way === undefined ? {} : { way }),
     });
   };
+  const whole = at('', undefined);
   // Names come from clients.
   const known = new Map<string, Provider>();
   return {
-    ...at('', undefined),
-    ownModels: Object.keys(deployments),
+    ...whole,
+    ...(cloud.listsModels === true ? {} : { ownModels: Object.keys(deployments) }),
     mayHave: (name) => cloud.mayHave(name),
     forModel: (name) => {
       let provider = known.get(name);
       if (provider === undefined) {
-        provider = at(name, modelOf(name));
+        // Its list is that of all.
+        provider = { ...at(name, modelOf(name)), models: whole.models };
         if (known.size >= maxModels) known.clear();
         known.set(name, provider);
       }

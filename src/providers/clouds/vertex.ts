@@ -62,8 +62,9 @@ function cloudOf(rows: Rows): Cloud {
       cloud.auth === 'metadata'
         ? googleMachineTokens(env, clock)
         : googleFileTokens(googleFile(cloud, env) ?? '', clock),
+    listsModels: true,
     mayHave: (called) => modelOf(called) !== undefined,
-    place: (input, called) => placeOf(input, called),
+    place: (input, called, model) => (model === undefined ? listOf(input) : placeOf(input, called)),
     rowOf: (_, called) => rows[modelOf(called ?? '')?.maker ?? 'google'],
   };
 }
@@ -116,6 +117,12 @@ function placeOf(input: CloudInput, called: string): ModelPlace {
   }
   const model = maker === 'google' ? `google/${name}` : name;
   return { dialect: 'openai-chat', baseUrl: `${base}/endpoints/openapi`, body: { model } };
+}
+
+/** Of Google's own models; others are listed nowhere. */
+function listOf(input: CloudInput): ModelPlace {
+  const models = '/v1beta1/publishers/google/models?pageSize=1000';
+  return { dialect: 'openai-chat', baseUrl: hostOf(input), paths: { generate: '', models } };
 }
 
 function projectOf({ declared, env }: CloudInput): string | undefined {
