@@ -145,7 +145,7 @@ export class Sweeper {
   /**
    * An array, not a Set: a Set that is added to and deleted from for every call is rehashed all the
    * time, and each dead table keeps the next one, with the calls of its time, alive until the next
-   * full collection. That cost a tenth of the CPU of a call.
+   * full collection (`node bench/call-tables.ts`: 0.7 µs a call instead of 1.0–1.3, one full collection instead of 5–10).
    */
   readonly #live: Swept[] = [];
   readonly #stillMs: number;

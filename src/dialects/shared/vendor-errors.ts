@@ -34,6 +34,7 @@ type Meaning =
   | 'no-model'
   | 'other-kind'
   | 'no-address'
+  | 'no-address-with-200'
   | 'unauthorized'
   | 'bad-key';
 
@@ -112,6 +113,8 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'no-address', match: /\bunknown_url\b/i, field: 'words' },
   { means: 'no-address', match: /\/responses\b/i, field: 'message' },
   { means: 'no-address', match: /default backend/i, field: 'message' },
+  // LM Studio tells it with status 200.
+  { means: 'no-address-with-200', match: /unexpected endpoint/i, field: 'message' },
   {
     means: 'unauthorized',
     match: /authentication|unauthenticated|permission|api_?key|unauthorized|forbidden/i,
@@ -318,7 +321,7 @@ export function looksLikeError(body: JsonObject): boolean {
   return typeof body['message'] === 'string' || isPresent(body['detail']);
 }
 
-/** Statuses of a server that does not know an address; 200 as LM Studio answered it. */
+/** Statuses of a server that does not know an address. */
 const missingStatuses: ReadonlySet<number> = new Set([200, 404, 405, 501]);
 
 /** What stands in a request and may be unknown to a server that has the API. */
@@ -332,7 +335,9 @@ export function isMissingApi({ upstream }: GatewayError): boolean {
   if (upstream === undefined || !missingStatuses.has(upstream.status)) return false;
   const { status, body } = upstream;
   const parsed = tryParseInner(body);
-  if (status === 200) return /unexpected endpoint/i.test(errorSentence(parsed));
+  if (status === 200) {
+    return says('no-address-with-200', { words: '', message: errorSentence(parsed) });
+  }
   const page = body.trimStart().startsWith('<');
   if (page) return true;
   const complaint = readComplaint(parsed ?? body.trim());

@@ -94,7 +94,7 @@ const tellsNothing: ReadonlySet<string> = new Set([
   'invalid_request',
 ]);
 
-// How calls ended, one number for each combination that occurred.
+// How calls ended, a series for each combination that occurred.
 
 interface Series {
   readonly labels: string;
@@ -105,50 +105,36 @@ interface Series {
 const maxNames = 60;
 const otherName = '_OTHER';
 
-/** A small number for each name. */
 class Names {
-  readonly #places = new Map<string, number>([['', 0]]);
+  readonly #known = new Set<string>(['']);
 
-  /** Below 64. */
-  placeOf(name: string): number {
-    const known = this.#places.get(name);
-    if (known !== undefined) return known;
-    if (this.#places.size >= maxNames) return maxNames;
-    this.#places.set(name, this.#places.size);
-    return this.#places.size - 1;
+  /** The name, or `_OTHER` for one that is too many. */
+  capped(name: string): string {
+    if (this.#known.has(name)) return name;
+    if (this.#known.size >= maxNames) return otherName;
+    this.#known.add(name);
+    return name;
   }
 }
 
 class CallTable {
   readonly #endpoints = new Names();
   readonly #errors = new Names();
-  /** By one number made of all that tells series apart. */
-  readonly #series = new Map<number, Series>();
+  readonly #series = new Map<string, Series>();
 
   called(row: CallRow): void {
-    const { endpoint, error = '', outcome, status = 0, mode, stream } = row;
-    const error_ = this.#errors.placeOf(error);
-    let place = this.#endpoints.placeOf(endpoint) * 64 + error_;
-    place = place * 1024 + status;
-    place = place * 3 + (outcome === 'ok' ? 0 : outcome === 'failed' ? 1 : 2);
-    place = place * 3 + (mode === undefined ? 0 : mode === 'relay' ? 1 : 2);
-    place = place * 2 + (stream ? 1 : 0);
-    const series = this.#series.get(place);
-    if (series !== undefined) series.value += 1;
-    else this.#begin(place, row, error_ === maxNames ? otherName : error);
-  }
-
-  #begin(place: number, row: CallRow, error: string): void {
-    const { endpoint, outcome, status, mode = '', stream } = row;
-    const labels = labelText({
-      endpoint,
-      outcome,
-      status: status === undefined ? '' : String(status),
-      error_type: error,
-      mode,
-      stream: String(stream),
-    });
-    this.#series.set(place, { labels, value: 1 });
+    const { outcome, status = '', mode = '', stream } = row;
+    const endpoint = this.#endpoints.capped(row.endpoint);
+    const error_type = this.#errors.capped(row.error ?? '');
+    const name = `${endpoint} ${outcome} ${status} ${error_type} ${mode} ${stream}`;
+    const series = this.#series.get(name);
+    if (series !== undefined) {
+      series.value += 1;
+      return;
+    }
+    const told = { endpoint, outcome, status: String(status), error_type, mode };
+    const labels = labelText({ ...told, stream: String(stream) });
+    this.#series.set(name, { labels, value: 1 });
   }
 
   families(): readonly Family[] {

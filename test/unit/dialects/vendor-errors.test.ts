@@ -48,6 +48,7 @@ const errors: readonly string[] = [
   'unknown_url',
   'Not found: /v1/responses',
   'default backend - 404',
+  'Unexpected endpoint or method. (POST /v1/responses)',
   'authentication_error',
   'API key not valid. Please pass a valid API key.',
   'upstream_auth',
