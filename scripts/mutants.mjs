@@ -134,8 +134,7 @@ async function coverageOf(copy, file) {
   const covered = new Set();
   const files = new Set();
   for (const name of readdirSync(folder)) {
-    const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-    for (const { url, functions } of result) {
+    for (const { url, functions } of profileIn(join(folder, name))) {
       if (!url.startsWith('file:') || !url.includes('/src/')) continue;
       files.add(url);
       const path = fileURLToPath(url).slice(copy.length + 1);
@@ -144,6 +143,15 @@ async function coverageOf(copy, file) {
   }
   rmSync(folder, { recursive: true, force: true });
   return { id: file, passed: passed === true, ms, files: files.size, covered: [...covered] };
+}
+
+/** The scripts of a profile; none of one that a process left half-written when it was killed. */
+function profileIn(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).result;
+  } catch {
+    return [];
+  }
 }
 
 const byFile = Map.groupBy(candidates, ({ path }) => path);
