@@ -1,8 +1,13 @@
 /** `keys`: makes, lists, shows, changes, rotates and revokes keys. */
 import { isObject, type Json, type JsonObject } from '../json/value.ts';
-import { commandOf, type Action } from './actions.ts';
+import {
+  commandOf,
+  type Action,
+  type AdminClient,
+  type Command,
+  type CommandContext,
+} from './command.ts';
 import { UsageError, type Arguments } from './arguments.ts';
-import type { AdminClient, Command, CommandContext } from './command.ts';
 import {
   policyFlags,
   policyHelp,
@@ -13,7 +18,7 @@ import {
   scopeSwitches,
   splitList,
 } from './key-options.ts';
-import { policyText } from './policy-text.ts';
+import { policyText } from './policies.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 import { usageRows } from './usage.ts';

@@ -1,8 +1,13 @@
 /** `teams` and `tags`: what keys may use together. */
 import type { Json, JsonObject } from '../json/value.ts';
-import { commandOf, type Action } from './actions.ts';
+import {
+  commandOf,
+  type Action,
+  type AdminClient,
+  type Command,
+  type CommandContext,
+} from './command.ts';
 import { UsageError, type Arguments } from './arguments.ts';
-import type { AdminClient, Command, CommandContext } from './command.ts';
 import {
   namedByFlags,
   namedByHelp,
@@ -11,7 +16,6 @@ import {
   policyHelp,
   policyMembers,
 } from './key-options.ts';
-import { policyText } from './policy-text.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 
@@ -161,4 +165,29 @@ function pathOf(kind: string, given: Arguments): string {
   const [name = ''] = given.positionals;
   if (name.trim() === '') throw new UsageError('NAME: give a name.');
   return `/api/${kind}s/${encodeURIComponent(name)}`;
+}
+
+// Limits and budgets of the admin API's answers, in one line.
+
+const units: ReadonlyMap<string, string> = new Map([
+  ['requests', 'requests per minute'],
+  ['tokens', 'tokens per minute'],
+  ['concurrent', 'concurrent calls'],
+]);
+
+/** `60 requests per minute; $3.20 of $10 a month`; `-` where there are none. */
+export function policyText(holder: JsonObject): string {
+  const limits = objectsOf(holder, 'limits').map(({ kind, amount, model }) => {
+    const what = units.get(cell(kind)) ?? cell(kind);
+    return `${cell(amount)} ${what}${typeof model === 'string' ? ` of ${model}` : ''}`;
+  });
+  const budgets = objectsOf(holder, 'budgets').map(budgetText);
+  return [...limits, ...budgets].join('; ') || '-';
+}
+
+function budgetText({ usd, per, time_zone: zone, spent_usd: spent }: JsonObject): string {
+  const whole = `$${cell(usd)}`;
+  const amount = spent === undefined ? whole : `$${cell(spent)} of ${whole}`;
+  if (per === 'ever') return `${amount} in total`;
+  return `${amount} a ${cell(per)}${zone === 'UTC' ? '' : ` (${cell(zone)})`}`;
 }

@@ -4,15 +4,16 @@ import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';
 import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
 import { limitNames, type LimitNames } from '../shared/answers.ts';
-import { ChatDescription } from './describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { badValue } from './fields.ts';
+import { badValue, isArray } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { ChatAnswerRelay } from './relay-answer.ts';
-import { readRequest } from './request-read.ts';
+import { readRequest, refuseUntranslatable } from './request-read.ts';
 import { writeResponse } from './response.ts';
 import { requestShape } from './shape.ts';
 import { ChatStreamWriter } from './stream-write.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { BodyDescription } from '../shared/describe.ts';
 
 const words: ShapeWords = { single: ['parallel_tool_calls'] };
 
@@ -75,4 +76,52 @@ export function durationText(ms: number): string {
   return minutes < 60
     ? `${minutes}m${seconds}`
     : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}
+
+// What the gateway reads of a chat body beyond what `BodyDescription` reads of all formats.
+
+export class ChatDescription extends BodyDescription {
+  override reasonsWithTools(): boolean {
+    const { tools, functions, reasoning_effort: effort } = this.options;
+    const offered = [...listOf(tools), ...listOf(functions)];
+    if (offered.length === 0 || effort === 'none' || offered.some(isUntranslatableTool)) {
+      return false;
+    }
+    return isTranslatable(this.options) && !listOf(this.body['messages']).some(isForChatOnly);
+  }
+}
+
+function isTranslatable(body: JsonObject): boolean {
+  try {
+    refuseUntranslatable(body);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A custom tool with a grammar, or a type that is not of chat completions. */
+function isUntranslatableTool(tool: Json): boolean {
+  if (!isObject(tool)) return true;
+  const { type = 'function', custom } = tool;
+  if (type !== 'custom') return type !== 'function';
+  const format = isObject(custom) ? custom['format'] : undefined;
+  return isObject(format) && format['type'] !== 'text';
+}
+
+/** Sounds, and files that lie at the provider. */
+function isForChatOnly(message: Json): boolean {
+  if (!isObject(message)) return false;
+  return isObject(message['audio']) || listOf(message['content']).some(isPartForChatOnly);
+}
+
+function isPartForChatOnly(part: Json): boolean {
+  if (!isObject(part)) return false;
+  const { type, file } = part;
+  if (type !== 'file') return type === 'input_audio';
+  return isObject(file) && typeof file['file_data'] !== 'string';
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return isArray(value) ? value : [];
 }

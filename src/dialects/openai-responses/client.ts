@@ -2,12 +2,11 @@
 import type { AnswerContext, ClientDialect } from '../../core/dialect.ts';
 import { type Generation, replay } from '../../core/generation.ts';
 import { TwinNames } from '../../core/shape.ts';
-import type { JsonObject } from '../../json/value.ts';
+import { type JsonObject, isObject, type Json } from '../../json/value.ts';
 import { limitHeaders } from '../openai-chat/client.ts';
 import { shapedWriter } from '../shared/demanded-call.ts';
-import { ResponsesDescription } from './describe.ts';
 import { writeError } from './error-write.ts';
-import { badValue, shapeWords } from './fields.ts';
+import { badValue, shapeWords, isArray } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { storedResponses } from './stored.ts';
 import { Lifecycle } from './lifecycle.ts';
@@ -15,6 +14,8 @@ import { ResponsesAnswerRelay } from './relay-answer.ts';
 import { readRequest } from './request-read.ts';
 import { requestShape } from './shape.ts';
 import { ResponsesStreamWriter } from './stream-write.ts';
+import type { RequestParameters } from '../../core/description.ts';
+import { BodyDescription, userTextsOf } from '../shared/describe.ts';
 
 export const openaiResponsesClient: ClientDialect = {
   id: 'openai-responses',
@@ -59,4 +60,46 @@ function writeResponse(generation: Generation, context: AnswerContext): JsonObje
   const shaped = shapedWriter(writer, context, shapeWords);
   for (const event of replay(generation)) shaped.write(event);
   return writer.document();
+}
+
+// What the gateway reads of a Responses body. What it shares with chat bodies is read by `BodyDescription`.
+
+/** Members without a cost of their own: what is in the prompt, and the cap, is reserved. */
+const prompting: ReadonlySet<string> = new Set(['input', 'instructions', 'max_output_tokens']);
+/** Caps of other formats. A server that reads one may write more than the cap of this format allows. */
+const otherCaps: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens']);
+
+export class ResponsesDescription extends BodyDescription {
+  override opening(): string {
+    const { instructions, input } = this.body;
+    return this.openingOf(instructions, isArray(input) ? input : [input ?? null]);
+  }
+
+  override *userTexts(): Generator<string> {
+    const { input } = this.body;
+    if (typeof input === 'string') yield input;
+    if (isArray(input)) for (const item of input) yield* userTextsOf(item);
+  }
+
+  override capMember(): string {
+    return 'max_output_tokens';
+  }
+
+  protected override isHarmless(member: string): boolean {
+    return prompting.has(member) || (!otherCaps.has(member) && super.isHarmless(member));
+  }
+
+  override parameters(): RequestParameters {
+    const { max_output_tokens: cap, text } = this.options;
+    const format = isObject(text) ? text['format'] : undefined;
+    return {
+      ...super.parameters(),
+      maxTokens: Number.isSafeInteger(cap) ? Number(cap) : undefined,
+      json: isObject(format) && isJson(format['type']),
+    };
+  }
+}
+
+function isJson(type: Json | undefined): boolean {
+  return type === 'json_object' || type === 'json_schema';
 }

@@ -2,15 +2,16 @@
  * Responses that later requests refer to (docs/user/responses.md): kept in the gateway's own store on any upstream, and
  * put back into a request as whole items.
  */
+import { hkdfSync } from 'node:crypto';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
-import type { ResponseStore, SealedResponse } from '../../store/sealed.ts';
+import type { ResponseStore, ResponseToKeep, SealedResponse } from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
-import type { SealKey } from '../sealed-bytes.ts';
-import { StoreQueue } from './store-queue.ts';
-import { openResponse, responseKey, sealResponse, type OpenedResponse } from './sealed-response.ts';
+import { type SealKey, openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 
 /** Whose responses. */
 export interface ResponseOwner {
@@ -264,4 +265,122 @@ function tooLong(bytes: number): GatewayError {
     `The request and the earlier responses that it refers to are larger than ${bytes} bytes, or more than ${maxLinks} responses. Begin a new conversation, or send fewer items in \`input\` without \`previous_response_id\`.`,
     { path: ['previous_response_id'] },
   );
+}
+
+// A response as a store holds it: packed, and sealed with a key that stands in no store (docs/user/responses.md).
+// Where the gateways of a shared store have no common secret, the key comes out of the client's own API key.
+
+/** What is kept of one call. JSON bytes. */
+export interface OpenedResponse {
+  /** The array of the request's own items. */
+  readonly input: Buffer;
+  /** The response object. */
+  readonly response: Buffer;
+}
+
+type Place = Pick<SealedResponse, 'id' | 'keyId'>;
+
+const pack = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
+const unpack = promisify(inflateRaw);
+const keyBytes = 32;
+/** A shorter one takes little room, and packing it would take longer than all else that is done to keep it. */
+const packedFrom = 16_384;
+/** Of zlib: a third of the time of its default, for a tenth more bytes. */
+const packing = { level: 1 };
+/** What is kept is far smaller. */
+const maxOpenedBytes = 64 * 1024 * 1024;
+
+/** The key that seals the responses of one API key. @param root the gateway's secret or the client's key */
+export function responseKey(root: Uint8Array | string, keyId: string): SealKey {
+  return sealKey(new Uint8Array(hkdfSync('sha256', root, keyId, 'kept responses', keyBytes)));
+}
+
+/** @param iv 12 random bytes, other ones each time. */
+export async function sealResponse(
+  { input, response }: OpenedResponse,
+  place: Place,
+  { key, iv }: { readonly key: SealKey; readonly iv: Uint8Array },
+): Promise<Buffer> {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(input.length, 1);
+  const plain = Buffer.concat([head, input, response]);
+  if (plain.length < packedFrom) return sealBytes(plain, boundTo(place), { key, iv });
+  const packed = await pack(plain.subarray(1), packing);
+  const marked = Buffer.concat([Buffer.of(1), packed]);
+  return sealBytes(marked, boundTo(place), { key, iv });
+}
+
+/** Undefined for what another key sealed, for another place, or what was changed since. */
+export async function openResponse(
+  { sealed, ...place }: SealedResponse,
+  key: SealKey,
+): Promise<OpenedResponse | undefined> {
+  const opened = openBytes(sealed, boundTo(place), key);
+  if (!(opened instanceof Uint8Array)) return undefined;
+  const rest = opened.subarray(1);
+  const plain = opened[0] === 1 ? await unpack(rest, { maxOutputLength: maxOpenedBytes }) : rest;
+  const end = 4 + plain.readUInt32BE();
+  return { input: plain.subarray(4, end), response: plain.subarray(end) };
+}
+
+function boundTo({ id, keyId }: Place): string {
+  return `response ${keyId} ${id}`;
+}
+
+// Responses on their way into the store, several at once: a write of its own would cost a call more than the call.
+
+/** From one write to the next, at the least. A response that comes after a pause is written at once. */
+const betweenWritesMs = 2;
+const mostAtOnce = 64;
+const mostBytesAtOnce = 4 * 1024 * 1024;
+
+interface Waiting {
+  readonly response: ResponseToKeep;
+  resolve(kept: boolean): void;
+  reject(error: unknown): void;
+}
+
+export class StoreQueue {
+  readonly #store: Pick<ResponseStore, 'keep'>;
+  readonly #later: Later;
+  #waiting: Waiting[] = [];
+  #busy = false;
+
+  constructor(store: Pick<ResponseStore, 'keep'>, later: Later) {
+    this.#store = store;
+    this.#later = later;
+  }
+
+  /** As the store's `keep`. @throws StoreError; then none of those written together was kept */
+  add(response: ResponseToKeep): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ response, resolve, reject });
+      if (!this.#busy) void this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    this.#busy = true;
+    const pause = Promise.withResolvers<void>();
+    this.#later(betweenWritesMs, pause.resolve);
+    const batch = this.#next();
+    try {
+      const kept = await this.#store.keep(batch.map(({ response }) => response));
+      for (const [at, { resolve }] of batch.entries()) resolve(kept[at] === true);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+    await pause.promise;
+    this.#busy = false;
+    if (this.#waiting.length > 0) void this.#write();
+  }
+
+  #next(): readonly Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ response }, at) => {
+      bytes += response.sealed.length;
+      return at === mostAtOnce || (at > 0 && bytes > mostBytesAtOnce);
+    });
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+  }
 }

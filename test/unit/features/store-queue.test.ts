@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Later } from '../../../src/core/runtime.ts';
-import { StoreQueue } from '../../../src/features/stored-responses/store-queue.ts';
+import { StoreQueue } from '../../../src/features/stored-responses/stored-responses.ts';
 import type { ResponseToKeep } from '../../../src/store/sealed.ts';
 
 function response(id: string, bytes = 10): ResponseToKeep {
