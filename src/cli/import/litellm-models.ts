@@ -266,7 +266,8 @@ function readServer(prefix: string, place: Server): ProviderInput | undefined {
   const vendor = isGeneric ? undefined : draft.vendor(vendorId ?? '');
   if (vendor?.isCloud === true) return cloudInput(vendor.id, address, place);
   if (vendor === undefined && compatible === undefined && !(isGeneric && address !== undefined)) {
-    draft.note('left out', [...path, 'model'], `there is no provider ${prefix} here`);
+    const text = `import writes no provider for ${prefix}: declare it under providers: (docs/operator/clouds.md)`;
+    draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
   const baseUrl = isOwn && vendor !== undefined ? undefined : (address ?? compatible);
