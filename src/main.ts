@@ -28,6 +28,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
   audit: async () => (await import('./cli/audit.ts')).auditCommand,
   backup: async () => (await import('./cli/backup.ts')).backupCommand({ cwd: process.cwd() }),
+  copy: async () => (await import('./compose/copy-stores.ts')).copyCommand(process.cwd()),
   explain: async () => (await import('./cli/explain.ts')).explainCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
   status: async () => (await import('./cli/status.ts')).statusCommand,

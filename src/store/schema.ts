@@ -7,12 +7,21 @@ import { StoreError } from './store-error.ts';
  */
 export const schemaVersion = 23;
 
+/** In place of the version while a copy into the database has not ended. */
+export const unfinishedCopy = 0;
+
 /**
  * @param version of the database
  * @param shown its name in messages
  * @throws StoreError `newer_schema`, `older_schema`
  */
 export function requireSchemaVersion(version: number, shown: string): void {
+  if (version === unfinishedCopy) {
+    throw new StoreError(
+      'older_schema',
+      `${shown} holds a copy that has not ended. Run "model-gateway copy" again; it goes on where it was.`,
+    );
+  }
   if (version > schemaVersion) {
     throw new StoreError(
       'newer_schema',

@@ -118,11 +118,11 @@ class PostgresTagGroups {
 
 /** The same in every instance. */
 function groupId({ key, team, model, provider, tags }: UsageGroup): string {
-  return idOf(JSON.stringify([key, team, model, provider, JSON.stringify(tags)]));
+  return textId(JSON.stringify([key, team, model, provider, JSON.stringify(tags)]));
 }
 
 /** The same id for the same text in every instance; 128 bits, so that no two texts share one. */
-function idOf(value: string): string {
+export function textId(value: string): string {
   return hash('sha256', value).slice(0, 32);
 }
 
@@ -220,7 +220,7 @@ class Batch {
   }
 
   #priceId(price: string): string {
-    const id = idOf(price);
+    const id = textId(price);
     if (!this.#known.prices.has(id) && !this.newPrices.has(id)) {
       this.newPrices.add(id);
       this.#prices.push([id, price]);

@@ -1,0 +1,43 @@
+/** One end of a copy: a database whose tables are read and written row by row, with the values of JavaScript. */
+export type CopyValue = null | number | string | Uint8Array;
+export type CopyRow = readonly CopyValue[];
+
+/** Columns of a table that both engines have; ids that the engines number themselves are named by what they stand for. */
+export interface CopyTable {
+  readonly name: string;
+  /** In the order of the rows' values. */
+  readonly columns: readonly string[];
+  /** The columns that no two rows share. Rows are read in their order. */
+  readonly key: readonly string[];
+}
+
+/** What a table holds, for comparison: by column the number of values and their sum, or the length of its texts. */
+export type TableSums = { readonly [measure: string]: string };
+
+export interface CopySource {
+  /** Where it is, for people; without user and password. */
+  readonly shown: string;
+  /** Tells this database from every other. */
+  readonly origin: string;
+  tables(): Promise<readonly CopyTable[]>;
+  /** Rows behind a key, in the order of the key; `after` undefined = from the first. */
+  rows(table: CopyTable, after: CopyRow | undefined, most: number): Promise<readonly CopyRow[]>;
+  sums(table: CopyTable): Promise<TableSums>;
+  close(): Promise<void>;
+}
+
+/** How far a copy has come: the last key of each table that was begun. */
+export interface CopyProgress {
+  readonly origin: string;
+  readonly last: ReadonlyMap<string, CopyRow>;
+}
+
+export interface CopyTarget extends CopySource {
+  /** Undefined where no copy was begun. */
+  progress(): Promise<CopyProgress | undefined>;
+  /** Notes that a copy begins; the database cannot be used by a gateway until `finish`. @throws StoreError when it has data */
+  begin(origin: string): Promise<void>;
+  /** Writes rows and how far the copy is, all or nothing. */
+  write(table: CopyTable, rows: readonly CopyRow[]): Promise<void>;
+  finish(): Promise<void>;
+}

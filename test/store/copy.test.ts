@@ -1,0 +1,248 @@
+/** `copy`: a store that a real gateway filled, from SQLite to PostgreSQL and back, equal in every column. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test, type TestContext } from 'node:test';
+import { Client } from 'pg';
+import { copyCommand, copyStores } from '../../src/compose/copy-stores.ts';
+import { findGateway } from '../../src/compose/find-gateway.ts';
+import { startGateway } from '../../src/main.ts';
+import { copyStore } from '../../src/store/copy/copy-store.ts';
+import { PostgresSide } from '../../src/store/copy/postgres-side.ts';
+import type { CopyTarget } from '../../src/store/copy/side.ts';
+import { SqliteSide } from '../../src/store/copy/sqlite-side.ts';
+import { adminToken, clientKey } from '../support/keys.ts';
+import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
+import { run } from '../unit/cli-config/context.ts';
+import { chatAnswer } from '../upstream/chat.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const env = { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken };
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'gw-copy-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+interface Started {
+  readonly url: string;
+  ask(method: string, path: string, body?: object): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+async function start(t: TestContext, cwd: string, storage: string): Promise<Started> {
+  const all = { ...env, MODEL_GATEWAY_STORAGE: storage };
+  const gateway = await startGateway({
+    flags: { listen: '127.0.0.1:0', 'admin-listen': '127.0.0.1:0', 'log-level': 'silent' },
+    env: all,
+    cwd,
+  });
+  t.after(() => gateway.stop());
+  const { client } = await findGateway(all, cwd);
+  return {
+    url: gateway.url,
+    ask: async (method, path, body) => {
+      const { status, body: answer } = await client.request(method, path, body as never);
+      assert.ok(status < 300, `${path}: ${status} ${JSON.stringify(answer)}`);
+      return answer;
+    },
+    stop: () => gateway.stop(),
+  };
+}
+
+/** A folder with a store that has keys, calls, prices, tags, sealed answers and responses. */
+async function filled(t: TestContext): Promise<string> {
+  const upstream = await ScriptedUpstream.start();
+  t.after(() => upstream.close());
+  upstream.script('m', ...Array.from({ length: 6 }, () => chatAnswer({ text: 'Hello.' }, false)));
+  const cwd = folder(t);
+  writeFileSync(
+    join(cwd, 'gateway.yaml'),
+    `providers: { up: { dialect: openai-chat, base_url: "http://127.0.0.1:${upstream.port}/v1" } }
+prices: { up/m: { input: 1, output: 2 } }
+`,
+  );
+  const gateway = await start(t, cwd, 'sqlite');
+  await gateway.ask('POST', '/api/keys', {
+    name: 'ana',
+    models: ['*'],
+    tags: ['t'],
+    budget: 20,
+    per: 'month',
+  });
+  for (let i = 0; i < 4; i++) {
+    const isResponse = i > 1;
+    const response = await fetch(
+      `${gateway.url}/v1/${isResponse ? 'responses' : 'chat/completions'}`,
+      {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${clientKey}`,
+          'content-type': 'application/json',
+          'idempotency-key': `k${i}`,
+        },
+        body: JSON.stringify({
+          model: 'up/m',
+          ...(isResponse ? { input: 'Hi' } : { messages: [{ role: 'user', content: 'Hi' }] }),
+        }),
+      },
+    );
+    assert.equal(response.status, 200, await response.text());
+  }
+  await gateway.stop();
+  return cwd;
+}
+
+/** The rows alone: the span begins at another moment. */
+async function usageOf(gateway: Started): Promise<unknown> {
+  const answer = await gateway.ask('GET', '/api/usage?by=key');
+  assert.ok(typeof answer === 'object' && answer !== null && 'rows' in answer);
+  return answer.rows;
+}
+
+await withPostgres((postgres: TestPostgres) => {
+  test('copy moves a store to PostgreSQL and back, equal in every count and sum', async (t) => {
+    const cwd = await filled(t);
+    const url = await postgres.makeDatabase();
+    const from = join(cwd, '.model-gateway');
+    const there = await copyStores({ from, to: url, cwd });
+    const rows = new Map(there.tables.map(({ name, rows: count }) => [name, count]));
+    assert.equal(rows.get('calls'), 4);
+    assert.equal(rows.get('attempts'), 4);
+    assert.equal(rows.get('prices'), 1);
+    for (const name of [
+      'keys',
+      'audit',
+      'usage_groups',
+      'usage_hours',
+      'kept_answers',
+      'kept_responses',
+    ]) {
+      assert.ok((rows.get(name) ?? 0) > 0, name);
+    }
+    assert.ok(!there.to.includes('canary'));
+
+    // The copy is a store that a gateway runs on: same key, sealed answers, sums.
+    const moved = await start(t, cwd, url);
+    const repeated = await fetch(`${moved.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${clientKey}`,
+        'content-type': 'application/json',
+        'idempotency-key': 'k0',
+      },
+      body: JSON.stringify({ model: 'up/m', messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+    assert.equal(repeated.headers.get('idempotent-replayed'), 'true', await repeated.text());
+    const usage = await usageOf(moved);
+    await assert.rejects(
+      copyStores({ from: url, to: 'back', cwd }),
+      /A gateway uses .*Stop every gateway/,
+    );
+    await moved.stop();
+
+    const back = await copyStores({ from: url, to: 'back', cwd });
+    const backRows = new Map(back.tables.map(({ name, rows: count }) => [name, count]));
+    assert.ok((backRows.get('calls') ?? 0) >= 4);
+    assert.ok(existsSync(join(cwd, 'back', 'gateway.db')));
+    renameSync(join(cwd, '.model-gateway'), join(cwd, 'first'));
+    renameSync(join(cwd, 'back'), join(cwd, '.model-gateway'));
+    const again = await start(t, cwd, 'sqlite');
+    assert.deepEqual(await usageOf(again), usage);
+    await again.stop();
+  });
+
+  test('a copy that was cut goes on; until its end no gateway starts on it; other data is refused', async (t) => {
+    const cwd = await filled(t);
+    const from = join(cwd, '.model-gateway');
+    const url = await postgres.makeDatabase();
+    const source = SqliteSide.source(from);
+    const target = await PostgresSide.target(postgresAddress(url));
+    const cut = {
+      from: source,
+      to: target,
+      onTable: (name: string) => {
+        if (name === 'attempts') throw new Error('cut');
+      },
+    };
+    await assert.rejects(copyStore(cut), /cut/);
+    await source.close();
+    await target.close();
+    await assert.rejects(
+      start(t, cwd, url),
+      /holds a copy that has not ended\. Run "model-gateway copy" again/,
+    );
+
+    const other = await filled(t);
+    await assert.rejects(
+      copyStores({ from: join(other, '.model-gateway'), to: url, cwd }),
+      /unfinished copy of another store/,
+    );
+    const { tables } = await copyStores({ from, to: url, cwd });
+    assert.equal(tables.find(({ name }) => name === 'calls')?.rows, 4);
+    await assert.rejects(copyStores({ from, to: url, cwd }), /has data already/);
+    await assert.rejects(copyStores({ from, to: from, cwd }), /Another gateway|has a gateway\.db/);
+  });
+
+  test('a difference is found: a copy with another cost is no copy', async (t) => {
+    const cwd = await filled(t);
+    const from = join(cwd, '.model-gateway');
+    const url = await postgres.makeDatabase();
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    t.after(() => client.end());
+    const source = SqliteSide.source(from);
+    const target = await PostgresSide.target(postgresAddress(url));
+    t.after(() => Promise.all([source.close(), target.close()]));
+    // Between the last row and the comparison.
+    const changing: CopyTarget = {
+      shown: target.shown,
+      origin: target.origin,
+      tables: () => target.tables(),
+      rows: (...of) => target.rows(...of),
+      progress: () => target.progress(),
+      begin: (origin) => target.begin(origin),
+      write: (...of) => target.write(...of),
+      finish: () => target.finish(),
+      close: () => target.close(),
+      sums: async (table) => {
+        if (table.name === 'calls') await client.query('UPDATE calls SET cost = cost + 1');
+        return target.sums(table);
+      },
+    };
+    await assert.rejects(
+      copyStore({ from: source, to: changing }),
+      /The copy of calls is not equal: cost low is/,
+    );
+    await source.close();
+    await target.close();
+  });
+});
+
+test('copy refuses a directory in use and one without a store, and says what it wants', async (t) => {
+  const cwd = folder(t);
+  const gateway = await startGateway({
+    flags: { listen: '127.0.0.1:0', 'admin-listen': '127.0.0.1:0', 'log-level': 'silent' },
+    env,
+    cwd,
+  });
+  await assert.rejects(
+    copyStores({ from: '.model-gateway', to: 'other', cwd }),
+    /Another gateway \(pid \d+\) runs on/,
+  );
+  await gateway.stop();
+  await assert.rejects(copyStores({ from: 'nothing', to: 'other', cwd }), /has no gateway\.db/);
+  const { code, err } = await run(copyCommand(cwd), ['${AWAY}', 'x']);
+  assert.equal(code, 2);
+  assert.match(err, /The environment variable AWAY is not set/);
+  const copied = await run(copyCommand(cwd), ['.model-gateway', 'other']);
+  assert.equal(copied.code, 0, copied.err);
+  assert.match(copied.out, /settings +1 +\d+ counts and sums equal/);
+  const db = new DatabaseSync(join(cwd, 'other', 'gateway.db'), { readOnly: true });
+  t.after(() => db.close());
+  assert.equal(db.prepare('SELECT count(*) AS n FROM settings').get()?.['n'], 1);
+});
