@@ -3,6 +3,7 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { tryParse } from '../../json/parse.ts';
 import { lockDataDir, type DataDirLock } from '../data-dir.ts';
 import { openForReading, openForWriting } from '../sqlite/database.ts';
 import { StoreError } from '../store-error.ts';
@@ -232,7 +233,7 @@ export function readProgress(marks: readonly (readonly [string, string])[]): Cop
   const last = new Map<string, CopyRow>();
   for (const [name, value] of marks) {
     if (!name.startsWith('last ')) continue;
-    const key: unknown = JSON.parse(value);
+    const key = tryParse(value);
     if (Array.isArray(key)) last.set(name.slice('last '.length), key.map(valueOf));
   }
   return { origin: new Map(marks).get('origin') ?? '', last };
