@@ -204,8 +204,10 @@ export function readThinking(body: JsonObject): ThinkingControls {
 export function templateValues(input: ThinkingControls, model: ThinkingSwitches): JsonObject {
   const values: Record<string, Json | undefined> = { ...effortValues(input.effort, model) };
   for (const [name, value] of Object.entries(input.templateValues)) {
-    if (knows(model, name) && !reserved.includes(name)) values[name] = value;
-    else if (!(name === 'enable_thinking' && value === false && !model.thinks)) {
+    const isSwitch = knows(model, name) && !reserved.includes(name);
+    const happensAnyway = name === 'enable_thinking' && value === false && !model.thinks;
+    if (isSwitch) values[name] = value;
+    else if (!happensAnyway) {
       throw unsupported(
         `The chat template of this model does not know "${name}".`,
         `chat_template_kwargs.${name}`,
