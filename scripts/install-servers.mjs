@@ -1,4 +1,4 @@
-// Installs PostgreSQL, Redis, Prometheus and Chromium for the tests where this machine lacks them: Debian packages,
+// Installs PostgreSQL, Redis, Prometheus, nginx and Chromium for the tests where this machine lacks them: Debian packages,
 // by apt-get, as root. It names them before it installs them. It never fails: without the right, or without one of
 // the packages, it names what is left out, and the tests that need it are skipped with a line each.
 import { spawnSync } from 'node:child_process';
@@ -15,6 +15,7 @@ const missing = [
     : ['postgresql']),
   ...(has('redis-server', 'valkey-server') ? [] : ['redis-server']),
   ...(has('prometheus') && has('promtool') ? [] : ['prometheus']),
+  ...(has('nginx') ? [] : ['nginx-light']),
   // With a font: without one a page has no letters.
   ...(has('chromium', 'chromium-browser', 'google-chrome')
     ? []

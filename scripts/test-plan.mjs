@@ -64,6 +64,7 @@ const rows = [
   { path: 'test/dashboard', slow: 'a browser', seconds: 60 },
   { path: 'test/dashboard/every-page.test.ts', seconds: 160 },
   { path: 'test/dashboard/overview-and-calls.test.ts', seconds: 120 },
+  { path: 'test/deploy', slow: 'gateways as they are deployed', seconds: 15 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
   {
     path: 'test/engine/supervisor-gateway.test.ts',

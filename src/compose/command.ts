@@ -110,8 +110,8 @@ function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): str
     adminUrl: gateway.adminUrl,
     ...(newKey === undefined ? {} : { key: newKey }),
     ...(newAdminToken === undefined ? {} : { adminToken: newAdminToken }),
-    keyFromEnvironment: (env['MODEL_GATEWAY_KEY'] ?? '') !== '',
-    adminTokenFromEnvironment: (env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '') !== '',
+    keyFromEnvironment: isSet(env, 'MODEL_GATEWAY_KEY'),
+    adminTokenFromEnvironment: isSet(env, 'MODEL_GATEWAY_ADMIN_TOKEN'),
     providers,
     defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
     dataDir: settings.dataDir,
@@ -179,4 +179,9 @@ function tellOfWait(gateway: RunningGateway, { errorScreen, stderr }: CommandCon
     stderr(`\nStopping: ${still} (at most ${most}). Press Ctrl-C again to end now.\n`);
   };
   setTimeout(() => void tell(), silentStopMs).unref();
+}
+
+/** As a variable, or as the file of one. */
+function isSet(env: CommandContext['env'], name: string): boolean {
+  return (env[name] ?? '') !== '' || (env[`${name}_FILE`] ?? '') !== '';
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { readRunFile } from '../admin/operations.ts';
 import { httpAdminClient, type HttpAdminOptions } from '../cli/admin-client.ts';
 import type { AdminClient, FoundGateway } from '../cli/command.ts';
-import { reason } from '../config/config-file.ts';
+import { reason, withSecretFiles } from '../config/config-file.ts';
 import { addressText } from '../config/errors.ts';
 import { type GatewayPlace, loadPlace } from '../config/load.ts';
 import { Secret } from '../core/secret.ts';
@@ -82,7 +82,7 @@ async function runningGateway(
   const { dataDir } = place;
   const running = runningAdmin(dataDir, env);
   if (running !== undefined) return running;
-  const token = env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
+  const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
   // A store of this directory goes before a gateway elsewhere that has the same token.
   if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(place, env))) {
     return undefined;

@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { addressText, type Address } from '../config/errors.ts';
-import { reservePort, type ReservedPort } from '../http/listen.ts';
+import { checkFree, reservePort, type ReservedPort } from '../http/listen.ts';
 
 export interface PlaneAddresses {
   readonly listen: Address;
@@ -19,7 +19,10 @@ const planes: { readonly [name in PlaneName]: { readonly label: string; readonly
     adminListen: { label: 'admin plane', flag: '--admin-listen' },
   };
 
-/** Holds the addresses against other programs, until each plane listens itself. */
+/**
+ * Looks whether both addresses are free, before a key is made. The admin plane's is held against other programs until it
+ * listens.
+ */
 export class PlanePorts {
   readonly #addresses: PlaneAddresses;
   readonly #program: string;
@@ -34,9 +37,15 @@ export class PlanePorts {
   /** @throws Error that says what is wrong with an address and what to do */
   async reserve(): Promise<void> {
     for (const name of ['listen', 'adminListen'] as const) {
-      const reserved = await this.explained(name, () => reservePort(this.#addresses[name]));
+      const address = this.#addresses[name];
+      if (name === 'listen' && address.port !== 0) {
+        // Held by a socket, it would take calls and drop them until the data plane listens (G14).
+        await this.explained(name, () => checkFree(address));
+        continue;
+      }
+      const reserved = await this.explained(name, () => reservePort(address));
       // Any free port is another one each time.
-      if (this.#addresses[name].port === 0) await reserved.release();
+      if (address.port === 0) await reserved.release();
       else this.#reserved.set(name, reserved);
     }
   }

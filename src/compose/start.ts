@@ -14,6 +14,7 @@ import { knownProviders, priceDeps, providerDeps } from './providers.ts';
 import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
 import { type Settings, needRestart } from '../config/settings.ts';
+import { withSecretFiles } from '../config/config-file.ts';
 import { loadSettings } from '../config/load.ts';
 import { ConfigWatch } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
@@ -43,7 +44,7 @@ export type { RunningGateway, StartOptions } from './options.ts';
 
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {
-  const env = options.env ?? process.env;
+  const env = withSecretFiles(options.env ?? process.env);
   const load = (): Promise<Settings> =>
     loadSettings({
       flags: options.flags ?? {},

@@ -328,3 +328,23 @@ export function readSecretVariable(env: Environment, variable: string): Secret |
   if (read === '') throw new Error(`${fileVariable}: ${path} is empty.`);
   return new Secret(read);
 }
+
+/** Secrets of the gateway itself that are read from the environment as they are. */
+const plainSecrets = [
+  'MODEL_GATEWAY_ADMIN_TOKEN',
+  'MODEL_GATEWAY_METRICS_TOKEN',
+  'MODEL_GATEWAY_KEY',
+] as const;
+
+/**
+ * The environment with the contents of files where NAME_FILE names one, for supervisors that hand over secrets as files.
+ * @throws Error that names the variable and what to do
+ */
+export function withSecretFiles(env: Environment): Environment {
+  const read = plainSecrets
+    .filter((name) => (env[`${name}_FILE`] ?? '') !== '')
+    .map((name) => [name, readSecretVariable(env, name)?.reveal()] as const);
+  // What was read must not count as set twice.
+  const named = read.map(([name]) => [`${name}_FILE`, undefined] as const);
+  return read.length === 0 ? env : { ...env, ...Object.fromEntries([...read, ...named]) };
+}

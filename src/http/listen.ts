@@ -8,7 +8,7 @@ import {
   type ServerOptions,
 } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
-import {
+import net, {
   createServer as createTcpServer,
   type AddressInfo,
   type ListenOptions,
@@ -16,7 +16,9 @@ import {
   type Socket,
 } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { lookup } from 'node:dns/promises';
 import { setImmediate as turn } from 'node:timers/promises';
+import { getSystemErrorName } from 'node:util';
 import type { ListenerTls } from '../core/addresses.ts';
 import { leavesTooMuch } from './body.ts';
 import {
@@ -235,7 +237,7 @@ export async function listenOnce(server: TcpServer, options: ListenSource): Prom
 export async function openListeners(server: Server, address: ListenAddress): Promise<void> {
   if (process.platform !== 'linux') return listenOnce(server, { ...address });
   const { host, port } = address;
-  if (port !== 0) await (await reservePort(address)).release();
+  await checkFree(address);
   await listenOnce(server, { host, port, reusePort: true });
   const bound = server.address();
   if (!isAddress(bound)) return;
@@ -276,6 +278,71 @@ export async function reservePort({ host, port }: ListenAddress): Promise<Reserv
   if (!isAddress(bound)) throw new Error(`Nothing listens at ${host}:${port}.`);
   const family = bound.family === 'IPv6' ? 6 : 4;
   return { host: bound.address, port: bound.port, family, release: () => closed(server) };
+}
+
+/**
+ * Whether a listener could have the address for itself. Nothing accepts meanwhile: a client that was accepted would be
+ * reset, and a proxy does not send its call to another gateway then (G14).
+ * @throws Error EADDRINUSE and the other errors of listen
+ */
+export async function checkFree(address: ListenAddress): Promise<void> {
+  if (address.port === 0) return;
+  if (process.platform !== 'linux') return (await reservePort(address)).release();
+  const { address: host, family } = await lookup(address.host);
+  bindSocket({ host, port: address.port, family: family === 6 ? 6 : 4 }, 0).close();
+}
+
+/** A socket that is bound, and neither listens nor accepts. */
+export interface BoundSocket {
+  readonly fd: number;
+  close(): void;
+}
+
+/** A handle of Node's own: its methods return 0 or a negative error number of the system. */
+interface Handle extends BoundSocket {
+  getsockname(into: object): number;
+}
+
+/**
+ * Binds a socket that neither listens nor accepts. @param flags of libuv; 2 = it shares its port (`SO_REUSEPORT`)
+ *
+ * Node's public interface has no bind without accept. `net._createServerHandle` has no documentation, but `node:cluster`
+ * binds the shared sockets of its parent with it. `canShareSockets` tries it at the start of the gateway.
+ * @throws Error with the code of the system, e.g. EADDRINUSE, EMFILE
+ */
+export function bindSocket(
+  { host, port, family }: Omit<ReservedPort, 'release'>,
+  flags: number,
+): BoundSocket {
+  const create: unknown = Reflect.get(net, '_createServerHandle');
+  if (typeof create !== 'function') throw new Error('Node cannot bind without listening.');
+  const handle: unknown = create(host, port, family, undefined, flags);
+  if (typeof handle === 'number') throw bindError(handle, host, port);
+  if (!isHandle(handle)) throw new Error('Node binds in another way than known here.');
+  // libuv tells EADDRINUSE at the first use of the socket.
+  const failure = handle.getsockname({});
+  if (failure === 0) return handle;
+  handle.close();
+  throw bindError(failure, host, port);
+}
+
+function isHandle(handle: unknown): handle is Handle {
+  return (
+    typeof handle === 'object' &&
+    handle !== null &&
+    'fd' in handle &&
+    typeof handle.fd === 'number' &&
+    handle.fd >= 0 &&
+    'close' in handle &&
+    typeof handle.close === 'function' &&
+    'getsockname' in handle &&
+    typeof handle.getsockname === 'function'
+  );
+}
+
+function bindError(failure: number, host: string, port: number): Error {
+  const code = getSystemErrorName(failure);
+  return Object.assign(new Error(`bind ${code} ${host}:${port}`), { code });
 }
 
 /** Connections accepted by the extra listeners are emitted on the main server. */

@@ -3,15 +3,19 @@
  * its place (its number) and listens on them. A connection in an accept queue is reset only when the last process closes
  * the socket, so a worker that is replaced resets none: its replacement has the same sockets.
  */
-import net, { createServer } from 'node:net';
-import { getSystemErrorName } from 'node:util';
+import { createServer } from 'node:net';
 import {
+  bindSocket,
+  type BoundSocket,
   listenOnce,
   type ListenAddress,
   listenerCount,
   reservePort,
   type ReservedPort,
 } from './listen.ts';
+
+/** `UV_TCP_REUSEPORT` of libuv. */
+const reusePort = 2;
 
 export class WorkerSockets {
   readonly #reserved: ReservedPort;
@@ -80,7 +84,7 @@ export class WorkerSockets {
   #bind(): readonly BoundSocket[] {
     const bound: BoundSocket[] = [];
     try {
-      while (bound.length < listenerCount) bound.push(bindSocket(this.#reserved));
+      while (bound.length < listenerCount) bound.push(bindSocket(this.#reserved, reusePort));
       return bound;
     } catch (error) {
       for (const socket of bound) socket.close();
@@ -102,63 +106,11 @@ export async function canShareSockets(host: string): Promise<boolean> {
   try {
     // A socket that does not share the port could not be bound while another listens.
     await listenOnce(listening, { host: reserved.host, port: reserved.port, reusePort: true });
-    bindSocket(reserved).close();
+    bindSocket(reserved, reusePort).close();
     return true;
   } catch {
     return false;
   } finally {
     listening.close();
   }
-}
-
-interface BoundSocket {
-  readonly fd: number;
-  close(): void;
-}
-
-/** A handle of Node's own: its methods return 0 or a negative error number of the system. */
-interface Handle extends BoundSocket {
-  getsockname(into: object): number;
-}
-
-/** `UV_TCP_REUSEPORT` of libuv. */
-const reusePort = 2;
-
-/**
- * A socket that shares its port (`SO_REUSEPORT`) and is bound, but neither listens nor accepts.
- *
- * Node's public interface has no bind without accept. `net._createServerHandle` has no documentation, but `node:cluster`
- * binds the shared sockets of its parent with it. `canShareSockets` tries it at the start of the gateway.
- * @throws Error with the code of the system, e.g. EADDRINUSE, EMFILE
- */
-function bindSocket({ host, port, family }: ReservedPort): BoundSocket {
-  const create: unknown = Reflect.get(net, '_createServerHandle');
-  if (typeof create !== 'function') throw new Error('Node cannot bind without listening.');
-  const handle: unknown = create(host, port, family, undefined, reusePort);
-  if (typeof handle === 'number') throw bindError(handle, host, port);
-  if (!isHandle(handle)) throw new Error('Node binds in another way than known here.');
-  // libuv tells EADDRINUSE at the first use of the socket.
-  const failure = handle.getsockname({});
-  if (failure === 0) return handle;
-  handle.close();
-  throw bindError(failure, host, port);
-}
-
-function isHandle(handle: unknown): handle is Handle {
-  return (
-    typeof handle === 'object' &&
-    handle !== null &&
-    'fd' in handle &&
-    typeof handle.fd === 'number' &&
-    handle.fd >= 0 &&
-    'close' in handle &&
-    typeof handle.close === 'function' &&
-    'getsockname' in handle &&
-    typeof handle.getsockname === 'function'
-  );
-}
-
-function bindError(failure: number, host: string, port: number): Error {
-  const code = getSystemErrorName(failure);
-  return Object.assign(new Error(`bind ${code} ${host}:${port}`), { code });
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
+import { withSecretFiles } from '../../../src/config/config-file.ts';
 import { scene } from './scene.ts';
 
 const canary = 'canary-5f1c9d';
@@ -125,4 +128,21 @@ test('the config of another gateway is one error that says which command takes i
       `gateway.yaml: this is a config of ${origin}. "model-gateway import ${word} gateway.yaml --out NEW" makes one of this gateway of it`,
     ]);
   }
+});
+
+test('S25 secrets of the gateway itself may be files, as systemd and Kubernetes hand them over', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-secret-files-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const file = join(directory, 'token');
+  writeFileSync(file, 'a-token-of-a-file\n', { mode: 0o600 });
+  const name = 'MODEL_GATEWAY_ADMIN_TOKEN';
+  const env = withSecretFiles({ PATH: '/bin', [`${name}_FILE`]: file });
+  assert.equal(env[name], 'a-token-of-a-file');
+  assert.equal(env['PATH'], '/bin');
+  assert.equal(env[`${name}_FILE`], undefined);
+  assert.throws(() => withSecretFiles({ [name]: 'x', [`${name}_FILE`]: file }), /not both/);
+  assert.throws(
+    () => withSecretFiles({ [`${name}_FILE`]: join(directory, 'none') }),
+    /MODEL_GATEWAY_ADMIN_TOKEN_FILE: .* cannot be read \(ENOENT\)/,
+  );
 });

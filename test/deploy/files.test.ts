@@ -1,0 +1,147 @@
+/** The systemd unit and the compose file: what they set exists, and they allow the drain its time (G14, S25). */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { loadSettings } from '../../src/config/load.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { knownProviders } from '../../src/compose/providers.ts';
+import { findProgram } from '../support/server-process.ts';
+
+const deploy = join(import.meta.dirname, '../../deploy');
+const unit = readFileSync(join(deploy, 'systemd/model-gateway.service'), 'utf8');
+const analyze = findProgram(['systemd-analyze']);
+const missing =
+  analyze === undefined
+    ? 'systemd-analyze is not on this machine (apt-get install systemd)'
+    : false;
+
+function analyzed(...args: readonly string[]): {
+  readonly status: number | null;
+  readonly text: string;
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-systemd-'));
+  try {
+    const file = join(folder, 'model-gateway.service');
+    // The program and its page are not installed here.
+    const here = unit
+      .replace('/usr/bin/model-gateway', process.execPath)
+      .replace(/^Documentation.*$/m, '');
+    writeFileSync(file, here);
+    const { status, stdout, stderr } = spawnSync(analyze ?? '', [...args, file], {
+      encoding: 'utf8',
+    });
+    return { status, text: stdout + stderr };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function valueOf(key: string): string {
+  return new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+}
+
+test('the unit is valid', { skip: missing }, () => {
+  const { status, text } = analyzed('verify');
+  assert.equal(status, 0, text);
+  // Unknown names are warnings only.
+  assert.doesNotMatch(text, /model-gateway\.service:\d+/);
+});
+
+test('S25 the unit exposes little: at most 2.0 of 10', { skip: missing }, () => {
+  const { text } = analyzed('security', '--offline=true', '--no-pager');
+  const level = /Overall exposure level for model-gateway\.service: ([\d.]+)/.exec(text)?.[1];
+  assert.ok(Number(level) <= 2, text.slice(-200));
+});
+
+test('the unit stops by a drain, and the program has what it names', () => {
+  assert.equal(valueOf('KillMode'), 'mixed');
+  assert.ok(!/^KillSignal=/m.test(unit), 'SIGTERM, the default');
+  assert.ok(Number.parseInt(valueOf('TimeoutStopSec'), 10) >= 130);
+  for (const [, name = ''] of unit.matchAll(/^Environment=(\w+)=/gm)) {
+    assert.match(name, /^MODEL_GATEWAY_(DATA_DIR|ADMIN_TOKEN_FILE)$/);
+  }
+  assert.doesNotMatch(unit, /^MemoryDenyWriteExecute=yes/m);
+});
+
+function entries(value: unknown): readonly (readonly [string, JsonObject])[] {
+  assert.ok(isObject(value));
+  return Object.entries(value).map(([name, each]) => [name, isObject(each) ? each : {}]);
+}
+
+test('compose.yaml: files, volumes and secrets are there, and gateways have the time of their drain', () => {
+  const compose: unknown = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), {
+    merge: true,
+  });
+  assert.ok(isObject(compose));
+  const services = entries(compose['services']);
+  const names = services.map(([name]) => name);
+  const declared = {
+    volumes: entries(compose['volumes']).map(([name]) => name),
+    secrets: entries(compose['secrets']).map(([name]) => name),
+  };
+  for (const [name, service] of services) {
+    const { volumes = [], secrets = [], depends_on: needs = [] } = service;
+    assert.ok(Array.isArray(volumes) && Array.isArray(secrets), name);
+    for (const volume of volumes.map(String)) {
+      const [from = ''] = volume.split(':');
+      if (from.startsWith('.')) assert.ok(existsSync(join(deploy, from)), `${name}: ${from}`);
+      else assert.ok(declared.volumes.includes(from), `${name}: ${from}`);
+    }
+    for (const secret of secrets) assert.ok(declared.secrets.includes(String(secret)), name);
+    const needed = Array.isArray(needs) ? needs.map(String) : Object.keys(needs ?? {});
+    for (const each of needed) assert.ok(names.includes(each), `${name}: ${each}`);
+    if (!name.startsWith('gateway-')) continue;
+    assert.ok(Number.parseInt(String(service['stop_grace_period']), 10) >= 130);
+    assert.equal(service['read_only'], true);
+  }
+  assert.equal(names.filter((name) => name.startsWith('gateway-')).length, 2);
+});
+
+test('compose/gateway.yaml passes the checks of a start', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'gw-compose-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const secret = join(directory, 'password');
+  writeFileSync(secret, 'a-password-of-postgres', { mode: 0o600 });
+  const text = readFileSync(join(deploy, 'compose/gateway.yaml'), 'utf8');
+  const file = join(directory, 'gateway.yaml');
+  writeFileSync(file, text.replace('/run/secrets/postgres_password', secret));
+  const env = { OPENAI_API_KEY: 'a-key' };
+  const settings = await loadSettings({
+    flags: { config: file },
+    env,
+    cwd: dirname(file),
+    knownProviders,
+  });
+  assert.equal(settings.storage.database, 'postgres');
+  assert.equal(settings.drain.waitMs, 5000);
+});
+
+const promtool = findProgram(['promtool']);
+test(
+  'compose/prometheus.yml is valid',
+  {
+    skip:
+      promtool === undefined
+        ? 'promtool is not on this machine (apt-get install prometheus)'
+        : false,
+  },
+  (t) => {
+    const directory = mkdtempSync(join(tmpdir(), 'gw-prometheus-'));
+    t.after(() => rmSync(directory, { recursive: true, force: true }));
+    const token = join(directory, 'token');
+    writeFileSync(token, 'a-token');
+    const file = join(directory, 'prometheus.yml');
+    const text = readFileSync(join(deploy, 'compose/prometheus.yml'), 'utf8')
+      .replace('/run/secrets/metrics_token', token)
+      .replace('/etc/prometheus/model-gateway-rules.yml', join(deploy, 'grafana/rules.yml'));
+    writeFileSync(file, text);
+    const { status, stdout, stderr } = spawnSync(promtool ?? '', ['check', 'config', file], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stdout + stderr);
+  },
+);

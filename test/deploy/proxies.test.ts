@@ -1,0 +1,209 @@
+/** The examples of proxies with the real programs: streams, addresses, and gateways replaced under load (G14). */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect as connectTcp } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type TLSSocket } from 'node:tls';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Instance } from '../cluster/instance.ts';
+import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
+import { type Certificates, makeCertificates } from '../support/certificates.ts';
+import { type Reply, send, type Sending } from '../support/http.ts';
+import { clientKey } from '../support/keys.ts';
+import { dialects } from '../support/reading.ts';
+import { findProgram, freePort, ServerProcess } from '../support/server-process.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const example = readFileSync(join(import.meta.dirname, '../../deploy/proxies/nginx.conf'), 'utf8');
+const nginx = findProgram(['nginx']);
+const missing =
+  nginx === undefined || findProgram(['openssl']) === undefined
+    ? 'nginx or openssl is not on this machine (apt-get install nginx-light openssl)'
+    : false;
+
+/** Each key by the name that the gateways know it by; `far` may only be used from 127.0.0.9. */
+const keys = { near: clientKey, far: 'test-key-of-one-address-0123456789' };
+
+describe('nginx as in deploy/proxies', { skip: missing, timeout: 300_000 }, () => {
+  let upstream: ScriptedUpstream;
+  let certificates: Certificates;
+  let proxy: ServerProcess;
+  const folder = mkdtempSync(join(tmpdir(), 'gw-nginx-'));
+  const places: { listen: string; instance: Instance }[] = [];
+  let url = '';
+  let port = 0;
+
+  before(async () => {
+    upstream = await ScriptedUpstream.start();
+    const made = await makeCertificates('someone');
+    assert.ok(made !== undefined && nginx !== undefined);
+    certificates = made;
+    for (let i = 0; i < 2; i++) {
+      const listen = `127.0.0.1:${await freePort()}`;
+      places.push({ listen, instance: await startPlace(listen) });
+    }
+    port = await freePort();
+    // What a proxy is told of besides the example: where it runs here.
+    const site = [
+      ['10.0.0.11:8686', places[0]?.listen ?? ''],
+      ['10.0.0.12:8686', places[1]?.listen ?? ''],
+      ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
+      ['/etc/nginx/tls/ai.example.com.crt', certificates.server.cert],
+      ['/etc/nginx/tls/ai.example.com.key', certificates.server.key],
+      ['server_name ai.example.com', 'server_name localhost'],
+    ].reduce((text, [from = '', to = '']) => {
+      assert.ok(text.includes(from), from);
+      return text.replace(from, to);
+    }, example);
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (kind) => `${kind}_temp_path ${folder}/${kind};`,
+    );
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; pid ${folder}/pid; error_log stderr error; worker_processes 1;
+events { worker_connections 512; }
+http { access_log off; ${temporary.join(' ')}\n${site}\n}\n`,
+    );
+    spawnSync('chmod', ['-R', '777', folder]);
+    const args = ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')];
+    proxy = new ServerProcess(nginx, args);
+    await proxy.untilReady(() => listens(port));
+    url = `http://127.0.0.1:${port}`;
+  });
+  after(async () => {
+    await proxy?.end('SIGQUIT');
+    for (const { instance } of places) {
+      await instance.stop();
+      instance.remove();
+    }
+    certificates?.remove();
+    await upstream?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function startPlace(listen: string, directory?: string): Promise<Instance> {
+    const digest = (key: string): string =>
+      `sha256:${createHash('sha256').update(key).digest('hex')}`;
+    return Instance.start({
+      storage: 'sqlite',
+      upstream: upstream.port,
+      listen,
+      drain: { wait: '5s', limit: '2m' },
+      config: {
+        trusted_proxies: ['127.0.0.1'],
+        keys: {
+          near: { digest: digest(keys.near), models: ['*'] },
+          far: { digest: digest(keys.far), models: ['*'], cidrs: ['127.0.0.9'] },
+        },
+      },
+      ...(directory === undefined ? {} : { directory }),
+    });
+  }
+
+  async function open(from = '127.0.0.1'): Promise<TLSSocket> {
+    const socket = connectTcp({ port, host: '127.0.0.1', localAddress: from });
+    const ca = readFileSync(certificates.ca);
+    const secure = connect({ socket, servername: 'localhost', ca });
+    await once(secure, 'secureConnect');
+    return secure;
+  }
+
+  async function ask(path: string, body?: unknown, sending: Sending = {}): Promise<Reply> {
+    return send(url + path, body, { socket: await open(), ...sending });
+  }
+
+  test('a stream comes as it is made, not at its end', async () => {
+    const gate = Promise.withResolvers<void>();
+    scriptSlow(upstream, 'held', () => gate.promise);
+    // The end is made only when the beginning has come.
+    const reply = await stream({
+      instance: { url },
+      key: keys.near,
+      dialect: 'chat',
+      model: 'up/held',
+      socket: await open(),
+      onData: () => gate.resolve(),
+    });
+    assert.equal(brokenness('chat', reply), undefined);
+  });
+
+  test('the gateway sees the address of the client, and none that it says of itself', async () => {
+    const headers = { authorization: `Bearer ${keys.far}`, 'x-forwarded-for': '127.0.0.9' };
+    const forged = await ask('/v1/models', undefined, { headers });
+    assert.equal(forged.status, 403, forged.text);
+    const socket = await open('127.0.0.9');
+    const { status, text } = await ask('/v1/models', undefined, { headers, socket });
+    assert.equal(status, 200, text);
+  });
+
+  test('a long body goes through, and one that is too long is refused by the gateway or before it', async () => {
+    const long = (megabytes: number): object => ({
+      model: 'up/none',
+      messages: [{ role: 'user', content: 'x'.repeat(megabytes * 1024 * 1024) }],
+    });
+    const headers = { authorization: `Bearer ${keys.near}` };
+    const taken = await ask('/v1/chat/completions', long(5), { headers });
+    assert.notEqual(taken.status, 413);
+    const refused = await ask('/v1/chat/completions', long(33), { headers }).catch(() => undefined);
+    assert.ok(refused === undefined || refused.status === 413, refused?.text);
+  });
+
+  test('G14 both gateways are restarted under load: no stream breaks, no call is refused', async () => {
+    let turn = 0;
+    scriptSlow(upstream, 'slow', () => sleep(200 + ((turn * 137) % 800)));
+    const broken: string[] = [];
+    const restarts = { over: false };
+    let ended = 0;
+    const client = async (number: number): Promise<void> => {
+      while (!restarts.over) {
+        turn += 1;
+        const dialect = dialects[number % dialects.length] ?? 'chat';
+        const socket = await open();
+        const call = { instance: { url }, key: keys.near, dialect, model: 'up/slow', socket };
+        const reply = await stream(call).catch(String);
+        const problem = typeof reply === 'string' ? reply : brokenness(dialect, reply);
+        if (problem !== undefined) broken.push(problem);
+        ended += 1;
+      }
+    };
+    const calling = Promise.all(Array.from({ length: 16 }, (_, number) => client(number)));
+    for (const place of places) {
+      const old = place.instance;
+      assert.equal(await old.stop(), 0, old.log);
+      place.instance = await startPlace(place.listen, old.directory);
+      // It is out of nginx' turn for fail_timeout after the first connection that it did not take.
+      await sleep(5500);
+    }
+    restarts.over = true;
+    await calling;
+    assert.deepEqual(broken, [], proxy.said);
+    assert.ok(ended >= 100, `${ended} streams`);
+  });
+});
+
+const caddy = findProgram(['caddy']);
+test(
+  'the Caddyfile is valid',
+  { skip: caddy === undefined ? 'caddy is not on this machine (apt-get install caddy)' : false },
+  () => {
+    const file = join(import.meta.dirname, '../../deploy/proxies/Caddyfile');
+    const args = ['validate', '--adapter', 'caddyfile', '--config', file];
+    const { status, stderr } = spawnSync(caddy ?? '', args, { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+  },
+);
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connectTcp(port, '127.0.0.1');
+  const outcome = await Promise.race([
+    once(socket, 'connect').then(() => true),
+    once(socket, 'error').then(() => false),
+  ]).catch(() => false);
+  socket.destroy();
+  return outcome;
+}
