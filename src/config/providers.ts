@@ -176,8 +176,10 @@ function checkCompleteness(id: string, form: ProviderForm, check: CompletenessCh
   const known = scope.known.get(id);
   const cloud = vendorOf(id, form, scope)?.cloud;
   if (cloud !== undefined) {
-    for (const { key, message } of cloudProblems(form, cloud, { file, env: scope.env })) {
-      complain(message, ...(key === undefined ? [] : [key]));
+    for (const each of cloudProblems(form, cloud, { file, env: scope.env })) {
+      const { key, message, unresolved } = each;
+      if (unresolved === true) check.lacks(message);
+      else complain(message, ...(key === undefined ? [] : [key]));
     }
     return;
   }

@@ -46,6 +46,8 @@ export interface CloudProblem {
   /** As the file spells it; absent = the provider as a whole. */
   readonly key?: string;
   readonly message: string;
+  /** Another environment may have what is missing. */
+  readonly unresolved?: true;
 }
 
 /** What the configuration must know of a cloud. */

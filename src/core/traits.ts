@@ -171,6 +171,22 @@ export interface UpstreamTraits {
   readonly legacyFunctions?: true;
   /** An assistant message must stand between the result of a tool and a message of the user (Mistral). */
   readonly assistantAfterTools?: true;
+  /** Gemini: tools and formats may be said in JSON Schema; else in a subset of OpenAPI's. */
+  readonly jsonSchemas?: boolean;
+  /** Gemini: calls and their results have ids; else they are paired by their order. */
+  readonly callIds?: true;
+  /** Gemini: the tokens of thinking that may be asked for, and whether none may; absent = it knows levels (`efforts`). */
+  readonly thinkingBudget?: {
+    readonly least: number;
+    readonly most: number;
+    readonly off: boolean;
+  };
+  /** Gemini: the web may be searched beside functions that the client runs. */
+  readonly searchBesideTools?: true;
+  /** Gemini: a format may be demanded beside functions. */
+  readonly jsonBesideTools?: true;
+  /** Gemini: false = the model has no place for instructions: they begin the first turn. */
+  readonly instructions?: false;
   /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;
   /** What stands for a signature in a history that never had one, by the vendor's own word. */
@@ -284,6 +300,20 @@ export const messagesTraits: UpstreamTraits = {
   thinkingOff: 'disabled',
   cacheMarks: true,
   prefill: true,
+  endUserField: undefined,
+  webSearch: 'tool',
+};
+
+/** An unknown server of Gemini's `generateContent`. */
+export const geminiTraits: UpstreamTraits = {
+  ...chatTraits,
+  usageOption: false,
+  parallelFlag: false,
+  toolResultMedia: true,
+  topK: true,
+  stopMax: 5,
+  reasoningControl: 'none',
+  reasonsFirst: true,
   endUserField: undefined,
   webSearch: 'tool',
 };

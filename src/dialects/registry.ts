@@ -3,6 +3,7 @@ import type { DialectId } from '../core/conversation.ts';
 import type { ClientDialect, UpstreamDialect } from '../core/dialect.ts';
 import { anthropicMessagesClient } from './anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from './anthropic-messages/upstream.ts';
+import { geminiUpstream } from './gemini/upstream.ts';
 import { openaiChatClient } from './openai-chat/client.ts';
 import { openaiChatUpstream } from './openai-chat/upstream.ts';
 import { openaiResponsesClient } from './openai-responses/client.ts';
@@ -19,6 +20,7 @@ const upstreamDialects: readonly UpstreamDialect[] = [
   openaiChatUpstream,
   anthropicMessagesUpstream,
   openaiResponsesUpstream,
+  geminiUpstream,
 ];
 
 /** @throws TypeError for an id that no client dialect has. */

@@ -324,7 +324,7 @@ async function askStep(
  */
 function questionOf(
   body: CountedBody,
-  { members, more }: CounterStep,
+  { members, more, inside }: CounterStep,
   before: JsonObject | undefined,
 ): Pieces | undefined {
   if (members === undefined) return body.bytes;
@@ -339,7 +339,9 @@ function questionOf(
     if (value !== undefined) add(name, value);
   }
   for (const [name, value] of Object.entries(added)) add(name, Buffer.from(JSON.stringify(value)));
-  return new Pieces([...pieces, Buffer.from(pieces.length === 0 ? '{}' : '}')]);
+  const all = [...pieces, Buffer.from(pieces.length === 0 ? '{}' : '}')];
+  if (inside === undefined) return new Pieces(all);
+  return new Pieces([Buffer.from(`{${JSON.stringify(inside)}:`), ...all, Buffer.from('}')]);
 }
 
 async function byTokenizer({ gateway, request, body }: Asked): Promise<TokenCount | undefined> {

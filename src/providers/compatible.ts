@@ -7,6 +7,7 @@ import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
 import { vertexRow } from './clouds/vertex.ts';
 import type { Cloud } from './clouds/cloud.ts';
+import { geminiRow } from './clouds/gemini.ts';
 import type { CounterKind } from './http-provider.ts';
 import {
   anthropicModelTraits,
@@ -30,7 +31,7 @@ import type { DeclaredProvider } from './registry.ts';
 
 export interface ProviderRow {
   readonly id: string;
-  readonly dialect: 'openai-chat' | 'anthropic-messages' | 'openai-responses';
+  readonly dialect: 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini';
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;
@@ -413,7 +414,7 @@ const vendors: readonly ProviderRow[] = [
     modelTraits: cerebrasModelTraits,
   },
   {
-    id: 'gemini',
+    id: 'gemini-compatible',
     telemetry: 'gcp.gemini',
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
@@ -518,6 +519,7 @@ const vendors: readonly ProviderRow[] = [
 
 export const providerRows: readonly ProviderRow[] = [
   ...vendors,
+  geminiRow,
   ...azureRows(vendors),
   vertexRow(vendors),
 ];

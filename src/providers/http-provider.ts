@@ -15,6 +15,7 @@ import type { Secret } from '../core/secret.ts';
 import {
   type UpstreamTraits,
   chatTraits,
+  geminiTraits,
   messagesTraits,
   responsesTraits,
 } from '../core/traits.ts';
@@ -22,12 +23,13 @@ import {
   anthropicMessagesUpstream,
   fastModeBeta,
 } from '../dialects/anthropic-messages/upstream.ts';
+import { geminiUpstream } from '../dialects/gemini/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import { openaiResponsesUpstream } from '../dialects/openai-responses/upstream.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { LocalModelFile } from '../local-models/model-file.ts';
 import type { ProviderRow } from './compatible.ts';
-import { anthropicModelTraits, namedTraits } from './model-traits.ts';
+import { anthropicModelTraits, namedTraits, nativeGeminiTraits } from './model-traits.ts';
 
 const betaHeader = 'anthropic-beta';
 
@@ -54,6 +56,8 @@ export interface HttpProviderOptions {
   readonly body?: Provider['body'];
   /** The header of the key; absent = that of the dialect. */
   readonly keyHeader?: string;
+  /** The name of the model in requests that count tokens; absent = they name none. */
+  readonly counted?: string;
   /** Lets requests in instead of a key. */
   readonly credential?: RequestCredential;
   /** The model behind the provider's own name of it, by which traits and tokenizer go; absent = the name says it. */
@@ -68,6 +72,16 @@ export interface PlacePaths {
   readonly models?: string;
 }
 
+interface DialectCounter {
+  readonly path: string;
+  /** The member of the answer that holds the number. */
+  readonly answers: string;
+  /** The members of a request that are counted; absent = all of it. */
+  readonly members?: readonly string[];
+  /** Where they stand beside the name of the model, with those that may only stand there. */
+  readonly named?: { readonly inside: string; readonly members: readonly string[] };
+}
+
 interface DialectConventions {
   readonly upstream: UpstreamDialect;
   readonly traits: UpstreamTraits;
@@ -75,16 +89,21 @@ interface DialectConventions {
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** Path of the generating endpoint behind the base address. */
   readonly generate: string;
+  /** The same for answers that are streamed, where it is another. */
+  readonly stream?: string;
   readonly models: string;
   /** The same of the endpoint that compacts conversations. */
   readonly compact?: string;
-  /** Where each server of the dialect counts tokens, and the member of its answer. */
-  readonly counter?: { readonly path: string; readonly answers: string };
+  /** Where each server of the dialect counts tokens. */
+  readonly counter?: DialectCounter;
   /** The end of a base address that clients of the dialect append themselves. */
   readonly appended?: string;
   readonly forwarded: readonly ForwardedHeader[];
   auth(key: string): readonly [string, string];
 }
+
+/** What Vertex AI counts. */
+const countedMembers = ['contents', 'systemInstruction', 'tools', 'generationConfig'] as const;
 
 const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
   'openai-chat': {
@@ -119,6 +138,23 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     appended: '/v1',
     forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: betaHeader }],
     auth: (key) => ['x-api-key', key],
+  },
+  // The base address ends with the model.
+  gemini: {
+    upstream: geminiUpstream,
+    traits: geminiTraits,
+    modelTraits: nativeGeminiTraits,
+    generate: ':generateContent',
+    stream: ':streamGenerateContent?alt=sse',
+    models: '/models?pageSize=1000',
+    counter: {
+      path: ':countTokens',
+      answers: 'totalTokens',
+      members: countedMembers,
+      named: { inside: 'generateContentRequest', members: [...countedMembers, 'toolConfig'] },
+    },
+    forwarded: [],
+    auth: (key) => ['x-goog-api-key', key],
   },
 };
 
@@ -175,10 +211,11 @@ function addressesOf(
   { dialect, paths }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
 ): Pick<Provider, 'generate' | 'stream' | 'models' | 'compact'> {
-  const { generate, models, compact } = conventions[dialect];
+  const { generate, stream: streamed, models, compact } = conventions[dialect];
+  const stream = paths?.stream ?? (paths === undefined ? streamed : undefined);
   return {
     generate: endpoint(paths?.generate ?? generate),
-    ...(paths?.stream === undefined ? {} : { stream: endpoint(paths.stream) }),
+    ...(stream === undefined ? {} : { stream: endpoint(stream) }),
     models: endpoint(paths?.models ?? models),
     ...(compact === undefined ? {} : { compact: endpoint(compact) }),
   };
@@ -202,12 +239,12 @@ function forwardedOf(
 
 /** By the dialect's convention; without one, by the vendor's row. */
 function counterMember(
-  { dialect, row, paths }: HttpProviderOptions,
+  { dialect, row, paths, counted }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
 ): Pick<Provider, 'counter'> {
   const { counter } = conventions[dialect];
   if (counter !== undefined) {
-    return { counter: plainCounter(endpoint(paths?.count ?? counter.path), counter.answers) };
+    return { counter: dialectCounter(counter, endpoint(paths?.count ?? counter.path), counted) };
   }
   if (row?.counter === undefined) return {};
   const siblingOfApi = (path: string): Endpoint => {
@@ -261,6 +298,21 @@ export type CounterKind = 'vllm' | 'llama-cpp';
 interface CounterPlace {
   /** An address outside the API's `/v1`. */
   endpoint(path: string): Endpoint;
+}
+
+/** @param model the name that requests give the model; absent = they name none */
+function dialectCounter(
+  { answers, members, named }: DialectCounter,
+  endpoint: Endpoint,
+  model: string | undefined,
+): TokenCounter {
+  if (members === undefined) return plainCounter(endpoint, answers);
+  const plain = plainCounter(endpoint, answers);
+  const step =
+    named === undefined || model === undefined
+      ? { endpoint, members }
+      : { endpoint, ...named, more: (): JsonObject => ({ model }) };
+  return { ...plain, steps: [step] };
 }
 
 /** A counter that takes a request as it is and answers with one number. */

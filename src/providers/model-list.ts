@@ -1,6 +1,6 @@
 /** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
 import { GatewayError } from '../core/errors.ts';
-import type { Provider } from '../core/provider.ts';
+import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { withoutKeys } from '../core/secret.ts';
 import { errorSentence } from '../dialects/shared/vendor-errors.ts';
@@ -73,12 +73,10 @@ export class ModelLists {
 
   async #ask(provider: Provider): Promise<Models | undefined> {
     const { client, log, connectMs } = this.#options;
-    const request = { endpoint: provider.models, method: 'GET', headers: [], connectMs } as const;
     try {
-      const answer = await requestWhole(client, request, limits);
-      const models = answer.status === 200 ? readModels(answer.body) : undefined;
+      const { status, models } = await askForList(client, provider.models, connectMs);
       if (models === undefined) {
-        log.debug('model_list_not_read', { provider: provider.id, status: answer.status });
+        log.debug('model_list_not_read', { provider: provider.id, status });
       }
       return models;
     } catch (error) {
@@ -86,6 +84,37 @@ export class ModelLists {
       log.debug('model_list_not_read', { provider: provider.id, why });
       return undefined;
     }
+  }
+}
+
+interface AnsweredList {
+  readonly status: number;
+  /** Of the last page. */
+  readonly body: string;
+  /** Undefined where it is no list. */
+  readonly models: Models | undefined;
+}
+
+const maxPages = 20;
+
+/** The whole list, page by page where it has several. @throws GatewayError where a page does not come */
+async function askForList(
+  client: HttpClient,
+  endpoint: Endpoint,
+  connectMs: number,
+): Promise<AnsweredList> {
+  const models = new Map<string, ModelFacts>();
+  let path = endpoint.path;
+  for (let page = 1; ; page += 1) {
+    const at = path === endpoint.path ? endpoint : { ...endpoint, path };
+    const request = { endpoint: at, method: 'GET', headers: [], connectMs } as const;
+    const { status, body } = await requestWhole(client, request, limits);
+    const list = status === 200 ? readModels(body) : undefined;
+    if (list === undefined) return { status, body, models: undefined };
+    for (const [name, facts] of list.models) models.set(name, facts);
+    if (list.next === undefined || page >= maxPages) return { status, body, models };
+    const mark = endpoint.path.includes('?') ? '&' : '?';
+    path = `${endpoint.path}${mark}pageToken=${encodeURIComponent(list.next)}`;
   }
 }
 
@@ -104,10 +133,8 @@ export async function askProvider(
   connectMs: number,
 ): Promise<AskedProvider> {
   const { id, models: endpoint, dialect } = provider;
-  const request = { endpoint, method: 'GET', headers: [], connectMs } as const;
   try {
-    const { status, body } = await requestWhole(client, request, limits);
-    const models = status === 200 ? readModels(body) : undefined;
+    const { status, body, models } = await askForList(client, endpoint, connectMs);
     if (models !== undefined) return { id, works: true, message: `lists ${models.size} models` };
     if (status === 200) return { id, works: false, message: 'answered with no list of models' };
     const { code, message } = dialect.readError(status, body);
@@ -131,19 +158,32 @@ function place({ models }: Provider): string {
   return `${models.socketPath ?? models.origin}${models.path}`;
 }
 
-/** The models of a list in either dialect's shape; undefined when it is neither. */
-function readModels(text: string): Models | undefined {
+interface ListPage {
+  readonly models: Models;
+  /** The token of the next page, where there is one. */
+  readonly next?: string;
+}
+
+/** The models of a list in any dialect's shape; undefined when it is none. */
+function readModels(text: string): ListPage | undefined {
   const list = tryParseObject(text);
+  const { data, models: named, publisherModels: resources, nextPageToken: next } = list ?? {};
   // Vertex AI lists models of all kinds under the names of their resources.
-  const data = list?.['data'] ?? list?.['publisherModels'];
-  if (!Array.isArray(data)) return undefined;
+  const entries = data ?? resources ?? named;
+  if (!Array.isArray(entries)) return undefined;
   const models = new Map<string, ModelFacts>();
-  for (const entry of data) {
-    const id = isObject(entry) ? (entry['id'] ?? resourceModel(entry['name'])) : undefined;
-    // Gemini's compatible endpoint lists `models/NAME` and wants NAME.
+  for (const entry of entries) {
+    if (!isObject(entry) || !generates(entry)) continue;
+    const id = entry['id'] ?? (entries === named ? entry['name'] : resourceModel(entry['name']));
+    // Gemini lists `models/NAME`, and takes NAME.
     if (typeof id === 'string') models.set(id.replace(/^models\//, ''), readModelFacts(entry));
   }
-  return models;
+  return { models, ...(typeof next === 'string' && next !== '' ? { next } : {}) };
+}
+
+/** False for a model that says what it is for, and that is not to answer. */
+function generates({ supportedGenerationMethods: methods }: JsonObject): boolean {
+  return !Array.isArray(methods) || methods.includes('generateContent');
 }
 
 /** `gemini-2.5-pro` of `publishers/google/models/gemini-2.5-pro`; undefined for what does not answer prompts. */
@@ -174,7 +214,10 @@ export interface ModelFacts {
 function readModelFacts(entry: JsonObject): ModelFacts {
   const { capabilities, lifecycle, top_provider: top } = entry;
   return {
-    ...present('displayName', text(entry['display_name']) ?? text(entry['name'])),
+    ...present(
+      'displayName',
+      text(entry['display_name']) ?? text(entry['displayName']) ?? text(entry['name']),
+    ),
     ...present('createdAt', createdAt(entry)),
     ...present('maxInputTokens', firstCount(entry, inputMembers)),
     ...present(
@@ -189,15 +232,16 @@ function readModelFacts(entry: JsonObject): ModelFacts {
   };
 }
 
-// Anthropic; vLLM; OpenRouter and Together; Groq; Mistral.
+// Anthropic; vLLM; OpenRouter and Together; Groq; Mistral; Gemini.
 const inputMembers = [
   'max_input_tokens',
   'max_model_len',
   'context_length',
   'context_window',
   'max_context_length',
+  'inputTokenLimit',
 ] as const;
-const outputMembers = ['max_tokens', 'max_completion_tokens'] as const;
+const outputMembers = ['max_tokens', 'max_completion_tokens', 'outputTokenLimit'] as const;
 
 function firstCount(entry: JsonObject, names: readonly string[]): number | undefined {
   for (const name of names) {

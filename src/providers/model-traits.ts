@@ -265,6 +265,45 @@ export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
   );
 }
 
+const geminiJson = { jsonSchemas: true } as const;
+/** From Gemini 3 on. Calls of the turn that is going on must be signed. */
+const gemini3 = {
+  ...geminiJson,
+  ...unsignedCalls,
+  callSignatures: true,
+  jsonBesideTools: true,
+} as const;
+/** Before it: results of tools are text, and media come with the request. */
+const gemini2 = { toolResultMedia: false, imageInput: 'base64' } as const;
+const minimalToHigh: readonly Effort[] = ['minimal', ...lowToHigh];
+
+/** Gemini by its own API: budgets of thinking in 2.5, levels from Gemini 3 on; no model of those can be kept from it. */
+const nativeGemini: Rows = [
+  [/gemma/, { ...gemini2, instructions: false, responseFormat: 'none', ...noEffort }],
+  [/gemini-(1|2\.0)/, { ...gemini2, ...noEffort, reasonsFirst: false }],
+  [
+    /gemini-2\.5.{0,60}pro/,
+    { ...gemini2, ...geminiJson, thinkingBudget: { least: 128, most: 32_768, off: false } },
+  ],
+  [
+    /gemini-2\.5.{0,60}lite/,
+    { ...gemini2, ...geminiJson, thinkingBudget: { least: 512, most: 24_576, off: true } },
+  ],
+  [
+    /gemini-2\.5/,
+    { ...gemini2, ...geminiJson, thinkingBudget: { least: 0, most: 24_576, off: true } },
+  ],
+  [/gemini-3-pro/, { ...gemini3, efforts: ['low', 'high'] }],
+  [/gemini-3(\.[15])?-flash/, { ...gemini3, efforts: minimalToHigh }],
+  [/gemini-3/, { ...gemini3, efforts: lowToHigh }],
+  // A document has half the length of a stream there.
+  [/./, { ...gemini3, efforts: lowToHigh, streams: 'always' }],
+];
+
+export function nativeGeminiTraits(model: string): Partial<UpstreamTraits> {
+  return lookUp(nativeGemini, model);
+}
+
 /** Moonshot: kimi-k2.5 and kimi-k2.6 have a switch, kimi-k3 has effort words. None takes sampling parameters. */
 export function moonshotModelTraits(model: string): Partial<UpstreamTraits> {
   const fixed = {

@@ -271,14 +271,14 @@ export const chatTurns: readonly FirstTurn[] = [
     },
   }),
   chatTurn('thought signatures of Gemini', {
-    provider: 'gemini',
+    provider: 'gemini-compatible',
     model: 'gemini-3-flash',
     calls: [{ ...chatTime, ...googleSigned }, chatDate],
     back: {},
     callsUnknown: [{ ...chatTime, ...googleUnsigned }, chatDate],
   }),
   chatTurn('thought signatures of Gemini 2.5, which does not insist', {
-    provider: 'gemini',
+    provider: 'gemini-compatible',
     model: 'gemini-2.5-pro',
     calls: [{ ...chatTime, ...googleSigned }],
     back: {},

@@ -17,7 +17,14 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-const chatVendors = ['deepseek', 'moonshot', 'groq', 'openrouter', 'gemini', 'mistral'] as const;
+const chatVendors = [
+  'deepseek',
+  'moonshot',
+  'groq',
+  'openrouter',
+  'gemini-compatible',
+  'mistral',
+] as const;
 
 export async function startStage(): Promise<Stage> {
   const chat = await ScriptedUpstream.start();

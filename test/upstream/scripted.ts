@@ -185,8 +185,7 @@ export class ScriptedUpstream {
   ): Promise<void> {
     const { received, markAnswered } = parsed;
     this.all.push(received);
-    const model = received.json['model'];
-    const script = this.#scripts.get(typeof model === 'string' ? model : received.path);
+    const script = this.#scripts.get(received.path) ?? this.#scripts.get(modelIn(received));
     if (script === undefined) this.unexpected.push(received);
     const answer = script?.answers[Math.min(script.requests.length, script.answers.length - 1)];
     script?.requests.push(received);
@@ -195,6 +194,14 @@ export class ScriptedUpstream {
     await play(chosen ?? unscripted, { socket, owner, closed: received.closed });
     markAnswered();
   }
+}
+
+/** The model of a request: in its body, or in its path (`/models/NAME:method`); else the path. */
+function modelIn({ json, path }: Received): string {
+  const { model } = json;
+  if (typeof model === 'string') return model;
+  const named = /\/models\/([^/:?]+):/.exec(path)?.[1];
+  return named === undefined ? path : decodeURIComponent(named);
 }
 
 const unscripted: Answer = {

@@ -176,7 +176,7 @@ async function goAndReturn(client: Client, a: VendorRules, b: VendorRules): Prom
   const back = third.received.body.toString();
   const { wants } = a;
   if (wants === undefined || (!client.keepsAll && wants === 'kept')) return;
-  const own = a.provider === 'gemini' ? mine.signature : mine.thought;
+  const own = a.provider === 'gemini-compatible' ? mine.signature : mine.thought;
   assert.ok(back.includes(own), `${a.provider} gets ${own} back: ${back}`);
 }
 

@@ -15,7 +15,7 @@ const likes = Object.fromEntries(
   engines.map((like) => [`my-${like}`, { speaks: 'chat' as const, config: { ...dialect, like } }]),
 );
 const strictServers = [...engines, ...Object.keys(likes), ...hosts, 'unknown'];
-const openServers = ['openai', 'groq', 'deepseek', 'xai', 'cerebras', 'gemini'];
+const openServers = ['openai', 'groq', 'deepseek', 'xai', 'cerebras', 'gemini-compatible'];
 
 let vendors: Vendors;
 before(async () => {

@@ -29,7 +29,7 @@ const reasoningContent: Spelling = ({ thought }) => ({ content: '', reasoning_co
 
 const spellings: { readonly [provider: string]: Spelling } = {
   openai: plain,
-  gemini: plain,
+  'gemini-compatible': plain,
   groq: reasoning,
   cerebras: reasoning,
   ollama: reasoning,
@@ -61,7 +61,7 @@ const spellings: { readonly [provider: string]: Spelling } = {
 
 const marks: { readonly [provider: string]: string } = {
   openrouter: openrouterSignature,
-  gemini: geminiSignature,
+  'gemini-compatible': geminiSignature,
   anthropic: anthropicSignature,
 };
 
@@ -93,7 +93,7 @@ export function callAnswer(rules: VendorRules, turn: SpokenTurn, request: Receiv
       id: callId,
       type: 'function',
       function: { name: call.name, arguments: call.arguments },
-      ...(rules.provider === 'gemini' ? google : {}),
+      ...(rules.provider === 'gemini-compatible' ? google : {}),
     },
   ];
   return stream ? streamed(said, tool_calls) : { body: whole({ ...said, tool_calls }) };

@@ -325,7 +325,7 @@ const geminiMembers = [
   ...words('max_tokens max_completion_tokens stop n response_format reasoning_effort modalities'),
 ];
 const gemini = {
-  provider: 'gemini',
+  provider: 'gemini-compatible',
   members: geminiMembers,
   roles: standardRoles,
   messageMembers: {

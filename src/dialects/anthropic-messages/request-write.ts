@@ -89,8 +89,8 @@ function writeMaxTokens({ sampling }: Conversation, { traits }: Ask, notes: Note
 }
 
 /** A request needs a turn: without one, the last instruction becomes it. */
-function withQuestion(
-  { system, turns }: Conversation,
+export function withQuestion(
+  { system, turns }: Pick<Conversation, 'system' | 'turns'>,
   notes: Notes,
 ): Pick<Conversation, 'system' | 'turns'> {
   const last = system.at(-1);
@@ -249,7 +249,7 @@ function writeEndUser(endUser: string | undefined): JsonObject | undefined {
 }
 
 /** Chat fields that ask for nothing when they have this value, besides null and empty ones. */
-const chatDefaults: ReadonlyMap<string, Json> = new Map<string, Json>([
+export const chatDefaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['n', 1],
   ['logprobs', false],
   ['store', false],

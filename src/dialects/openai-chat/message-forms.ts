@@ -467,6 +467,13 @@ export interface AnswerIdentity {
   readonly created: Json | undefined;
 }
 
+/** What stands beside a call in an answer: signatures of Gemini in the vendor's own spelling for chat clients. */
+export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined {
+  const signature = extras?.gemini?.['thoughtSignature'];
+  if (typeof signature !== 'string') return extras?.['openai-chat'];
+  return { extra_content: { google: { thought_signature: signature } } };
+}
+
 /**
  * An id for a call that came without one: the same for the same answer, another for every other
  * answer and place.

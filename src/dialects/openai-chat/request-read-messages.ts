@@ -8,7 +8,7 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
 import { withReasoning } from '../../core/recall.ts';
-import { type Notes, withPath, withPathOf } from '../../core/notes.ts';
+import { type Notes, pathOf as knownPath, withPath, withPathOf } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
 import { maxDepth } from '../../json/scan.ts';
@@ -326,7 +326,8 @@ function readItem(item: Json, path: FieldPath, readPart: PartReader): readonly P
   const part = item['type'] === 'text' ? readText(item) : readPart(item, path);
   if (part === undefined) return [];
   const mark = readCacheMark(item, path);
-  return [withPath(mark === undefined ? part : { ...part, cacheUntilHere: mark }, path)];
+  const where = knownPath(part, path);
+  return [withPath(mark === undefined ? part : { ...part, cacheUntilHere: mark }, where)];
 }
 
 function readText(item: JsonObject): Part | undefined {
@@ -347,7 +348,7 @@ function readUserPart(part: JsonObject, path: FieldPath): Part {
     case 'file':
       return readFile(part['file'], [...path, 'file']);
     case 'input_audio':
-      throw unsupported([...path, 'input_audio'], 'This model does not listen to audio.');
+      return withPath(readAudio(part['input_audio']), [...path, 'input_audio']);
     default:
       throw unsupported(
         [...path, 'type'],
@@ -373,6 +374,16 @@ function readImage(image: Json | undefined, path: FieldPath): MediaPart {
   const media = imageAt(url, where);
   if (media.kind !== 'image' || typeof detail !== 'string') return media;
   return { ...media, extras: { 'openai-chat': { detail } } };
+}
+
+function readAudio(audio: Json | undefined): MediaPart {
+  const { data, format } = isObject(audio) ? audio : {};
+  return {
+    type: 'media',
+    kind: 'audio',
+    mediaType: `audio/${typeof format === 'string' && format !== '' ? format : 'wav'}`,
+    source: { base64: typeof data === 'string' ? data : '' },
+  };
 }
 
 function readFile(value: Json | undefined, path: FieldPath): MediaPart {

@@ -33,6 +33,7 @@ import {
   writeUsage,
 } from './usage.ts';
 import {
+  answeredExtras,
   AnsweredTools,
   answerId,
   type AnswerIdentity,
@@ -320,10 +321,14 @@ function writeCalls(
 function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {
   const id = tools.id(call.id);
   const name = tools.name(call.name);
-  const extra = call.extras?.['openai-chat'];
   return tools.isFreeText(name)
     ? { id, type: 'custom', custom: { name, input: freeTextInput(call.argumentsJson) } }
-    : { id, type: 'function', function: { name, arguments: callArguments(call) }, ...extra };
+    : {
+        id,
+        type: 'function',
+        function: { name, arguments: callArguments(call) },
+        ...answeredExtras(call),
+      };
 }
 
 function writeAnnotations(parts: readonly Part[], context: AnswerContext): JsonMembers {

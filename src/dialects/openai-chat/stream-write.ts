@@ -9,6 +9,7 @@ import type { Sealer } from '../../core/secret.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { writeStreamError } from './errors.ts';
 import {
+  answeredExtras,
   AnsweredTools,
   answerId,
   freeTextInput,
@@ -215,8 +216,12 @@ export class ChatStreamWriter implements StreamWriter {
     }
     open.sawArguments = given !== '';
     const called = { name, arguments: given };
-    const extras = part.extras?.['openai-chat'];
-    return this.#calls({ ...identity, type: 'function', function: called, ...extras });
+    return this.#calls({
+      ...identity,
+      type: 'function',
+      function: called,
+      ...answeredExtras(part),
+    });
   }
 
   #addArguments(open: OpenPart, delta: string): string {

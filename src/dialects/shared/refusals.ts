@@ -54,6 +54,8 @@ const templateRules = {
   /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */
   reasoning_items:
     /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
+  /** Gemini: of another account, another model, or changed. */
+  thought_signatures: /(?:invalid|corrupted) thought signature/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
 /** Lists of what is allowed: the names in them are not refused. */
@@ -346,6 +348,18 @@ export const repairs: readonly Repair[] = [
     repair: { historyReasoning: false },
     value: /./,
   },
+  {
+    field: ['thought_signatures'],
+    sent: 'contents',
+    repair: { historyReasoning: false },
+    value: /./,
+  },
+  {
+    field: ['parameters_json_schema', 'response_json_schema'],
+    match: unknownMember,
+    when: ({ traits }) => traits.jsonSchemas === true,
+    repair: { jsonSchemas: false },
+  },
   // Accounts that are not verified may not see summaries.
   {
     field: ['reasoning.summary'],
@@ -450,6 +464,14 @@ for (const row of repairs) {
   }
 }
 
+/** The members of a nested configuration (Gemini) in snake case beside those on top. */
+function withConfiguration(sent: JsonObject): JsonObject {
+  const config = sent['generationConfig'];
+  if (!isObject(config)) return sent;
+  const named = Object.entries(config).map(([name, value]) => [normal(name), value]);
+  return { ...(Object.fromEntries(named) as JsonObject), ...sent };
+}
+
 function fits({ sent: member, match = [], unless, when }: Repair, seen: Seen): boolean {
   const { text, sent } = seen;
   const words = match instanceof RegExp ? [match] : match;
@@ -473,7 +495,7 @@ export function repairsOf(
   { names, text }: Complaint,
   request: Omit<Seen, 'text'>,
 ): readonly FoundRepair[] {
-  const seen = { ...request, text };
+  const seen = { ...request, sent: withConfiguration(request.sent), text };
   const found: FoundRepair[] = [];
   for (const name of names) {
     // `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself.

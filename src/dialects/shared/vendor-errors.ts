@@ -24,6 +24,7 @@ export interface VendorComplaint {
 type Meaning =
   | 'overflow'
   | 'no-money'
+  | 'day-quota'
   | 'money-for-less'
   | 'overloaded'
   | 'shared-capacity'
@@ -71,6 +72,10 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'no-money', match: /insufficient[ _](balance|credits|quota|funds)/i },
   { means: 'no-money', match: /billing|credits_exhausted/i, field: 'words' },
   { means: 'no-money', match: /out of credits|credit balance/i, field: 'message' },
+  // Gemini: a model that the account has no quota for at all.
+  { means: 'no-money', match: /\blimit: 0\b/i, field: 'message' },
+  // Gemini: spent until midnight of the Pacific, whatever wait is told beside it.
+  { means: 'day-quota', match: /perday/i, field: 'words' },
   // OpenRouter's 402: the balance is too small for this many tokens, and enough for fewer.
   { means: 'money-for-less', match: /fewer max_tokens|can only afford/i, field: 'message' },
   { means: 'overloaded', match: /overload/i },
@@ -82,6 +87,12 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   },
   // Azure's 429 of a pool that it shares among customers: no quota of this account.
   { means: 'shared-capacity', match: /experiencing high demand|during peak load/i },
+  // Vertex AI: capacity that all customers share.
+  {
+    means: 'shared-capacity',
+    match: /^resource exhausted\. please try again later/i,
+    field: 'message',
+  },
   {
     means: 'rate-limited',
     match: /rate_?limit|resource_exhausted|too_many_requests|tokens_per/i,
@@ -123,8 +134,9 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   {
     means: 'bad-key',
     match: /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect) api[_ ]key/i,
-    field: 'message',
   },
+  // Google: a location or an account that is not served.
+  { means: 'bad-key', match: /failed_precondition/i, field: 'words' },
   // Another gateway of this kind, whose own upstream refuses it.
   { means: 'bad-key', match: /\bupstream_auth\b/i, field: 'words' },
 ];
@@ -362,11 +374,21 @@ function classify(
   const failure = { status, message: complaint.message, inAnswer };
   return upstreamFailure(code, failure, {
     ...options,
-    ...(complaint.retryAfterMs === undefined ? {} : { retryAfterMs: complaint.retryAfterMs }),
+    ...waitOf(complaint, code),
     ...(code === 'model_not_found' ? { retryable: true } : {}),
     ...(code === 'upstream_rejected' ? rejection(complaint, status) : {}),
     ...(status === 402 && says('money-for-less', complaint) ? { ofRequest: true } : {}),
   });
+}
+
+/** So long a credential rests whose quota of a day is spent, before it is tried again. */
+const dayQuotaMs = 600_000;
+
+function waitOf(complaint: Complaint, code: ErrorCode): { readonly retryAfterMs?: number } {
+  const told = complaint.retryAfterMs;
+  const ofDay = code === 'rate_limited' && says('day-quota', complaint);
+  const wait = ofDay ? Math.max(told ?? 0, dayQuotaMs) : told;
+  return wait === undefined ? {} : { retryAfterMs: wait };
 }
 
 function codeByStatus(complaint: Complaint, status: number): ErrorCode {
@@ -426,7 +448,8 @@ function readComplaint(body: Json | undefined): Complaint {
   const inner = body['error'];
   const error = isObject(inner) ? inner : body;
   const code = error['code'] ?? body['code'];
-  const words = [error['type'] ?? body['type'], error['status'], code]
+  const reasons = detailWords(error['details']);
+  const words = [error['type'] ?? body['type'], error['status'], code, ...reasons]
     .filter((word) => typeof word === 'string')
     .join(' ')
     .toLowerCase();
@@ -460,6 +483,15 @@ function readStatus(error: JsonObject, code: Json | undefined): number | undefin
     if (typeof status === 'number' && status >= 400 && status < 600) return status;
   }
   return undefined;
+}
+
+/** What Google's details call the failure: the reason of an `ErrorInfo`, the quotas of a `QuotaFailure`. */
+function detailWords(details: Json | undefined): readonly Json[] {
+  if (!Array.isArray(details)) return [];
+  return details.filter(isObject).flatMap(({ reason, violations }) => {
+    const quotas = Array.isArray(violations) ? violations.filter(isObject) : [];
+    return [reason, ...quotas.map(({ quotaId }) => quotaId)].filter((word) => word !== undefined);
+  });
 }
 
 /** Google's `RetryInfo` among the details: `"retryDelay": "12s"` (F16). */

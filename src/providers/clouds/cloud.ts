@@ -20,7 +20,7 @@ import {
 /** Where requests for a model go. */
 export interface ModelPlace extends Pick<
   HttpProviderOptions,
-  'dialect' | 'baseUrl' | 'query' | 'paths' | 'keyHeader' | 'forwarded' | 'body'
+  'dialect' | 'baseUrl' | 'query' | 'paths' | 'keyHeader' | 'counted' | 'forwarded' | 'body'
 > {
   /** Of this form of address, before what is known of the model. */
   readonly traits?: Partial<UpstreamTraits>;

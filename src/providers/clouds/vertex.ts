@@ -37,8 +37,8 @@ export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
       traits: { ...traits, imageInput: 'base64', skippedFields: ['output_format'] },
     }),
     mistralai: as('mistral'),
-    google: as('gemini'),
-    open: as('gemini', {
+    google: as('gemini-compatible'),
+    open: as('gemini-compatible', {
       traits: {},
       modelTraits: (model) => hostedModelTraits(model.slice(model.indexOf('/') + 1)),
     }),

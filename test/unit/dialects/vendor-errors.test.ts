@@ -28,11 +28,14 @@ const errors: readonly string[] = [
   'insufficient_quota',
   'billing_hard_limit_reached',
   'Your credit balance is too low to access the API.',
+  'Quota exceeded for metric: generate_content_free_tier_requests, limit: 0, model: gemini-3-pro',
+  'GenerateRequestsPerDayPerProjectPerModel-FreeTier',
   'This request requires more credits, or fewer max_tokens. You requested up to 4096 tokens, but can only afford 1200.',
   'overloaded_error',
   'slow_down',
   'UNAVAILABLE',
   'The system is currently experiencing high demand and cannot process your request.',
+  'Resource exhausted. Please try again later. Please refer to the documentation.',
   'RESOURCE_EXHAUSTED',
   'DEADLINE_EXCEEDED',
   'invalid_request_error',
@@ -51,6 +54,7 @@ const errors: readonly string[] = [
   'Unexpected endpoint or method. (POST /v1/responses)',
   'authentication_error',
   'API key not valid. Please pass a valid API key.',
+  'FAILED_PRECONDITION',
   'upstream_auth',
 ];
 

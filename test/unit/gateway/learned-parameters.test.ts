@@ -8,11 +8,13 @@ import type { UpstreamDialect } from '../../../src/core/dialect.ts';
 import type { Target } from '../../../src/core/provider.ts';
 import {
   chatTraits,
+  geminiTraits,
   messagesTraits,
   responsesTraits,
   type UpstreamTraits,
 } from '../../../src/core/traits.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
+import { geminiUpstream } from '../../../src/dialects/gemini/upstream.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
 import { correctionFor, LearnedParameters } from '../../../src/gateway/learned-parameters.ts';
@@ -24,6 +26,7 @@ import {
 } from '../../../src/dialects/shared/refusals.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { chatRows, openai, type Row } from './chat-refusals.ts';
+import { geminiRows } from './gemini-refusals.ts';
 import { messagesRows } from './messages-refusals.ts';
 import { responsesRows } from './responses-refusals.ts';
 
@@ -65,6 +68,12 @@ describe('responses upstreams', () => {
   }
 });
 
+describe('gemini upstreams', () => {
+  for (const row of geminiRows) {
+    test(`B9 ${row.name}`, () => assertLearns(geminiUpstream, geminiTraits, row));
+  }
+});
+
 test('B9 each row of the table of repairs has a refusal that it reads', () => {
   const used = new Set<unknown>();
   const fixtures = [
@@ -79,6 +88,7 @@ test('B9 each row of the table of repairs has a refusal that it reads', () => {
       dialect: openaiResponsesUpstream,
       base: responsesTraits,
     })),
+    ...geminiRows.map((row) => ({ row, dialect: geminiUpstream, base: geminiTraits })),
   ];
   for (const { row, dialect, base } of fixtures) {
     const complaint = readComplaint(dialect.readError(row.status ?? 400, JSON.stringify(row.body)));

@@ -74,15 +74,15 @@ const rows: readonly Row[] = [
   ['mistral/mistral-medium-3-5', off, word('none')],
   ['mistral/magistral-medium-latest', adaptive, {}, ['lost thinking']],
   // Gemini: a budget is exact where there is one.
-  ['gemini/gemini-2.5-flash', off, word('none')],
-  ['gemini/gemini-2.5-pro', off, word('low'), toOff],
+  ['gemini-compatible/gemini-2.5-flash', off, word('none')],
+  ['gemini-compatible/gemini-2.5-pro', off, word('low'), toOff],
   [
-    'gemini/gemini-2.5-pro',
+    'gemini-compatible/gemini-2.5-pro',
     budget(3000),
     { extra_body: { google: { thinking_config: { thinking_budget: 3000 } } } },
   ],
-  ['gemini/gemini-3-flash-preview', budget(3000), word('low')],
-  ['gemini/gemini-2.0-flash', adaptive, {}, ['lost thinking']],
+  ['gemini-compatible/gemini-3-flash-preview', budget(3000), word('low')],
+  ['gemini-compatible/gemini-2.0-flash', adaptive, {}, ['lost thinking']],
   // A switch called `thinking`.
   ['deepseek/deepseek-flash', off, { thinking: { type: 'disabled' } }],
   ['deepseek/deepseek-flash', max, { thinking: { type: 'enabled' }, ...word('max') }],

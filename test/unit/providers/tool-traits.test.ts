@@ -11,7 +11,7 @@ function traitsOf(id: string, model: string, more: { serverTools?: boolean } = {
 }
 
 const rows: readonly (readonly [string, string, Partial<UpstreamTraits>])[] = [
-  ['gemini', 'gemini-3-pro', { schemaRules: 'openapi' }],
+  ['gemini-compatible', 'gemini-3-pro', { schemaRules: 'openapi' }],
   ['lm-studio', 'x', { schemaRules: 'resolved', bufferToolArguments: true }],
   ['ollama', 'x', { schemaRules: 'resolved', toolChoice: false, parallelFlag: false }],
   ['mistral', 'mistral-large', { schemaRules: 'resolved', nineCharacterToolIds: true }],

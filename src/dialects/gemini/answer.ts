@@ -1,0 +1,316 @@
+/**
+ * Reads the response objects of an answer into events: one of a document, many of a stream, each with the parts that are
+ * new. State is the part that is open, and what must wait for the end.
+ */
+import type { Part } from '../../core/conversation.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { derivedCallId } from '../openai-chat/message-forms.ts';
+import { answerObject, answerObjects, answerText, isPresent } from '../shared/answers.ts';
+import { dialectId, signatureFormat, signedExtras, textOf } from './fields.ts';
+import { citationsOf, searchesOf } from './grounding.ts';
+import { PartialArgs } from './partial-args.ts';
+import { readUsage } from './usage.ts';
+
+interface OpenPart {
+  readonly kind: 'text' | 'reasoning';
+  readonly index: number;
+}
+
+interface OpenCall {
+  readonly index: number;
+  readonly args: PartialArgs;
+}
+
+interface SeenFinish {
+  /** The upstream's own word. */
+  readonly reason: string;
+  /** Its explanation; `''` = none. */
+  readonly message: string;
+}
+
+export class AnswerReader {
+  #started = false;
+  #model = '';
+  #id: Json | undefined;
+  #next = 0;
+  #open: OpenPart | undefined;
+  /** Of the open text. */
+  #text = '';
+  /** It seals what came before it, and stands behind it. */
+  #signature = '';
+  #call: OpenCall | undefined;
+  #calls = 0;
+  /** A text, a call or a part of the provider's own tools was read. */
+  #said = false;
+  #finish: SeenFinish | undefined;
+  #blocked: SeenFinish | undefined;
+  #grounding: JsonObject | undefined;
+  #cited = false;
+  /** The finish was told: only usage may follow. */
+  #ended = false;
+
+  /** The upstream said why the answer ended; usage and sources may follow. */
+  get finished(): boolean {
+    return this.#finish !== undefined || this.#blocked !== undefined;
+  }
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for members of wrong types. */
+  read(response: JsonObject, events: GenerationEvent[]): void {
+    this.#start(response, events);
+    const candidate = firstCandidate(response);
+    if (candidate !== undefined && !this.#ended) this.#readCandidate(candidate, events);
+    const feedback = answerObject(response['promptFeedback'], 'a promptFeedback');
+    const reason = textOf(feedback?.['blockReason']);
+    if (reason !== '') {
+      this.#blocked = { reason, message: textOf(feedback?.['blockReasonMessage']) };
+    }
+    const usage = readUsage(response);
+    if (usage !== undefined) events.push({ type: 'usage', usage });
+    // Nothing is open: who waits for the first word is told at once that none comes.
+    if (this.finished && this.#next === 0) events.push(...this.end());
+  }
+
+  /** What is owed once all was read: the ends of open parts and the finish, or an error where nothing of use came. */
+  end(): readonly GenerationEvent[] {
+    if (this.#ended) return [];
+    const events: GenerationEvent[] = [];
+    const seen = this.#finish ?? this.#blocked;
+    if (seen === undefined) return [{ type: 'error', error: cutError(this.#started) }];
+    this.#ended = true;
+    this.#closeCall(events);
+    this.#close(events);
+    if (this.#grounding !== undefined) {
+      const webSearches = searchesOf(this.#grounding, this.#model);
+      if (webSearches > 0) events.push({ type: 'usage', usage: { webSearches } });
+    }
+    const reason = this.#reason(seen);
+    if (reason === undefined) return [...events, { type: 'error', error: emptyError(seen) }];
+    return [...events, { type: 'finish', reason }];
+  }
+
+  #start(response: JsonObject, events: GenerationEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#model = textOf(response['modelVersion']);
+    this.#id = response['responseId'];
+    events.push({ type: 'start', id: textOf(this.#id), model: this.#model });
+  }
+
+  #readCandidate(candidate: JsonObject, events: GenerationEvent[]): void {
+    // The whole of it comes each time, so that the last one counts.
+    const grounding = candidate['groundingMetadata'];
+    if (isObject(grounding)) this.#grounding = grounding;
+    const content = answerObject(candidate['content'], 'a content');
+    for (const part of answerObjects(content?.['parts'], 'parts')) this.#readPart(part, events);
+    const reason = answerText(candidate['finishReason'], 'a finishReason');
+    if (reason === '') return;
+    // A natural end that follows a reason does not outweigh it.
+    if (this.#finish === undefined || this.#finish.reason === 'STOP') {
+      this.#finish = { reason, message: textOf(candidate['finishMessage']) };
+    }
+  }
+
+  #readPart(part: JsonObject, events: GenerationEvent[]): void {
+    const signature = answerText(part['thoughtSignature'], 'a thoughtSignature');
+    const call = answerObject(part['functionCall'], 'a functionCall');
+    if (call !== undefined) return this.#readCall(call, signature, events);
+    const text = answerText(part['text'], 'a text');
+    if (text !== '') this.#addText(text, part['thought'] === true ? 'reasoning' : 'text', events);
+    else this.#readOther(part, events);
+    if (signature === '') return;
+    if (this.#signature !== '') this.#close(events);
+    this.#signature = signature;
+  }
+
+  #addText(delta: string, kind: OpenPart['kind'], events: GenerationEvent[]): void {
+    this.#closeCall(events);
+    if (this.#open?.kind !== kind || this.#signature !== '') {
+      this.#close(events);
+      this.#open = { kind, index: this.#begin({ type: kind, text: '' }, events) };
+    }
+    if (kind === 'text') {
+      this.#said = true;
+      this.#text += delta;
+    }
+    events.push({ type: 'part-delta', index: this.#open.index, field: 'text', delta });
+  }
+
+  /** Code that the provider ran, media that it made; an empty text is nothing. */
+  #readOther(part: JsonObject, events: GenerationEvent[]): void {
+    const data = Object.keys(part).filter((name) => !besideData.has(name) && isPresent(part[name]));
+    if (data.length === 0) return;
+    this.#closeCall(events);
+    this.#close(events);
+    this.#said = true;
+    const index = this.#begin(otherPart(part), events);
+    events.push({ type: 'part-end', index });
+  }
+
+  #readCall(call: JsonObject, signature: string, events: GenerationEvent[]): void {
+    const name = answerText(call['name'], 'a name');
+    const goesOn = call['willContinue'] === true;
+    if (name === '') {
+      if (this.#call === undefined) {
+        if (Object.keys(call).length === 0) return;
+        throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
+      }
+      this.#call.args.add(call['partialArgs']);
+      if (!goesOn) this.#closeCall(events);
+      return;
+    }
+    this.#closeCall(events);
+    this.#close(events);
+    this.#said = true;
+    const given = answerObject(call['args'], 'args');
+    const isPiece = given === undefined && (goesOn || isPresent(call['partialArgs']));
+    const index = this.#begin(
+      {
+        type: 'tool-call',
+        id: answerText(call['id'], 'an id') || this.#callId(),
+        name,
+        argumentsJson: isPiece ? '' : JSON.stringify(given ?? {}),
+        ...(signature === '' ? {} : { extras: signedExtras(signature) }),
+      },
+      events,
+    );
+    this.#calls += 1;
+    if (!isPiece) {
+      events.push({ type: 'part-end', index });
+      return;
+    }
+    const args = new PartialArgs();
+    args.add(call['partialArgs']);
+    this.#call = { index, args };
+    if (!goesOn) this.#closeCall(events);
+  }
+
+  /** The same for the same answer. Without an id of the answer, one that means nothing outside of its conversation. */
+  #callId(): string {
+    const known = typeof this.#id === 'string' && this.#id !== '';
+    return known
+      ? derivedCallId({ id: this.#id, created: undefined }, this.#next)
+      : `call_${this.#next}`;
+  }
+
+  #begin(part: Part, events: GenerationEvent[]): number {
+    const index = this.#next;
+    this.#next += 1;
+    events.push({ type: 'part-start', index, part });
+    return index;
+  }
+
+  #closeCall(events: GenerationEvent[]): void {
+    const call = this.#call;
+    if (call === undefined) return;
+    this.#call = undefined;
+    const { index, args } = call;
+    events.push(
+      { type: 'part-delta', index, field: 'arguments', delta: args.json },
+      { type: 'part-end', index },
+    );
+  }
+
+  /** Ends the open text or reasoning; what seals it stands behind it as reasoning without words. */
+  #close(events: GenerationEvent[]): void {
+    const open = this.#open;
+    if (open !== undefined) {
+      if (open.kind === 'text') this.#cite(open.index, events);
+      events.push({ type: 'part-end', index: open.index });
+    }
+    this.#open = undefined;
+    this.#text = '';
+    const signature = this.#signature;
+    if (signature === '') return;
+    this.#signature = '';
+    const extras = { 'openai-chat': { format: signatureFormat } };
+    const index = this.#begin({ type: 'reasoning', text: '', signature, extras }, events);
+    events.push({ type: 'part-end', index });
+  }
+
+  #cite(index: number, events: GenerationEvent[]): void {
+    if (this.#grounding === undefined || this.#cited) return;
+    this.#cited = true;
+    for (const citation of citationsOf(this.#grounding, this.#text)) {
+      events.push({ type: 'part-citation', index, citation });
+    }
+  }
+
+  /** Undefined for an end that leaves nothing to answer with. */
+  #reason({ reason, message }: SeenFinish): FinishReason | undefined {
+    if (this.#finish === undefined || filters.has(reason)) {
+      const explanation = message === '' ? null : message;
+      return {
+        kind: 'content-filter',
+        raw: reason,
+        details: { type: 'refusal', category: null, explanation },
+      };
+    }
+    if (reason === 'STOP') return { kind: this.#calls > 0 ? 'tool-calls' : 'stop', raw: reason };
+    if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION')
+      return { kind: 'length', raw: reason };
+    return this.#said ? { kind: 'other', raw: reason } : undefined;
+  }
+}
+
+/** Reasons that a filter has. `MODEL_ARMOR` is seen in the field and is not in the types. */
+const filters: ReadonlySet<string> = new Set([
+  'SAFETY',
+  'RECITATION',
+  'BLOCKLIST',
+  'PROHIBITED_CONTENT',
+  'SPII',
+  'LANGUAGE',
+  'IMAGE_SAFETY',
+  'IMAGE_PROHIBITED_CONTENT',
+  'IMAGE_RECITATION',
+  'MODEL_ARMOR',
+]);
+
+/** Members of a part that stand beside what it holds. */
+const besideData: ReadonlySet<string> = new Set([
+  'text',
+  'thought',
+  'thoughtSignature',
+  'videoMetadata',
+  'mediaResolution',
+  'mediaProcessing',
+  'partMetadata',
+  'speechMetadata',
+]);
+
+/** The answer that was asked for: the first, or the only one. @throws GatewayError `upstream_invalid` */
+function firstCandidate(response: JsonObject): JsonObject | undefined {
+  const candidates = answerObjects(response['candidates'], 'candidates');
+  return candidates.find(({ index }) => typeof index !== 'number' || index === 0);
+}
+
+function otherPart(part: JsonObject): Part {
+  const media = part['inlineData'];
+  const type = isObject(media) ? textOf(media['mimeType']) : '';
+  const data = isObject(media) ? textOf(media['data']) : '';
+  if (data === '') return { type: 'opaque', dialect: dialectId, value: part };
+  const kind = type.startsWith('audio/') ? 'audio' : 'image';
+  return { type: 'media', kind, mediaType: type, source: { base64: data } };
+}
+
+function cutError(started: boolean): GatewayError {
+  return started
+    ? new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.')
+    : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
+}
+
+/** Happens now and then, above all with calls that the model wrote wrongly: worth one more try. */
+function emptyError({ reason }: SeenFinish): GatewayError {
+  const word = /^[A-Z_]{1,60}$/.test(reason) ? reason : 'an unknown reason';
+  return new GatewayError(
+    'upstream_invalid',
+    `The upstream ended the answer without any content (${word}).`,
+    { repeat: 'once' },
+  );
+}
