@@ -78,3 +78,10 @@ test('Q1 F81: calls that another gateway has settled end, the others go on', (t)
   sweeper.endSettled(new Set(['b', 'unknown']));
   assert.deepEqual(told(), [[], ['store_unavailable'], []]);
 });
+
+test('F81: every call that others settled ends, the first and the last one too', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { sweeper, told } = scene();
+  sweeper.endSettled(new Set(['a', 'c']));
+  assert.deepEqual(told(), [['store_unavailable'], [], ['store_unavailable']]);
+});
