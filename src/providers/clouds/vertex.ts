@@ -99,7 +99,7 @@ function placeOf(input: CloudInput, called: string): ModelPlace {
   const project = projectOf(input) ?? '';
   const base = `${hostOf(input)}/v1/projects/${project}/locations/${locationOf(input)}`;
   const { maker, name } = modelOf(called) ?? { maker: 'google', name: called };
-  const undated = name.replace(/@.*$/, '');
+  const [undated = name] = name.split('@');
   const raw = { generate: `/${name}:rawPredict`, stream: `/${name}:streamRawPredict` };
   if (maker === 'anthropic') {
     return {
