@@ -72,8 +72,9 @@ const unused = [
   ...nodePackages.map((name) => join(name, 'include')),
   join('node-llama-cpp', 'llama', 'gitRelease.bundle'),
   ...foreignEngines.map((name) => join('@node-llama-cpp', name)),
-  // For Node before 18 (google-auth-library); overridden in a clone.
-  ...['.', 'fetch-blob/node_modules'].map((folder) => join(folder, 'web-streams-polyfill')),
+  // For Node before 18 (google-auth-library). In a clone the one on top is read by the SDKs that tests drive.
+  ...(list('formdata-node').length > 0 ? [] : ['web-streams-polyfill']),
+  join('fetch-blob', 'node_modules', 'web-streams-polyfill'),
   // Viewers of recordings: the tests only drive a browser.
   join('playwright-core', 'lib', 'vite'),
   join('axe-core', 'axe.js'),
