@@ -51,6 +51,10 @@ const telemetry = [
   'sdk-trace',
   'semantic-conventions',
 ].flatMap((name) => filesUnder(join('@opentelemetry', name, 'dist')));
+// Node takes the CommonJS builds.
+const aws = ['@aws-sdk', '@smithy'].flatMap((scope) =>
+  list(scope).map((name) => join(scope, name, 'dist-es')),
+);
 const sdks = ['openai', 'openai-4', '@anthropic-ai/sdk', '@anthropic-ai/sdk-0'];
 const sourceMaps = filesUnder('.').filter((name) => name.endsWith('.map'));
 // The bundler takes the ES modules.
@@ -64,6 +68,7 @@ const unused = [
   ...sourceMaps,
   ...commonJs,
   ...queryParts,
+  ...aws,
   ...serverParts.map((name) => join('react-dom', 'cjs', name)),
   join('@base-ui', 'react', 'docs'),
   join('zod', 'src'),

@@ -26,7 +26,7 @@ const layers: { readonly [folder: string]: Layer } = {
   'local-models': { imports: ['core', 'json', 'store', 'wire'], packages: ['undici'] },
   providers: {
     imports: ['core', 'json', 'dialects', 'wire', 'local-models'],
-    packages: ['google-auth-library'],
+    packages: ['google-auth-library', '@aws-sdk/credential-providers'],
   },
   gateway: { imports: ['core', 'json', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
   observe: { imports: ['core', 'json'], packages: [] },

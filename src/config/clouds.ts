@@ -9,11 +9,22 @@ import type { ProviderForm } from './providers.ts';
 import { cloudOptions } from './sections.ts';
 import type { OriginLine } from './settings.ts';
 
+/** Secrets, as the file spells them and as the settings do. */
+const secretKeys = {
+  client_secret: 'clientSecret',
+  secret_access_key: 'secretAccessKey',
+  session_token: 'sessionToken',
+} as const;
+const secretEntries = Object.entries(secretKeys) as readonly (readonly [
+  keyof typeof secretKeys,
+  (typeof secretKeys)[keyof typeof secretKeys],
+])[];
+
 /** As the file spells them. */
 const cloudKeys: ReadonlySet<string> = new Set([
   ...Object.values(cloudOptions).map(({ key }) => key),
   'deployments',
-  'client_secret',
+  ...Object.keys(secretKeys),
 ]);
 
 /** Absent where the file names nothing that only clouds have. */
@@ -21,11 +32,15 @@ export function readCloud(
   form: ProviderForm,
   file: CheckedFile,
 ): { readonly cloud?: CloudSettings } {
-  const { deployments, client_secret: secret, credentials } = form;
+  const { deployments, credentials } = form;
+  const secrets = secretEntries.flatMap(([key, name]) => {
+    const secret = form[key];
+    return secret === undefined ? [] : [[name, new Secret(secret)] as const];
+  });
   const cloud: CloudSettings = {
     ...givenOptions(cloudOptions, form),
     ...(deployments === undefined ? {} : { deployments }),
-    ...(secret === undefined ? {} : { clientSecret: new Secret(secret) }),
+    ...Object.fromEntries(secrets),
     ...(typeof credentials === 'string'
       ? { credentialsFile: resolve(dirname(file.place.path), credentials) }
       : {}),
@@ -47,10 +62,11 @@ export function cloudProblems(
   rules: CloudRules,
   { file, env }: { readonly file: CheckedFile; readonly env: Environment },
 ): readonly CloudProblem[] {
-  const { base_url: baseUrl, dialect, api_key: key, credentials, headers } = form;
+  const { base_url: baseUrl, dialect, api_key: key, credentials, headers, region } = form;
   const declared = {
     ...(dialect === undefined ? {} : { dialect }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...(region === undefined ? {} : { region }),
     hasKey: key !== undefined || typeof credentials === 'object',
     hasHeaders: Object.keys(headers ?? {}).length > 0,
     cloud: readCloud(form, file).cloud ?? {},
@@ -69,7 +85,7 @@ export function cloudLines(
   file: CheckedFile,
 ): readonly OriginLine[] {
   if (cloud === undefined) return [];
-  const { deployments = {}, clientSecret, credentialsFile } = cloud;
+  const { deployments = {}, credentialsFile } = cloud;
   const line = (keys: readonly string[], value: string): OriginLine => ({
     path: pathText([...path, ...keys]),
     value,
@@ -80,7 +96,10 @@ export function cloudLines(
       ({ origin }) => origin !== 'default',
     ),
     ...Object.entries(deployments).map(([name, model]) => line(['deployments', name], model)),
-    ...(clientSecret === undefined ? [] : [line(['client_secret'], clientSecret.toString())]),
+    ...secretEntries.flatMap(([key, name]) => {
+      const secret = cloud[name];
+      return secret === undefined ? [] : [line([key], secret.toString())];
+    }),
     ...(credentialsFile === undefined ? [] : [line(['credentials'], credentialsFile)]),
   ];
 }

@@ -299,12 +299,22 @@ const provider = z
       )
       .optional()
       .describe(
-        'azure, foundry: the model behind the name of a deployment; prices and what the model takes go by it. Default: the name says it.',
+        'azure, foundry, bedrock: the model behind the name of a deployment, or behind an ARN; prices and what the model takes go by it. Default: the name says it.',
       ),
     client_secret: headerText
       .optional()
       .describe(
         'azure, foundry: secret of the app, for auth: entra. Best as a reference. Default: AZURE_CLIENT_SECRET, else the file of AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE.',
+      ),
+    secret_access_key: headerText
+      .optional()
+      .describe(
+        'bedrock: the access key itself, for auth: keys. Best as a reference. Default: AWS_SECRET_ACCESS_KEY.',
+      ),
+    session_token: headerText
+      .optional()
+      .describe(
+        'bedrock: session token of temporary keys, for auth: keys. Best as a reference. Default: AWS_SESSION_TOKEN.',
       ),
     api_key: z
       .union([headerText, z.array(headerText).min(1, 'needs at least one key')])

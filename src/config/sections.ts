@@ -2,6 +2,7 @@
  * The options of `gateway.yaml` that stand for themselves, one row each. What lists, names or addresses
  * something has a file of its own: providers, routes, keys, prices, storage, traces, webhooks.
  */
+import { cloudAuths } from '../core/cloud.ts';
 import { orders } from '../core/provider.ts';
 import {
   choice,
@@ -372,7 +373,7 @@ export const providerOptions = {
     key: 'region',
     kind: text,
     about:
-      'Region where this openai-chat provider runs its models; matched against inference_geo of a request.',
+      'bedrock: region of its address and signature (default AWS_REGION, AWS_DEFAULT_REGION). Other openai-chat providers: where they run their models; matched against inference_geo of a request.',
   }),
   connections: option({
     key: 'connections',
@@ -430,10 +431,10 @@ export const cloudOptions = {
   }),
   auth: option({
     key: 'auth',
-    kind: choice(['api_key', 'entra', 'managed_identity', 'file', 'metadata']),
-    otherwise: 'api_key; vertex: file',
+    kind: choice(cloudAuths),
+    otherwise: 'api_key; vertex: file; bedrock: the first that is there',
     about:
-      'What authorizes calls. azure, foundry: api_key, entra = tokens for an app, managed_identity = tokens for the identity of this machine. vertex: file = tokens of a file of credentials, metadata = tokens of the service account of this machine.',
+      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata. bedrock: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
   }),
   tenantId: option({
     key: 'tenant_id',
@@ -466,6 +467,30 @@ export const cloudOptions = {
     kind: textLike(/^[a-z][a-z0-9-]{0,62}$/, 'is not the name of a location'),
     otherwise: 'GOOGLE_CLOUD_LOCATION, then global',
     about: 'vertex: region, such as europe-west4; several regions: us, eu, global.',
+  }),
+  profile: option({
+    key: 'profile',
+    kind: textLike(/^[^\s\]]{1,128}$/, 'is not the name of a profile'),
+    otherwise: 'AWS_PROFILE, default',
+    about: 'bedrock: section of ~/.aws/config and ~/.aws/credentials, for auth: profile.',
+  }),
+  accessKeyId: option({
+    key: 'access_key_id',
+    kind: textLike(/^\w{16,128}$/, 'is not the id of an access key'),
+    otherwise: 'AWS_ACCESS_KEY_ID',
+    about: 'bedrock: id of the access key, for auth: keys.',
+  }),
+  endpoint: option({
+    key: 'endpoint',
+    kind: textLike(/^https?:\/\/[^\s?#]+$/, 'is not an http:// or https:// address'),
+    otherwise: 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME, https://bedrock-runtime.REGION.amazonaws.com',
+    about: 'bedrock: address of calls, such as a VPC endpoint.',
+  }),
+  controlEndpoint: option({
+    key: 'control_endpoint',
+    kind: textLike(/^https?:\/\/[^\s?#]+$/, 'is not an http:// or https:// address'),
+    otherwise: 'https://bedrock.REGION.amazonaws.com; none where endpoint is set',
+    about: 'bedrock: address of the lists of models.',
   }),
 } as const;
 

@@ -10,7 +10,7 @@ export interface CloudSettings {
   /** Azure: which model runs under the name of a deployment. */
   readonly deployments?: { readonly [name: string]: string };
   /** What lets calls in. */
-  readonly auth?: 'api_key' | 'entra' | 'managed_identity' | 'file' | 'metadata';
+  readonly auth?: CloudAuth;
   readonly tenantId?: string;
   readonly clientId?: string;
   readonly clientSecret?: Secret;
@@ -20,7 +20,33 @@ export interface CloudSettings {
   readonly location?: string;
   /** Google: path of a file of credentials. */
   readonly credentialsFile?: string;
+  /** AWS: section of the shared files. */
+  readonly profile?: string;
+  readonly accessKeyId?: string;
+  readonly secretAccessKey?: Secret;
+  /** Of temporary keys. */
+  readonly sessionToken?: Secret;
+  /** Bedrock: an address in place of that of the region, for calls. */
+  readonly endpoint?: string;
+  /** The same for lists of models. */
+  readonly controlEndpoint?: string;
 }
+
+/** Ways of all clouds; `CloudRules.auth` has those of one. */
+export const cloudAuths = [
+  'api_key',
+  'entra',
+  'managed_identity',
+  'file',
+  'metadata',
+  'bearer',
+  'keys',
+  'profile',
+  'web_identity',
+  'container',
+  'instance',
+] as const;
+export type CloudAuth = (typeof cloudAuths)[number];
 
 /** A provider of the config as far as a cloud looks at it. */
 export interface CloudDeclaration {
@@ -30,6 +56,8 @@ export interface CloudDeclaration {
   readonly hasKey: boolean;
   /** It names headers, which may be a credential. */
   readonly hasHeaders: boolean;
+  /** `region` of the provider. */
+  readonly region?: string;
   readonly cloud: CloudSettings;
 }
 

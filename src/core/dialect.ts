@@ -95,6 +95,16 @@ export interface Frame {
   readonly event: string | undefined;
   /** Joined `data:` lines; undefined for comments and empty events. */
   readonly data: string | undefined;
+  /** The stream failed here, in the words of its framing and not of its dialect. */
+  readonly failure?: GatewayError;
+}
+
+/** Splits the bytes of one stream into frames. */
+export interface FrameSplitter {
+  /** Chunks in order. @throws GatewayError `upstream_invalid` */
+  push(chunk: Buffer): readonly Frame[];
+  /** What is left when the upstream closed. */
+  end(): Frame | undefined;
 }
 
 /** Upstream frames in, events out; state of one stream. Throws GatewayError `upstream_invalid`. */

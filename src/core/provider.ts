@@ -1,8 +1,10 @@
 /** Providers, their models, and the routes that lead to them. */
+import type { Pieces } from '../json/pieces.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import type { DialectId } from './conversation.ts';
 import type { RequestCredential } from './credential.ts';
-import type { Ask, UpstreamDialect } from './dialect.ts';
+import type { Ask, FrameSplitter, UpstreamDialect } from './dialect.ts';
+import type { GatewayError } from './errors.ts';
 import type { Secret } from './secret.ts';
 import type { UpstreamTraits } from './traits.ts';
 
@@ -59,6 +61,8 @@ export interface CounterStep {
    * is nothing to ask; absent = none.
    */
   more?(before: JsonObject | undefined): JsonObject | undefined;
+  /** The request as the counter takes it; undefined = it is not asked. Absent = as it is. */
+  wrap?(body: Pieces): Pieces | undefined;
 }
 
 /** A request header that a same-dialect client may set, e.g. `anthropic-version`. */
@@ -94,6 +98,11 @@ export interface ProviderOptions {
   readonly connections?: 'shared' | ConnectionSharing;
 }
 
+/** Names in lower case, as Node gives them. */
+export interface AnswerHeaders {
+  readonly [name: string]: string | string[] | undefined;
+}
+
 export interface Provider {
   readonly id: string;
   readonly dialect: UpstreamDialect;
@@ -120,6 +129,10 @@ export interface Provider {
   readonly options?: ProviderOptions;
   /** What telemetry calls the vendor (`gen_ai.provider.name`); absent = its id. */
   readonly telemetryName?: string;
+  /** For a stream that is no server-sent events; undefined for a content type that is none. Absent = there are none. */
+  splitter?(contentType: string): FrameSplitter | undefined;
+  /** Reads an error over HTTP. Absent = the dialect does. */
+  readError?(status: number, headers: AnswerHeaders, body: string): GatewayError;
   traits(model: string): UpstreamTraits;
   /** Called when a call needs this provider; local engines start here. */
   wake?(): Promise<void>;

@@ -93,7 +93,9 @@ export class AnswerBody {
   ): GatewayError {
     const body = this.errorText;
     const { dialect, generate } = provider;
-    const error = maskCredentials(dialect.readError(head.status, body), secretHeaders(generate));
+    const read =
+      provider.readError?.(head.status, head.headers, body) ?? dialect.readError(head.status, body);
+    const error = maskCredentials(read, secretHeaders(generate));
     const words = error.code === 'rate_limited' ? error.message : '';
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs, words));
   }

@@ -3,7 +3,7 @@
  * account for it. A failure before the commit point rejects the promise of `send`, so that another target may be
  * tried; after it the consumer gets the frames as they come. Callbacks, not promises: this runs for every chunk.
  */
-import type { Frame, StreamReader } from '../core/dialect.ts';
+import type { Frame, FrameSplitter, StreamReader } from '../core/dialect.ts';
 import { GatewayError, asGatewayError } from '../core/errors.ts';
 import { type GenerationEvent, isContent, replay } from '../core/generation.ts';
 import { NoteList } from '../core/notes.ts';
@@ -81,7 +81,7 @@ export class Attempt implements UpstreamHandler {
   /** Its receipt was written. */
   ended = false;
   readonly #settled = Promise.withResolvers<Answer>();
-  readonly #splitter = new SseSplitter();
+  #splitter: FrameSplitter = new SseSplitter();
   #exchange: Exchange | undefined;
   #phase: Phase = 'unsent';
   #sent = false;
@@ -263,7 +263,9 @@ export class Attempt implements UpstreamHandler {
       );
     } else {
       const type = headers['content-type'] ?? '';
-      if (type.includes('text/event-stream')) this.#beginStream();
+      const splitter = this.target.provider.splitter?.(type);
+      if (splitter !== undefined) this.#splitter = splitter;
+      if (splitter !== undefined || type.includes('text/event-stream')) this.#beginStream();
       // Any other type, including JSON, is decided by its first bytes.
     }
   }
@@ -410,7 +412,10 @@ export class Attempt implements UpstreamHandler {
     before: readonly ReadFrame[],
   ): readonly GenerationEvent[] {
     try {
-      return this.#seen(reader.read(frame));
+      const { failure } = frame;
+      return this.#seen(
+        failure === undefined ? reader.read(frame) : [{ type: 'error', error: failure }],
+      );
     } catch (error) {
       if (this.#committed && before.length > 0) this.#consumer?.frames(before);
       throw error;

@@ -324,10 +324,12 @@ async function askStep(
  */
 function questionOf(
   body: CountedBody,
-  { members, more, inside }: CounterStep,
+  { members, more, inside, wrap }: CounterStep,
   before: JsonObject | undefined,
 ): Pieces | undefined {
-  if (members === undefined) return body.bytes;
+  if (members === undefined) {
+    return wrap === undefined ? body.bytes : body.bytes && wrap(body.bytes);
+  }
   const added = more === undefined ? {} : more(before);
   if (added === undefined) return undefined;
   const pieces: Buffer[] = [];

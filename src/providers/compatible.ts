@@ -5,6 +5,7 @@
 import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
+import { bedrockRow } from './clouds/bedrock.ts';
 import { vertexRow } from './clouds/vertex.ts';
 import type { Cloud } from './clouds/cloud.ts';
 import { geminiRow } from './clouds/gemini.ts';
@@ -522,6 +523,7 @@ export const providerRows: readonly ProviderRow[] = [
   geminiRow,
   ...azureRows(vendors),
   vertexRow(vendors),
+  bedrockRow(vendors),
 ];
 
 /** The row of a known vendor, or undefined. */

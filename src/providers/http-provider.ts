@@ -54,7 +54,9 @@ export interface HttpProviderOptions {
   /** In place of those of the dialect. */
   readonly forwarded?: readonly ForwardedHeader[];
   readonly body?: Provider['body'];
-  /** The header of the key; absent = that of the dialect. */
+  /** How the address frames its streams and tells its errors, where it is not the dialect's way. */
+  readonly answers?: Pick<Provider, 'splitter' | 'readError'>;
+  /** The header of the key, `authorization` with the word Bearer; absent = that of the dialect. */
   readonly keyHeader?: string;
   /** The name of the model in requests that count tokens; absent = they name none. */
   readonly counted?: string;
@@ -69,6 +71,9 @@ export interface PlacePaths {
   readonly generate: string;
   readonly stream?: string;
   readonly count?: string;
+  /** Where it counts tokens in a way of its own. */
+  readonly counter?: (endpoint: (path: string) => Endpoint) => TokenCounter;
+  /** Of the list of models; a whole address where it is at another host. */
   readonly models?: string;
 }
 
@@ -184,6 +189,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     id: options.id,
     dialect: form.upstream,
     ...addressesOf(options, endpoint),
+    ...options.answers,
     ...counterMember(options, endpoint),
     ...(options.body === undefined ? {} : { body: options.body }),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
@@ -216,16 +222,22 @@ function addressesOf(
   return {
     generate: endpoint(paths?.generate ?? generate),
     ...(stream === undefined ? {} : { stream: endpoint(stream) }),
-    models: endpoint(paths?.models ?? models),
+    models: modelsAt(paths?.models ?? models, endpoint),
     ...(compact === undefined ? {} : { compact: endpoint(compact) }),
   };
 }
 
+function modelsAt(place: string, endpoint: (path: string) => Endpoint): Endpoint {
+  if (place.startsWith('/')) return endpoint(place);
+  const { origin, pathname, search } = new URL(place);
+  return { ...endpoint(''), origin, path: `${pathname}${search}` };
+}
+
 function keyHeaderOf({ apiKey, keyHeader, dialect }: HttpProviderOptions): readonly string[] {
   if (apiKey === undefined) return [];
-  return keyHeader === undefined
-    ? conventions[dialect].auth(apiKey.reveal())
-    : [keyHeader, apiKey.reveal()];
+  const key = apiKey.reveal();
+  if (keyHeader === undefined) return conventions[dialect].auth(key);
+  return [keyHeader, keyHeader === 'authorization' ? `Bearer ${key}` : key];
 }
 
 function forwardedOf(
@@ -242,6 +254,7 @@ function counterMember(
   { dialect, row, paths, counted }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
 ): Pick<Provider, 'counter'> {
+  if (paths?.counter !== undefined) return { counter: paths.counter(endpoint) };
   const { counter } = conventions[dialect];
   if (counter !== undefined) {
     return { counter: dialectCounter(counter, endpoint(paths?.count ?? counter.path), counted) };

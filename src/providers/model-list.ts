@@ -1,6 +1,6 @@
 /** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
 import { GatewayError } from '../core/errors.ts';
-import type { Endpoint, Provider } from '../core/provider.ts';
+import type { Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { withoutKeys } from '../core/secret.ts';
 import { errorSentence } from '../dialects/shared/vendor-errors.ts';
@@ -74,7 +74,7 @@ export class ModelLists {
   async #ask(provider: Provider): Promise<Models | undefined> {
     const { client, log, connectMs } = this.#options;
     try {
-      const { status, models } = await askForList(client, provider.models, connectMs);
+      const { status, models } = await askForList(client, provider, connectMs);
       if (models === undefined) {
         log.debug('model_list_not_read', { provider: provider.id, status });
       }
@@ -100,7 +100,7 @@ const maxPages = 20;
 /** The whole list, page by page where it has several. @throws GatewayError where a page does not come */
 async function askForList(
   client: HttpClient,
-  endpoint: Endpoint,
+  { models: endpoint, mayHave }: Pick<Provider, 'models' | 'mayHave'>,
   connectMs: number,
 ): Promise<AnsweredList> {
   const models = new Map<string, ModelFacts>();
@@ -111,7 +111,9 @@ async function askForList(
     const { status, body } = await requestWhole(client, request, limits);
     const list = status === 200 ? readModels(body) : undefined;
     if (list === undefined) return { status, body, models: undefined };
-    for (const [name, facts] of list.models) models.set(name, facts);
+    for (const [name, facts] of list.models) {
+      if (mayHave?.(name) !== false) models.set(name, facts);
+    }
     if (list.next === undefined || page >= maxPages) return { status, body, models };
     const mark = endpoint.path.includes('?') ? '&' : '?';
     path = `${endpoint.path}${mark}pageToken=${encodeURIComponent(list.next)}`;
@@ -132,9 +134,9 @@ export async function askProvider(
   provider: Provider,
   connectMs: number,
 ): Promise<AskedProvider> {
-  const { id, models: endpoint, dialect } = provider;
+  const { id, dialect } = provider;
   try {
-    const { status, body, models } = await askForList(client, endpoint, connectMs);
+    const { status, body, models } = await askForList(client, provider, connectMs);
     if (models !== undefined) return { id, works: true, message: `lists ${models.size} models` };
     if (status === 200) return { id, works: false, message: 'answered with no list of models' };
     const { code, message } = dialect.readError(status, body);
@@ -168,17 +170,23 @@ interface ListPage {
 function readModels(text: string): ListPage | undefined {
   const list = tryParseObject(text);
   const { data, models: named, publisherModels: resources, nextPageToken: next } = list ?? {};
-  // Vertex AI lists models of all kinds under the names of their resources.
-  const entries = data ?? resources ?? named;
+  const profiles = list?.['inferenceProfileSummaries'];
+  // Vertex AI lists models of all kinds under the names of their resources, Bedrock what they are called by.
+  const entries = data ?? resources ?? named ?? profiles;
   if (!Array.isArray(entries)) return undefined;
   const models = new Map<string, ModelFacts>();
   for (const entry of entries) {
     if (!isObject(entry) || !generates(entry)) continue;
-    const id = entry['id'] ?? (entries === named ? entry['name'] : resourceModel(entry['name']));
+    const id = listedId(entry) ?? (entries === named ? entry['name'] : undefined);
     // Gemini lists `models/NAME`, and takes NAME.
     if (typeof id === 'string') models.set(id.replace(/^models\//, ''), readModelFacts(entry));
   }
   return { models, ...(typeof next === 'string' && next !== '' ? { next } : {}) };
+}
+
+/** Under the words of different lists. */
+function listedId({ id, inferenceProfileId: profile, name }: JsonObject): Json | undefined {
+  return id ?? profile ?? resourceModel(name);
 }
 
 /** False for a model that says what it is for, and that is not to answer. */

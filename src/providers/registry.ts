@@ -494,9 +494,11 @@ export class Registry {
 
 /** A declaration as its cloud looks at it. */
 export function cloudInput(
-  { dialect, baseUrl, apiKey, credentials, headers, cloud = {} }: Omit<DeclaredProvider, 'id'>,
+  declared: Omit<DeclaredProvider, 'id'>,
   env: RegistryOptions['env'],
 ): CloudInput {
+  const { dialect, baseUrl, apiKey, credentials, headers, cloud = {}, options = {} } = declared;
+  const { region } = options;
   return {
     env,
     declared: {
@@ -505,6 +507,7 @@ export function cloudInput(
       hasHeaders: headers.size > 0,
       ...(dialect === undefined ? {} : { dialect }),
       ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(region === undefined ? {} : { region }),
     },
   };
 }

@@ -73,9 +73,7 @@ function ownEdits(
   else if (traits.streams === 'only' && skeleton['stream'] !== true) {
     edits.push(set(['stream'], true));
   }
-  for (const [name, value] of Object.entries(ask.added ?? {})) {
-    edits.push({ path: [name], text: JSON.stringify(value) });
-  }
+  edits.push(...addedEdits(ask, notes));
   if (traits.dropsBillingHeader === true && hasBilling(skeleton)) {
     edits.push({ path: ['system', 0], text: undefined });
   }
@@ -86,6 +84,15 @@ function ownEdits(
   if (cap < allowed) notes.changed(['max_tokens'], `the model writes at most ${most} tokens`);
   if (ask.maxOutputTokens !== undefined || cap < wanted) edits.push(set(['max_tokens'], cap));
   return { edits, cap };
+}
+
+/** What the server wants in the body besides the members of the dialect. */
+function addedEdits({ added = {}, traits: { refuses } }: Ask, notes: Notes): readonly JsonEdit[] {
+  return Object.entries(added).flatMap(([name, value]): readonly JsonEdit[] => {
+    if (refuses?.includes(name) !== true) return [{ path: [name], text: JSON.stringify(value) }];
+    notes.lost([name], 'the model does not take it');
+    return [];
+  });
 }
 
 /** It changes with each call and would defeat the caches of servers to which it means nothing. */

@@ -51,6 +51,8 @@ export const wordings = {
 const templateRules = {
   system_position:
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
+  /** One name of a beta that is not known there fails the request (Bedrock). */
+  anthropic_beta: /invalid beta flag/i,
   /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */
   reasoning_items:
     /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
@@ -365,6 +367,11 @@ export const repairs: readonly Repair[] = [
     field: ['reasoning.summary'],
     when: ({ traits }) => traits.reasoningSummary === true,
     repair: { reasoningSummary: false },
+  },
+  {
+    field: ['anthropic_beta'],
+    sent: 'anthropic_beta',
+    repair: ({ traits: { refuses = [] } }) => ({ refuses: [...refuses, 'anthropic_beta'] }),
   },
   { field: ['include'], sent: 'include', repair: { asksForReasoning: false } },
   // Thoughts of earlier turns that were changed, or that this provider never signed.

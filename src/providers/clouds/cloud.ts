@@ -9,7 +9,7 @@ import type { Clock } from '../../core/runtime.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ProviderRow } from '../compatible.ts';
-import type { Credentials } from '../credentials/credentials.ts';
+import { Credentials } from '../credentials/credentials.ts';
 import type { TokenSource } from '../credentials/token-cache.ts';
 import {
   createHttpProvider,
@@ -20,7 +20,15 @@ import {
 /** Where requests for a model go. */
 export interface ModelPlace extends Pick<
   HttpProviderOptions,
-  'dialect' | 'baseUrl' | 'query' | 'paths' | 'keyHeader' | 'counted' | 'forwarded' | 'body'
+  | 'dialect'
+  | 'baseUrl'
+  | 'query'
+  | 'paths'
+  | 'keyHeader'
+  | 'counted'
+  | 'forwarded'
+  | 'body'
+  | 'answers'
 > {
   /** Of this form of address, before what is known of the model. */
   readonly traits?: Partial<UpstreamTraits>;
@@ -36,8 +44,12 @@ export interface Cloud extends CloudRules {
   key(env: CloudInput['env']): { readonly key: Secret; readonly variable: string } | undefined;
   /** Where tokens come from; undefined where a key lets calls in. */
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
-  /** It can be asked for its models; absent = the config names them. */
-  readonly listsModels?: true;
+  /** What signs requests, instead of tokens and keys; absent = nothing does. */
+  signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
+  /** The model that a name stands for, where the name tells; absent = the name itself. */
+  modelOf?(name: string): string;
+  /** Whether it can be asked for its models; absent = the config names them. */
+  listsModels?(input: CloudInput): boolean;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;
   /** @param model what runs under the name; absent = the list of models is asked for */
@@ -66,9 +78,13 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
   const { id, cloud, input, headers, options, way, credentials } = parts;
   const deployments = input.declared.cloud.deployments ?? {};
   const tokens = cloud.tokens(input, credentials.clock);
-  const credential: RequestCredential | undefined = tokens && credentials.bearer(tokens);
+  const credential: RequestCredential | undefined =
+    cloud.signer?.(input, credentials) ?? (tokens && credentials.bearer(tokens));
   const apiKey = parts.apiKey ?? cloud.key(input.env)?.key;
-  const modelOf = (name: string): string => deployments[name] ?? name;
+  const modelOf = (name: string): string => {
+    const named = deployments[name] ?? name;
+    return cloud.modelOf?.(named) ?? named;
+  };
   const at = (name: string, model: string | undefined): Provider => {
     const { traits, ...place } = cloud.place(input, name, model);
     const row = cloud.rowOf(place.dialect, model);
@@ -85,11 +101,14 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
     });
   };
   const whole = at('', undefined);
+  const named = Object.keys(deployments);
+  // What an operator names is all that is shown.
+  const lists = cloud.listsModels?.(input) === true && named.length === 0;
   // Names come from clients.
   const known = new Map<string, Provider>();
   return {
     ...whole,
-    ...(cloud.listsModels === true ? {} : { ownModels: Object.keys(deployments) }),
+    ...(lists ? {} : { ownModels: named }),
     mayHave: (name) => cloud.mayHave(name),
     forModel: (name) => {
       let provider = known.get(name);
@@ -107,8 +126,10 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
 /** What lets calls in, in words for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
 export function credentialDescription(
   { cloud, input }: Pick<CloudProviderOptions, 'cloud' | 'input'>,
-  clock: Pick<Clock, 'wall'>,
+  clock: Clock,
 ): string {
+  const signer = cloud.signer?.(input, new Credentials(clock));
+  if (signer !== undefined) return signer.source;
   const tokens = cloud.tokens(input, clock);
   if (tokens !== undefined) return tokens.description;
   if (input.declared.hasKey) return 'key of the config';

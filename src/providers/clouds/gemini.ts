@@ -33,7 +33,7 @@ export const geminiRow: ProviderRow = {
     address: addressOf,
     key: keyOf,
     tokens: () => undefined,
-    listsModels: true,
+    listsModels: () => true,
     mayHave: (model) => isSegment(bareName(model)),
     place: (input, name, model) => {
       const base = addressOf(input);

@@ -62,7 +62,7 @@ function cloudOf(rows: Rows): Cloud {
       cloud.auth === 'metadata'
         ? googleMachineTokens(env, clock)
         : googleFileTokens(googleFile(cloud, env) ?? '', clock),
-    listsModels: true,
+    listsModels: () => true,
     mayHave: (called) => modelOf(called) !== undefined,
     place: (input, called, model) => (model === undefined ? listOf(input) : placeOf(input, called)),
     rowOf: (_, called) => rows[modelOf(called ?? '')?.maker ?? 'google'],

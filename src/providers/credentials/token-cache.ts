@@ -7,20 +7,20 @@ import type { RequestCredential } from '../../core/credential.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { Secret } from '../../core/secret.ts';
 
-export interface Token {
-  readonly value: Secret;
+export interface Token<V = Secret> {
+  readonly value: V;
   /** From now on; ms. */
   readonly lifeMs: number;
 }
 
 /** Where tokens of one identity for one audience come from. */
-export interface TokenSource {
+export interface TokenSource<V = Secret> {
   /** The same for the same identity and audience: such sources share a token. Holds no secret. */
   readonly identity: string;
   /** In words for people: `managed identity`. */
   readonly description: string;
   /** @throws GatewayError `upstream_auth` that says in `detail` which identity failed where, and what to do. */
-  fetch(): Promise<Token>;
+  fetch(): Promise<Token<V>>;
 }
 
 /** So long before its end a token is replaced. A token with a shorter life is used to its end. */
@@ -28,58 +28,52 @@ const aheadMs = 5 * 60_000;
 /** A token server that failed is left alone for so long. */
 const restMs = 1000;
 
-interface Held {
-  readonly value: Secret;
+interface Held<V> {
+  readonly value: V;
   readonly endsAt: number;
   readonly renewAt: number;
 }
 
-/** A bearer token as a credential of requests. All times are monotonic ms. */
-export class BearerToken implements RequestCredential {
-  readonly #source: TokenSource;
+/** What a source gave last, for all calls. All times are monotonic ms. */
+export class TokenCache<V extends object> {
+  readonly #source: TokenSource<V>;
   readonly #clock: Pick<Clock, 'now'>;
-  #held: Held | undefined;
+  #held: Held<V> | undefined;
   /** The one before: an upstream may quote it after it was replaced. */
-  #before: Secret | undefined;
-  #pending: Promise<Secret> | undefined;
+  #before: V | undefined;
+  #pending: Promise<V> | undefined;
   #failed: { readonly error: GatewayError; readonly until: number } | undefined;
 
-  constructor(source: TokenSource, clock: Pick<Clock, 'now'>) {
+  constructor(source: TokenSource<V>, clock: Pick<Clock, 'now'>) {
     this.#source = source;
     this.#clock = clock;
   }
 
-  get source(): string {
-    return this.#source.description;
-  }
-
-  headersFor(): readonly string[] | Promise<readonly string[]> {
+  /** A promise only where nothing valid is at hand. @throws GatewayError `upstream_auth`, as a rejection */
+  get(): V | Promise<V> {
     const now = this.#clock.now();
     const held = this.#held;
-    if (held === undefined || now >= held.endsAt) return this.#next(now).then(bearer);
+    if (held === undefined || now >= held.endsAt) return this.#next(now);
     // A failure is told when the token has ended; until then it is only tried again.
     if (now >= held.renewAt) this.#next(now).catch(() => undefined);
-    return bearer(held.value);
+    return held.value;
   }
 
-  renew(sent: readonly string[], { upstream }: GatewayError): boolean {
-    if (upstream?.status !== 401) return false;
+  /** Calls that were sent together come back together: only the first one that was refused drops the token. */
+  drop(isSent: (value: V) => boolean): void {
     const held = this.#held;
-    // Calls that were sent together come back together: only the first one drops the token.
-    if (held !== undefined && bearer(held.value)[1] === sent[1]) {
-      this.#before = held.value;
-      this.#held = undefined;
-    }
-    return sent.length > 0;
+    if (held === undefined || !isSent(held.value)) return;
+    this.#before = held.value;
+    this.#held = undefined;
   }
 
-  get secrets(): readonly string[] {
-    const values = [this.#held?.value, this.#before].filter((value) => value !== undefined);
-    return values.flatMap(bearer);
+  /** That of now and the one before. */
+  get known(): readonly V[] {
+    return [this.#held?.value, this.#before].filter((value) => value !== undefined);
   }
 
   /** The next token, of the fetch that runs or of a new one. */
-  #next(now: number): Promise<Secret> {
+  #next(now: number): Promise<V> {
     if (this.#pending !== undefined) return this.#pending;
     if (this.#failed !== undefined && now < this.#failed.until) {
       return Promise.reject(this.#failed.error);
@@ -88,7 +82,7 @@ export class BearerToken implements RequestCredential {
     return this.#pending;
   }
 
-  async #fetch(): Promise<Secret> {
+  async #fetch(): Promise<V> {
     try {
       const { value, lifeMs } = await this.#source.fetch();
       const now = this.#clock.now();
@@ -104,6 +98,32 @@ export class BearerToken implements RequestCredential {
     } finally {
       this.#pending = undefined;
     }
+  }
+}
+
+/** A bearer token as a credential of requests. */
+export class BearerToken implements RequestCredential {
+  readonly source: string;
+  readonly #tokens: TokenCache<Secret>;
+
+  constructor(source: TokenSource, clock: Pick<Clock, 'now'>) {
+    this.source = source.description;
+    this.#tokens = new TokenCache(source, clock);
+  }
+
+  headersFor(): readonly string[] | Promise<readonly string[]> {
+    const token = this.#tokens.get();
+    return token instanceof Promise ? token.then(bearer) : bearer(token);
+  }
+
+  renew(sent: readonly string[], { upstream }: GatewayError): boolean {
+    if (upstream?.status !== 401) return false;
+    this.#tokens.drop((value) => bearer(value)[1] === sent[1]);
+    return sent.length > 0;
+  }
+
+  get secrets(): readonly string[] {
+    return this.#tokens.known.flatMap(bearer);
   }
 }
 

@@ -9,6 +9,12 @@ const anthropic = (message: string): unknown => ({
 
 export const messagesRows: readonly Row[] = [
   {
+    name: 'Bedrock: a beta that the model does not know',
+    body: { message: 'The model returned the following errors: invalid beta flag' },
+    sent: { anthropic_beta: ['context-1m-2025-08-07'], max_tokens: 10 },
+    learned: { refuses: ['anthropic_beta'] },
+  },
+  {
     name: 'enabled thinking',
     body: anthropic(
       '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',

@@ -1,0 +1,103 @@
+/** Errors of AWS: a type beside a sentence, over HTTP in a header, in streams in the frame (wire/bedrock.md §11). */
+import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../../core/errors.ts';
+import {
+  codeOfStatus,
+  errorSentence,
+  upstreamFailure,
+} from '../../../dialects/shared/vendor-errors.ts';
+import { tryParseInnerObject } from '../../../json/parse.ts';
+import type { Json, JsonObject } from '../../../json/value.ts';
+
+export interface AwsFailure {
+  /** 200 for a failure in a stream. */
+  readonly status: number;
+  /** `ThrottlingException`, with or without what follows a colon; absent = the body says it. */
+  readonly type?: string | undefined;
+  readonly body: string;
+}
+
+type Read = (status: number, body: string) => GatewayError;
+
+const maxLoggedLength = 8192;
+/** Of a sentence to which another is added. */
+const maxSentence = 1000;
+
+/** Types that mean the same whatever their sentence says; in lower case. */
+const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ['servicequotaexceededexception', 'rate_limited'],
+  ['throttlingexception', 'rate_limited'],
+  ['toomanyrequestsexception', 'rate_limited'],
+  ['conflictexception', 'upstream_unavailable'],
+  ['internalserverexception', 'upstream_unavailable'],
+  ['internalfailure', 'upstream_unavailable'],
+  ['serviceunavailableexception', 'overloaded'],
+  ['serviceunavailable', 'overloaded'],
+  ['modelnotreadyexception', 'overloaded'],
+  ['modeltimeoutexception', 'timeout'],
+  ['resourcenotfoundexception', 'model_not_found'],
+  ['accessdeniedexception', 'upstream_auth'],
+  ['unrecognizedclientexception', 'upstream_auth'],
+  ['expiredtokenexception', 'upstream_auth'],
+  ['invalidsignatureexception', 'upstream_auth'],
+  ['incompletesignatureexception', 'upstream_auth'],
+  ['missingauthenticationtokenexception', 'upstream_auth'],
+]);
+/** They tell the status of the model's server behind the service. */
+const ofModels: ReadonlySet<string> = new Set(['modelerrorexception', 'modelstreamerrorexception']);
+
+/** The model cannot be called under this name; another target may have it. */
+const notCallable =
+  /on-demand throughput isn.t supported|provided model identifier is invalid|model identifier is invalid/i;
+const cure =
+  'Call it by an inference profile: its name with us., eu., apac. or global. in front, or the ARN of a profile.';
+
+/** @param otherwise the dialect's own reader, for what is said of the request */
+export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError {
+  const { status, body } = failure;
+  const parsed = tryParseInnerObject(body) ?? {};
+  const type = typeOf(failure, parsed);
+  const message = errorSentence(parsed) || textOf(parsed['Message']);
+  const upstream = { status, body: withType(body, parsed, type) };
+  const failed = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
+    upstreamFailure(code, { status, message, inAnswer: false }, { upstream, ...options });
+  if (notCallable.test(message)) {
+    const words = `${message.slice(0, maxSentence)} ${cure}`;
+    return new GatewayError('model_not_found', words, { upstream, retryable: true });
+  }
+  const known = type.toLowerCase();
+  const code = codes.get(known);
+  if (code !== undefined) {
+    return failed(code, code === 'model_not_found' ? { retryable: true } : {});
+  }
+  if (ofModels.has(known)) return ofModel(parsed, failed);
+  // In a stream there is no status: what is wrong with a request is said as a 400.
+  const ofStream = known === 'validationexception' ? 400 : 500;
+  return otherwise(status === 200 ? ofStream : status, body);
+}
+
+function ofModel(
+  { originalStatusCode: original }: JsonObject,
+  failed: (code: ErrorCode, options?: GatewayErrorOptions) => GatewayError,
+): GatewayError {
+  if (original === 429) return failed('rate_limited');
+  if (typeof original !== 'number' || original >= 500 || original < 400) {
+    return failed('upstream_unavailable');
+  }
+  return failed(codeOfStatus(original) ?? 'upstream_rejected', { status: original });
+}
+
+/** `com.amazon.coral.service#ThrottlingException`, `ThrottlingException:http://…` without what is around the name. */
+function typeOf({ type }: AwsFailure, parsed: JsonObject): string {
+  const [named = ''] = (type ?? textOf(parsed['__type'])).split(':');
+  return named.slice(named.lastIndexOf('#') + 1);
+}
+
+/** For those who look at the body only: the log, and the credential, which asks whether it was refused. */
+function withType(body: string, parsed: JsonObject, type: string): string {
+  const told = type === '' || Object.keys(parsed).length === 0 || parsed['__type'] !== undefined;
+  return (told ? body : JSON.stringify({ __type: type, ...parsed })).slice(0, maxLoggedLength);
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,102 @@
+/**
+ * Event streams of AWS as the server-sent events that dialects read. InvokeModel wraps the events of the model's own
+ * dialect; Converse names its events in a header. Exceptions and broken frames end the stream in failure.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { Frame, FrameSplitter } from '../../../core/dialect.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { tryParseObject } from '../../../json/parse.ts';
+import { type EventMessage, EventStreamSplitter } from '../../../wire/event-stream.ts';
+
+export const eventStreamType = 'application/vnd.amazon.eventstream';
+
+/** What an exception in a stream says. @param type `throttlingException` @param body its payload */
+export type ReadException = (type: string, body: string) => GatewayError;
+
+const nothing = Buffer.alloc(0);
+/** What AWS measured of a call: it stands in the last event, and is no part of the model's answer. */
+const measured = 'amazon-bedrock-invocationMetrics';
+const typeOfEvent = /^\{"type":"([a-z_]{1,40})"/;
+
+export class EventFrames implements FrameSplitter {
+  readonly #splitter = new EventStreamSplitter();
+  readonly #readException: ReadException;
+  #failed = false;
+
+  constructor(readException: ReadException) {
+    this.#readException = readException;
+  }
+
+  push(chunk: Buffer): readonly Frame[] {
+    if (this.#failed) return [];
+    const frames: Frame[] = [];
+    for (const message of this.#splitter.push(chunk)) {
+      const frame = this.#frameOf(message);
+      frames.push(frame);
+      if (frame.failure !== undefined) {
+        this.#failed = true;
+        return frames;
+      }
+    }
+    const { failure } = this.#splitter;
+    if (failure === undefined) return frames;
+    this.#failed = true;
+    return [...frames, failedFrame(failure)];
+  }
+
+  /** Half a message at the end is dropped: what the dialect misses of its ending, it says itself. */
+  end(): undefined {
+    return undefined;
+  }
+
+  #frameOf({ headers, payload }: EventMessage): Frame {
+    const kind = headers.get(':message-type') ?? 'event';
+    if (kind === 'event') {
+      const type = headers.get(':event-type') ?? '';
+      return type === 'chunk' ? unwrapped(payload) : frame(type, payload);
+    }
+    const type = headers.get(':exception-type') ?? headers.get(':error-code') ?? '';
+    const said = headers.get(':error-message');
+    const body = said === undefined ? payload.toString('utf8') : JSON.stringify({ message: said });
+    return failedFrame(this.#readException(type, body));
+  }
+}
+
+function failedFrame(failure: GatewayError): Frame {
+  return { bytes: nothing, event: undefined, data: undefined, failure };
+}
+
+function frame(event: string, payload: Buffer): Frame {
+  if (!isUtf8(payload)) return failedFrame(notReadable('bytes that are not UTF-8'));
+  return sse(event, payload.toString('utf8'));
+}
+
+/** The event in `{"bytes":"BASE64","p":"…"}`; `p` pads against analysis of lengths. */
+function unwrapped(payload: Buffer): Frame {
+  const wrapped = tryParseObject(payload.toString('utf8'))?.['bytes'];
+  if (typeof wrapped !== 'string') return failedFrame(notReadable('a chunk without bytes'));
+  const bytes = Buffer.from(wrapped, 'base64');
+  if (!isUtf8(bytes)) return failedFrame(notReadable('bytes that are not UTF-8'));
+  const text = bytes.toString('utf8');
+  if (text.includes(measured)) {
+    const { [measured]: _, ...event } = tryParseObject(text) ?? {};
+    return sse(String(event['type'] ?? ''), JSON.stringify(event));
+  }
+  const type = typeOfEvent.exec(text)?.[1] ?? tryParseObject(text)?.['type'];
+  return sse(typeof type === 'string' ? type : '', text);
+}
+
+function sse(event: string, text: string): Frame {
+  // A line break within the JSON would end the data line.
+  const data = /[\r\n]/.test(text) ? text.replace(/\r\n?|\n/g, ' ') : text;
+  const named = event === '' ? '' : `event: ${event}\n`;
+  return {
+    bytes: Buffer.from(`${named}data: ${data}\n\n`),
+    event: event === '' ? undefined : event,
+    data,
+  };
+}
+
+function notReadable(what: string): GatewayError {
+  return new GatewayError('upstream_invalid', `The upstream sent ${what}.`);
+}
