@@ -32,6 +32,8 @@ function environmentOf(yaml: string): { readonly [name: string]: string } {
     DATABASE_URL: 'postgres://gateway:pw@localhost/gateway',
     OPENAI_API_KEY: 'a-key-of-openai',
     ANTHROPIC_API_KEY: 'a-key-of-anthropic',
+    GEMINI_API_KEY: 'a-key-of-gemini',
+    AWS_CONTAINER_CREDENTIALS_RELATIVE_URI: '/v2/credentials/own',
   };
 }
 
