@@ -434,7 +434,7 @@ export const cloudOptions = {
     kind: choice(cloudAuths),
     otherwise: 'api_key; vertex: file; bedrock: the first that is there',
     about:
-      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata. bedrock: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
+      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata, api_key. bedrock: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
   }),
   tenantId: option({
     key: 'tenant_id',

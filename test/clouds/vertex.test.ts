@@ -10,7 +10,8 @@ import { providerRow } from '../../src/providers/compatible.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
 import type { AnyDialect } from '../support/reading.ts';
-import { endpointOf, requestBody } from '../support/requests.ts';
+import { endpointOf, requestBody, toolsOf } from '../support/requests.ts';
+import { assertTaken, geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { GoogleTokens } from '../upstream/google-tokens.ts';
 import {
   ScriptedUpstream,
@@ -55,6 +56,7 @@ before(async () => {
           betas: ['context-1m-2025-08-07'],
           headers: { 'x-goog-user-project': 'billing' },
         },
+        express: { like: 'vertex', base_url: place.base_url, api_key: 'express-canary-1' },
         broken: { like: 'vertex', ...place, credentials: file('no.json', '{}') },
       },
       models: { safe: { targets: ['broken/claude-opus-4-6', 'vertex/claude-opus-4-6'] } },
@@ -286,8 +288,6 @@ describe('vertex: Mistral and the models of others', () => {
   for (const [called, name] of [
     ['meta/llama-3.3-70b-instruct-maas', 'meta/llama-3.3-70b-instruct-maas'],
     ['deepseek-ai/deepseek-v3.1-maas', 'deepseek-ai/deepseek-v3.1-maas'],
-    ['gemini-2.5-flash', 'google/gemini-2.5-flash'],
-    ['google/gemini-2.5-flash', 'google/gemini-2.5-flash'],
   ] as const) {
     for (const dialect of ['chat', 'messages'] as const) {
       it(`${called} from ${dialect}: by the openapi endpoint`, async () => {
@@ -299,6 +299,81 @@ describe('vertex: Mistral and the models of others', () => {
       });
     }
   }
+});
+
+describe('vertex: Gemini by its own API', () => {
+  const google = '/v1/projects/acme-ml/locations/europe-west4/publishers/google/models';
+  for (const [called, path] of [
+    ['gemini-3-pro-preview', `${google}/gemini-3-pro-preview`],
+    ['google/gemini-2.5-flash', `${google}/gemini-2.5-flash`],
+    ['endpoints/123', '/v1/projects/acme-ml/locations/europe-west4/endpoints/123'],
+  ] as const) {
+    for (const dialect of ['chat', 'messages', 'responses'] as const) {
+      it(`${called} from ${dialect}, whole and streamed`, async () => {
+        const streaming = `${path}:streamGenerateContent?alt=sse`;
+        vertex.script(`${path}:generateContent`, geminiAnswer());
+        vertex.script(streaming, streamOf({}));
+        const whole = await askFor(`vertex/${called}`, { dialect });
+        assert.equal(whole.reply.status, 200, whole.reply.text);
+        assert.match(whole.reply.text, /"ok"/);
+        const sent = whole.received?.path === streaming ? streaming : `${path}:generateContent`;
+        assertVertex(whole.received, sent);
+        const stream = await askFor(`vertex/${called}`, { dialect, stream: true });
+        assertVertex(stream.received, streaming);
+        assert.match(stream.reply.text, /"ok"/);
+        for (const { received } of [whole, stream]) {
+          assert.ok(received !== undefined);
+          assertTaken(received);
+          assert.equal(received.json['model'], undefined);
+        }
+      });
+    }
+  }
+
+  it('48: tokens are counted at its address, without a name and on top', async () => {
+    const path = `${google}/gemini-2.5-pro:countTokens`;
+    vertex.script(path, { body: JSON.stringify({ totalTokens: 42, totalBillableCharacters: 9 }) });
+    const before = vertex.all.length;
+    const messages = [{ role: 'user', content: 'Hi' }];
+    const body = { model: 'vertex/gemini-2.5-pro', messages };
+    const reply = await send(`${gateway.url}/v1/messages/count_tokens`, body);
+    assert.equal(reply.json['input_tokens'], 42, reply.text);
+    assertVertex(vertex.all[before], path);
+    assert.deepEqual(vertex.all[before]?.json['contents'], [
+      { role: 'user', parts: [{ text: 'Hi' }] },
+    ]);
+  });
+
+  it('calls and their results have no ids there', async () => {
+    const path = `${google}/gemini-2.5-pro:generateContent`;
+    vertex.script(path, geminiAnswer());
+    vertex.script(`${google}/gemini-2.5-pro:streamGenerateContent?alt=sse`, streamOf({}));
+    const call = { id: 'c1', type: 'function', function: { name: 'w', arguments: '{"a":1}' } };
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'c1', content: 'sun' },
+    ];
+    const more = { ...toolsOf('chat'), messages };
+    const { reply, received } = await askFor('vertex/gemini-2.5-pro', { dialect: 'chat', more });
+    assert.equal(reply.status, 200, reply.text);
+    const text = received?.body.toString() ?? '';
+    assert.match(text, /"functionCall":\{[^}]*"name":"w"/);
+    assert.match(text, /"functionResponse":\{[^}]*"name":"w"/);
+    assert.doesNotMatch(text, /"id"/);
+  });
+
+  it('51: express mode takes a key, and needs no project', async () => {
+    const path = '/v1/publishers/google/models/gemini-2.5-flash:generateContent';
+    vertex.script(path, geminiAnswer());
+    vertex.script(path.replace(/:.*/, ':streamGenerateContent?alt=sse'), streamOf({}));
+    const { reply, received } = await askFor('express/gemini-2.5-flash', { stream: true });
+    assert.equal(reply.status, 200, reply.text);
+    assertAsked(received, {
+      path: path.replace(/:.*/, ':streamGenerateContent?alt=sse'),
+      headers: { 'x-goog-api-key': 'express-canary-1' },
+    });
+  });
 });
 
 describe('gemini 49: addresses', () => {

@@ -37,19 +37,25 @@ export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
       traits: { ...traits, imageInput: 'base64', skippedFields: ['output_format'] },
     }),
     mistralai: as('mistral'),
-    google: as('gemini-compatible'),
+    google: {
+      id: 'vertex',
+      telemetry: 'gcp.vertex_ai',
+      prices: 'google',
+      dialect: 'gemini',
+      baseUrl: 'https://aiplatform.googleapis.com',
+    },
     open: as('gemini-compatible', {
       traits: {},
       modelTraits: (model) => hostedModelTraits(model.slice(model.indexOf('/') + 1)),
     }),
   };
-  return { ...rows.google, baseUrl: 'https://aiplatform.googleapis.com', cloud: cloudOf(rows) };
+  return { ...rows.google, cloud: cloudOf(rows) };
 }
 
 function cloudOf(rows: Rows): Cloud {
   return {
     keys: ['project', 'location', 'credentials', 'auth'],
-    auth: ['file', 'metadata'],
+    auth: ['file', 'metadata', 'api_key'],
     problems: problemsOf,
     // A project in the environment does not say that it is for this.
     appears: () => false,
@@ -58,11 +64,13 @@ function cloudOf(rows: Rows): Cloud {
       const key = env[keyVariable] ?? '';
       return key === '' ? undefined : { key: new Secret(key), variable: keyVariable };
     },
-    tokens: ({ declared: { cloud }, env }, clock) =>
-      cloud.auth === 'metadata'
-        ? googleMachineTokens(env, clock)
-        : googleFileTokens(googleFile(cloud, env) ?? '', clock),
-    listsModels: () => true,
+    tokens: (input, clock) => {
+      const { declared, env } = input;
+      if (isExpress(input)) return undefined;
+      if (declared.cloud.auth === 'metadata') return googleMachineTokens(env, clock);
+      return googleFileTokens(googleFile(declared.cloud, env) ?? '', clock);
+    },
+    listsModels: (input) => !isExpress(input),
     mayHave: (called) => modelOf(called) !== undefined,
     place: (input, called, model) => (model === undefined ? listOf(input) : placeOf(input, called)),
     rowOf: (_, called) => rows[modelOf(called ?? '')?.maker ?? 'google'],
@@ -76,7 +84,8 @@ function modelOf(called: string): { readonly maker: Maker; readonly name: string
     '',
   );
   if (!/^[A-Za-z0-9][\w.-]*(\/[A-Za-z0-9][\w.-]*)?(@[\w.-]+)?$/.test(name)) return undefined;
-  if (name.startsWith('endpoints/')) return undefined;
+  // A tuned model of Google's.
+  if (name.startsWith('endpoints/')) return { maker: 'google', name };
   if (name.includes('/')) return { maker: 'open', name };
   // The first-party names of Claude have their date behind a dash.
   if (name.startsWith('claude')) {
@@ -95,9 +104,14 @@ const version: ForwardedHeader = {
   }),
 };
 
+/** Express mode: a key in place of project, location and tokens; for Google's own models only. */
+function isExpress({ declared: { cloud, hasKey } }: CloudInput): boolean {
+  return cloud.auth === undefined ? hasKey : cloud.auth === 'api_key';
+}
+
 function placeOf(input: CloudInput, called: string): ModelPlace {
-  const project = projectOf(input) ?? '';
-  const base = `${hostOf(input)}/v1/projects/${project}/locations/${locationOf(input)}`;
+  const place = `/projects/${projectOf(input) ?? ''}/locations/${locationOf(input)}`;
+  const base = `${hostOf(input)}/v1${isExpress(input) ? '' : place}`;
   const { maker, name } = modelOf(called) ?? { maker: 'google', name: called };
   const [undated = name] = name.split('@');
   const raw = { generate: `/${name}:rawPredict`, stream: `/${name}:streamRawPredict` };
@@ -115,14 +129,18 @@ function placeOf(input: CloudInput, called: string): ModelPlace {
     const baseUrl = `${base}/publishers/mistralai/models`;
     return { dialect: 'openai-chat', baseUrl, paths: raw, body: { model: undated } };
   }
-  const model = maker === 'google' ? `google/${name}` : name;
-  return { dialect: 'openai-chat', baseUrl: `${base}/endpoints/openapi`, body: { model } };
+  if (maker === 'google') {
+    const path = name.startsWith('endpoints/') ? name : `publishers/google/models/${name}`;
+    return { dialect: 'gemini', baseUrl: `${base}/${path}` };
+  }
+  const baseUrl = `${base}/endpoints/openapi`;
+  return { dialect: 'openai-chat', baseUrl, body: { model: name } };
 }
 
 /** Of Google's own models; others are listed nowhere. */
 function listOf(input: CloudInput): ModelPlace {
   const models = '/v1beta1/publishers/google/models?pageSize=1000';
-  return { dialect: 'openai-chat', baseUrl: hostOf(input), paths: { generate: '', models } };
+  return { dialect: 'gemini', baseUrl: hostOf(input), paths: { generate: '', models } };
 }
 
 function projectOf({ declared, env }: CloudInput): string | undefined {
@@ -139,7 +157,7 @@ function hostOf(input: CloudInput): string {
   const { declared, env } = input;
   const named = declared.baseUrl ?? env['GOOGLE_VERTEX_BASE_URL'] ?? '';
   if (named !== '') return named.replace(/\/+$/, '');
-  const location = locationOf(input);
+  const location = isExpress(input) ? 'global' : locationOf(input);
   if (location === 'global') return 'https://aiplatform.googleapis.com';
   // Locations of several regions have hosts of another form.
   const several = location === 'us' || location === 'eu';
@@ -154,7 +172,7 @@ function problemsOf(input: CloudInput): readonly CloudProblem[] {
   if (dialect !== undefined) {
     found.push({ key: 'dialect', message: 'does not apply here: the model decides' });
   }
-  if ((projectOf(input) ?? '') === '') {
+  if (!isExpress(input) && (projectOf(input) ?? '') === '') {
     found.push({ message: 'needs project (or GOOGLE_CLOUD_PROJECT)' });
   }
   const url = URL.parse(hostOf(input));
@@ -168,8 +186,15 @@ function problemsOf(input: CloudInput): readonly CloudProblem[] {
 }
 
 function credentialProblem({ declared: { cloud, hasKey }, env }: CloudInput): string | undefined {
-  const { auth = 'file', credentialsFile } = cloud;
-  if (hasKey) return 'takes no api_key: set credentials';
+  const { auth = hasKey ? 'api_key' : 'file', credentialsFile } = cloud;
+  if (hasKey && (auth !== 'api_key' || credentialsFile !== undefined)) {
+    return 'cannot be combined with api_key: use one of them';
+  }
+  if (auth === 'api_key') {
+    return hasKey || (env[keyVariable] ?? '') !== ''
+      ? undefined
+      : `has no key: set ${keyVariable} or api_key`;
+  }
   if (auth === 'metadata') {
     if (credentialsFile === undefined) return metadataProblem(env);
     return 'metadata cannot be combined with credentials: use one of them';

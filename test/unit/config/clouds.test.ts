@@ -132,7 +132,19 @@ const mistakes: readonly (readonly [
     'a credential of another cloud',
     'providers:\n  vertex: { project: acme, auth: entra }\n',
     {},
-    'gateway.yaml:2: providers.vertex.auth: must be one of file, metadata here',
+    'gateway.yaml:2: providers.vertex.auth: must be one of file, metadata, api_key here',
+  ],
+  [
+    'express mode without a key',
+    'providers:\n  vertex: { auth: api_key }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.auth: has no key: set GOOGLE_VERTEX_API_KEY or api_key',
+  ],
+  [
+    'a key beside a file',
+    'providers:\n  vertex: { api_key: k, credentials: sa.json }\n',
+    {},
+    'gateway.yaml:2: providers.vertex.auth: cannot be combined with api_key: use one of them',
   ],
   [
     'a dialect, which the model decides',
