@@ -14,7 +14,7 @@ import {
 } from './lock-file.mjs';
 
 /** Direct ones, optional ones included: each is a way to break in. */
-const mostRuntimePackages = 15;
+const mostRuntimePackages = 16;
 const leastAgeDays = 7;
 
 /** Licences that ask for no more than to be named. */
