@@ -101,7 +101,11 @@ const wrong: readonly (readonly [string, Project, RegExp])[] = [
     { manifest: { overrides: { one: { two: 'npm:other@^1.0.0' } } } },
     /overrides\.one\.two is "npm:other@\^1/,
   ],
-  ['too many', { manifest: { optionalDependencies: seventeen } }, /17 runtime packages, at most 16/],
+  [
+    'too many',
+    { manifest: { optionalDependencies: seventeen } },
+    /17 runtime packages, at most 16/,
+  ],
   ['a licence with duties', { installed: { license: 'AGPL-3.0' } }, /licence AGPL-3\.0 is not/],
   ['no licence', { installed: { license: null } }, /its licence none is not allowed/],
   [
