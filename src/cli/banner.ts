@@ -7,7 +7,7 @@ import {
   openaiClientCode,
   type Connection,
 } from './connection.ts';
-import { shellWord } from './program.ts';
+import { shellWord } from './shell-word.ts';
 import { noScreen, paint, type Screen } from './screen.ts';
 import { isLoopback } from '../config/errors.ts';
 import { columns } from './table.ts';

@@ -1,5 +1,5 @@
 /** What a client needs to reach the gateway, and how that is said for each kind of client. */
-import { shellWord } from './program.ts';
+import { shellWord } from './shell-word.ts';
 
 export interface Connection {
   /** `http://HOST:PORT`, without `/v1` and without a final slash. */

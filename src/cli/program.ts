@@ -1,4 +1,4 @@
-/** How this program is called here, and words as a shell takes them, for lines that a person pastes. */
+/** How this program is called here, for lines that a person pastes. */
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 
@@ -27,9 +27,4 @@ function isOnPath(path: string): boolean {
       return false;
     }
   });
-}
-
-/** One word for the shell: as it is where that is safe, else in single quotes. */
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

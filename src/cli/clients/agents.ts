@@ -18,7 +18,7 @@ import {
   shellValue,
   type Connection,
 } from '../connection.ts';
-import { shellWord } from '../program.ts';
+import { shellWord } from '../shell-word.ts';
 
 export const claudeCode: Client = {
   name: 'claude-code',
