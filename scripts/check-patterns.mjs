@@ -68,6 +68,7 @@ const reviewed = new Map([
   [String.raw`tools?\b[^]{0,300}(not supported|cannot|are not)`, bounded],
   [String.raw`thinking[^.]{0,200}not supported|enabled|budget`, bounded],
   [String.raw`must be (set to )?true|only.{0,200}stream`, bounded],
+  [String.raw`"sequence_number"\s*:\s*(\d{1,15})`, 'reads at most 200 characters'],
   [
     String.raw`invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted`,
     bounded,
