@@ -88,7 +88,7 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
 const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
   [/^(model_list|litellm_settings|router_settings|general_settings)$/, 'LiteLLM', 'litellm'],
   [/^(strategy|targets|virtual_key|override_params)$/, 'Portkey', 'portkey'],
-  [/^designated_version$/, 'OpenRouter', 'openrouter'],
+  [/^(designated_version|temperature|top_p|system_prompt)$/, 'OpenRouter', 'openrouter'],
 ];
 
 /** One sentence in place of an error for each of its keys. */
