@@ -13,8 +13,11 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { npm, packedOnce, root } from './pack.ts';
 import { type Installed, startRegistry } from './registry.ts';
 
-/** What the registry has of builds that are not installed here: of this platform, and one of another. */
-function engineBuilds(folder: string): readonly Installed[] {
+/**
+ * What the registry has and is not installed here: engine builds of this platform and of another, and a package of
+ * Google's library that the overrides of a clone replace. An installed package has no overrides.
+ */
+function notInstalledHere(folder: string): readonly Installed[] {
   const here = { os: [process.platform], cpu: [process.arch] };
   const builds = {
     'linux-riscv64': { os: ['linux'], cpu: ['riscv64'] },
@@ -22,9 +25,11 @@ function engineBuilds(folder: string): readonly Installed[] {
     'linux-x64-cuda-ext': here,
     'linux-x64-vulkan': here,
   };
-  return Object.entries(builds).map(([name, platform]) => {
-    const manifest = { name: `@node-llama-cpp/${name}`, version: '3.21.1', ...platform };
-    const place = join(folder, 'builds', name);
+  const manifests = Object.entries(builds).map(([name, platform]) => {
+    return { name: `@node-llama-cpp/${name}`, version: '3.21.1', ...platform };
+  });
+  return [...manifests, { name: 'web-streams-polyfill', version: '3.3.3' }].map((manifest) => {
+    const place = join(folder, 'builds', manifest.name);
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'package.json'), JSON.stringify(manifest));
     return { folder: place, manifest };
@@ -47,7 +52,7 @@ describe('the installed package', { timeout: 500_000 }, () => {
     const { tarball } = await packedOnce();
     mkdirSync(project);
     writeFileSync(join(project, 'package.json'), '{"private":true}');
-    const registry = await startRegistry(root, engineBuilds(folder));
+    const registry = await startRegistry(root, notInstalledHere(folder));
     try {
       const args = ['install', tarball, '--no-audit', '--no-fund', '--registry', registry.url];
       await npm(project, folder, args);
