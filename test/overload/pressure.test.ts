@@ -67,7 +67,7 @@ describe('G7', { timeout: 500_000 }, () => {
       const body = requestBody(dialect, { model, stream: true });
       rig.press({ rssBytes: 0.93 * memoryBytes });
       const refused = await rig.call(dialect, body);
-      assert.equal(refused.status, dialect === 'chat' ? 503 : 529, refused.text);
+      assert.equal(refused.status, dialect === 'messages' ? 529 : 503, refused.text);
       assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/);
       assert.equal(script.requests.length, 0);
       const counted = await send(`${rig.gateway.url}${endpointOf.messages}/count_tokens`, body);
