@@ -19,7 +19,8 @@ const joined =
 /** What may be put into SQL: names of columns and tables, numbers of parameters, other pieces of SQL. */
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
-  /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
+  /^(totals|inGroup|added|sums|place|inPage|wanted|keys|behind|from|list|to|set|values)$/,
+  /^key\.map\(\(_, i\) => `\$\$\{i \+ 1\}`\)\.join\(', '\)$/,
   /^(nextStamp|unknownModelError|mostScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
   /^(columns|isWanted|inPeriod|own|at|callSums|mostLooks \+ 1)$/,
   // Columns that the module lists.
