@@ -13,6 +13,7 @@ import { copyStore } from '../../src/store/copy/copy-store.ts';
 import { PostgresSide } from '../../src/store/copy/postgres-side.ts';
 import type { CopyTarget } from '../../src/store/copy/side.ts';
 import { SqliteSide } from '../../src/store/copy/sqlite-side.ts';
+import { orderedTables } from '../../src/store/copy/tables.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
 import { withPostgres } from '../support/with-servers.ts';
@@ -245,4 +246,17 @@ test('copy refuses a directory in use and one without a store, and says what it 
   const db = new DatabaseSync(join(cwd, 'other', 'gateway.db'), { readOnly: true });
   t.after(() => db.close());
   assert.equal(db.prepare('SELECT count(*) AS n FROM settings').get()?.['n'], 1);
+});
+
+test('S21 a table with a name that no gateway makes is refused before it stands in SQL', () => {
+  const keys = { name: 'keys', columns: ['id'], key: ['id'] };
+  assert.deepEqual(orderedTables([keys]), [keys]);
+  for (const odd of ['keys; DROP TABLE keys', 'Notes', 'a"b', '']) {
+    const foreign = [
+      { name: odd, columns: ['id'], key: ['id'] },
+      { name: 'notes', columns: [odd], key: [] },
+    ];
+    for (const table of foreign)
+      assert.throws(() => orderedTables([keys, table]), /not the gateway's/);
+  }
 });

@@ -151,8 +151,8 @@ export class PostgresSide implements CopyTarget {
       : `${name} t`;
     const list = columns.map((column) => `${expression(column)} AS ${column}`).join(', ');
     const rows = await this.#ask(
-      `SELECT ${list} FROM ${from} ${behind} ORDER BY ${keys} LIMIT ${most}`,
-      after ?? [],
+      `SELECT ${list} FROM ${from} ${behind} ORDER BY ${keys} LIMIT $${(after?.length ?? 0) + 1}`,
+      [...(after ?? []), most],
     );
     return rows.map((row) =>
       columns.map((column) => fromPostgres(row[column], this.#typeOf(name, column))),

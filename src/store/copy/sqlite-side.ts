@@ -119,10 +119,10 @@ export class SqliteSide implements CopyTarget {
       after === undefined ? '' : `WHERE (${keys}) > (${key.map(() => '?').join(', ')})`;
     const statement = this.#db.prepare(
       `SELECT ${columns.map((column) => `${of(column)} AS ${column}`).join(', ')}
-       FROM ${sourceOf(name)} ${behind} ORDER BY ${keys} LIMIT ${most}`,
+       FROM ${sourceOf(name)} ${behind} ORDER BY ${keys} LIMIT ?`,
     );
     return statement
-      .all(...inputs(after ?? []))
+      .all(...inputs(after ?? []), most)
       .map((row) => columns.map((column) => valueOf(row[column])));
   }
 

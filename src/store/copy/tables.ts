@@ -1,4 +1,5 @@
-/** Where the two engines name the same thing differently. */
+/** Which tables are copied, and where the two engines name the same thing differently. */
+import { StoreError } from '../store-error.ts';
 import type { CopyTable } from './side.ts';
 
 /** In the order in which they can be written: what is referred to comes first. Others follow behind them. */
@@ -40,8 +41,19 @@ const engineOnly = new Set([
  */
 export const groupMembers = ['key_id', 'team', 'model', 'provider', 'tags'] as const;
 
-/** The tables of a copy, of those that a database has. */
+/** Names stand in SQL as they are (S21): a database may have tables that are not the gateway's. */
+const plainName = /^[a-z_][a-z0-9_]*$/;
+
+/** The tables of a copy, of those that a database has. @throws StoreError for a name that no gateway makes */
 export function orderedTables(tables: readonly CopyTable[]): readonly CopyTable[] {
+  for (const { name, columns, key } of tables) {
+    const odd = [name, ...columns, ...key].find((each) => !plainName.test(each));
+    if (odd === undefined) continue;
+    throw new StoreError(
+      'failed',
+      `The database has a table that is not the gateway's: ${JSON.stringify(odd)} in ${JSON.stringify(name)}. Move it to another schema or file.`,
+    );
+  }
   const place = (name: string): number => {
     const at = order.indexOf(name);
     return at === -1 ? order.length : at;

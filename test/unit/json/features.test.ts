@@ -75,7 +75,8 @@ test('Q1 the walk meets exactly the featureTexts that a search of the bytes find
   assert.ok(found > 500, `${found} were walked over`);
   for (const feature of names) {
     const times = met.get(feature) ?? 0;
-    assert.ok(times > 20 && times < found - 20, `${feature} in ${times} of ${found}`);
+    // The rarest is met about 35 times: a random run has too few once in a billion.
+    assert.ok(times > 4 && times < found - 4, `${feature} in ${times} of ${found}`);
   }
 });
 
