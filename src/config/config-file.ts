@@ -70,11 +70,10 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
     return resolved;
   };
   const yaml = readYaml({ text: read.text, resolve });
-  const foreign = foreignFile(yaml.value, place.name);
+  const own = await checkForm(yaml);
+  const foreign = foreignFile(yaml.value, own.content, place.name);
   const { content, findings } =
-    foreign === undefined
-      ? await checkForm(yaml)
-      : { content: {}, findings: [{ path: [], message: foreign }] };
+    foreign === undefined ? own : { content: {}, findings: [{ path: [], message: foreign }] };
   return checkedFile({
     place,
     content,
@@ -88,14 +87,18 @@ export async function readConfig(place: ConfigPlace, env: Environment): Promise<
 const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
   [/^(model_list|litellm_settings|router_settings|general_settings)$/, 'LiteLLM', 'litellm'],
   [/^(strategy|targets|virtual_key|override_params)$/, 'Portkey', 'portkey'],
-  [/^(designated_version|temperature|top_p|system_prompt)$/, 'OpenRouter', 'openrouter'],
+  [/^(model|designated_version)$/, 'OpenRouter', 'openrouter'],
 ];
 
-/** One sentence in place of an error for each of its keys. */
-function foreignFile(value: unknown, name: string): string | undefined {
+/**
+ * One sentence in place of an error for each of its keys. A file with a key of this gateway is this gateway's, and a key
+ * that stands alone is a slip.
+ */
+function foreignFile(value: unknown, own: ConfigFile, name: string): string | undefined {
   const keys = isObject(value) ? Object.keys(value) : [];
   const found = foreignKeys.find(([form]) => keys.some((key) => form.test(key)));
-  if (found === undefined) return undefined;
+  if (found === undefined || keys.some((key) => Object.hasOwn(own, key))) return undefined;
+  if (keys.length === 1 && keys[0] === 'model') return undefined;
   return `this is a config of ${found[1]}. "model-gateway import ${found[2]} ${name} --out NEW" makes one of this gateway of it`;
 }
 
