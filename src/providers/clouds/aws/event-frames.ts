@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Frame, FrameSplitter } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { tryParseObject } from '../../../json/parse.ts';
+import { textOf } from '../../../json/value.ts';
 import { type EventMessage, EventStreamSplitter } from '../../../wire/event-stream.ts';
 
 export const eventStreamType = 'application/vnd.amazon.eventstream';
@@ -78,12 +79,14 @@ function unwrapped(payload: Buffer): Frame {
   const bytes = Buffer.from(wrapped, 'base64');
   if (!isUtf8(bytes)) return failedFrame(notReadable('bytes that are not UTF-8'));
   const text = bytes.toString('utf8');
-  if (text.includes(measured)) {
-    const { [measured]: _, ...event } = tryParseObject(text) ?? {};
-    return sse(String(event['type'] ?? ''), JSON.stringify(event));
-  }
-  const type = typeOfEvent.exec(text)?.[1] ?? tryParseObject(text)?.['type'];
-  return sse(typeof type === 'string' ? type : '', text);
+  const named = text.includes(measured) ? undefined : typeOfEvent.exec(text)?.[1];
+  if (named !== undefined) return sse(named, text);
+  const event = tryParseObject(text);
+  const type = textOf(event?.['type']);
+  // An answer may quote the name of the member.
+  if (event?.[measured] === undefined) return sse(type, text);
+  const { [measured]: _, ...own } = event;
+  return sse(type, JSON.stringify(own));
 }
 
 function sse(event: string, text: string): Frame {
