@@ -7,9 +7,17 @@ import { textId } from '../postgres/calls.ts';
 import { prepareSchema } from '../postgres/prepare.ts';
 import { requireSchemaVersion, schemaVersion, unfinishedCopy } from '../schema.ts';
 import { StoreError } from '../store-error.ts';
-import { lastKey, readProgress } from './sqlite-side.ts';
 import { groupMembers, orderedTables } from './tables.ts';
-import type { CopyProgress, CopyRow, CopyTable, CopyTarget, CopyValue, TableSums } from './side.ts';
+import {
+  type CopyProgress,
+  type CopyRow,
+  type CopyTable,
+  type CopyTarget,
+  type CopyValue,
+  lastKey,
+  readProgress,
+  type TableSums,
+} from './side.ts';
 
 const separator = '\u001f';
 const groupText = `concat_ws(chr(31), ${groupMembers.map((name) => `g.${name}`).join(', ')})`;

@@ -1,4 +1,6 @@
 /** One end of a copy: a database whose tables are read and written row by row, with the values of JavaScript. */
+import { tryParse } from '../../json/parse.ts';
+
 export type CopyValue = null | number | string | Uint8Array;
 export type CopyRow = readonly CopyValue[];
 
@@ -40,4 +42,31 @@ export interface CopyTarget extends CopySource {
   /** Writes rows and how far the copy is, all or nothing. */
   write(table: CopyTable, rows: readonly CopyRow[]): Promise<void>;
   finish(): Promise<void>;
+}
+
+/** A value of a row that an engine gave; null for what no column holds. */
+export function copyValue(value: unknown): CopyValue {
+  if (typeof value === 'number' || typeof value === 'string') return value;
+  return value instanceof Uint8Array ? value : null;
+}
+
+/** The key of the last row, as JSON: from there a copy goes on. */
+export function lastKey(
+  columns: readonly string[],
+  key: readonly string[],
+  rows: readonly CopyRow[],
+): string {
+  const last = rows.at(-1) ?? [];
+  return JSON.stringify(key.map((name) => last[columns.indexOf(name)] ?? null));
+}
+
+/** What a target noted, by name. */
+export function readProgress(marks: readonly (readonly [string, string])[]): CopyProgress {
+  const last = new Map<string, CopyRow>();
+  for (const [name, value] of marks) {
+    if (!name.startsWith('last ')) continue;
+    const key = tryParse(value);
+    if (Array.isArray(key)) last.set(name.slice('last '.length), key.map(copyValue));
+  }
+  return { origin: new Map(marks).get('origin') ?? '', last };
 }

@@ -3,12 +3,20 @@ import { existsSync, renameSync, rmSync } from 'node:fs';
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import { tryParse } from '../../json/parse.ts';
 import { lockDataDir, type DataDirLock } from '../data-dir.ts';
 import { openForReading, openForWriting } from '../sqlite/database.ts';
 import { StoreError } from '../store-error.ts';
 import { orderedTables } from './tables.ts';
-import type { CopyProgress, CopyRow, CopyTable, CopyTarget, CopyValue, TableSums } from './side.ts';
+import {
+  copyValue,
+  type CopyProgress,
+  type CopyRow,
+  type CopyTable,
+  type CopyTarget,
+  lastKey,
+  readProgress,
+  type TableSums,
+} from './side.ts';
 
 const marks = 'CREATE TABLE gateway_copy (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT';
 const group = ['key_id', 'team', 'model', 'provider', 'tags'].map((name) => `g.${name}`);
@@ -123,7 +131,7 @@ export class SqliteSide implements CopyTarget {
     );
     return statement
       .all(...inputs(after ?? []), most)
-      .map((row) => columns.map((column) => valueOf(row[column])));
+      .map((row) => columns.map((column) => copyValue(row[column])));
   }
 
   async sums({ name, columns }: CopyTable): Promise<TableSums> {
@@ -212,29 +220,4 @@ export class SqliteSide implements CopyTarget {
 
 function inputs(row: CopyRow): SQLInputValue[] {
   return row.map((value) => value);
-}
-
-function valueOf(value: unknown): CopyValue {
-  if (typeof value === 'number' || typeof value === 'string') return value;
-  return value instanceof Uint8Array ? value : null;
-}
-
-/** Of the last row, as JSON. */
-export function lastKey(
-  columns: readonly string[],
-  key: readonly string[],
-  rows: readonly CopyRow[],
-): string {
-  const last = rows.at(-1) ?? [];
-  return JSON.stringify(key.map((name) => last[columns.indexOf(name)] ?? null));
-}
-
-export function readProgress(marks: readonly (readonly [string, string])[]): CopyProgress {
-  const last = new Map<string, CopyRow>();
-  for (const [name, value] of marks) {
-    if (!name.startsWith('last ')) continue;
-    const key = tryParse(value);
-    if (Array.isArray(key)) last.set(name.slice('last '.length), key.map(valueOf));
-  }
-  return { origin: new Map(marks).get('origin') ?? '', last };
 }
