@@ -7,6 +7,9 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
+/** A JSON object under construction. */
+export type JsonMembers = { [key: string]: Json | undefined };
+
 declare global {
   // ECMAScript 2026 "JSON.parse source text access"; in Node since 22, not in the compiler's library.
   interface JSON {
@@ -24,6 +27,11 @@ export function isObject(value: unknown): value is JsonObject {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
   );
+}
+
+/** The text; `''` for anything else. */
+export function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** Sets a member as `JSON.parse` does: `__proto__` is a name like any other. */

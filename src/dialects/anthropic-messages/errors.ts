@@ -2,7 +2,13 @@
 import type { ErrorForm, ErrorTable, WrittenError } from '../../core/dialect.ts';
 import { type ErrorCode, GatewayError, streamError } from '../../core/errors.ts';
 import { tryParseInner } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  textOf,
+} from '../../json/value.ts';
 import {
   codeOfStatus,
   errorSentence,
@@ -10,7 +16,7 @@ import {
   upstreamFailure,
   type VendorComplaint,
 } from '../shared/vendor-errors.ts';
-import { isArray, type JsonMembers, textOf } from './fields.ts';
+import { isArray } from './fields.ts';
 
 const table = {
   invalid_request: form(400, 'invalid_request_error'),

@@ -5,9 +5,6 @@
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
-/** A JSON object under construction. */
-export type JsonMembers = { [key: string]: Json | undefined };
-
 /** A field of an object, and where that object stands in the body. */
 export interface Field {
   readonly of: JsonObject;
@@ -143,9 +140,4 @@ function inRange(value: number, { min, max }: Range, path: FieldPath): number {
   if (value < min) throw wrongType(path, `greater than or equal to ${min}`);
   if (max !== undefined && value > max) throw wrongType(path, `less than or equal to ${max}`);
   return value;
-}
-
-/** The text, or `''` for anything else; for what was checked before or comes from an upstream. */
-export function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -5,7 +5,7 @@
  */
 import type { RequestHead } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { threadRefusal } from './errors.ts';
 import {
   type Field,
@@ -20,7 +20,6 @@ import {
   readString,
   required,
   requireString,
-  textOf,
   wrongType,
 } from './fields.ts';
 

@@ -7,10 +7,9 @@ import type { FinishReason, GenerationEvent, Usage } from '../../core/generation
 import { spliceAnswer, type WholeDocument } from '../../core/client-body.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { findMember } from '../../json/scan.ts';
-import { isObject, type JsonObject } from '../../json/value.ts';
+import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { withBlankLine } from '../shared/answers.ts';
 import { eventFrame } from './stream-write.ts';
-import { textOf } from './fields.ts';
 import { withEstimate } from './response.ts';
 import { writeTotals, writeUsage } from './usage.ts';
 

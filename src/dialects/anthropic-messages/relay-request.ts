@@ -11,11 +11,11 @@ import { allEfforts, type UpstreamTraits } from '../../core/traits.ts';
 import { type JsonEdit, editJson } from '../../json/edit.ts';
 import type { JsonSource } from '../../core/client-body.ts';
 import type { Pieces } from '../../json/pieces.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { publishedTool } from '../shared/tools.ts';
 import { autoMarkEdits } from '../shared/auto-marks.ts';
 import { canDemandCalls } from '../shared/demanded-call.ts';
-import { isArray, isPresent, textOf } from './fields.ts';
+import { isArray, isPresent } from './fields.ts';
 import { isClientTool } from './head.ts';
 import { messageEdits } from './relay-messages.ts';
 import {

@@ -12,10 +12,10 @@ import type {
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
 import { isSealed, type Sealer } from '../../core/secret.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { unseal } from '../shared/seals.ts';
 import { readCitations } from './response.ts';
-import { isArray, textOf } from './fields.ts';
+import { isArray } from './fields.ts';
 
 /** Where content stands. */
 interface ContentPlace {

@@ -23,11 +23,10 @@ import {
 import { imageTypeOf } from '../shared/body-media.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import type { JsonObject } from '../../json/value.ts';
+import type { JsonObject, JsonMembers } from '../../json/value.ts';
 import { ToolIdMap, sentToolName, toolInput } from '../shared/tools.ts';
 import type { CacheMarks } from './request-write.ts';
 import { isNative, isProof, writeCitation } from './response.ts';
-import type { JsonMembers } from './fields.ts';
 
 /** A message under construction. */
 interface Message {

@@ -1,8 +1,8 @@
 /** The members of a messages request that are read or known to say nothing. */
-import type { JsonObject } from '../../json/value.ts';
+import { type JsonObject, textOf } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
 import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
-import { knownFields, textOf } from './fields.ts';
+import { knownFields } from './fields.ts';
 import { isClientTool } from './head.ts';
 
 const cache_control = fields(wholes('type', 'ttl'));

@@ -7,11 +7,16 @@ import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
 import { tryParseExactEvent, tryParseInnerObject } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  textOf,
+} from '../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../shared/answers.ts';
 import { answerCitations, inputText, readCitation, readToolUse } from './response.ts';
 import { readErrorValue } from './errors.ts';
-import { type JsonMembers, textOf } from './fields.ts';
 import { readStop, readUsage } from './usage.ts';
 
 /** Events that carry the answer; others are ignored, whatever their data is. */

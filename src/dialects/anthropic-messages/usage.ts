@@ -1,8 +1,7 @@
 /** Token counts in both directions. */
 import type { FinishReason, Usage } from '../../core/generation.ts';
 import type { Notes } from '../../core/notes.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import type { JsonMembers } from './fields.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 
 /** No model counts beyond this; a larger number is a fault of the upstream. */
 const maxCount = 1e12;

@@ -5,10 +5,10 @@
 import type { Part } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { derivedCallId } from '../openai-chat/message-forms.ts';
 import { answerObject, answerObjects, answerText, isPresent } from '../shared/answers.ts';
-import { dialectId, signatureFormat, signedExtras, textOf } from './fields.ts';
+import { dialectId, signatureFormat, signedExtras } from './fields.ts';
 import { citationsOf, searchesOf } from './grounding.ts';
 import { PartialArgs } from './partial-args.ts';
 import { readUsage } from './usage.ts';

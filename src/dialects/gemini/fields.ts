@@ -1,15 +1,8 @@
 /** Names and forms that requests and answers of Gemini share. */
 import type { Extras, Origin } from '../../core/conversation.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
 
 export const dialectId = 'gemini';
-
-/** A JSON object under construction. */
-export type JsonMembers = { [key: string]: Json | undefined };
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
 
 // Signatures: opaque text beside a part, which must come back on the part that it came on.
 

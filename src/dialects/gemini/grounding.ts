@@ -1,7 +1,7 @@
 /** Sources of an answer: what a search found (`groundingMetadata`), as citations of the text that rests on it. */
 import type { Citation, TextSpan } from '../../core/conversation.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { dialectId, textOf } from './fields.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
+import { dialectId } from './fields.ts';
 
 /** The citations of a text. Those of passages that are not in it are left out. */
 export function citationsOf(grounding: JsonObject, text: string): readonly Citation[] {

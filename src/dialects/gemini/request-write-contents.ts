@@ -13,12 +13,12 @@ import type {
 import type { Ask } from '../../core/dialect.ts';
 import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
-import type { JsonObject } from '../../json/value.ts';
+import type { JsonObject, JsonMembers } from '../../json/value.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { fillerNote } from '../openai-chat/reasoning.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
 import { sentToolName, ToolIdMap, toolInput } from '../shared/tools.ts';
-import { callSignature, dialectId, type JsonMembers, signatureFormat } from './fields.ts';
+import { callSignature, dialectId, signatureFormat } from './fields.ts';
 import { maxToolName } from './request-write-tools.ts';
 
 interface ContentWriting {

@@ -3,7 +3,7 @@ import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../core/co
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import {
   isOptional,
   isSearch,
@@ -15,7 +15,6 @@ import {
 import { describedTool } from '../shared/responses-fields.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
-import type { JsonMembers } from './fields.ts';
 
 export const maxToolName = 64;
 

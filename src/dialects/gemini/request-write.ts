@@ -6,7 +6,7 @@ import type { Conversation, Extras, Part, Sampling } from '../../core/conversati
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import type { Json, JsonObject } from '../../json/value.ts';
+import type { Json, JsonObject, JsonMembers } from '../../json/value.ts';
 import { chatDefaults, withQuestion } from '../anthropic-messages/request-write.ts';
 import {
   isInstruction,
@@ -14,7 +14,7 @@ import {
   writeMessagesExtras,
 } from '../openai-chat/request-write.ts';
 import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
-import { dialectId, type JsonMembers } from './fields.ts';
+import { dialectId } from './fields.ts';
 import { ContentWriter } from './request-write-contents.ts';
 import { writeOutput, writeTools } from './request-write-tools.ts';
 import { writeThinking } from './thinking.ts';

@@ -5,7 +5,7 @@ import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { budgetOf, minBudget } from '../anthropic-messages/request-write.ts';
 import { namedEffort, noteUncontrolled, wantedEffort } from '../openai-chat/request-write.ts';
-import type { JsonMembers } from './fields.ts';
+import type { JsonMembers } from '../../json/value.ts';
 
 interface Thinking {
   readonly reasoning: Reasoning;

@@ -5,9 +5,6 @@
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
-/** A JSON object under construction. */
-export type JsonMembers = { [key: string]: Json | undefined };
-
 /** Top-level fields of this API. */
 export const chatFields: ReadonlySet<string> = new Set([
   'model',

@@ -13,10 +13,10 @@ import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tools.ts';
 import { answerObject, answerObjects, citedSpan, spanOf } from '../shared/answers.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import { isArray } from './fields.ts';
 
 type Path = readonly (string | number)[];
 

@@ -8,9 +8,9 @@ import type { PlacedReasoning } from '../../core/recall.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { answerObjects, answerText } from '../shared/answers.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import { isArray } from './fields.ts';
 import { readCall } from './message-forms.ts';
 
 /** One piece of reasoning, whole or an increment. */

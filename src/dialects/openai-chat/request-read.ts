@@ -19,12 +19,11 @@ import { type Notes, withMemberPaths, withPath, withPathOf } from '../../core/no
 import type { Sealer } from '../../core/secret.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { legacyFunction, readCacheMark } from './message-forms.ts';
 import {
   badValue,
   isArray,
-  type JsonMembers,
   missing,
   readArray,
   readInteger,

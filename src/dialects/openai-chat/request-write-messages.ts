@@ -12,10 +12,10 @@ import type {
 import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { imageDetail } from '../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import { isArray } from './fields.ts';
 import {
   bridge,
   bridgeNote,

@@ -3,12 +3,12 @@ import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../core/co
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../shared/tools.ts';
 import { asksToThink, type JsonTool, jsonTool } from '../shared/demanded-call.ts';
 import { describedTool, grammarOf } from '../shared/responses-fields.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import { isArray } from './fields.ts';
 import { writeCacheMark } from './message-forms.ts';
 import { searchesByItself, writeWebSearch } from './request-read.ts';
 

@@ -19,10 +19,16 @@ import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { memberPath, type Notes, pathOf, withPathOf } from '../../core/notes.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { type Json, type JsonObject, isObject } from '../../json/value.ts';
+import {
+  type Json,
+  type JsonObject,
+  isObject,
+  type JsonMembers,
+  textOf,
+} from '../../json/value.ts';
 import { mediumOf } from '../shared/prompt.ts';
 import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
-import { type JsonMembers, chatFields, isArray } from './fields.ts';
+import { chatFields, isArray } from './fields.ts';
 import { frontNote } from './message-forms.ts';
 import { MessageWriter, isPrefill, writePrefill } from './request-write-messages.ts';
 import { writeOutput, writeTools } from './request-write-tools.ts';
@@ -647,10 +653,6 @@ const countedMembers: ReadonlySet<string> = new Set([
 
 function typeText(type: Json): string {
   return typeof type === 'string' ? type : JSON.stringify(type);
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function withoutDot(text: string): string {

@@ -12,7 +12,7 @@ import type { FinishReason, Generation } from '../../core/generation.ts';
 import { placedReasoning } from '../../core/recall.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseObject } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import {
   answerObject,
   answerObjects,
@@ -22,7 +22,7 @@ import {
 } from '../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import { wrappedArguments } from '../shared/tools.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import { isArray } from './fields.ts';
 import {
   findUsage,
   isCut,

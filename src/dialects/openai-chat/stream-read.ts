@@ -15,7 +15,7 @@ import {
   tryParseEvent,
   tryParseObject,
 } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import {
   answerObject,
   answerObjects,
@@ -268,10 +268,6 @@ function textLength(value: Json | undefined): number {
 
 /** Members of a delta that name something and say nothing. */
 const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
-
-function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
 
 // The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
 // index, id, reasoning index), never as one "current block": calls may come interleaved (B1).

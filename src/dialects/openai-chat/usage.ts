@@ -3,8 +3,7 @@ import { type ErrorCode, GatewayError } from '../../core/errors.ts';
 import { type FinishReason, totalInputTokens, type Usage } from '../../core/generation.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import type { JsonMembers } from './fields.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 
 /** No model counts beyond this; a larger number is a fault of the upstream. */
 const maxCount = 1e12;

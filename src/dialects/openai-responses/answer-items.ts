@@ -9,7 +9,7 @@ import type {
   ToolCallPart,
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { originalToolName, AnswerCallIds, allowedToolId } from '../shared/tools.ts';
 import { sealCall, sealReasoning } from '../shared/seals.ts';
 import {
@@ -24,7 +24,6 @@ import {
   itemExtras,
 } from './items.ts';
 import { spanOf } from '../shared/answers.ts';
-import { textOf } from './fields.ts';
 
 /** A call as the client knows it. */
 export interface AnsweredCall {

@@ -6,9 +6,8 @@ import {
   type GatewayErrorOptions,
   streamError,
 } from '../../core/errors.ts';
-import { isObject, type JsonObject } from '../../json/value.ts';
+import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { writeError as writeEnvelope } from '../openai-chat/errors.ts';
-import { textOf } from './fields.ts';
 
 /** What a stream's `response.failed` says of each error: Codex decides by it whether to ask again. */
 const streamCodes = {

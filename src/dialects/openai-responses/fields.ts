@@ -19,9 +19,6 @@ export {
 /** Where a demanded call says that it is the only one. */
 export const shapeWords: ShapeWords = { single: ['parallel_tool_calls'] };
 
-/** A JSON object under construction. */
-export type JsonMembers = { [key: string]: Json | undefined };
-
 /** A member of an object; `at` is the path of that object. */
 export interface Field {
   readonly of: JsonObject;
@@ -95,8 +92,4 @@ export function readArray(field: Field): readonly Json[] | undefined {
   if (!isPresent(value)) return undefined;
   if (!isArray(value)) throw wrongType(pathOfField(field), 'an array', value);
   return value;
-}
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

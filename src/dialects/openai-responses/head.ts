@@ -4,7 +4,7 @@
  */
 import type { RequestHead, RequestState } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import {
   badValue,
   type Field,
@@ -18,7 +18,6 @@ import {
   readObject,
   readString,
   requireString,
-  textOf,
   wrongType,
 } from './fields.ts';
 import { callKindOf, outputKindOf } from './items.ts';

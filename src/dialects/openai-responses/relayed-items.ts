@@ -1,6 +1,5 @@
 /** What a relayed stream has told of its items: the gateway may have to write an event between, or the end. */
-import { isObject, type JsonObject } from '../../json/value.ts';
-import { textOf } from './fields.ts';
+import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { callKindOf, toldPlaces } from './items.ts';
 import { itemEvents, type ItemEvent } from './replay.ts';
 import { tryParseObject } from '../../json/parse.ts';

@@ -1,8 +1,8 @@
 /** A kept response told once more: as the events of a stream, and as the list of its input items. */
 import { createHash } from 'node:crypto';
 import type { ItemPage } from '../../core/stored-response.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { isArray, textOf } from './fields.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
+import { isArray } from './fields.ts';
 import { itemPrefix, writtenText } from './items.ts';
 
 /**

@@ -11,13 +11,12 @@ import type {
 import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import type { JsonObject } from '../../json/value.ts';
+import { type JsonObject, type JsonMembers, textOf } from '../../json/value.ts';
 import { responsesFormat } from '../openai-chat/reasoning.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
 import { imageDetail } from '../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
-import type { JsonMembers } from './fields.ts';
 import {
   callItems,
   callMembers,
@@ -29,7 +28,6 @@ import {
   type CallKind,
 } from './items.ts';
 import { maxToolName } from './request-write-tools.ts';
-import { textOf } from './response.ts';
 
 interface ItemWriting {
   readonly conversation: Conversation;

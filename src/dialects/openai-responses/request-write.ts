@@ -7,7 +7,7 @@ import type { Conversation, Reasoning, Sampling } from '../../core/conversation.
 import type { Ask } from '../../core/dialect.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type JsonObject } from '../../json/value.ts';
+import { isObject, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import {
   isInstruction,
   namedEffort,
@@ -20,7 +20,7 @@ import {
 } from '../openai-chat/request-write.ts';
 import { writeOutput } from '../openai-chat/request-write-tools.ts';
 import { cacheHints } from '../shared/responses-fields.ts';
-import { isPresent, type JsonMembers } from './fields.ts';
+import { isPresent } from './fields.ts';
 import { dialectId } from './items.ts';
 import { ItemWriter } from './request-write-items.ts';
 import { writeTools } from './request-write-tools.ts';

@@ -9,7 +9,7 @@ import type {
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { answerObjects, answerText, citedSpan, isPresent, wrongType } from '../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import {
@@ -289,8 +289,4 @@ export function splitCalls(
     });
   }
   return calls;
-}
-
-export function textOf(value: Json | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -8,10 +8,10 @@ import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { skipSpace, valueEnd } from '../../json/scan.ts';
-import { isObject, type JsonObject } from '../../json/value.ts';
+import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { unknownId, unknownItem, unknownResponse } from './error-write.ts';
 import { referenceOf, readState } from './head.ts';
-import { isArray, textOf } from './fields.ts';
+import { isArray } from './fields.ts';
 import { itemList, replayEvents } from './replay.ts';
 
 const openBracket = 0x5b;

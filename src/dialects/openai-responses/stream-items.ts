@@ -2,7 +2,7 @@
 import type { Part } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../shared/answers.ts';
 import { argumentsOf, type CallKind, toldPlaces, writtenText } from './items.ts';
 import {
@@ -18,7 +18,6 @@ import {
   readAnnotations,
   reasoningExtras,
   summarySeparator,
-  textOf,
   textsOf,
   wrapperName,
 } from './response.ts';

@@ -6,7 +6,7 @@ import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import { tryParseAnswerEvent, tryParseExactEvent } from '../../json/parse.ts';
-import type { Json, JsonObject } from '../../json/value.ts';
+import { type Json, type JsonObject, textOf } from '../../json/value.ts';
 import {
   answerObject,
   answerObjects,
@@ -16,7 +16,7 @@ import {
 } from '../shared/answers.ts';
 import { readErrorValue } from '../shared/vendor-errors.ts';
 import { StreamItems } from './stream-items.ts';
-import { declaredNames, failureOf, noAnswer, readFinish, textOf } from './response.ts';
+import { declaredNames, failureOf, noAnswer, readFinish } from './response.ts';
 import { readUsage } from './usage.ts';
 
 const none: readonly GenerationEvent[] = [];
