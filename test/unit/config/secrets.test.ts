@@ -128,7 +128,7 @@ test('the config of another gateway is one error that says which command takes i
       `gateway.yaml: this is a config of ${origin}. "model-gateway import ${word} gateway.yaml --out NEW" makes one of this gateway of it`,
     ]);
   }
-  const own = await scene(t, 'model: a\nlog: { level: warn }\n').errors();
+  const own = await scene(t, 'model: a\nworkers: 1\n').errors();
   assert.deepEqual(own, ['gateway.yaml:1: model: unknown key (did you mean "models"?)']);
 });
 
