@@ -319,8 +319,8 @@ function dialectCounter(
   endpoint: Endpoint,
   model: string | undefined,
 ): TokenCounter {
-  if (members === undefined) return plainCounter(endpoint, answers);
   const plain = plainCounter(endpoint, answers);
+  if (members === undefined) return plain;
   const step =
     named === undefined || model === undefined
       ? { endpoint, members }
