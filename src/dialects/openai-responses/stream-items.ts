@@ -145,7 +145,8 @@ export class StreamItems {
       open.received += delta;
       return {
         event: [{ type: 'part-delta', index: open.part, field: 'text', delta }],
-        goesOn: true,
+        // Clients know an item by the id that it began with: an event with another one is not passed on as it came.
+        goesOn: event['item_id'] === undefined || event['item_id'] === item?.added['id'],
       };
     }
     const events: Events = [];

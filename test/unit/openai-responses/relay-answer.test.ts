@@ -5,6 +5,7 @@ import { openaiResponsesClient } from '../../../src/dialects/openai-responses/cl
 import type { JsonObject } from '../../../src/json/value.ts';
 import { assertLegalRelay } from '../../support/legality.ts';
 import { listAt, numberAt, objectAt } from '../../support/reading.ts';
+import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { reasoningItem, responsesEvents, textItem } from '../../upstream/responses.ts';
 import { answerContext } from '../openai-chat/answer-context.ts';
@@ -13,10 +14,11 @@ import { framesOf, wire } from './recorded.ts';
 /** The events of a relayed stream, with deltas on the short way that the gateway sends them. */
 function relayed(events: readonly JsonObject[]): readonly JsonObject[] {
   const relay = openaiResponsesClient.answerRelay(answerContext());
+  const reader = new ResponsesStreamReader();
   const text = framesOf(Buffer.from(wire(events)))
     .map((frame) => {
-      const plain = /"type":"response\.output_text\.delta"/.test(frame.data ?? '');
-      const bytes = plain ? relay.plainFrame?.(frame) : relay.frame(frame, []);
+      const read = reader.read(frame);
+      const bytes = reader.plain ? relay.plainFrame?.(frame) : relay.frame(frame, read);
       return bytes?.toString() ?? '';
     })
     .join('');
@@ -54,6 +56,16 @@ test('R-65 ids that change with each event are those that the client saw first',
   const within = told.filter((event) => numberAt(event, 'sequence_number') > 1).slice(0, -1);
   const ids = within.map((event) => event['item_id'] ?? objectAt(event, 'item')['id']);
   assert.deepEqual(new Set(ids), new Set([item?.['id']]));
+});
+
+test('R-65 pieces of text that alone have another id get that of their item', () => {
+  const other = events.map((event): JsonObject =>
+    event['type'] === 'response.output_text.delta' ? { ...event, item_id: 'msg_other' } : event,
+  );
+  const deltas = other.filter(({ item_id: id }) => id === 'msg_other');
+  assert.ok(deltas.length > 1);
+  const ids = relayed(other).map(({ item_id: id }) => id);
+  assert.equal(ids.includes('msg_other'), false);
 });
 
 test('§6.7 a last event without the items gets those that were told', () => {

@@ -101,16 +101,21 @@ describe('single recordings', { skip: leftOut }, () => {
     }
   });
 
-  test('R-83 pieces of a text are plain frames, and nothing else is', () => {
-    const reader = new ResponsesStreamReader();
-    const { events } = recordedStream('github-copilot-id-rotation.1');
-    const frames = framesOf(Buffer.from(wire(events)));
-    const plain = frames.filter((frame) => {
-      reader.read(frame);
-      return reader.plain;
-    });
-    const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
-    assert.equal(plain.length, deltas.length);
+  test('R-83 pieces of a text with the id of their item are plain frames, and nothing else is', () => {
+    for (const [name, arePlain] of [
+      ['xai-web-search-tool.1', true],
+      ['github-copilot-id-rotation.1', false],
+    ] as const) {
+      const reader = new ResponsesStreamReader();
+      const { events } = recordedStream(name);
+      const plain = framesOf(Buffer.from(wire(events))).filter((frame) => {
+        reader.read(frame);
+        return reader.plain;
+      });
+      const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
+      assert.ok(deltas.length > 50);
+      assert.equal(plain.length, arePlain ? deltas.length : 0, name);
+    }
   });
 });
 
