@@ -118,8 +118,6 @@ async function warmUp(gateway: Instance, keys: readonly string[], ms: number): P
   const warming = new Callers({ url, keys, count: 20, leaving: 0.2, prefix: 'w' });
   await pause(ms);
   await warming.stop();
-  // The thread of long reads starts with the first of them.
-  await gateway.admin('GET', '/api/status');
   // Connections to the upstream are kept for four seconds.
   await pause(5500);
 }

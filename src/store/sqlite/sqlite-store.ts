@@ -109,7 +109,6 @@ const reads: ReadonlySet<string> = new Set([
   'calls.list',
   'calls.find',
   'contents.find',
-  'contents.bytes',
 ]);
 
 /** The threads of one file. */
