@@ -1,3 +1,3 @@
 import { playPart } from './play.ts';
 
-playPart(1);
+await playPart(1);

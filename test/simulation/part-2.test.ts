@@ -1,3 +1,3 @@
 import { playPart } from './play.ts';
 
-playPart(2);
+await playPart(2);

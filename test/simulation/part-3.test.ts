@@ -1,3 +1,3 @@
 import { playPart } from './play.ts';
 
-playPart(3);
+await playPart(3);

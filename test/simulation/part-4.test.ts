@@ -1,3 +1,3 @@
 import { playPart } from './play.ts';
 
-playPart(4);
+await playPart(4);
