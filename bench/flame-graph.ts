@@ -8,7 +8,7 @@ const width = 1400;
 const rowHeight = 17;
 const headHeight = 40;
 /** Narrower boxes are left out: nobody can point at them. */
-const leastWidth = 0.4;
+const minWidth = 0.4;
 /** What a letter takes. */
 const letterWidth = 6.1;
 
@@ -25,7 +25,7 @@ export function flameGraph(root: Branch, title: string): string {
   const scale = root.totalUs === 0 ? 0 : width / root.totalUs;
   const place = (branch: Branch, x: number, depth: number): void => {
     const boxWidth = branch.totalUs * scale;
-    if (boxWidth < leastWidth) return;
+    if (boxWidth < minWidth) return;
     boxes.push({ x, width: boxWidth, depth, branch });
     let at = x;
     for (const child of merged(branch.children)) {

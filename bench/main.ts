@@ -80,7 +80,7 @@ async function measureRounds(subjects: readonly Subject[]): Promise<Sample[]> {
   for (let round = 1; round <= options.rounds; round++) {
     const rig = await startRig();
     for (const workload of options.workloads) {
-      if (round > (workload.mostRounds ?? options.rounds)) continue;
+      if (round > (workload.maxRounds ?? options.rounds)) continue;
       for (const subject of subjectsOf(workload, subjects)) {
         for (const sample of await measureSubject(rig, workload, subject, options)) {
           samples.push({ round, workload: workload.id, ...sample });

@@ -18,7 +18,7 @@ interface WorkloadBase {
   /** Peers take part. */
   readonly withPeers: boolean;
   /** Not in more rounds than these: it takes long, and one round is like the other. Absent: in all. */
-  readonly mostRounds?: number;
+  readonly maxRounds?: number;
 }
 
 export type Workload = WorkloadBase &
@@ -89,7 +89,7 @@ interface Size {
   readonly label: string;
   readonly connections: number;
   readonly budget?: Budget;
-  readonly mostRounds?: number;
+  readonly maxRounds?: number;
 }
 
 /** Callers by size: enough to saturate, and not so many that bodies alone fill the memory of a subject. */
@@ -110,11 +110,11 @@ const longBody: Size = {
 const sizes: readonly Size[] = [
   shortBody,
   longBody,
-  { id: 'unary-1m', bytes: 1_000_000, label: '1 MB', connections: 16, mostRounds: 2 },
-  { id: 'unary-10m', bytes: 10_000_000, label: '10 MB', connections: 4, mostRounds: 2 },
+  { id: 'unary-1m', bytes: 1_000_000, label: '1 MB', connections: 16, maxRounds: 2 },
+  { id: 'unary-10m', bytes: 10_000_000, label: '10 MB', connections: 4, maxRounds: 2 },
 ];
 
-function unary({ id, bytes, label, connections, budget, mostRounds }: Size): Workload {
+function unary({ id, bytes, label, connections, budget, maxRounds }: Size): Workload {
   return {
     kind: 'cpu',
     id,
@@ -127,7 +127,7 @@ function unary({ id, bytes, label, connections, budget, mostRounds }: Size): Wor
     body: { kind: 'unary', bytes },
     connections,
     ...(budget === undefined ? {} : { budget }),
-    ...(mostRounds === undefined ? {} : { mostRounds }),
+    ...(maxRounds === undefined ? {} : { maxRounds }),
     floor: id,
   };
 }
@@ -225,7 +225,7 @@ function memory(streams: number): Workload {
     upstream: chat,
     alsoDirect: false,
     withPeers: true,
-    mostRounds: 2,
+    maxRounds: 2,
     streams,
     budget: { must: 80, aim: 45 },
   };

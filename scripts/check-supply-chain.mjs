@@ -14,8 +14,8 @@ import {
 } from './lock-file.mjs';
 
 /** Direct ones, optional ones included: each is a way to break in. */
-const mostRuntimePackages = 16;
-const leastAgeDays = 7;
+const maxRuntimePackages = 16;
+const minAgeDays = 7;
 
 /** Licences that ask for no more than to be named. */
 const licences = new Set([
@@ -71,9 +71,9 @@ function checkVersions(manifest) {
       .filter(([, version]) => !version.startsWith('npm:@node-llama-cpp/linux-riscv64@'))
       .map(([name]) => name),
   );
-  if (runtime.length > mostRuntimePackages) {
+  if (runtime.length > maxRuntimePackages) {
     problems.push(
-      `package.json: ${runtime.length} runtime packages, at most ${mostRuntimePackages}; do without one`,
+      `package.json: ${runtime.length} runtime packages, at most ${maxRuntimePackages}; do without one`,
     );
   }
   return runtime;
@@ -171,7 +171,7 @@ function checkScripts(place, { scripts, gypfile }) {
 
 /** What the registry says of the direct packages that are delivered; one line, and no failure without an answer. */
 async function checkAge(names, lock) {
-  const youngest = Date.now() - leastAgeDays * 86_400_000;
+  const youngest = Date.now() - minAgeDays * 86_400_000;
   try {
     for (const name of names) {
       const { stdout } = await promisify(execFile)('npm', ['view', name, 'time', '--json'], {
@@ -182,9 +182,9 @@ async function checkAge(names, lock) {
       const published = Date.parse(JSON.parse(stdout)[version]);
       if (Number.isNaN(published)) throw new Error(`no date of ${name}`);
       if (published <= youngest) continue;
-      problems.push(`${name} ${version} is younger than ${leastAgeDays} days; take an older one`);
+      problems.push(`${name} ${version} is younger than ${minAgeDays} days; take an older one`);
     }
-    return `the direct ones are older than ${leastAgeDays} days`;
+    return `the direct ones are older than ${minAgeDays} days`;
   } catch {
     return 'their age left out, the registry does not say';
   }
@@ -201,6 +201,6 @@ const age = args.includes('--age')
 for (const problem of problems) process.stdout.write(`${problem}\n`);
 const delivered = entriesOf(lock.packages).filter(([place, { dev }]) => place !== '' && !dev);
 process.stdout.write(
-  `supply chain: ${runtime.length} direct runtime packages of at most ${mostRuntimePackages}, ${delivered.length} with theirs on all platforms, ${looked} packages installed here${age}; ${problems.length} problems\n`,
+  `supply chain: ${runtime.length} direct runtime packages of at most ${maxRuntimePackages}, ${delivered.length} with theirs on all platforms, ${looked} packages installed here${age}; ${problems.length} problems\n`,
 );
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -36,7 +36,7 @@ const { values } = parseArgs({
 const root = resolve(values.dir);
 const areas = values.areas.split(',');
 /** A mutant survives when this many covering tests, the most specific ones, pass. */
-const mostTests = 25;
+const maxTests = 25;
 const lanes = availableParallelism();
 /** A test that takes this much longer than without a mutant hangs. */
 const hangFactor = 5;
@@ -177,7 +177,7 @@ async function judge(copy, mutant, covering) {
   const text = sources.get(mutant.path);
   writeFileSync(path, text.slice(0, mutant.start) + mutant.becomes + text.slice(mutant.end));
   try {
-    for (const { id: test, ms } of covering.slice(0, mostTests)) {
+    for (const { id: test, ms } of covering.slice(0, maxTests)) {
       const passed = await runTest(copy, test, { limit: ms * hangFactor + hangMs });
       if (passed === undefined) return { outcome: 'hangs', test };
       if (!passed) return { outcome: 'killed', test };

@@ -26,7 +26,7 @@ const named = args.filter((arg) => !arg.startsWith('--'));
 if (all) process.env.TEST_DEPTH = 'whole';
 if (rest) process.env.TEST_DEPTH = 'rest';
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
-const mostJobs = cores * 4;
+const maxJobs = cores * 4;
 const idleEnough = 0.2;
 const tickMs = 500;
 const slowestTold = 10;
@@ -239,7 +239,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 const ticker = setInterval(() => {
   const idle = idleShare();
   if (running.size < cores) fill();
-  else if (running.size < mostJobs && idle > idleEnough) startNext();
+  else if (running.size < maxJobs && idle > idleEnough) startNext();
   progress();
 }, tickMs);
 fill();

@@ -18,7 +18,7 @@ export interface Ends {
   answered408: number;
   refused: number;
   closed: number;
-  longestMs: number;
+  maxMs: number;
 }
 
 const all: { [name: string]: Ends } = {};
@@ -38,7 +38,7 @@ function drip({ port, count, opening }: Drip, ends: Ends): void {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearInterval(timer);
-      ends.longestMs = Math.max(ends.longestMs, performance.now() - since);
+      ends.maxMs = Math.max(ends.maxMs, performance.now() - since);
       if (text.includes(' 408')) ends.answered408 += 1;
       else if (text.includes(' 503')) ends.refused += 1;
       else ends.closed += 1;
@@ -51,7 +51,7 @@ function drip({ port, count, opening }: Drip, ends: Ends): void {
 
 process.on('message', (message: Drip | Record<string, never>) => {
   if ('name' in message) {
-    const ends = { opened: 0, answered408: 0, refused: 0, closed: 0, longestMs: 0 };
+    const ends = { opened: 0, answered408: 0, refused: 0, closed: 0, maxMs: 0 };
     all[message.name] = ends;
     drip(message as Drip, ends);
   }

@@ -64,7 +64,7 @@ export interface AskedCall {
   /** Whether the output limit may be lowered to what is left of a budget; absent = no. */
   readonly mayShrink?: boolean;
   /** The output is not lowered below this number of tokens; absent = 0. */
-  readonly leastOutput?: number;
+  readonly minOutput?: number;
 }
 
 /** Knows all names of the models that a route can answer with. */
@@ -76,7 +76,7 @@ export interface RouteNaming {
 const maxNameLength = 256;
 
 /** Minimum answer length. A shorter answer is of no use to a client. */
-export const leastOutputTokens = 256;
+export const minOutputTokens = 256;
 
 /** What a call would reserve. */
 export interface AdmissionPreview {
@@ -336,7 +336,7 @@ class Admitting {
   }
 
   #retrySmaller(refused: Refused): CallGrant | Promise<CallGrant> {
-    const { leastOutput: least = 0 } = this.#call;
+    const { minOutput: least = 0 } = this.#call;
     if (this.#shrinks > 0 && this.#reservation.shrink(refused.state.remaining, least)) {
       this.#shrinks -= 1;
       return this.run();
@@ -349,7 +349,7 @@ class Admitting {
    * nothing.
    */
   #mayFit({ state }: Refused): boolean {
-    const shrunk = this.#shrinks > 0 ? (this.#call.leastOutput ?? 0) : this.#reservation.output;
+    const shrunk = this.#shrinks > 0 ? (this.#call.minOutput ?? 0) : this.#reservation.output;
     const least = Math.min(shrunk, this.#reservation.output);
     return state.remaining > 0 && this.#reservation.cost(least) <= 2 * state.remaining;
   }
@@ -408,7 +408,7 @@ function unavailable(error: unknown): GatewayError {
 /** Random addition to the wait of a refused caller, so that not all retry at once. */
 const jitterMs = 500;
 /** Clients that would wait longer are told not to retry (E8). */
-const longestWaitMs = 60_000;
+const maxWaitMs = 60_000;
 
 interface RefusalFacts {
   readonly refused: Pick<Refused, 'state' | 'waitMs' | 'open' | 'requests' | 'tokens'>;
@@ -435,7 +435,7 @@ function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError {
 /** Jitter alone never makes a wait too long. */
 function jittered(waitMs: number, jitter: number): number {
   const later = Math.ceil(waitMs + jitter);
-  return waitMs <= longestWaitMs ? Math.min(later, longestWaitMs) : later;
+  return waitMs <= maxWaitMs ? Math.min(later, maxWaitMs) : later;
 }
 
 /** The limit that refused; of the other kinds the one that will refuse first. */

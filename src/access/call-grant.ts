@@ -219,7 +219,7 @@ export class CallGrant implements Grant, Reserving {
 
   get #most(): number {
     const { reservation } = this.#input;
-    return reservation.mostOutput;
+    return reservation.maxOutput;
   }
 
   #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {

@@ -95,7 +95,7 @@ export function addedCost(a: Cost | undefined, b: Cost | undefined): Cost | unde
 }
 
 /** Upper bounds of what a request uses. */
-export interface MostTokens {
+export interface MaxTokens {
   /** The whole prompt, at most. */
   readonly promptTokens: number;
   /** All output, reasoning included, at most; of `n` answers the sum. */
@@ -117,7 +117,7 @@ export interface MostTokens {
  * An upper bound in nanodollars, rounded up: no usage within these token limits costs more by `costOf`. It
  * takes the most expensive tier that such a prompt can reach and assumes no discount for cached input.
  */
-export function mostCost(price: Price, most: MostTokens): number {
+export function maxCost(price: Price, most: MaxTokens): number {
   const { tiers } = price;
   let highest = bound(price, most, { rates: price.rates, endsAt: tiers[0]?.above });
   tiers.forEach(({ above, rates }, i) => {
@@ -131,7 +131,7 @@ export function mostCost(price: Price, most: MostTokens): number {
 /** The upper bound for prompts in the range of these rates. */
 function bound(
   price: Price,
-  most: MostTokens,
+  most: MaxTokens,
   { rates, endsAt = Number.POSITIVE_INFINITY }: { rates: Rates; endsAt: number | undefined },
 ): number {
   term(0, Math.ceil(Math.min(most.promptTokens, endsAt)), highestInput(rates, most));
@@ -146,7 +146,7 @@ function highestOutput({ output, audioOutput = 0, imageOutput = 0 }: Rates): num
   return Math.max(output, audioOutput, imageOutput);
 }
 
-function highestInput(rates: Rates, { cacheWrites = 'long', media }: MostTokens): number {
+function highestInput(rates: Rates, { cacheWrites = 'long', media }: MaxTokens): number {
   const write = rates.cacheWrite ?? rates.input;
   const long = rates.cacheWriteLong ?? write;
   return Math.max(

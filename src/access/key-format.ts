@@ -105,15 +105,15 @@ export function sameDigest(a: Buffer, b: Buffer): boolean {
 export const nobodysDigest: Buffer = Buffer.alloc(32);
 
 /** Minimum length of secrets that people choose: hashes of words are in every table. */
-export const leastSecretLength = 16;
+export const minSecretLength = 16;
 
 /**
  * Checks a secret from an environment variable that is sent in a header.
  * @throws Error that names the variable, never the value.
  */
 export function requireUsableSecret(name: string, secret: string): void {
-  if (secret.length < leastSecretLength) {
-    throw new Error(`${name} must have at least ${leastSecretLength} characters.`);
+  if (secret.length < minSecretLength) {
+    throw new Error(`${name} must have at least ${minSecretLength} characters.`);
   }
   if (!/^[\x21-\x7e]+$/.test(secret)) {
     throw new Error(`${name} may contain only visible ASCII characters, without spaces.`);
@@ -151,7 +151,7 @@ function readBearer(header: string): string | undefined {
 // Estimates how hard a chosen secret is to guess (X-9). What it calls weak is weak.
 
 /** Secrets below this many bits are refused: they are among the first guesses. */
-export const leastBits = 32;
+export const minBits = 32;
 /** Below this many bits the operator is warned; 16 random hexadecimal digits have more. */
 export const goodBits = 50;
 
@@ -209,7 +209,7 @@ export const howToMake = 'Make one with: openssl rand -base64 32';
  * @throws Error that names the variable, never the value.
  */
 export function requireNotGuessable(name: string, secret: string): void {
-  if (estimatedBits(secret) >= leastBits) return;
+  if (estimatedBits(secret) >= minBits) return;
   throw new Error(
     `${name} is easy to guess: it consists of few characters, a sequence, a repetition or well-known words. ${howToMake}`,
   );

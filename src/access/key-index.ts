@@ -177,13 +177,13 @@ export interface KeyIndexDeps {
 }
 
 /** After this many removals, an older page cursor starts from the beginning. */
-const mostGone = 10_000;
+const maxGone = 10_000;
 
 /** Keys that are peppered in one batch. */
 const pepperBatch = 500;
 
 /** Keys that are examined for one page. */
-const mostSearched = 50_000;
+const maxSearched = 50_000;
 
 export class KeyIndex {
   readonly #deps: KeyIndexDeps;
@@ -336,7 +336,7 @@ export class KeyIndex {
     { limit, after }: { readonly limit: number; readonly after?: string },
   ): { readonly entries: readonly KeyEntry[]; readonly last?: string } | undefined {
     const found: KeyEntry[] = [];
-    const seen = this.page(mostSearched, after);
+    const seen = this.page(maxSearched, after);
     if (seen === undefined) return undefined;
     for (const [i, entry] of seen.entries.entries()) {
       if (isWanted(entry)) found.push(entry);
@@ -356,7 +356,7 @@ export class KeyIndex {
     for (const [id, place] of this.#gone) this.#gone.set(id, movedUp(place));
     for (const { record, position } of removed) this.#gone.set(record.id, movedUp(position));
     for (const id of this.#gone.keys()) {
-      if (this.#gone.size <= mostGone) break;
+      if (this.#gone.size <= maxGone) break;
       this.#gone.delete(id);
     }
   }

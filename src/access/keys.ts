@@ -12,7 +12,7 @@ import type { Store, KeyStore } from '../store/store.ts';
 import {
   type RandomBytes,
   digestOf,
-  leastSecretLength,
+  minSecretLength,
   makeKey,
   makeKeyOf,
   presentedKey,
@@ -400,7 +400,7 @@ export class KeyRing {
    * short word opens nothing (S7).
    */
   #literal(text: string, { plain }: Digests): KeyEntry | undefined {
-    return text.length < leastSecretLength ? undefined : this.#index.byDigest(plain);
+    return text.length < minSecretLength ? undefined : this.#index.byDigest(plain);
   }
 
   #replace(id: string, change: Replacement): Promise<ChangedKey | undefined> {

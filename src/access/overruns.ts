@@ -31,7 +31,7 @@ interface Excess {
 
 const learnedForMs = 3_600_000;
 /** The oldest is forgotten first. */
-const mostLearned = 1000;
+const maxLearned = 1000;
 
 export class Overruns {
   readonly #clock: Pick<Clock, 'wall'>;
@@ -103,7 +103,7 @@ export class Overruns {
       nanodollars: Math.max(before, nanodollars),
       until: now + learnedForMs,
     });
-    if (this.#learned.size <= mostLearned) return;
+    if (this.#learned.size <= maxLearned) return;
     const [oldest] = this.#learned.keys();
     if (oldest !== undefined) this.#learned.delete(oldest);
   }

@@ -17,7 +17,7 @@ import {
 import type { Log } from '../core/runtime.ts';
 
 /** Clients can ask for any number of names. Above this limit the cached ones are dropped. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 export interface PriceTableDeps {
   readonly settings: PriceSettings;
@@ -58,7 +58,7 @@ export class PriceTable {
     const name = `${provider}/${model}`;
     let schedule = this.#known.get(name);
     if (schedule === undefined && !this.#known.has(name)) {
-      if (this.#known.size >= mostKnown) this.#known.clear();
+      if (this.#known.size >= maxKnown) this.#known.clear();
       schedule = this.#search(provider, model);
       this.#known.set(name, schedule);
     }

@@ -5,7 +5,7 @@
 import { invalidRequest } from '../core/errors.ts';
 import type { RaisedCost } from '../core/policy.ts';
 import type { Price } from '../core/money.ts';
-import { caresForCacheWrites, caresForMedia, isFree, mostCost, possiblePrices } from './cost.ts';
+import { caresForCacheWrites, caresForMedia, isFree, maxCost, possiblePrices } from './cost.ts';
 import type { PriceTable } from './prices.ts';
 
 /** A target that may answer the call. */
@@ -131,7 +131,7 @@ function searchUnpriced(member: string): Error {
 const tokensOfSearch = 10_000;
 
 /** Twice this is still an exact number. */
-const mostOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
+const maxOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
 
 export class Reservation {
   readonly choices: number;
@@ -155,7 +155,7 @@ export class Reservation {
   #raised: RaisedCost | undefined | null = null;
   #output: number;
   /** A target may answer with as many output tokens whatever the cap. */
-  readonly #leastCap: number;
+  readonly #minCap: number;
   /** Maximum cost of the output; undefined = not computed for the current values. */
   #cost: number | undefined;
   #lowered = false;
@@ -171,10 +171,7 @@ export class Reservation {
     this.#size = size;
     this.learned = learned;
     this.#targets = targets;
-    this.#leastCap = targets.reduce(
-      (most, target) => Math.max(most, target.minOutputTokens ?? 0),
-      0,
-    );
+    this.#minCap = targets.reduce((most, target) => Math.max(most, target.minOutputTokens ?? 0), 0);
     this.choices = choices;
     this.#hedged = size.hedged === true;
     this.prices = prices;
@@ -233,9 +230,9 @@ export class Reservation {
     let highest = 0;
     const raised = this.#raise;
     const promptTokens = this.prompt + this.found + (raised?.prompt ?? 0);
-    const outputTokens = this.#mostOf(output);
+    const outputTokens = this.#maxOf(output);
     for (const price of this.possible) {
-      const cost = mostCost(price, {
+      const cost = maxCost(price, {
         promptTokens,
         outputTokens,
         // The body is searched only if the result affects the price.
@@ -247,19 +244,19 @@ export class Reservation {
       if (cost > highest) highest = cost;
     }
     if (raised !== undefined && raised.requests > 1) {
-      highest = Math.min(highest, mostOfOne / raised.requests) * raised.requests;
+      highest = Math.min(highest, maxOfOne / raised.requests) * raised.requests;
     }
     highest += this.learned;
-    return this.#hedged ? 2 * Math.min(highest, mostOfOne) : highest;
+    return this.#hedged ? 2 * Math.min(highest, maxOfOne) : highest;
   }
 
   /** Maximum output tokens of all answers, including what the request may produce beyond its cap. */
-  get mostOutput(): number {
-    return this.#mostOf(this.#output);
+  get maxOutput(): number {
+    return this.#maxOf(this.#output);
   }
 
-  #mostOf(asked: number): number {
-    const output = Math.max(asked, this.#leastCap);
+  #maxOf(asked: number): number {
+    const output = Math.max(asked, this.#minCap);
     const raised = this.prices.length === 0 ? undefined : this.#raise;
     if (raised === undefined) return output * this.choices;
     const ofOne = Math.max(output, raised.outputAtLeast) + raised.extraOutput;

@@ -257,7 +257,7 @@ function settingsPath(settings: SettingsFile, { ask, file }: Target): string {
 type ModelLimits = Pick<Connection, 'window' | 'maxOutput'>;
 
 const timeoutMs = 3000;
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 
 /** By `GET /v1/models/NAME` with the key; nothing is known where that is not answered with 200. Never throws. */
 function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
@@ -277,7 +277,7 @@ function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
       response.on('error', nothing);
       response.on('data', (piece: string) => {
         text += piece;
-        if (text.length > mostBytes) outgoing.destroy(new Error('too long'));
+        if (text.length > maxBytes) outgoing.destroy(new Error('too long'));
       });
       response.on('end', () => {
         const body = response.statusCode === 200 ? tryParseObject(text) : undefined;

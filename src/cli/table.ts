@@ -3,7 +3,7 @@ import { fitted, noScreen, padded, paint, widthOf, type Colour, type Screen } fr
 
 const maxWidth = 48;
 /** Narrower no column is made for the sake of the others. */
-const leastWidth = 6;
+const minWidth = 6;
 /** Below it the columns of a table with a head say too little: each row becomes a block of lines. */
 const usefulWidth = 9;
 const gap = 2;
@@ -70,7 +70,7 @@ function blocks([head = [], ...rows]: readonly (readonly string[])[], screen: Sc
         .map((cell, i) => {
           if (cell.trim() === '') return '';
           const name = padded(fitted(head[i] ?? '', room), label);
-          const value = fitted(cell.trim(), Math.max(leastWidth, room - label - gap));
+          const value = fitted(cell.trim(), Math.max(minWidth, room - label - gap));
           return `${paint(screen, 'bold', name)}${' '.repeat(gap)}${value}\n`;
         })
         .join(''),
@@ -97,9 +97,9 @@ function narrowed(rows: readonly (readonly string[])[], room: number): readonly 
   const total = (): number => widths.reduce((sum, width) => sum + width + gap, -gap);
   for (let over = total() - room; over > 0; over = total() - room) {
     const most = Math.max(...widths);
-    if (most <= leastWidth) break;
+    if (most <= minWidth) break;
     // The widest goes down to the next one, or as far as is needed.
-    const next = Math.max(leastWidth, ...widths.filter((width) => width < most));
+    const next = Math.max(minWidth, ...widths.filter((width) => width < most));
     const at = widths.indexOf(most);
     widths[at] = Math.max(next === most ? most - 1 : next, most - over);
     if (widths[at] === most) widths[at] = most - 1;

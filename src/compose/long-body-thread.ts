@@ -8,7 +8,7 @@ import { collectGarbage } from '../http/overload/load.ts';
 import { newId } from '../observe/runtime.ts';
 
 /** The heap, garbage included, that a job may leave. Bytes. */
-const mostHeap = 64 * 1024 * 1024;
+const maxHeap = 64 * 1024 * 1024;
 
 const { sealKey }: ThreadData = workerData;
 const runner = new JobRunner({ newId, sealer: createSealer(sealKey), random: Math.random });
@@ -20,5 +20,5 @@ parentPort?.on('message', (message: ThreadMessage) => {
   parentPort?.postMessage(reply, [...moved]);
   runner.free();
   // What a job left behind counts as the process's memory, which other bodies need (G5).
-  if (getHeapStatistics().total_heap_size > mostHeap) collectGarbage('compact');
+  if (getHeapStatistics().total_heap_size > maxHeap) collectGarbage('compact');
 });

@@ -192,14 +192,14 @@ function sizeForm({ min, max, examples }: FormOf<'size'>): z.ZodType {
 
 // The form of `prices:` in `gateway.yaml`. Dollars become integers here, exactly as they are written.
 
-const mostDollars = 1_000_000;
+const maxDollars = 1_000_000;
 
 /** Dollars of a number as it stands in the file, as units of 10^-places dollars. */
 function dollars(places: number, description: string) {
   return z
     .number()
     .min(0, 'must be at least 0')
-    .max(mostDollars, `must be at most ${mostDollars}`)
+    .max(maxDollars, `must be at most ${maxDollars}`)
     .transform((value, context) => {
       // The shortest text of a number is what was written, up to 15 digits.
       const read = scaledDecimal(String(value), places);

@@ -31,7 +31,7 @@ const anyEndpoint = 'OTEL_EXPORTER_OTLP_ENDPOINT';
 const ownEndpoint = 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT';
 const defaultTimeoutMs = 10_000;
 const defaultDelayMs = 1000;
-const mostMs = 600_000;
+const maxMs = 600_000;
 const none: ReadTraces = { settings: undefined, variable: undefined, warnings: [] };
 
 export function readTraces(file: CheckedFile | undefined, { env, report }: Scope): ReadTraces {
@@ -178,7 +178,7 @@ function milliseconds(
   const text = env[variable] ?? '';
   if (text === '') return undefined;
   const value = Number(text);
-  if (Number.isFinite(value) && value > 0 && value <= mostMs) return value;
+  if (Number.isFinite(value) && value > 0 && value <= maxMs) return value;
   report({ path: variable, message: 'is not a number of milliseconds (1 to 600000)' });
   return undefined;
 }

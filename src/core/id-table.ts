@@ -15,7 +15,7 @@ interface Entry<T> {
 /** A power of two. */
 const firstBuckets = 256;
 /** Entries of a bucket, on average, beyond which there are twice as many buckets. */
-const mostOfBucket = 4;
+const maxOfBucket = 4;
 /** Ids end in what tells them apart. */
 const hashedCharacters = 5;
 
@@ -42,7 +42,7 @@ export class IdTable<T> {
       found.value = value;
       return;
     }
-    if (this.#size >= mostOfBucket * this.#buckets.length) this.#grow();
+    if (this.#size >= maxOfBucket * this.#buckets.length) this.#grow();
     const bucket = bucketOf(id, this.#buckets.length);
     this.#buckets[bucket] = { id, value, next: this.#buckets[bucket] };
     this.#size += 1;

@@ -436,7 +436,7 @@ export interface Capacity {
 
 /** Used where the operator says nothing. */
 const defaultContext = 8192;
-const leastContext = 2048;
+const minContext = 2048;
 
 /** Gives up requests at once before it gives up their length. */
 export async function planCapacity(input: CapacityInput): Promise<Capacity> {
@@ -445,8 +445,8 @@ export async function planCapacity(input: CapacityInput): Promise<Capacity> {
   while ((await input.estimate(capacity)) > input.memoryBytes) {
     const { contextSize, parallel } = capacity;
     if (parallel > 1) capacity = { contextSize, parallel: Math.floor(parallel / 2) };
-    else if (input.contextSize === undefined && contextSize > leastContext) {
-      capacity = { contextSize: Math.max(leastContext, Math.floor(contextSize / 2)), parallel };
+    else if (input.contextSize === undefined && contextSize > minContext) {
+      capacity = { contextSize: Math.max(minContext, Math.floor(contextSize / 2)), parallel };
     } else break;
   }
   return capacity;

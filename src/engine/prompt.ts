@@ -23,7 +23,7 @@ import type { ToolUse } from './tools.ts';
 
 const pieceLength = 16_384;
 /** A text without markers is read at once up to here. */
-const longestPiece = 65_536;
+const maxPiece = 65_536;
 /** What is tokenised before others get their turn: characters, and for each piece what it costs by itself. */
 const turnWork = 16_384;
 const pieceWork = 64;
@@ -246,7 +246,7 @@ function patternOf(texts: readonly string[]): RegExp | undefined {
 /** Cut before white space where there is some, so that hardly a token is another for it. */
 function* piecesOf(text: string): Generator<string> {
   let from = 0;
-  while (text.length - from > longestPiece) {
+  while (text.length - from > maxPiece) {
     const at = endOfPiece(text, from);
     yield text.slice(from, at);
     from = at;
@@ -255,7 +255,7 @@ function* piecesOf(text: string): Generator<string> {
 }
 
 function endOfPiece(text: string, from: number): number {
-  const limit = from + longestPiece;
+  const limit = from + maxPiece;
   for (let at = limit; at > from + pieceLength; at--) {
     if (text[at] === ' ' || text[at] === '\n') return at;
   }

@@ -10,9 +10,9 @@ import type { Clock, Log } from '../core/runtime.ts';
 /** How long a refused credential stays out (R3). */
 const deadCredentialMs = 10 * 60_000;
 /** Maximum wait that a provider can impose. */
-const longestCoolingMs = 60_000;
+const maxCoolingMs = 60_000;
 /** Maximum reported wait: times far beyond it are not dates. */
-const longestToldMs = 366 * 86_400_000;
+const maxToldMs = 366 * 86_400_000;
 /** How long another credential is preferred to one that refused only this one call. */
 const avoidMs = 10_000;
 /** Minimum interval of logging the same TLS failure. */
@@ -116,7 +116,7 @@ export class TargetHealth {
    * The target to use although none is ready; undefined when all are cooling down, or all except those with a
    * refused key: then waiting is better.
    */
-  leastBad(targets: readonly Target[]): Target | undefined {
+  soonestBack(targets: readonly Target[]): Target | undefined {
     const now = this.#now;
     const waits = targets.some((target) => this.#isCooling(target));
     let best: Target | undefined;
@@ -148,9 +148,9 @@ export class TargetHealth {
     // Clients that were refused together must not return together. The recorded wait may be longer than clients
     // are told, so that all get the same answer as the call that met it (F-9).
     const retryAfterMs =
-      shortest > longestCoolingMs
+      shortest > maxCoolingMs
         ? shortest
-        : Math.min(longestCoolingMs, Math.ceil(shortest + random() * 1000));
+        : Math.min(maxCoolingMs, Math.ceil(shortest + random() * 1000));
     const why = `Rate limit: no target of this model accepts calls now: ${until.join(', ')}. Retry then.`;
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
@@ -332,13 +332,10 @@ export class TargetHealth {
   #cool(target: Target, waitMs: number): void {
     const state = this.#entry(pairOf(target));
     const now = this.#now;
-    const ms = Math.min(longestCoolingMs, waitMs);
+    const ms = Math.min(maxCoolingMs, waitMs);
     const known = state.coolUntil > now;
     state.coolUntil = Math.max(state.coolUntil, now + ms);
-    state.askedUntil = Math.max(
-      known ? state.askedUntil : 0,
-      now + Math.min(longestToldMs, waitMs),
-    );
+    state.askedUntil = Math.max(known ? state.askedUntil : 0, now + Math.min(maxToldMs, waitMs));
     if (known) return;
     const { credential } = target;
     this.#options.log.warn('target_cooling_down', {
@@ -488,7 +485,7 @@ export function isUntrusted({ cause }: GatewayError): boolean {
 const failuresToOpen = 5;
 /** How long the breaker is open at first; doubled each time a probe fails. */
 const firstOutMs = 5000;
-const longestOutMs = 60_000;
+const maxOutMs = 60_000;
 
 /**
  * The circuit breaker of a target, a credential or the pair of both (R6). Failures in a row open it; then
@@ -526,7 +523,7 @@ class FailureState {
     this.failures += 1;
     this.lastError = code;
     if (this.failures < failuresToOpen) return undefined;
-    const ms = Math.min(longestOutMs, this.#outMs === 0 ? firstOutMs : this.#outMs * 2);
+    const ms = Math.min(maxOutMs, this.#outMs === 0 ? firstOutMs : this.#outMs * 2);
     this.takeOut(code, { now, ms });
     return ms;
   }

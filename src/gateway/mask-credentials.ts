@@ -11,7 +11,7 @@ const open: ReadonlySet<string> = new Set(['content-type', 'accept-encoding']);
 /** Shorter values are not secrets, and are found in ordinary words. */
 const minLength = 8;
 /** A truncated value of this length at the end of a text is recognised. */
-const leastCut = minLength / 2;
+const minCut = minLength / 2;
 const mask = '[redacted]';
 
 /** The headers whose values no error may quote: what requests to this endpoint are let in by, whatever that is now. */
@@ -78,8 +78,8 @@ function writtenForms(secret: string): readonly string[] {
 /** Long messages are cut, perhaps within a secret. */
 function withoutCutOff(text: string, secret: string): string {
   // Most texts end with nothing of it: one look tells, and a body may be a million short texts.
-  if (text.length < leastCut || !secret.includes(text.slice(-leastCut))) return text;
-  for (let length = secret.length - 1; length >= leastCut; length--) {
+  if (text.length < minCut || !secret.includes(text.slice(-minCut))) return text;
+  for (let length = secret.length - 1; length >= minCut; length--) {
     if (text.endsWith(secret.slice(0, length))) return `${text.slice(0, -length)}${mask}`;
   }
   return text;

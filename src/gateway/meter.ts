@@ -17,9 +17,9 @@ import type { UpstreamStatement, UsageSource } from '../core/call.ts';
 import { withFurther } from './translated-turn.ts';
 
 /** A call that counts more is not a call: ten times the longest context. */
-const mostTokens = 100_000_000;
+const maxTokens = 100_000_000;
 /** Characters that no token is longer than on average, however an answer is made. */
-const longestToken = 64;
+const maxToken = 64;
 
 const pause: FinishReason = { kind: 'pause' };
 
@@ -251,7 +251,7 @@ export class Meter {
 
   /** Whether there is more text than this many tokens can hold. */
   #saidMore(outputTokens: number): boolean {
-    return this.outputLength > outputTokens * longestToken;
+    return this.outputLength > outputTokens * maxToken;
   }
 
   /** Teaches the estimator; call once, after a complete answer. */
@@ -328,7 +328,7 @@ const promptCounts = [
 ] as const;
 
 function isCount(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens;
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxTokens;
 }
 
 /** Reasoning is part of the output, and cannot be more than it. */

@@ -11,9 +11,9 @@ import type { Gateway } from './gateway.ts';
 import { isUntrusted, nameOf } from './health.ts';
 
 /** A call does not wait longer; the client is told the wait (R2). */
-const longestWaitMs = 5000;
+const maxWaitMs = 5000;
 const firstBackoffMs = 250;
-const longestBackoffMs = 8000;
+const maxBackoffMs = 8000;
 
 export interface NextTry {
   readonly target: Target;
@@ -126,7 +126,7 @@ export class Retries {
   #repeated(): NextTry | undefined {
     const { retryBudget, clock, random } = this.#gateway;
     const now = clock.now();
-    const jitter = random() * Math.min(longestBackoffMs, firstBackoffMs * 2 ** this.#again);
+    const jitter = random() * Math.min(maxBackoffMs, firstBackoffMs * 2 ** this.#again);
     let best: NextTry | undefined;
     for (const failed of this.#failed) {
       const waitMs = this.#waitFor(failed, { now, jitter });
@@ -147,7 +147,7 @@ export class Retries {
     if (repeat === 'never' || (repeat === 'once' && times > 1)) return undefined;
     if (this.#gateway.health.isOut(target)) return undefined;
     const asked = error.retryAfterMs;
-    if (asked !== undefined && asked > longestWaitMs) return undefined;
+    if (asked !== undefined && asked > maxWaitMs) return undefined;
     const waitMs = asked === undefined ? jitter : Math.max(0, at + asked - now) + jitter;
     const deadline = this.#call.startedAt + target.timeouts.totalMs;
     return now + waitMs < deadline ? waitMs : undefined;

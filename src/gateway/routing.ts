@@ -277,9 +277,9 @@ export function plan(call: Choosing, { random, health, routing }: PlanDeps): rea
   if (health.calm) return targets;
   const ready = targets.filter((target) => health.isReady(target));
   if (ready.length > 0 || targets.length === 0) return avoidedLast(ready, health);
-  const leastBad = health.leastBad(targets);
-  if (leastBad === undefined) throw health.allCooling(targets, random);
-  return [leastBad];
+  const soonestBack = health.soonestBack(targets);
+  if (soonestBack === undefined) throw health.allCooling(targets, random);
+  return [soonestBack];
 }
 
 /** The target for a request that is not a generation, such as a token count; undefined when none is healthy. */
@@ -309,7 +309,7 @@ const sessionHeaders = [
   'session-id',
 ] as const;
 
-const longestName = 512;
+const maxName = 512;
 
 export type RoutedCall = Pick<Call, 'header'> & {
   readonly caller: Pick<Call['caller'], 'keyId'>;
@@ -335,9 +335,9 @@ export function conversationKey(call: RoutedCall): string {
 function sessionName({ header }: RoutedCall, request: RequestDescription): string | undefined {
   for (const name of sessionHeaders) {
     const value = header(name);
-    if (value !== undefined && value !== '') return value.slice(0, longestName);
+    if (value !== undefined && value !== '') return value.slice(0, maxName);
   }
-  return request.cacheKey()?.slice(0, longestName);
+  return request.cacheKey()?.slice(0, maxName);
 }
 
 // Measurements of targets that routing orders by. Nothing is measured before the first question.
@@ -368,7 +368,7 @@ class Load {
 /** Time constant of the mean. */
 const memoryMs = 30_000;
 /** Lowest weight of a sample. */
-const leastShare = 0.2;
+const minShare = 0.2;
 /** A mean without a sample for this long is unknown. */
 const forgottenMs = 300_000;
 const maxTargets = 1000;
@@ -405,7 +405,7 @@ class Speed {
       this.#keep(name, { ms, at: now });
       return;
     }
-    const share = Math.max(leastShare, 1 - Math.exp((mean.at - now) / memoryMs));
+    const share = Math.max(minShare, 1 - Math.exp((mean.at - now) / memoryMs));
     mean.ms += (ms - mean.ms) * share;
     mean.at = now;
   }

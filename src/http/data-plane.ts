@@ -10,7 +10,7 @@ import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
 import type { Call, CallTrace, Tracer } from '../core/call.ts';
-import { leastOutputTokens, type AskedCall } from '../access/admission.ts';
+import { minOutputTokens, type AskedCall } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/client-answer.ts';
@@ -257,7 +257,7 @@ export class DataPlane {
     requireScope(principal, scope);
     if (stored === undefined) throw notFound(path);
     const { overload, responses } = this.#options;
-    const { maxBodyBytes: mostBytes } = overload;
+    const { maxBodyBytes: maxBytes } = overload;
     const rest = path.slice((paths[0] ?? '').length + 1);
     const owner = ownerOf(principal, secretOf(request));
     const { method } = request;
@@ -270,7 +270,7 @@ export class DataPlane {
       codec: stored,
       response,
       requestId,
-      mostBytes,
+      maxBytes,
     };
     await overload.within(principal.keyId, () => answerStoredResponse(responses, asked));
   }
@@ -516,11 +516,11 @@ export class DataPlane {
       registry,
       endpoint: call.dialect.id,
       size: new CallSize(gateway, call, (target) =>
-        head.compacts === true ? registry.longestAnswer(target) : registry.outputLimit(target),
+        head.compacts === true ? registry.maxAnswer(target) : registry.outputLimit(target),
       ),
       // A request that takes no cap cannot be made smaller.
       mayShrink: principal.shrink && !strict && head.compacts !== true,
-      leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
+      minOutput: (head.reasoningBudget ?? 0) + minOutputTokens,
     });
   }
 

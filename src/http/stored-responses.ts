@@ -51,23 +51,23 @@ export function refersTo({ previousResponseId, itemReferences }: RequestState): 
 
 /**
  * The request with the items that it refers to.
- * @param mostBytes of a request
+ * @param maxBytes of a request
  * @throws GatewayError for what is unknown; `too_large`; `store_unavailable`
  */
 export async function expandRequest(
   { responses, gateway }: StateDeps,
   { dialect, codec, source, state, owner }: StatefulRequest,
-  mostBytes: number,
+  maxBytes: number,
 ): Promise<ExpandedRequest> {
   const { before, found } = await responses.resolve(owner, state, {
     dialect: codec,
-    bytes: mostBytes,
+    bytes: maxBytes,
   });
   const expanded = await expandedBy(gateway, { dialect, codec, source }, { before, found });
-  if (expanded.pieces.length > mostBytes) {
+  if (expanded.pieces.length > maxBytes) {
     throw new GatewayError(
       'too_large',
-      `The request with all that it refers to is larger than ${mostBytes} bytes.`,
+      `The request with all that it refers to is larger than ${maxBytes} bytes.`,
     );
   }
   return expanded;
@@ -142,7 +142,7 @@ interface StoredResponseRequest {
   readonly response: ServerResponse;
   readonly requestId: string;
   /** Of a request: a chain beyond it is not listed. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
 }
 
 /** Ids of all vendors: letters, digits, `_` and `-`. */
@@ -194,9 +194,9 @@ async function listItems(
   request: StoredResponseRequest,
   id: string,
 ): Promise<void> {
-  const { codec, owner, query, mostBytes } = request;
+  const { codec, owner, query, maxBytes } = request;
   const page = pageOf(new URLSearchParams(query));
-  const chain = await stored.chain(owner, id, mostBytes);
+  const chain = await stored.chain(owner, id, maxBytes);
   if (chain === undefined) throw codec.unknownId(id);
   const arrays = chain.flatMap(({ input, response }) => [input, codec.outputOf(response)]);
   // The answer of the last response is no input of it.

@@ -387,7 +387,7 @@ interface Downloaded {
 const maxRestarts = 3;
 /** Pauses between tries that bring nothing; any progress begins the count anew. */
 const pausesMs: readonly number[] = [1000, 2000, 5000, 10_000, 20_000];
-const longestPauseMs = 120_000;
+const maxPauseMs = 120_000;
 const spareBytes = 64 * 2 ** 20;
 
 /** @throws PullError when the file cannot be had; the part file stays and can be gone on with. */
@@ -402,7 +402,7 @@ async function download(task: DownloadTask, job: DownloadDeps): Promise<Download
       if (!(error instanceof PullError) || error.again === undefined) throw error;
       if (job.part.length > before) failures = 0;
       const pauseMs = error.again.afterMs ?? pausesMs[failures];
-      if (pauseMs === undefined || pauseMs > longestPauseMs || failures >= pausesMs.length) {
+      if (pauseMs === undefined || pauseMs > maxPauseMs || failures >= pausesMs.length) {
         throw error;
       }
       failures += 1;

@@ -228,7 +228,7 @@ export class Registry {
   }
 
   /** The same, else its window: more than a whole context nothing can answer. */
-  longestAnswer(target: Target): number | undefined {
+  maxAnswer(target: Target): number | undefined {
     const { provider, model } = target;
     return this.outputLimit(target) ?? this.#about(provider, model).facts?.maxInputTokens;
   }
@@ -672,7 +672,7 @@ function formsOf(route: Route): readonly Route[] {
 // lead to the same. A limit on one of them counts calls by all of them.
 
 /** Clients can make up names without end: beyond this number the found ones are forgotten. */
-const mostKnown = 1000;
+const maxKnown = 1000;
 
 class RouteNames {
   /** Names of the config's routes by each spelling of a target that they lead to first. */
@@ -708,7 +708,7 @@ class RouteNames {
     const key = `${route.name}\n${target?.provider.id ?? ''}/${target?.model ?? ''}\n${besides ?? ''}`;
     let names = this.#others.get(key);
     if (names === undefined) {
-      if (this.#others.size >= mostKnown) this.#others.clear();
+      if (this.#others.size >= maxKnown) this.#others.clear();
       names = this.#find(route, besides === undefined ? [] : [besides]);
       this.#others.set(key, names);
     }

@@ -42,7 +42,7 @@ export const unknownModelError = 'model_not_found';
  * Daily sums are kept for ever, and clients choose tags: the number of tag sets per key is limited, further
  * ones are summed together.
  */
-export const mostGroupsOfKey = 10_000;
+export const maxGroupsOfKey = 10_000;
 export const furtherTags: readonly string[] = ['(others)'];
 
 export function groupOf(row: CallRow): UsageGroup {
@@ -271,7 +271,7 @@ export class SeriesSums {
 export interface LatencyQuery {
   readonly since: number;
   readonly until: number;
-  /** The period is divided into this many equal parts; at most `mostSlices`. */
+  /** The period is divided into this many equal parts; at most `maxSlices`. */
   readonly slices: number;
   readonly filter?: UsageFilter;
 }
@@ -294,9 +294,9 @@ export interface LatencySamples {
   readonly isAll: boolean;
 }
 
-const mostSlices = 200;
+const maxSlices = 200;
 /** A period with no more calls is read as a whole; else of all slices together, each takes its part. */
-export const mostLooks = 6_000;
+export const maxLooks = 6_000;
 
 export interface Slice {
   readonly from: number;
@@ -306,9 +306,9 @@ export interface Slice {
 }
 
 export function slicesOf({ since, until, slices }: LatencyQuery): readonly Slice[] {
-  const count = Math.max(1, Math.min(mostSlices, Math.floor(slices)));
+  const count = Math.max(1, Math.min(maxSlices, Math.floor(slices)));
   const width = (until - since) / count;
-  const looks = Math.floor(mostLooks / count);
+  const looks = Math.floor(maxLooks / count);
   return Array.from({ length: count }, (_, i) => ({
     from: Math.round(since + i * width),
     to: Math.round(since + (i + 1) * width),

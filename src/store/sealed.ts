@@ -39,8 +39,8 @@ export interface AnswerToKeep extends OwnClaim {
   readonly answer: Uint8Array | undefined;
   readonly keepMs: number;
   /** Of one API key; its oldest answers go first. */
-  readonly mostBytes: number;
-  readonly mostAnswers: number;
+  readonly maxBytes: number;
+  readonly maxAnswers: number;
 }
 
 export interface AnswerStore {

@@ -15,7 +15,7 @@ export interface EventMessage {
 
 const preludeLength = 12;
 const checksumLength = 4;
-const leastLength = preludeLength + checksumLength;
+const minLength = preludeLength + checksumLength;
 const maxMessageBytes = 24 * 1024 * 1024;
 const maxHeadersBytes = 128 * 1024;
 
@@ -64,7 +64,7 @@ function messageLength(bytes: Buffer, at: number): number | undefined {
   if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8)) throw broken('checksum');
   const length = bytes.readUInt32BE(at);
   const headers = bytes.readUInt32BE(at + 4);
-  if (length < leastLength || headers > length - leastLength) throw broken('length');
+  if (length < minLength || headers > length - minLength) throw broken('length');
   if (length > maxMessageBytes || headers > maxHeadersBytes) {
     throw broken('length', 'an event larger than 24 MiB, or its headers than 128 KiB');
   }

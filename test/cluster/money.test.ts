@@ -9,7 +9,7 @@ import { until } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import { redisPassword, type TestRedis } from '../support/redis.ts';
 import { withPostgres, withPostgresAndRedis } from '../support/with-servers.ts';
-import { Money, mostTokens, type Seat } from './money.ts';
+import { Money, maxTokens, type Seat } from './money.ts';
 import { dollar, nanodollarsOfToken } from './storm.ts';
 
 interface Mishap {
@@ -157,7 +157,7 @@ async function assertLedger(world: Money): Promise<void> {
     const cost = final.get(id);
     if (cost !== undefined) assert.equal(cost, tokens * nanodollarsOfToken, id);
     const [name = ''] = id.split(' ');
-    if (cost === undefined) cut.set(name, (cut.get(name) ?? 0) + mostTokens - tokens);
+    if (cost === undefined) cut.set(name, (cut.get(name) ?? 0) + maxTokens - tokens);
   }
   for (const [id, tokens] of world.unanswered) {
     const [name = ''] = id.split(' ');

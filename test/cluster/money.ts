@@ -13,10 +13,10 @@ import { ScriptedUpstream, type Answer, type Received } from '../upstream/script
 import { Instance, type InstanceOptions } from './instance.ts';
 import { dollar, nanodollarsOfToken, stormPrices } from './storm.ts';
 
-export const mostTokens = 240;
+export const maxTokens = 240;
 const clientCount = 200;
 /** More than the texts of a stream may be taken for. */
-const leastOfStream = 20;
+const minOfStream = 20;
 const whole = { budget: 1, per: 'ever' } as const;
 const config = { teams: { crew: whole, both: whole }, tags: { project: whole, also: whole } };
 
@@ -199,7 +199,7 @@ export class Money {
     assert.ok(group !== undefined);
     const key = group.keys[index % group.keys.length] ?? '';
     // What was asked for last, where that was refused: in the end only little is left.
-    let most = mostTokens;
+    let most = maxTokens;
     while (!this.#isOver) {
       if ((this.tokens.get(group.name) ?? 0) >= this.ceiling) {
         await pause(100);
@@ -207,7 +207,7 @@ export class Money {
       }
       const status = await this.#call(`${group.name} ${index}`, { key, most });
       if (status === 200) continue;
-      if (status === 429) most = most > 1 ? Math.ceil(most / 2) : mostTokens;
+      if (status === 429) most = most > 1 ? Math.ceil(most / 2) : maxTokens;
       // A refused call is a row of the ledger, too: clients that do not wait keep a slow machine busy with them.
       await pause(status === 429 ? 1000 : 2000);
     }
@@ -221,7 +221,7 @@ export class Money {
     this.#turn += 1;
     const seat = this.seats[this.#turn % this.seats.length];
     const id = `${client} ${this.#turn}`;
-    const isLeft = this.#turn % 5 === 0 && most >= leastOfStream;
+    const isLeft = this.#turn % 5 === 0 && most >= minOfStream;
     const model = isLeft ? 'up/streamer' : 'up/spender';
     const messages = [{ role: 'user', content: id }];
     const body = { model, messages, user: id, max_tokens: most, stream: isLeft };
@@ -251,7 +251,7 @@ export class Money {
     const id = String(Object(message)['content']);
     const [name = ''] = id.split(' ');
     const tokens = least + Math.floor(Math.random() * (cap + 1 - least));
-    if (!(cap >= 1 && cap <= mostTokens)) this.complaints.push(`${id}: ${cap} tokens asked for`);
+    if (!(cap >= 1 && cap <= maxTokens)) this.complaints.push(`${id}: ${cap} tokens asked for`);
     if (this.counted.has(id)) this.complaints.push(`${id} came twice`);
     this.counted.set(id, tokens);
     const all = (this.tokens.get(name) ?? 0) + tokens;
@@ -268,7 +268,7 @@ export class Money {
 
   /** It says with each chunk what it has written so far, and waits until its client leaves. */
   #stream(request: Received): Answer {
-    const tokens = this.#count(request, leastOfStream);
+    const tokens = this.#count(request, minOfStream);
     const chunk = (content: string, completion: number): string =>
       `data: ${JSON.stringify({
         id: 'c',

@@ -10,7 +10,7 @@ import type { Instance } from './instance.ts';
 export const stormPrices = { 'up/*': { input: 0, output: 10 } };
 export const nanodollarsOfToken = 10_000;
 export const dollar = 1_000_000_000;
-const mostTokens = 500;
+const maxTokens = 500;
 
 export interface Spender {
   /** Output tokens of all answers that were begun. */
@@ -22,7 +22,7 @@ export function spender(upstream: ScriptedUpstream): Spender {
   const spent = { tokens: 0 };
   upstream.script('spender', ({ json }) => {
     const cap = Number(json['max_tokens'] ?? json['max_completion_tokens'] ?? Number.NaN);
-    assert.ok(cap >= 1 && cap <= mostTokens, `the gateway asks for ${cap} tokens at most`);
+    assert.ok(cap >= 1 && cap <= maxTokens, `the gateway asks for ${cap} tokens at most`);
     const tokens = 1 + Math.floor(Math.random() * cap);
     spent.tokens += tokens;
     const usage = { prompt_tokens: 9, completion_tokens: tokens, total_tokens: 9 + tokens };
@@ -54,7 +54,7 @@ export async function storm({ instances, key, clients, calls }: Storm): Promise<
     const instance = instances[index % instances.length];
     assert.ok(instance !== undefined);
     for (let i = 0; i < calls; i += 1) {
-      const body = { model: 'up/spender', max_tokens: mostTokens };
+      const body = { model: 'up/spender', max_tokens: maxTokens };
       note(count, await instance.chat(key, body));
     }
   };
@@ -81,7 +81,7 @@ export async function spendTheRest(
   isSpent: () => Promise<boolean>,
 ): Promise<void> {
   let turn = 0;
-  let most = mostTokens;
+  let most = maxTokens;
   await until(
     async () => {
       const instance = instances[(turn += 1) % instances.length];
@@ -89,7 +89,7 @@ export async function spendTheRest(
       // 503: where it is counted is being moved.
       if (reply?.status === 200 || reply?.status === 503) return false;
       assert.equal(reply?.status, 429, reply?.text);
-      most = most > 1 ? Math.ceil(most / 2) : mostTokens;
+      most = most > 1 ? Math.ceil(most / 2) : maxTokens;
       return isSpent();
     },
     'the last cent is spent',

@@ -37,7 +37,7 @@ globalThis.pwned = (by) => console.error('XSS: ' + by);
 `;
 
 /** Characters of a page that a failed test shows. */
-const mostShown = 3000;
+const maxShown = 3000;
 
 /**
  * A page in a context of its own. Kept are: errors of scripts, errors and warnings on the console,
@@ -95,7 +95,7 @@ export async function onPage(
   } catch (error) {
     const body = watched.page.locator('body');
     const shown = await body.innerText({ timeout: 1000 }).catch(() => '(nothing)');
-    const told = [...watched.problems, watched.page.url(), shown.slice(0, mostShown)];
+    const told = [...watched.problems, watched.page.url(), shown.slice(0, maxShown)];
     process.stderr.write(`${told.join('\n')}\n`);
     throw error;
   } finally {

@@ -12,7 +12,7 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { everyBytes } from '../upstream/scripted.ts';
 import { begun, frame, textPiece } from './stream-pieces.ts';
 
-const mostHeld = 256 * 1024;
+const maxHeld = 256 * 1024;
 const offered = 64 * 1024 * 1024;
 let rig: Rig;
 /** The answers of this process that are being written, by Node's own word. */
@@ -71,7 +71,7 @@ for (const dialect of clientDialects) {
       clearInterval(watch);
       socket.destroy();
       assert.ok(held > 0, 'the client was seen to be full');
-      assert.ok(held <= mostHeld, `${held} bytes were held`);
+      assert.ok(held <= maxHeld, `${held} bytes were held`);
       assert.ok(sent < offered, 'the upstream had to wait');
       const [row] = await rig.gateway.callRows(model, 1);
       assert.deepEqual([row?.['outcome'], row?.['error']], ['failed', 'interrupted'], 'LP');

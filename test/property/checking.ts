@@ -13,9 +13,9 @@ function chooseSeed(): number {
 const properties = 80;
 const inAll = process.env['CI'] === 'true' ? 60_000 : 10_000;
 const limitMs = Number(process.env['PROPERTY_MS'] ?? inAll / properties);
-const mostRuns = process.env['CI'] === 'true' ? 4000 : 400;
+const maxRuns = process.env['CI'] === 'true' ? 4000 : 400;
 /** Played whatever they take, so that a slow machine checks something too. */
-const leastRuns = 40;
+const minRuns = 40;
 
 /**
  * Whether to play one more case. fast-check's own limit fails when it strikes within the first case, which a
@@ -44,7 +44,7 @@ export function check<T>(
   context: TestContext,
   arbitrary: fc.Arbitrary<T>,
   holds: (value: T) => void,
-  least = leastRuns,
+  least = minRuns,
 ): void {
   const seed = chooseSeed();
   context.diagnostic(`seed ${seed}`);
@@ -59,7 +59,7 @@ export function check<T>(
         throw error;
       }
     }),
-    { seed, numRuns: mostRuns },
+    { seed, numRuns: maxRuns },
   );
 }
 
@@ -71,7 +71,7 @@ export async function checkAsync<T>(
 ): Promise<void> {
   const seed = chooseSeed();
   context.diagnostic(`seed ${seed}`);
-  const box = timeBox(leastRuns / 4);
+  const box = timeBox(minRuns / 4);
   const property = fc.asyncProperty(arbitrary, async (value) => {
     if (!box.may()) return;
     try {
@@ -81,5 +81,5 @@ export async function checkAsync<T>(
       throw error;
     }
   });
-  await fc.assert(property, { seed, numRuns: mostRuns / 4 });
+  await fc.assert(property, { seed, numRuns: maxRuns / 4 });
 }

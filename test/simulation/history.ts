@@ -21,7 +21,7 @@ export interface Outcome {
 
 /** The ledger may be so many ms behind: it waits 20 ms, then writes what ended, then what runs. */
 const ledgerMs = 20 + 3 * slowestWrite + 5;
-const mostSteps = 60_000;
+const maxSteps = 60_000;
 
 /** Something that is broken on purpose, to see that the judge tells it. */
 export type Sabotage =
@@ -111,7 +111,7 @@ class History {
     const healAt = dice.int(3000, 8000);
     this.#time.after(healAt, () => (this.#upstream.healed = true));
     // Nothing is left to do only when no timer is left: this ends by itself, or is told as a leak.
-    await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
+    await this.#time.run(Number.POSITIVE_INFINITY, maxSteps);
     await this.#probe();
     await this.#close();
     await this.#judge();
@@ -230,7 +230,7 @@ class History {
 
   /** Whatever broke is whole again: each route must answer, after the longest that a target is kept out. */
   async #probe(): Promise<void> {
-    await this.#time.run(this.#time.now() + 11 * 60_000, mostSteps);
+    await this.#time.run(this.#time.now() + 11 * 60_000, maxSteps);
     const free = this.#keys.get('free')?.text ?? '';
     for (const [i, model] of models.entries()) {
       this.#call(1000 + i, {
@@ -241,7 +241,7 @@ class History {
         stops: undefined,
         slowness: 0,
       });
-      await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
+      await this.#time.run(Number.POSITIVE_INFINITY, maxSteps);
       const heard = this.heard.at(-1);
       if (heard?.response?.status !== 200 || !heard.response.complete) {
         const { status, body } = heard?.response ?? {};
@@ -254,12 +254,12 @@ class History {
     const last = this.#instance;
     if (last === undefined) throw new Error('no gateway runs at the end');
     const closing = last.ledger.close();
-    await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
+    await this.#time.run(Number.POSITIVE_INFINITY, maxSteps);
     await closing;
     if (last.sweeper.size !== 0) this.#complain(`${last.sweeper.size} calls are still running`);
     for (const target of last.busy) this.#complain(`calls are said to run at ${target}`);
     await last.client.close();
-    await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
+    await this.#time.run(Number.POSITIVE_INFINITY, maxSteps);
     if (this.#time.timers !== 0) this.#complain(`${this.#time.timers} timers are left`);
     for (const each of [...this.#past, last]) each.ends.clear();
   }

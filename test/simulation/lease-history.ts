@@ -540,7 +540,7 @@ class LeaseHistory {
       this.lost += beyond;
       // A journal proves what was not spent. One on a disk that failed lacks the ends of calls.
       const isProof = isFound && stuckUntil < 0 && !this.#hadFailover;
-      const most = isProof ? 0 : mostLost(limit);
+      const most = isProof ? 0 : maxLost(limit);
       if (!isAlive && beyond > most) {
         this.complaints.push(`${name}: ${leases.instance} lost ${beyond} beyond what calls held`);
       }
@@ -573,7 +573,7 @@ class LeaseHistory {
 }
 
 /** Two slices, or what a call takes; calls that ended meanwhile give back at most the largest reservation each. */
-function mostLost(limit: number): number {
+function maxLost(limit: number): number {
   return (4 * limit) / sliceShare + 10 * 900;
 }
 

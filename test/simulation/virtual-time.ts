@@ -89,11 +89,11 @@ export class VirtualTime implements Clock {
    * Does what is due, one thing after the other, until nothing is left or the time has come.
    * @throws Error when something goes on for ever.
    */
-  async run(until: number, mostSteps = 200_000): Promise<void> {
+  async run(until: number, maxSteps = 200_000): Promise<void> {
     for (let step = 0; ; step++) {
       const entry = this.#pop(until);
       if (entry === undefined) break;
-      if (step > mostSteps) throw new Error(`still busy after ${mostSteps} steps`);
+      if (step > maxSteps) throw new Error(`still busy after ${maxSteps} steps`);
       this.#now = Math.max(this.#now, entry.at);
       entry.run();
       await this.#settle();

@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/store.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 
 const sealed = Uint8Array.from({ length: 300 }, (_, i) => i % 256);
-const mostBytes = 1_000_000;
+const maxBytes = 1_000_000;
 
 interface More {
   readonly keyId?: string;
@@ -21,7 +21,7 @@ function claim(store: Store, id: string, more: More = {}): Promise<Claimed> {
 }
 
 function keep(store: Store, id: string, more: Partial<AnswerToKeep> = {}): Promise<boolean> {
-  const usual = { owner: 'one', answer: sealed, keepMs: 60_000, mostBytes, mostAnswers: 100 };
+  const usual = { owner: 'one', answer: sealed, keepMs: 60_000, maxBytes, maxAnswers: 100 };
   return store.answers.keep({ id, ...usual, ...more });
 }
 
@@ -98,7 +98,7 @@ export function answerSuite(open: OpenStore): void {
     it('a lease that ran out and that nobody took is found again by its owner', async () => {
       const { store } = opened;
       for (const id of ['a', 'b', 'c']) await claim(store, id, { leaseMs: -1 });
-      assert.equal(await store.answers.sweep(100, mostBytes), 0, 'remembered for a while');
+      assert.equal(await store.answers.sweep(100, maxBytes), 0, 'remembered for a while');
       const claims = ['a', 'b', 'x'].map((id) => ({ id, owner: 'one' }));
       await store.answers.renew(claims, 30_000);
       assert.equal((await claim(store, 'a', { owner: 'two' })).state, 'running');
@@ -109,7 +109,7 @@ export function answerSuite(open: OpenStore): void {
     it('a claim that nobody renewed is forgotten in the end', async () => {
       const { store } = opened;
       await claim(store, 'a', { leaseMs: -600_001 });
-      assert.equal(await store.answers.sweep(100, mostBytes), 1);
+      assert.equal(await store.answers.sweep(100, maxBytes), 1);
       assert.equal(await keep(store, 'a'), false);
     });
 
@@ -119,9 +119,9 @@ export function answerSuite(open: OpenStore): void {
       assert.equal((await claim(store, 'a', { owner: 'two', keyId: 'other' })).state, 'mine');
       await store.answers.release({ id: 'a', owner: 'two' });
       for (const id of ['a', 'b', 'c']) await serve(store, id, { owner: 'one', keepMs: -1 });
-      assert.equal(await store.answers.sweep(2, mostBytes), 2);
-      assert.equal(await store.answers.sweep(2, mostBytes), 1);
-      assert.equal(await store.answers.sweep(2, mostBytes), 0);
+      assert.equal(await store.answers.sweep(2, maxBytes), 2);
+      assert.equal(await store.answers.sweep(2, maxBytes), 1);
+      assert.equal(await store.answers.sweep(2, maxBytes), 0);
     });
 
     it('after a start all claims are free, and the answers are there', async () => {
@@ -137,7 +137,7 @@ export function answerSuite(open: OpenStore): void {
       const { store } = opened;
       await serve(store, 'other', { keyId: 'other', owner: 'one' });
       for (const id of ['1', '2', '3', '4', '5']) {
-        await serve(store, id, { owner: 'one', mostAnswers: 4, keepMs: 60_000 + Number(id) });
+        await serve(store, id, { owner: 'one', maxAnswers: 4, keepMs: 60_000 + Number(id) });
       }
       const known = async (id: string): Promise<boolean> => {
         const told = await claim(store, id, { owner: 'asks' });
@@ -147,7 +147,7 @@ export function answerSuite(open: OpenStore): void {
       assert.equal(await known('1'), false);
       assert.equal(await known('2'), true);
       const large = new Uint8Array(2000);
-      await serve(store, 'large', { owner: 'one', answer: large, mostBytes: 4000 });
+      await serve(store, 'large', { owner: 'one', answer: large, maxBytes: 4000 });
       assert.equal(await known('large'), true);
       assert.equal(await known('3'), false, 'two and a half kilobytes put the others out');
       assert.equal(await known('5'), true, 'as far as they must');
@@ -180,7 +180,7 @@ export function answerSuite(open: OpenStore): void {
     it('all at once: no key has two that answer, nobody locks up, and the sums are right', async () => {
       const { store } = opened;
       const answering = new Map<string, string>();
-      const usual = { keepMs: 60_000, mostBytes: 4000, mostAnswers: 2 };
+      const usual = { keepMs: 60_000, maxBytes: 4000, maxAnswers: 2 };
       let served = 0;
       const one = async (n: number): Promise<void> => {
         const id = `id ${n % 12}`;
@@ -206,7 +206,7 @@ export function answerSuite(open: OpenStore): void {
       // Each removal takes one answer: what is left of the sums when all are gone would be told here.
       for (let i = 0; i < 200 && (await store.answers.sweep(1, 0)) > 0; i++);
       assert.equal(await store.answers.sweep(1, 0), 0);
-      await serve(store, 'last', { owner: 'one', ...usual, mostBytes: 812 });
+      await serve(store, 'last', { owner: 'one', ...usual, maxBytes: 812 });
       assert.equal((await claim(store, 'last', { owner: 'two' })).state, 'done');
       assert.equal(await store.answers.sweep(100, 812), 0, 'one answer, and no more');
       assert.equal(await store.answers.sweep(100, 811), 1);

@@ -35,8 +35,8 @@ describe('spool', () => {
     made += 1;
     directory = join(root, String(made));
   });
-  const open = (mostRows?: number): Spool =>
-    new Spool({ directory, log: silentLog, ...(mostRows === undefined ? {} : { mostRows }) });
+  const open = (maxRows?: number): Spool =>
+    new Spool({ directory, log: silentLog, ...(maxRows === undefined ? {} : { maxRows }) });
   const drained = async (spool: Spool): Promise<readonly CallRow[]> => {
     const rows: CallRow[] = [];
     await spool.drain(async (some) => void rows.push(...some));

@@ -3,23 +3,23 @@ import assert from 'node:assert/strict';
 
 const factor = 16;
 /** Between 16 and 256, nearer to the latter: memory and collections must not look like a square. */
-const mostRatio = 110;
+const maxRatio = 110;
 const runs = 5;
 /** Of this thread; what takes less cannot be told from noise. */
-const leastMicroseconds = 2000;
+const minMicroseconds = 2000;
 
 /** Runs the work at a size and at sixteen times that; the cheapest of some runs of each counts. */
 export function assertLinear(work: (size: number) => unknown): void {
   let size = 2000;
   work(size);
   let small = cheapest(() => work(size));
-  while (small < leastMicroseconds && size < 64_000) {
+  while (small < minMicroseconds && size < 64_000) {
     size *= 2;
     small = cheapest(() => work(size));
   }
   const large = cheapest(() => work(size * factor));
-  const ratio = large / Math.max(small, leastMicroseconds / 2);
-  assert.ok(ratio < mostRatio, `${factor} times the text costs ${ratio.toFixed(0)} times as much`);
+  const ratio = large / Math.max(small, minMicroseconds / 2);
+  assert.ok(ratio < maxRatio, `${factor} times the text costs ${ratio.toFixed(0)} times as much`);
 }
 
 /** CPU time of this thread alone: what else the machine does is not in it. */

@@ -49,11 +49,11 @@ export async function openTestStore(url: string, spool?: string): Promise<TestSt
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   what: string,
-  mostMs = 120_000,
+  maxMs = 120_000,
 ): Promise<void> {
-  const deadline = performance.now() + mostMs;
+  const deadline = performance.now() + maxMs;
   while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`not within ${mostMs} ms: ${what}`);
+    if (performance.now() > deadline) throw new Error(`not within ${maxMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

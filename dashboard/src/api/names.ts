@@ -13,7 +13,7 @@ interface KeyPage {
 }
 
 /** Keys that are fetched for their names; of others the id is shown. */
-const mostKeys = 5_000;
+const maxKeys = 5_000;
 
 async function allKeys(signal: AbortSignal): Promise<readonly KeyName[]> {
   const keys: KeyName[] = [];
@@ -23,7 +23,7 @@ async function allKeys(signal: AbortSignal): Promise<readonly KeyName[]> {
     const page: KeyPage = await get<KeyPage>('/api/keys', { query, signal });
     keys.push(...page.keys.map(({ id, name }) => ({ id, name })));
     after = page.next ?? undefined;
-  } while (after !== undefined && keys.length < mostKeys);
+  } while (after !== undefined && keys.length < maxKeys);
   return keys;
 }
 

@@ -3,7 +3,7 @@ import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiError, isSignedOut } from './api-error.ts';
 import { forgetSession } from './session.ts';
 
-const mostRetries = 2;
+const maxRetries = 2;
 
 /** A new cache. Only what may pass by itself is asked for again. */
 export function createQueryClient(): QueryClient {
@@ -16,7 +16,7 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 5_000,
-        retry: (failures, error) => failures < mostRetries && mayPass(error),
+        retry: (failures, error) => failures < maxRetries && mayPass(error),
         retryDelay: (failures) => 500 * 2 ** failures,
       },
       mutations: { retry: false },

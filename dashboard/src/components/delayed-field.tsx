@@ -9,7 +9,7 @@ interface DelayedFieldProps extends Omit<TextFieldProps, 'list'> {
 
 const pauseMs = 350;
 /** A list of thousands makes browsers slow. */
-const mostOffers = 500;
+const maxOffers = 500;
 
 export function DelayedField({
   value,
@@ -37,7 +37,7 @@ export function DelayedField({
       <TextField {...rest} value={typed} onChange={setTyped} list={offers && `${id}-offers`} />
       {offers === undefined ? null : (
         <datalist id={`${id}-offers`}>
-          {offers.slice(0, mostOffers).map((offer) => (
+          {offers.slice(0, maxOffers).map((offer) => (
             <option key={offer.value} value={offer.value}>
               {offer.label}
             </option>

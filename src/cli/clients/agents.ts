@@ -129,11 +129,11 @@ function opencodeEdits({ connection }: Ask, schema: string): readonly SettingsEd
   ];
 }
 
-const mostRoom = 32_000;
+const maxRoom = 32_000;
 
 /** What of a window an answer may take where the maximum is not known: a quarter. */
 function answerRoom({ maxOutput }: Connection, window: number): number {
-  return Math.min(maxOutput ?? mostRoom, Math.max(1, Math.floor(window / 4)));
+  return Math.min(maxOutput ?? maxRoom, Math.max(1, Math.floor(window / 4)));
 }
 
 export const pi: Client = {

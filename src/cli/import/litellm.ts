@@ -201,7 +201,7 @@ function readTimeouts(root: Table, draft: Draft): void {
 }
 
 /** Shorter keys could be found from their hash. */
-const leastKeyLength = 20;
+const minKeyLength = 20;
 
 function readMasterKey(root: Table, draft: Draft, env: Environment): void {
   const path = ['general_settings', 'master_key'];
@@ -209,11 +209,11 @@ function readMasterKey(root: Table, draft: Draft, env: Environment): void {
   if (given === undefined) return;
   const name = referenceName(given);
   const key = name === undefined ? given : (env[name] ?? '');
-  if (key.length < leastKeyLength) {
+  if (key.length < minKeyLength) {
     const why =
       key === ''
         ? `${name ?? 'it'} is not set in this shell, so its hash is not known`
-        : `it is shorter than ${leastKeyLength} characters`;
+        : `it is shorter than ${minKeyLength} characters`;
     const text = `${why}; "model-gateway keys create" makes keys`;
     return draft.note('left out', path, text);
   }

@@ -164,9 +164,9 @@ function asksNothing(key: string, value: Json): boolean {
 }
 
 /** What models with fixed sampling take all the same. */
-const leastTopP = 0.99;
+const minTopP = 0.99;
 /** The same of models that think. */
-const leastThinkingTopP = 0.95;
+const minThinkingTopP = 0.95;
 
 interface Loss {
   readonly key: string;
@@ -195,7 +195,7 @@ function fixedLosses(
   { samplingAllowed }: UpstreamTraits,
 ): readonly Loss[] {
   const why = samplingAllowed ? 'the model is thinking' : 'the model does not let itself be tuned';
-  const least = samplingAllowed ? leastThinkingTopP : leastTopP;
+  const least = samplingAllowed ? minThinkingTopP : minTopP;
   const lost = [
     ...(isPresent(temperature) && temperature !== 1 ? ['temperature'] : []),
     ...(isPresent(topP) && Number(topP) < least ? ['top_p'] : []),

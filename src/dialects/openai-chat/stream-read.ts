@@ -469,7 +469,7 @@ class StreamParts {
 
 const contentKey = /"content"\s*:\s*"/;
 /** Servers that change something else with every frame are found out so soon. */
-const mostMisses = 3;
+const maxMisses = 3;
 /** Stands for a text while a layout is tried; no answer says it, or it is not a layout. */
 const probe = 'piece-of-text-in-its-place';
 
@@ -502,7 +502,7 @@ export class PlainLayout {
   /** A frame that was parsed, and holds a piece of text and nothing else. */
   learn(data: string): void {
     this.#head = undefined;
-    if (this.#misses === mostMisses || data.length > harmlessLength) return;
+    if (this.#misses === maxMisses || data.length > harmlessLength) return;
     this.#misses += 1;
     const key = contentKey.exec(data);
     if (key === null || data.includes(probe)) return;

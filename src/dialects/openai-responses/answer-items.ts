@@ -35,7 +35,7 @@ export interface AnsweredCall {
 }
 
 /** Codex replays longer ids as they are, and the service refuses them. */
-const longestCallId = 64;
+const maxCallId = 64;
 
 export class AnswerItems {
   readonly #context: AnswerContext;
@@ -130,8 +130,8 @@ export class AnswerItems {
   }
 
   #callId(id: string): string {
-    const shown = this.#ids.show(id.length > longestCallId ? allowedToolId(id, 0) : id);
-    if (id.length > longestCallId) this.#context.sealing?.callShown?.(id, shown);
+    const shown = this.#ids.show(id.length > maxCallId ? allowedToolId(id, 0) : id);
+    if (id.length > maxCallId) this.#context.sealing?.callShown?.(id, shown);
     return shown;
   }
 

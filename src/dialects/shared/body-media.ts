@@ -424,7 +424,7 @@ const known: ReadonlySet<string> = new Set([
   'image/webp',
 ]);
 /** Shorter than any image, as in tests. */
-const leastLength = 16;
+const minLength = 16;
 
 /** The media type that the bytes tell; undefined where they begin as none of the four formats does. */
 export function imageTypeOf(base64: string): string | undefined {
@@ -436,6 +436,6 @@ export function imageTypeOf(base64: string): string | undefined {
  * different ways, so that one image under another's name passes.
  */
 function mayBeImage(mediaType: string, base64: string): boolean {
-  if (!known.has(mediaType) || base64.length < leastLength) return true;
+  if (!known.has(mediaType) || base64.length < minLength) return true;
   return imageTypeOf(base64) !== undefined;
 }

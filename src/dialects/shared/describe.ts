@@ -69,7 +69,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     'thinking',
     (value, raising, { reasoningBudget: within }) => {
       if (within === undefined) new Looking(raising, 'thinking').at('thinking', value, 0);
-      else raising.outputAtLeast = Math.max(raising.outputAtLeast, Math.min(within, mostTokens));
+      else raising.outputAtLeast = Math.max(raising.outputAtLeast, Math.min(within, tokenCap));
     },
   ],
   ['mcp_servers', (_, raising) => void (raising.unbounded ??= 'mcp_servers')],
@@ -125,7 +125,7 @@ function serverTool(tool: Json, raising: Raising): void {
   if (type === '' || cheapTools.test(type) || isSearch(type)) return;
   const { max_uses: uses, max_content_tokens: tokens } = isObject(tool) ? tool : {};
   if (type.startsWith('web_fetch_') && isCount(uses) && isCount(tokens)) {
-    raising.prompt += Math.min(uses * tokens, mostTokens);
+    raising.prompt += Math.min(uses * tokens, tokenCap);
   } else {
     raising.unbounded ??= 'tools';
   }
@@ -141,11 +141,11 @@ function modalities(value: Json, raising: Raising, member: string): void {
 }
 
 /** More than any model writes or reads; sums of it stay exact. */
-const mostTokens = 1e9;
-const mostAnswers = 1000;
+const tokenCap = 1e9;
+const maxAnswers = 1000;
 /** An object of options is not larger. */
-const mostLooks = 1000;
-const mostDepth = 8;
+const maxLooks = 1000;
+const maxDepth = 8;
 
 /** Names in any style of writing, of a number of tokens that may be written. */
 const capName = /token|predict|length|budget/;
@@ -162,7 +162,7 @@ const answersName =
 class Looking {
   readonly #raising: Raising;
   readonly #member: string;
-  #left = mostLooks;
+  #left = maxLooks;
 
   constructor(raising: Raising, member: string) {
     this.#raising = raising;
@@ -172,7 +172,7 @@ class Looking {
   /** @param path names from the member on */
   at(path: string, value: Json, depth: number): void {
     this.#left -= 1;
-    if (this.#left < 0 || depth > mostDepth) {
+    if (this.#left < 0 || depth > maxDepth) {
       this.#raising.unbounded ??= this.#member;
     } else if (Array.isArray(value)) {
       this.#named(path, value);
@@ -196,9 +196,9 @@ class Looking {
     if (number === undefined) return;
     const raising = this.#raising;
     if (answersName.test(name)) {
-      raising.answers = Math.max(raising.answers, Math.min(Math.ceil(number), mostAnswers));
+      raising.answers = Math.max(raising.answers, Math.min(Math.ceil(number), maxAnswers));
     } else if (capName.test(name) && !noCapName.test(name)) {
-      this.#cap(Math.min(Math.ceil(number), mostTokens), reasoningName.test(path.toLowerCase()));
+      this.#cap(Math.min(Math.ceil(number), tokenCap), reasoningName.test(path.toLowerCase()));
     }
   }
 

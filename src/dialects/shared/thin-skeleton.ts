@@ -19,18 +19,18 @@ const known: ReadonlySet<string> = new Set(
 );
 
 /** Values of one member: more than readers of options look at, which then take it as one without a bound. */
-const mostOfMember = 1100;
-const mostOfTools = 10_000;
-const mostOfUnknown = 20_000;
-const longestText = 4096;
+const maxOfMember = 1100;
+const maxOfTools = 10_000;
+const maxOfUnknown = 20_000;
+const maxText = 4096;
 /** As many values as are more than any reader looks at. */
-const unreadable: readonly Json[] = Array.from({ length: mostOfMember }, () => null);
+const unreadable: readonly Json[] = Array.from({ length: maxOfMember }, () => null);
 /** A tool of an unknown type. */
 const unknownTool: JsonObject = { type: 'unread' };
 
 export function thinSkeleton(body: JsonObject): JsonObject {
   const skeleton: { [name: string]: Json } = {};
-  const unknown = new Thinning(mostOfUnknown);
+  const unknown = new Thinning(maxOfUnknown);
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
     const thin = thinMember(name, value, unknown);
@@ -46,19 +46,19 @@ function thinMember(name: string, value: Json, unknown: Thinning): Json | undefi
   if (toolLists.has(name)) return Array.isArray(value) ? thinTools(value) : {};
   // Its text is what counts.
   if (name === 'prediction') return JSON.stringify(value);
-  if (known.has(name)) return new Thinning(mostOfMember).value(value, 0);
+  if (known.has(name)) return new Thinning(maxOfMember).value(value, 0);
   if (unknown.left <= 0) return undefined;
-  const thin = unknown.value(value, 0, mostOfMember);
+  const thin = unknown.value(value, 0, maxOfMember);
   return unknown.left > 0 ? thin : unreadable;
 }
 
 function thinTools(tools: readonly Json[]): Json {
-  const thinning = new Thinning(mostOfTools);
+  const thinning = new Thinning(maxOfTools);
   const thin: Json[] = [];
   for (const tool of tools) {
     if (isObject(tool) && ownTypes.has(tool['type'])) continue;
     if (thinning.left <= 0) return [...thin, unknownTool];
-    thin.push(thinning.value(tool, 0, mostOfMember));
+    thin.push(thinning.value(tool, 0, maxOfMember));
   }
   return thin;
 }
@@ -99,7 +99,7 @@ class Thinning {
 }
 
 function cut(text: string): string {
-  return text.length <= longestText ? text : text.slice(0, longestText);
+  return text.length <= maxText ? text : text.slice(0, maxText);
 }
 
 /** `__proto__` is a name like any other. */

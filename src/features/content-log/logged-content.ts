@@ -340,7 +340,7 @@ class Places {
 // Redacts the content of calls: removes keys, credentials and media data.
 
 /** Shorter ones are ids and signatures as much as media. */
-const leastMedia = 512;
+const minMedia = 512;
 const onlyBase64 = /^[\w+/=-]+$/;
 const base64Run = /[\w+/=-]*/y;
 const dataMark = ';base64,';
@@ -384,7 +384,7 @@ export class Redactor {
 
 /** What stands for a text that is nothing but encoded bytes; undefined for any other. */
 function mediaText(text: string, near: JsonObject | undefined): string | undefined {
-  if (text.length < leastMedia || !onlyBase64.test(text)) return undefined;
+  if (text.length < minMedia || !onlyBase64.test(text)) return undefined;
   const type = near?.['media_type'] ?? near?.['mime_type'] ?? near?.['format'];
   return leftOutRedacted(typeof type === 'string' ? type : '', text.length);
 }

@@ -386,7 +386,7 @@ export class IdempotentAnswers {
     const { claim, sealed } = unkept;
     const { store, log } = this.#deps;
     const { keepMs, keyBytes, keyAnswers } = this.limits;
-    const most = { keepMs, mostBytes: keyBytes, mostAnswers: keyAnswers };
+    const most = { keepMs, maxBytes: keyBytes, maxAnswers: keyAnswers };
     try {
       const isMine = await store.keep({ ...claim, answer: sealed, ...most });
       this.tallies[isMine ? (sealed === undefined ? 'unkept' : 'kept') : 'lost'] += 1;

@@ -331,8 +331,8 @@ function boundTo({ id, keyId }: Place): string {
 
 /** From one write to the next, at the least. A response that comes after a pause is written at once. */
 const betweenWritesMs = 2;
-const mostAtOnce = 64;
-const mostBytesAtOnce = 4 * 1024 * 1024;
+const maxAtOnce = 64;
+const maxBytesAtOnce = 4 * 1024 * 1024;
 
 interface Waiting {
   readonly response: ResponseToKeep;
@@ -379,7 +379,7 @@ export class StoreQueue {
     let bytes = 0;
     const end = this.#waiting.findIndex(({ response }, at) => {
       bytes += response.sealed.length;
-      return at === mostAtOnce || (at > 0 && bytes > mostBytesAtOnce);
+      return at === maxAtOnce || (at > 0 && bytes > maxBytesAtOnce);
     });
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
   }

@@ -145,8 +145,8 @@ export class BodyThread implements LongBodies {
     const bytes = sizeOf(body);
     const most = Math.floor(this.#heapBytes / heapPerByte);
     if (bytes > most) return Promise.reject(tooLong(name, bytes, most));
-    const mostWaiting = heapsWaiting * this.#heapBytes;
-    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > mostWaiting) {
+    const maxWaitingBytes = heapsWaiting * this.#heapBytes;
+    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) {
       const why = 'The gateway has too many long bodies to work on; retry later.';
       // The gateway is short of time, not the target: nothing speaks against it.
       return Promise.reject(new GatewayError('overloaded', why, { retryable: false }));

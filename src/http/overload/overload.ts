@@ -40,7 +40,7 @@ interface CallSlotsDeps {
 type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
-export const leastSlots = 256;
+export const minSlots = 256;
 /**
  * A burst of calls is late for a moment and is served nevertheless; it is not lasting overload. While calls are
  * refused already, the target is exceeded again and again, and one such second is enough.
@@ -149,7 +149,7 @@ export class CallSlots {
         // would leave half of the event loop idle for seconds.
         const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
         if (this.#live <= this.slots) {
-          this.#borne = Math.max(leastSlots, Math.floor(this.#live * kept));
+          this.#borne = Math.max(minSlots, Math.floor(this.#live * kept));
         }
       }
     } else if (this.#lateSince === undefined && this.#borne < streams) {

@@ -8,7 +8,7 @@ export type RedisClient = Redis;
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 const connectMs = 2000;
-const longestPauseMs = 1000;
+const maxPauseMs = 1000;
 
 /** Loads the driver and begins to connect; goes on trying for as long as it is open. */
 export async function openRedis(
@@ -53,7 +53,7 @@ function manners(random: () => number): Options {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    retryStrategy: (tries) => Math.min(longestPauseMs, 50 * tries) * (0.5 + random() / 2),
+    retryStrategy: (tries) => Math.min(maxPauseMs, 50 * tries) * (0.5 + random() / 2),
     // The primary of yesterday after a failover.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };

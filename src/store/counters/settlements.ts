@@ -26,9 +26,9 @@ export interface SettlementsOptions {
 
 const againMs = 500;
 /** As many as wait at most for a server that is away; their leases end then. */
-const mostWaiting = 100_000;
+const maxWaiting = 100_000;
 /** Sent ones at the queue's beginning are cut off from here on. */
-const longestTail = 1000;
+const maxTail = 1000;
 
 export class Settlements {
   readonly #options: SettlementsOptions;
@@ -55,7 +55,7 @@ export class Settlements {
   /** The first one of a call counts (Q3). */
   add(callId: string, used: Used): void {
     if (this.#waiting.has(callId)) return;
-    if (this.#waiting.size >= mostWaiting) {
+    if (this.#waiting.size >= maxWaiting) {
       this.#options.log.error('settlement_dropped', { call: callId });
       return;
     }
@@ -98,7 +98,7 @@ export class Settlements {
       void this.#send(some);
     }
     if (this.#next === this.#queue.length) this.#queue.length = 0;
-    else if (this.#next >= longestTail) this.#queue = this.#queue.slice(this.#next);
+    else if (this.#next >= maxTail) this.#queue = this.#queue.slice(this.#next);
     else return;
     this.#next = 0;
   }

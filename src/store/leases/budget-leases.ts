@@ -497,7 +497,7 @@ export class BudgetLeases {
       const { wanted, ask } = wants.get(lease) ?? { wanted: 0, ask: false };
       // Money that no waiting call can use yet goes to the gateway that asked: two that each hold a part would both wait.
       const usable = useful.has(lease) ? Math.min(lease.free, wanted) : 0;
-      const kept = Math.min(lease.free, lease.isGivenBack ? usable : wanted + mostFree(lease));
+      const kept = Math.min(lease.free, lease.isGivenBack ? usable : wanted + maxFree(lease));
       lease.free = Math.max(0, kept);
       const { counter, window, endsAt, limit, free, open, unpersisted, booked, taken } = lease;
       const { isRefilled: refill } = lease;
@@ -655,7 +655,7 @@ function fits(parts: readonly Part[]): boolean {
 }
 
 /** What is free beyond it goes back with the next statement. */
-function mostFree({ share, usual }: Lease): number {
+function maxFree({ share, usual }: Lease): number {
   return Math.max(2 * share, usual);
 }
 

@@ -23,7 +23,7 @@ import {
   labelsOf,
   noSums,
   planUsage,
-  mostLooks,
+  maxLooks,
   slicesOf,
   type LatencyQuery,
   type LatencySamples,
@@ -181,7 +181,7 @@ async function seriesPostgres(
 }
 
 /** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */
-const mostScanned = 20_000;
+const maxScanned = 20_000;
 
 const inPage = `started_at >= $1 AND (started_at, id) < ($2, $3)`;
 const wanted = `($5::text IS NULL OR coalesce(team, '') = $5) AND ($6::text IS NULL OR model = $6)
@@ -205,12 +205,12 @@ const pageOfKey = pageStatement('page_of_key', 'key_id = $15');
 const lastScanned: Statement = {
   name: 'last_scanned',
   text: `SELECT started_at FROM calls WHERE started_at <= $1
-    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${mostScanned}`,
+    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${maxScanned}`,
 };
 const lastScannedOfKey: Statement = {
   name: 'last_scanned_of_key',
   text: `SELECT started_at FROM calls WHERE key_id = $2 AND started_at <= $1
-    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${mostScanned}`,
+    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${maxScanned}`,
 };
 
 const attemptsOf: Statement = {
@@ -398,7 +398,7 @@ const sample: Statement = {
 const fewCalls: Statement = {
   name: 'few_calls',
   text: `SELECT count(*)::double precision AS calls FROM (SELECT 1 FROM calls
-    WHERE started_at >= $1 AND started_at < $2 LIMIT ${mostLooks + 1}) few`,
+    WHERE started_at >= $1 AND started_at < $2 LIMIT ${maxLooks + 1}) few`,
 };
 const all: Statement = {
   name: 'all_latencies',
@@ -409,7 +409,7 @@ async function sampleOfPostgres(sql: Sql, query: LatencyQuery): Promise<LatencyS
   const period = { from: Math.round(query.since), to: Math.round(query.until) };
   const values = usageValues(query.filter, period);
   const [few] = (await sql.run(fewCalls, [period.from, period.to])).rows;
-  if (few !== undefined && number(few, 'calls') <= mostLooks) {
+  if (few !== undefined && number(few, 'calls') <= maxLooks) {
     const { rows } = await sql.run(all, values);
     return { calls: rows.map(sampleOf), isAll: true };
   }

@@ -22,7 +22,7 @@ import {
   hoursRetainedSince,
   furtherTags,
   groupOf,
-  mostGroupsOfKey,
+  maxGroupsOfKey,
   sumsOf,
   type UsageGroup,
 } from '../roll-up.ts';
@@ -59,7 +59,7 @@ const count: Statement = {
 };
 
 /** Beyond this number of remembered groups or keys, the memory is cleared. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 class PostgresTagGroups {
   readonly #server: Pick<PostgresServer, 'data'>;
@@ -74,8 +74,8 @@ class PostgresTagGroups {
 
   /** Before `of`, for the same rows. @throws an error of the server */
   async learn(rows: readonly CallRow[]): Promise<void> {
-    if (this.#known.size > mostRemembered) this.#known.clear();
-    if (this.#full.size > mostRemembered) this.#full.clear();
+    if (this.#known.size > maxRemembered) this.#known.clear();
+    if (this.#full.size > maxRemembered) this.#full.clear();
     const unknown = new Map<string, string>();
     for (const row of rows) {
       if (row.tags.length === 0) continue;
@@ -108,7 +108,7 @@ class PostgresTagGroups {
     const counts = new Map(counted.rows.map((row) => [text(row, 'key_id'), number(row, 'groups')]));
     for (const [id, key] of groups) {
       const has = counts.get(key) ?? 0;
-      if (has >= mostGroupsOfKey) this.#full.add(key);
+      if (has >= maxGroupsOfKey) this.#full.add(key);
       if (this.#full.has(key)) continue;
       counts.set(key, has + 1);
       this.#known.add(id);
@@ -527,7 +527,7 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
     });
     const added = await sql.run(record, batch.parameters());
     for (const id of batch.newPrices) this.#prices.add(id);
-    if (this.#prices.size > mostPrices) this.#prices = new Set();
+    if (this.#prices.size > maxPrices) this.#prices = new Set();
     return new Set(added.rows.map((row) => text(row, 'id')));
   }
 
@@ -564,4 +564,4 @@ function payersOf(rows: readonly CallRow[]): readonly string[] {
   return [...new Set(leases.filter((lease) => lease !== undefined))];
 }
 
-const mostPrices = 1000;
+const maxPrices = 1000;

@@ -24,7 +24,7 @@ export interface Patience {
 const usualPatience: Patience = { answerMs: 5000, lookEveryMs: 5000, lookMs: 10_000 };
 const silenceMs = 2000;
 /** One look may come while the answer is on its way, or into a server that is busy just then. */
-const mostMisses = 3;
+const maxMisses = 3;
 
 /** The server learns within half a minute of a client that is gone without a word: until then its locks stand. */
 const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
@@ -118,7 +118,7 @@ class WatchedConnection {
 
   async #watch(over: AbortSignal): Promise<void> {
     const { shown } = this.#address;
-    for (let misses = 0; misses < mostMisses;) {
+    for (let misses = 0; misses < maxMisses;) {
       await delay(this.#patience.lookEveryMs, undefined, { signal: over, ref: false }).catch(
         () => undefined,
       );

@@ -77,8 +77,8 @@ export class PostgresAnswers implements AnswerStore {
   }
 
   async keep({ id, owner, answer, ...most }: AnswerToKeep): Promise<boolean> {
-    const { keepMs, mostBytes, mostAnswers } = most;
-    const sizes = [storedBytes(answer), keepMs, mostBytes, mostAnswers];
+    const { keepMs, maxBytes, maxAnswers } = most;
+    const sizes = [storedBytes(answer), keepMs, maxBytes, maxAnswers];
     const row = await this.#run(keep, [id, owner, answer ?? null, ...sizes]);
     return Boolean(row['kept']);
   }

@@ -37,7 +37,7 @@ const heartbeatMs = 2000;
 const knockAgainMs = 5000;
 /** At a stop: twelve looks without a word are three seconds, also of a process that stood still itself. */
 const listenEveryMs = 250;
-const mostSilentLooks = 12;
+const maxSilentLooks = 12;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
@@ -168,7 +168,7 @@ export class PostgresServer {
       const bytes = this.data.heard + this.admin.heard;
       silentLooks = isWaiting && bytes === heard ? silentLooks + 1 : 0;
       heard = bytes;
-      if (silentLooks < mostSilentLooks) return;
+      if (silentLooks < maxSilentLooks) return;
       silentLooks = 0;
       this.#cut = true;
       const { shown } = this.#options.address;

@@ -18,7 +18,7 @@ export interface SpoolOptions {
   readonly directory: string;
   readonly log: Log;
   /** Most rows that it takes; F88 when absent. */
-  readonly mostRows?: number;
+  readonly maxRows?: number;
 }
 
 const mostRowsOfF88 = 100_000;
@@ -39,7 +39,7 @@ interface OpenFile {
 export class Spool {
   readonly #directory: string;
   readonly #log: Log;
-  readonly #mostRows: number;
+  readonly #maxRows: number;
   /** Oldest first; the last one may be open. */
   readonly #files: SpoolFile[] = [];
   #open: OpenFile | undefined;
@@ -52,7 +52,7 @@ export class Spool {
   constructor(options: SpoolOptions) {
     this.#directory = options.directory;
     this.#log = options.log;
-    this.#mostRows = options.mostRows ?? mostRowsOfF88;
+    this.#maxRows = options.maxRows ?? mostRowsOfF88;
     makeDirectories(this.#directory);
     for (const name of readdirSync(this.#directory)
       .filter((each) => fileForm.test(each))
@@ -90,7 +90,7 @@ export class Spool {
   }
 
   async #append(rows: readonly CallRow[]): Promise<void> {
-    if (this.rows + rows.length > this.#mostRows) {
+    if (this.rows + rows.length > this.#maxRows) {
       throw new StoreError(
         'full',
         `${this.#directory} holds ${this.rows} calls; it takes no more.`,

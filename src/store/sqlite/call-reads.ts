@@ -23,7 +23,7 @@ import {
   labelsOf,
   noSums,
   planUsage,
-  mostLooks,
+  maxLooks,
   slicesOf,
   type LatencyQuery,
   type LatencySamples,
@@ -236,7 +236,7 @@ class SqliteSeries {
 }
 
 /** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */
-const mostScanned = 50_000;
+const maxScanned = 50_000;
 
 const page = `SELECT calls.*, prices.price FROM calls
   LEFT JOIN prices ON prices.id = calls.price_id
@@ -252,7 +252,7 @@ const page = `SELECT calls.*, prices.price FROM calls
       ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)
   ORDER BY started_at DESC, calls.id DESC LIMIT $limit`;
 const lastScanned = `SELECT started_at FROM calls WHERE started_at <= $top
-  ORDER BY started_at DESC LIMIT 1 OFFSET ${mostScanned}`;
+  ORDER BY started_at DESC LIMIT 1 OFFSET ${maxScanned}`;
 // An index by key would cost every call a page of its own to write; the sums know where to look.
 const lastDay = `SELECT at FROM ${sources.days} WHERE at <= $to AND ${inGroup}
   ORDER BY at DESC LIMIT 1`;
@@ -416,14 +416,14 @@ const columns = `started_at, key_id, team, tags, model, provider, outcome, total
   CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
 const from = `SELECT ${columns} FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
 const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
-  WHERE started_at >= $from AND started_at < $to LIMIT ${mostLooks + 1})`;
+  WHERE started_at >= $from AND started_at < $to LIMIT ${maxLooks + 1})`;
 const all = `SELECT ${columns} FROM calls WHERE started_at >= $from AND started_at < $to`;
 
 function sampleSqlite(sql: Statements, query: LatencyQuery): LatencySamples {
   const { filter = {} } = query;
   const period = { from: Math.round(query.since), to: Math.round(query.until) };
   return sql.read(() => {
-    const isAll = number(sql.of(fewCalls).get(period) ?? {}, 'calls') <= mostLooks;
+    const isAll = number(sql.of(fewCalls).get(period) ?? {}, 'calls') <= maxLooks;
     const calls = isAll
       ? sql
           .of(all)

@@ -24,7 +24,7 @@ import {
   hoursRetainedSince,
   addSums,
   furtherTags,
-  mostGroupsOfKey,
+  maxGroupsOfKey,
   noSums,
   type Sums,
   unknownModelError,
@@ -84,7 +84,7 @@ const classAt = summedClasses.map(({ member, column }) => ({
 }));
 
 /** Caches are cleared beyond this number of groups or budgets. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 type ByGroup = Map<number, Sums>;
 
@@ -177,7 +177,7 @@ class SqliteSums {
     const found = find.get(...group);
     if (found !== undefined) return number(found, 'id');
     const [key = ''] = group;
-    if (group.at(-1) !== '[]' && this.#groupsOf(key) >= mostGroupsOfKey) {
+    if (group.at(-1) !== '[]' && this.#groupsOf(key) >= maxGroupsOfKey) {
       group.splice(-1, 1, JSON.stringify(furtherTags));
     }
     this.#sql.of(insertGroup).run(...group);
@@ -242,7 +242,7 @@ function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
 }
 
 function remember<V>(map: Map<string, V>, name: string, value: V): void {
-  if (map.size >= mostRemembered) map.clear();
+  if (map.size >= maxRemembered) map.clear();
   map.set(name, value);
 }
 

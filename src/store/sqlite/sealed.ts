@@ -81,7 +81,7 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
     });
   }
 
-  keep({ id, owner, answer, keepMs, mostBytes, mostAnswers }: AnswerToKeep): boolean {
+  keep({ id, owner, answer, keepMs, maxBytes, maxAnswers }: AnswerToKeep): boolean {
     return this.#sql.write(() => {
       const bytes = storedBytes(answer);
       const until = this.#wall() + keepMs;
@@ -90,7 +90,7 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
       if (row === undefined) return this.#sql.of(isStored).get(id, owner) !== undefined;
       const keyId = text(row, 'key_id');
       let sums = this.#count({ key_id: keyId, bytes }, 1);
-      const fits = (): boolean => sums.bytes <= mostBytes && sums.answers <= mostAnswers;
+      const fits = (): boolean => sums.bytes <= maxBytes && sums.answers <= maxAnswers;
       if (fits()) return true;
       for (const each of this.#sql.of(oldestOf).all(keyId, id)) {
         if (fits()) break;

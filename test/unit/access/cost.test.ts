@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import * as fc from 'fast-check';
-import { costOf, mostCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
+import { costOf, maxCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
 import { addUsage } from '../../../src/core/generation.ts';
 import type { Price, Rates } from '../../../src/core/money.ts';
 import { check } from '../../property/checking.ts';
@@ -145,7 +145,7 @@ describe('F6 what a call costs', () => {
     const usage = { freshInputTokens: 999_999_999, outputTokens: 0 };
     assert.equal(costOf(price, usage)?.total, 4_999_999_996_000_000);
     assert.equal(
-      mostCost(price, { promptTokens: 999_999_999, outputTokens: 0 }),
+      maxCost(price, { promptTokens: 999_999_999, outputTokens: 0 }),
       4_999_999_996_000_000,
     );
   });
@@ -188,10 +188,10 @@ describe('F6 what a call may cost at most', () => {
   it('assumes no discount, and the most expensive write unless told which writes there can be', () => {
     const most = { promptTokens: 1000, outputTokens: 100 };
     const output = 100 * 15_000;
-    assert.equal(mostCost(sonnet, most), 1000 * 6000 + output);
-    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'long' }), 1000 * 6000 + output);
-    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'usual' }), 1000 * 3750 + output);
-    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'none' }), 1000 * 3000 + output);
+    assert.equal(maxCost(sonnet, most), 1000 * 6000 + output);
+    assert.equal(maxCost(sonnet, { ...most, cacheWrites: 'long' }), 1000 * 6000 + output);
+    assert.equal(maxCost(sonnet, { ...most, cacheWrites: 'usual' }), 1000 * 3750 + output);
+    assert.equal(maxCost(sonnet, { ...most, cacheWrites: 'none' }), 1000 * 3000 + output);
   });
 
   it('litellm#40002: assumes the tier that the prompt can reach', () => {
@@ -199,8 +199,8 @@ describe('F6 what a call may cost at most', () => {
       { input: 1_000_000, output: 4_000_000 },
       { tiers: [{ above: 200_000, rates: { input: 2_000_000, output: 6_000_000 } }] },
     );
-    assert.equal(mostCost(price, { promptTokens: 200_000, outputTokens: 0 }), 200_000_000);
-    assert.equal(mostCost(price, { promptTokens: 200_001, outputTokens: 0 }), 400_002_000);
+    assert.equal(maxCost(price, { promptTokens: 200_000, outputTokens: 0 }), 200_000_000);
+    assert.equal(maxCost(price, { promptTokens: 200_001, outputTokens: 0 }), 400_002_000);
   });
 
   it('a cheaper tier does not lower the bound: the prompt may turn out shorter', () => {
@@ -208,14 +208,14 @@ describe('F6 what a call may cost at most', () => {
       { input: 5_000_000, output: 0 },
       { tiers: [{ above: 1000, rates: { input: 1_000_000, output: 0 } }] },
     );
-    assert.equal(mostCost(price, { promptTokens: 1001, outputTokens: 0 }), 5_000_000);
+    assert.equal(maxCost(price, { promptTokens: 1001, outputTokens: 0 }), 5_000_000);
   });
 
   it('rounds up, and takes guesses that are no whole numbers', () => {
     const price = priced({ input: 1, output: 1 });
-    assert.equal(mostCost(price, { promptTokens: 0, outputTokens: 0 }), 0);
-    assert.equal(mostCost(price, { promptTokens: 1, outputTokens: 0 }), 1);
-    assert.equal(mostCost(price, { promptTokens: 999.5, outputTokens: 0.5 }), 2);
+    assert.equal(maxCost(price, { promptTokens: 0, outputTokens: 0 }), 0);
+    assert.equal(maxCost(price, { promptTokens: 1, outputTokens: 0 }), 1);
+    assert.equal(maxCost(price, { promptTokens: 999.5, outputTokens: 0.5 }), 2);
   });
 });
 
@@ -368,7 +368,7 @@ test('Q1 no usage within what was reserved costs more than was reserved', (t) =>
       webSearches: usage.webSearches + spare,
       images: usage.images,
     };
-    assert.ok(mostCost(price, most) >= known(price, usage).total);
+    assert.ok(maxCost(price, most) >= known(price, usage).total);
   });
 });
 
@@ -404,8 +404,8 @@ test('F6 sound and pictures have rates of their own where they are told apart', 
 test('Q1 a prompt that may be heard is reserved at the rate of sound, one of text is not', () => {
   const price = priced({ input: 2_500_000, output: 10_000_000, audioInput: 32_000_000 });
   const most = { promptTokens: 100, outputTokens: 10 };
-  assert.equal(mostCost(price, most), 100 * 32_000 + 10 * 10_000);
-  assert.equal(mostCost(price, { ...most, media: false }), 100 * 2500 + 10 * 10_000);
+  assert.equal(maxCost(price, most), 100 * 32_000 + 10 * 10_000);
+  assert.equal(maxCost(price, { ...most, media: false }), 100 * 2500 + 10 * 10_000);
   const speaks = priced({ input: 0, output: 10_000_000, audioOutput: 64_000_000 });
-  assert.equal(mostCost(speaks, { ...most, media: false }), 10 * 64_000);
+  assert.equal(maxCost(speaks, { ...most, media: false }), 10 * 64_000);
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import {
   estimatedBits,
   goodBits,
-  leastBits,
+  minBits,
   requireNotGuessable,
 } from '../../../src/access/key-format.ts';
 import { adminToken, clientKey } from '../../support/keys.ts';
@@ -30,7 +30,7 @@ const weak = [
 ];
 for (const secret of weak) {
   test(`X-9 ${secret} is refused, with what to do instead and without itself`, () => {
-    assert.ok(estimatedBits(secret) < leastBits, String(estimatedBits(secret)));
+    assert.ok(estimatedBits(secret) < minBits, String(estimatedBits(secret)));
     assert.throws(
       () => requireNotGuessable('MODEL_GATEWAY_ADMIN_TOKEN', secret),
       (error: Error) =>

@@ -1,5 +1,5 @@
 /** Admission, billing and counters as one gateway has them, without sockets and without a clock of their own. */
-import { Admission, leastOutputTokens, type AskedCall } from '../../../src/access/admission.ts';
+import { Admission, minOutputTokens, type AskedCall } from '../../../src/access/admission.ts';
 import { BudgetWatch, type BudgetEvent } from '../../../src/access/budget-watch.ts';
 import { CallGrant } from '../../../src/access/call-grant.ts';
 import { Overruns } from '../../../src/access/overruns.ts';
@@ -124,7 +124,7 @@ export class LimitsRig {
       route: { name: 'm', targets: [], order: 'listed' },
       registry: { names: () => modelNames(['m', 'p/m']) },
       mayShrink: principal.shrink,
-      leastOutput: leastOutputTokens,
+      minOutput: minOutputTokens,
       size: {
         targets: [modelLimit === undefined ? target : { ...target, maxOutputTokens: modelLimit }],
         maxOutputTokens: input.maxOutputTokens,

@@ -20,8 +20,8 @@ const joined =
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
   /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
-  /^(nextStamp|unknownModelError|mostScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
-  /^(columns|isWanted|inPeriod|own|at|callSums|mostLooks \+ 1)$/,
+  /^(nextStamp|unknownModelError|maxScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
+  /^(columns|isWanted|inPeriod|own|at|callSums|maxLooks \+ 1)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,
   /^summedClasses\.map\(\(\{ column \}\) => `charged_\$\{column\} AS \$\{column\}`\)\.join\(', '\)$/,

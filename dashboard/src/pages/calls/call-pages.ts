@@ -11,7 +11,7 @@ export const pageSize = 100;
 /** Rows beyond those in sight that are fetched before they are needed. */
 const aheadRows = 60;
 /** Pages without a row in a row, before the page asks whether to go on. */
-const mostEmptyPages = 20;
+const maxEmptyPages = 20;
 const forgottenMs = 60_000;
 
 interface KnownPage {
@@ -42,7 +42,7 @@ export function useCallPages(filter: CallFilter): CallPages {
   const [visit] = useState(() => Math.random());
   const [known, setKnown] = useState<readonly KnownPage[]>([{ after: undefined, rows: undefined }]);
   const [sight, setSight] = useState({ first: 0, last: 0 });
-  const [emptyAllowed, setEmptyAllowed] = useState(mostEmptyPages);
+  const [emptyAllowed, setEmptyAllowed] = useState(maxEmptyPages);
   const record = useCallback((index: number, { calls, next }: CallPage): void => {
     setKnown((pages) => {
       if (pages[index]?.rows !== undefined) return pages;
@@ -84,7 +84,7 @@ export function useCallPages(filter: CallFilter): CallPages {
     onSight: useCallback((first: number, last: number) => setSight({ first, last }), []),
     hasMore: known.at(-1)?.rows === undefined,
     isPaused,
-    searchOn: () => setEmptyAllowed(empties + mostEmptyPages),
+    searchOn: () => setEmptyAllowed(empties + maxEmptyPages),
     reached: timeOf(known.at(-1)?.after),
     error: failed?.error,
     retry: () => void failed?.refetch(),

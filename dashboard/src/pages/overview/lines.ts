@@ -17,7 +17,7 @@ export interface Measure {
 }
 
 /** Lines in a chart at most: more colours nobody tells apart. */
-export const mostLines = 6;
+export const maxLines = 6;
 
 /** One line for each measure of the first group: of all calls. */
 export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure[]): Lines {
@@ -34,7 +34,7 @@ export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure
 export function linesOfGroups(answer: SeriesAnswer, measure: Measure): Lines {
   const times = stepsOf(answer);
   const names = new Map<string, number>();
-  const series = answer.groups.slice(0, mostLines).map((group) => ({
+  const series = answer.groups.slice(0, maxLines).map((group) => ({
     name: distinct(groupName(group), names),
     values: valuesOf(times, group, measure),
   }));

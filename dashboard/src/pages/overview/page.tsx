@@ -13,7 +13,7 @@ import { count } from '../../format/number.ts';
 import { minute } from '../../format/time.ts';
 import { Charts } from './charts.tsx';
 import { GroupTable } from './group-table.tsx';
-import { mostLines } from './lines.ts';
+import { maxLines } from './lines.ts';
 import styles from './page.module.css';
 import { periodOf, ranges, type Period } from './range.ts';
 import { Stats } from './stats.tsx';
@@ -110,9 +110,9 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
     <>
       <Stats sums={sums} />
       {forCharts === undefined ? null : <Charts answer={forCharts} isGrouped={by !== undefined} />}
-      {by !== undefined && (grouped.data?.groups.length ?? 0) > mostLines ? (
+      {by !== undefined && (grouped.data?.groups.length ?? 0) > maxLines ? (
         <p className={styles.note}>
-          {`The charts show the ${mostLines} ${by}s with the most calls; the table shows all.`}
+          {`The charts show the ${maxLines} ${by}s with the most calls; the table shows all.`}
         </p>
       ) : null}
       <Panel

@@ -31,7 +31,7 @@ interface CallRow {
 }
 
 /** Rows are written behind the answer; after this many polls the page says that there is none. */
-const mostLooks = 8;
+const maxLooks = 8;
 
 class NotYet extends Error {}
 
@@ -54,7 +54,7 @@ export function CallFacts({ played }: { played: Played }): ReactElement | null {
     queryFn: ({ signal }) => findRow(requestId, asked.key, signal),
     enabled: requestId !== '' && state !== 'running',
     staleTime: Infinity,
-    retry: (looks, error) => error instanceof NotYet && looks < mostLooks,
+    retry: (looks, error) => error instanceof NotYet && looks < maxLooks,
     retryDelay: (looks) => 100 * 2 ** looks,
   });
   if (status === undefined) return null;

@@ -142,13 +142,13 @@ function RequestView({ played }: { played: Played }): ReactElement {
   );
 }
 
-const longestText = 2_000;
+const maxText = 2_000;
 
 /** Pictures are megabytes that nobody reads. */
 function shortened(value: unknown): unknown {
   if (
     typeof value === 'string' &&
-    value.length > longestText &&
+    value.length > maxText &&
     /^(data:)?[\w/;,+=:.-]+$/.test(value)
   ) {
     return `${value.slice(0, 60)}… (${value.length} characters)`;

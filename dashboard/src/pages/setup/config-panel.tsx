@@ -21,7 +21,7 @@ interface Config {
   readonly warnings: readonly string[];
 }
 
-const mostShown = 500;
+const maxShown = 500;
 
 export function ConfigPanel(): ReactElement {
   const [wanted, setWanted] = useState('');
@@ -102,7 +102,7 @@ function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
           </tr>
         </thead>
         <tbody>
-          {found.slice(0, mostShown).map(({ path, value, origin }, index) => (
+          {found.slice(0, maxShown).map(({ path, value, origin }, index) => (
             <tr key={`${index}-${path}`}>
               <th scope="row">{path}</th>
               <td>{value}</td>
@@ -111,9 +111,9 @@ function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
           ))}
         </tbody>
       </table>
-      {found.length > mostShown ? (
+      {found.length > maxShown ? (
         <p className={styles.note}>
-          {found.length - mostShown}more. Filter to see them, or run model-gateway check.
+          {found.length - maxShown}more. Filter to see them, or run model-gateway check.
         </p>
       ) : null}
     </div>

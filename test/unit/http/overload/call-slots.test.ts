@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CallSlots, leastSlots, type SlotLimits } from '../../../../src/http/overload/overload.ts';
+import { CallSlots, minSlots, type SlotLimits } from '../../../../src/http/overload/overload.ts';
 import { HeldClock } from '../../access/fakes.ts';
 
 /** A sample of a loop that is so late, and has so much to do. */
@@ -101,7 +101,7 @@ test('G6 a loop that stays late takes slots away, down to what is never too many
     slots.adapt(late(500));
     leave(Math.max(0, slots.live - slots.slots));
   }
-  assert.equal(slots.slots, leastSlots);
+  assert.equal(slots.slots, minSlots);
 });
 
 test('G6 a burst takes no slots away, and calm gives them back', () => {
@@ -114,11 +114,11 @@ test('G6 a burst takes no slots away, and calm gives them back', () => {
     slots.adapt(late(0));
   }
   assert.equal(slots.slots, 3000);
-  for (let i = leastSlots; i < 1000; i++) slots.leave('a');
+  for (let i = minSlots; i < 1000; i++) slots.leave('a');
   slots.adapt(late(500));
   clock.time += 1000;
   slots.adapt(late(500));
-  assert.equal(slots.slots, leastSlots);
+  assert.equal(slots.slots, minSlots);
   let looks = 0;
   while (slots.slots < 3000) {
     slots.adapt(late(0));
@@ -209,7 +209,7 @@ function play(
 test('G6 a loop that is in time gives all slots back, also one that is never quite idle', () => {
   const all = scene({ streams: 3000 });
   play(all, 60, () => 200);
-  assert.equal(all.slots.slots, leastSlots);
+  assert.equal(all.slots.slots, minSlots);
   // A steady 15 of 25 ms, whatever runs: nothing is late, and yet it would have the fewest for ever.
   play(all, 12 + 400, () => 15);
   assert.equal(all.slots.slots, 3000);
