@@ -11,7 +11,7 @@ import { everyCore } from './child.ts';
 import { gatewayKey, startGateway } from './gateway.ts';
 
 const calls = Number(process.argv[2] ?? '200');
-/** After so many failures a target is out. */
+/** Failures in a row after which a target is out. */
 const untilOut = 5;
 const connectMs = 2000;
 
@@ -170,7 +170,7 @@ async function listening(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A port on which nobody listens. */
+/** A port without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   const found = await listening(server);

@@ -62,7 +62,7 @@ async function measure(): Promise<void> {
   const samples: Sample[] = [];
   for (let round = 1; round <= rounds; round++) {
     const rig = await startRig();
-    // Whoever is first in a round finds colder helpers: they take turns in that, too.
+    // The first of a round finds colder helper processes: they take turns in that, too.
     for (const subject of round % 2 === 0 ? [full, empty] : [empty, full]) {
       const options = { durations, chunksPerSecond: 1 };
       const measurement = await measureOne(rig, workload, subject, options);

@@ -117,7 +117,7 @@ function measureEngines(): Promise<readonly EngineFigures[]> {
   return measureEngine({ say, rounds, quick, ...modelFile });
 }
 
-/** What this run was, for whoever reads its figures. */
+/** Conditions of this run, for readers of its figures. */
 function describe(machine: Machine, { subjects, missing }: Field, measured: string[]): Run {
   const took = new Set(options.workloads.flatMap((each) => subjectsOf(each, subjects)));
   const { durations, rounds, chunksPerSecond } = options;

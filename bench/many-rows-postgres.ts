@@ -72,7 +72,7 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
 const keys = 'INSERT INTO keys SELECT * FROM jsonb_populate_recordset(NULL::keys, $1::jsonb)';
 const keysAtOnce = 5000;
 
-/** Adds so many keys to a database whose tables were made by the gateway; it reads them at its next start. */
+/** Adds `count` keys to a database whose tables were made by the gateway; it reads them at its next start. */
 export async function fillPostgresKeys(url: string, count: number): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();

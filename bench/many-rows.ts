@@ -14,7 +14,7 @@ import type { CallRow } from '../src/store/store.ts';
 const batch = 500;
 const keys = 500;
 const models = 3;
-/** The calls are spread evenly over so many days. */
+/** Number of days over which the calls are spread evenly. */
 export const days = 90;
 export const dayMs = 86_400_000;
 /** When the last one began. */
@@ -34,7 +34,7 @@ export function callId(n: number): string {
   return `req_${String(n).padStart(9, '0')}${mixed}${mixed}`;
 }
 
-/** The nth of so many. */
+/** The nth of `rows` calls. */
 export function madeCall(n: number, rows: number): CallRow {
   const startedAt = begin + Math.floor((n / rows) * days * dayMs);
   const key = (n * 7919) % keys;
@@ -89,7 +89,7 @@ export function madeCall(n: number, rows: number): CallRow {
   };
 }
 
-/** Writes so many calls into a new ledger. @returns how long a row took, with making it. */
+/** Writes `rows` calls into a new ledger. @returns how long a row took, with making it. */
 export function fillCalls(path: string, rows: number): number {
   const engine = new SqliteEngine({
     db: openForWriting({ path, mayCreate: true, durability: 'normal' }),

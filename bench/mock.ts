@@ -55,7 +55,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   socket.on('close', forget);
 });
 
-/** Reads one request after the other; nobody pipelines towards an upstream. */
+/** Reads one request after the other; the gateway does not pipeline towards an upstream. */
 class RequestReader {
   private head = '';
   private kept: Buffer | undefined;
@@ -139,7 +139,7 @@ const lateMs = 0.02;
 
 /**
  * Writes what is due, sleeps until the next chunk is, and looks after the sockets. Timers of Node tick
- * in whole milliseconds, a wait on memory nobody writes to in microseconds.
+ * in whole milliseconds, a wait on memory without a writer in microseconds.
  */
 function pace(): void {
   const nextDue = writeDue(performance.now());

@@ -48,7 +48,7 @@ function positive(text: string | undefined, otherwise: number): number {
   return value;
 }
 
-/** Ids of what is asked for; undefined = everything. @throws Error for one that nobody knows */
+/** Ids of what is asked for; undefined = everything. @throws Error for an unknown one */
 function asked(only: string | undefined): ReadonlySet<string> | undefined {
   if (only === undefined) return undefined;
   const known = new Set([...workloads.map(({ id }) => id), 'start', 'engine']);

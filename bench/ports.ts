@@ -18,7 +18,7 @@ export async function freePort(): Promise<number> {
   return promise;
 }
 
-/** @throws Error when the program ends, or accepts nobody within `limitMs` */
+/** @throws Error when the program ends, or accepts no connection within `limitMs` */
 export async function untilListening(
   child: ChildProcess,
   port: number,

@@ -1,5 +1,5 @@
 /**
- * The figures of every round, beside the report that is made of them: who doubts a median can look at what
+ * The figures of every round, beside the report that is made of them: a reader who doubts a median can look at what
  * it is the median of, and a run of a few workloads takes the place of those in the report only.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -21,7 +21,7 @@ export interface Subject {
   readonly models: Readonly<Record<Dialect, string>>;
   /** Where it takes calls, if not at the path of the dialect. */
   readonly path?: string;
-  /** Somebody else's gateway: in fewer workloads, and its failures are its own. */
+  /** Another project's gateway: in fewer workloads, and its failures are its own. */
   readonly isPeer?: true;
   /** The `added` workload that it is measured in; absent = all others. */
   readonly only?: string;

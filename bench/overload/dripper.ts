@@ -1,11 +1,11 @@
 /**
- * Connections that send a byte a second, in a process of their own: whoever measures good calls beside them shall not
+ * Connections that send a byte a second, in a process of their own: the process that measures good calls shall not
  * wait for their five thousand timers. Each message of the parent is a `Drip` to begin or `{}`; it answers with what
  * became of all so far.
  */
 import { connect } from 'node:net';
 
-/** Keeps so many connections open behind `opening` (latin-1). */
+/** Keeps `count` connections open that have sent `opening` (latin-1). */
 export interface Drip {
   readonly name: string;
   readonly port: number;

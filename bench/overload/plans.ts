@@ -23,7 +23,7 @@ export interface Plan {
   readonly perSecond: number;
   /** One piece, written now. */
   piece(): Buffer;
-  /** Ends a stream of so many contents, and reports them as output tokens. */
+  /** Ends a stream after this number of contents, and reports them as output tokens. */
   closing(contents: number): Buffer;
 }
 

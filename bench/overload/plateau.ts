@@ -1,6 +1,6 @@
 /**
  * G6: what is left of the capacity when three times as much is asked. Calls are translated streams of a
- * second, on a schedule that waits for nobody. Of 200 events, ten in each write of the upstream: so that the gateway has much to
+ * second, on a schedule that waits for no answer. Of 200 events, ten in each write of the upstream: so that the gateway has much to
  * do for a call, and its callers and the upstream, which share the other core, little. Were it as much, their
  * core would be the one that is full.
  */
@@ -26,7 +26,7 @@ interface Window {
   readonly withRetryAfter: number;
 }
 
-/** Offers so many calls a second for so long, and waits for all of them. */
+/** Offers calls at a rate for a time, and waits for all of them. */
 async function offer(
   { callers }: Pick<Stage, 'callers'>,
   perSecond: number,

@@ -5,7 +5,7 @@ import { floodKey, openStage, sleep, type Figure } from './stage.ts';
 
 const readers = 500;
 const stalledSeconds = 20;
-/** Until the kernel's buffers are full: they grow while somebody writes into them. */
+/** Until the kernel's buffers are full: they grow while data is written into them. */
 const fullSeconds = 10;
 
 export async function slowReaders(seconds: number, say: (line: string) => void): Promise<Figure[]> {

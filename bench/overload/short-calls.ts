@@ -3,7 +3,7 @@ import { Callers, chatBody, chatCall, percentile, type Outcome } from './client.
 import { floodKey, openStage, sleep, startUpstream, type Figure } from './stage.ts';
 import { booked } from './translated.ts';
 
-/** Of so many calls one goes to an upstream of its own without a gateway, to be compared with. */
+/** One call in this many goes to an upstream of its own without a gateway, to be compared with. */
 const directEach = 10;
 
 export async function shortCalls(

@@ -1,4 +1,4 @@
-/** G10: half-open heads and bodies of a byte a second, while somebody makes ordinary calls. */
+/** G10: half-open heads and bodies of a byte a second, during ordinary calls of another client. */
 import { join } from 'node:path';
 import { startHelper } from '../child.ts';
 import { chatBody, chatCall, chatHead, percentile } from './client.ts';

@@ -11,7 +11,7 @@ import { cpuUs, processTree } from '../process-cpu.ts';
 import { isPort } from '../protocol.ts';
 import { Callers } from './client.ts';
 
-/** The second key: of whoever behaves. */
+/** The second key, of the client that behaves. */
 export const goodKey = 'bench-good-0123456789abcdefghijkl';
 export const floodKey = gatewayKey;
 

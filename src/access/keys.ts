@@ -311,7 +311,7 @@ export class KeyRing {
   /**
    * The key of the first start (S10): created when there has never been a key and none comes from the
    * environment or the config. It may call every model.
-   * @param lost id of a revoked first key that nobody has seen: it counts as never made
+   * @param lost id of a revoked first key that was never shown: it counts as never made
    */
   async ensureFirstKey(write: WriteKey = this.#write, lost?: string): Promise<NewKey | undefined> {
     if (!this.#index.loaded) await this.load();

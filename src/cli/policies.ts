@@ -93,10 +93,10 @@ async function list(kind: string, given: Arguments, context: CommandContext): Pr
     return;
   }
   const rows = found.map((each) => [cell(each['name']), cell(each['source']), policyText(each)]);
-  const nobody = `There are no ${kind}s with limits or budgets.\n`;
+  const none = `There are no ${kind}s with limits or budgets.\n`;
   context.stdout(
     rows.length === 0
-      ? nobody
+      ? none
       : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows], { head: true, screen: context.screen }),
   );
 }

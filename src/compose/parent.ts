@@ -158,7 +158,7 @@ class WorkerHost implements DataPlaneHost {
     const { pool, plane } = this.#deps;
     this.#stopping = true;
     this.#processes.stop();
-    // The last worker that closes a socket leaves none listening: nobody waits in a queue until this process ends.
+    // The last worker that closes a socket leaves none listening, so no connection waits in a queue until this process ends.
     await this.#sockets?.close();
     const members = [...pool.members];
     const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));

@@ -20,7 +20,7 @@ interface LinkDeps<Ours> {
   readonly failed?: (op: string, error: unknown) => void;
 }
 
-/** `seq` 0 is news: nobody waits for an answer. */
+/** `seq` 0 is news, which has no answer. */
 interface Said {
   readonly seq: number;
   readonly op: string;
@@ -40,7 +40,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** How long an answer is waited for where nobody says it; then the other side stands still. */
+/** Time limit of an answer where the caller sets none; after it the other side counts as stopped. */
 const defaultWaitMs = 10_000;
 const lookEveryMs = 500;
 

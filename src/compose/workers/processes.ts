@@ -22,7 +22,7 @@ interface WorkerProcessesOptions {
   readonly entry: string;
   /** Descriptors of the sockets on which this worker listens. @throws the system's error where there are none */
   readonly sockets: (number: number) => readonly number[];
-  /** Called when nobody listens in this place until a process has started. */
+  /** Called when no process listens in this slot until the next one has started. */
   readonly vacant: (number: number) => void;
   readonly started: (worker: WorkerProcess) => void;
   /** Called when the process is gone and all of its output was read. */

@@ -102,7 +102,7 @@ export interface Refused {
   readonly index: number;
   readonly state: CounterState;
   /**
-   * Ms after which the same reservation succeeds if nobody else calls and no running call ends; undefined =
+   * Ms after which the same reservation succeeds if no other call comes and no running call ends; undefined =
    * not by waiting alone: a place must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;

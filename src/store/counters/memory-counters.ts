@@ -234,7 +234,7 @@ interface BudgetWindow {
 interface OpenedWindow {
   readonly counter: string;
   readonly window: string;
-  /** Undefined = it never ends, or nobody knows. */
+  /** Undefined = it never ends, or its end is unknown. */
   readonly endsAt: number | undefined;
 }
 

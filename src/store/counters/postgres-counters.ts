@@ -121,7 +121,7 @@ export class PostgresCounters implements RateCounters {
     await this.#settlements.sent();
   }
 
-  /** Forgets what nobody holds any longer. Never throws. */
+  /** Deletes what ended ten minutes ago. Never throws. */
   async sweep(): Promise<void> {
     try {
       this.#time.heard(number(await this.#run(sweep, [sweepAtOnce]), 'now'));

@@ -203,7 +203,7 @@ BEGIN
     END IF;
     INSERT INTO budget_instances VALUES (of_instance, of_number, false);
   END IF;
-  -- One that states something now is not deaf: nobody waits for its row.
+  -- An instance that writes now is not deaf; its row is skipped.
   UPDATE budget_instances SET deaf = true WHERE instance IN (SELECT i.instance FROM budget_instances i
     JOIN jsonb_array_elements(deaf_ones) d ON d->>0 = i.instance AND (d->>1)::bigint = i.number
     FOR UPDATE OF i SKIP LOCKED);

@@ -627,7 +627,7 @@ export class BudgetLeases {
     for (const { reject } of waiting) reject(error);
   }
 
-  /** Says that this instance lives, gives back what nobody uses, and states again what did not arrive. */
+  /** Says that this instance lives, gives back unused leases, and sends again what did not arrive. */
   #heartbeat(): void {
     const now = this.#clock.now();
     for (const [name, lease] of this.#leases) {

@@ -343,7 +343,7 @@ const unrecord: Statement = {
   spent AS (${addSpending(3)})
   SELECT id FROM added`,
 };
-/** A group that no call is in any more: nobody has heard of it. 1 sums. */
+/** Deletes the sums of groups that have no call left. 1 sums. */
 const emptyHours: Statement = {
   name: 'empty_sums',
   text: `WITH old AS (SELECT DISTINCT group_id FROM ${rowsOf(1, sumInput)} s),
