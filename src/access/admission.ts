@@ -23,7 +23,7 @@ import type { Learned, Overruns } from './overruns.ts';
 import type { HeldPolicy, Holder, PolicySource } from './policies.ts';
 import { PreviewCounters, type PreviewedLimit } from './preview-counters.ts';
 import type { PriceTable } from './prices.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './keys/principal.ts';
 import { type AskedSize, Reservation, pricesOf } from './reservation.ts';
 
 export interface AdmissionDeps {

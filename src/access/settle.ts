@@ -22,7 +22,7 @@ import { CallGrant } from './call-grant.ts';
 import { addedCost, costOf, noCost, servedPrice } from './cost.ts';
 import type { Ledger } from './ledger.ts';
 import type { PriceTable } from './prices.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './keys/principal.ts';
 
 /** The part of a call that settlement reads. */
 export type SettledCall = Pick<

@@ -5,9 +5,9 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { TokenCheck } from '../access/admin-token.ts';
+import type { TokenCheck } from '../access/keys/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
-import { type RandomBytes, digestOf, presentedKey } from '../access/key-format.ts';
+import { type RandomBytes, digestOf, presentedKey } from '../access/keys/key-format.ts';
 import { isLoopback } from '../config/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import { Secret } from '../core/secret.ts';

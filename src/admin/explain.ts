@@ -8,7 +8,7 @@ import type { Admission, AdmissionPreview } from '../access/admission.ts';
 import { costOf } from '../access/cost.ts';
 import type { PreviewedLimit } from '../access/preview-counters.ts';
 import type { PriceTable } from '../access/prices.ts';
-import { KeyPrincipal, type Principal } from '../access/principal.ts';
+import { KeyPrincipal, type Principal } from '../access/keys/principal.ts';
 import { type AskedSize, Reservation } from '../access/reservation.ts';
 import type { Call } from '../core/call.ts';
 import { parseClientBody } from '../core/client-body.ts';

@@ -5,9 +5,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { TokenCheck } from '../access/admin-token.ts';
+import { TokenCheck } from '../access/keys/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
-import { type RandomBytes, presentedKey } from '../access/key-format.ts';
+import { type RandomBytes, presentedKey } from '../access/keys/key-format.ts';
 import type { ListenerTls } from '../core/addresses.ts';
 import { parseBody } from '../core/client-body.ts';
 import { GatewayError, expectedError } from '../core/errors.ts';

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
-import type { KeyChange } from '../access/key-input.ts';
-import type { KeyRing, ListedKey, WriteKey } from '../access/keys.ts';
+import type { KeyChange } from '../access/keys/key-input.ts';
+import type { KeyRing, ListedKey, WriteKey } from '../access/keys/keys.ts';
 import { label, policyMembers, scopeMembers } from '../config/access-schema.ts';
 import { noPolicy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';

@@ -1,6 +1,6 @@
 /** `/api/usage`: the ledger, summed. */
 import { z } from 'zod';
-import type { KeyRing } from '../access/keys.ts';
+import type { KeyRing } from '../access/keys/keys.ts';
 import { csvText } from '../core/display.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';

@@ -7,12 +7,12 @@ import {
   type TokenCheck,
   metricsToken,
   metricsTokenVariable,
-} from '../access/admin-token.ts';
-import type { KeyRing } from '../access/keys.ts';
+} from '../access/keys/admin-token.ts';
+import type { KeyRing } from '../access/keys/keys.ts';
 import { Ledger } from '../access/ledger.ts';
 import { SharedUpkeep } from '../access/shared-upkeep.ts';
 import type { PolicySource } from '../access/policies.ts';
-import type { ContentKey } from '../access/seal-key.ts';
+import type { ContentKey } from '../access/keys/seal-key.ts';
 import { RetentionTask } from '../access/sweepers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { ListenerTls } from '../core/addresses.ts';

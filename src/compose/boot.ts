@@ -9,9 +9,9 @@ import {
   loadAdminToken,
   type AdminToken,
   type TokenCheck,
-} from '../access/admin-token.ts';
-import { estimatedBits, goodBits, howToMake } from '../access/key-format.ts';
-import { loadSealKey } from '../access/seal-key.ts';
+} from '../access/keys/admin-token.ts';
+import { estimatedBits, goodBits, howToMake } from '../access/keys/key-format.ts';
+import { loadSealKey } from '../access/keys/seal-key.ts';
 import type { Log } from '../core/runtime.ts';
 import { type Sealer, Secret, createSealer } from '../core/secret.ts';
 import { systemClock } from '../observe/runtime.ts';

@@ -1,9 +1,9 @@
 /** The commands `start` and `check`, which need the composition root. */
 import { banner } from '../cli/banner.ts';
-import { checkCommand as makeCheckCommand } from '../cli/check.ts';
+import { checkCommand as makeCheckCommand } from '../cli/commands/check.ts';
 import type { Command, CommandContext } from '../cli/command.ts';
 import { importCommand as makeImportCommand } from '../cli/import/import.ts';
-import { initCommand as makeInitCommand } from '../cli/init.ts';
+import { initCommand as makeInitCommand } from '../cli/commands/init.ts';
 import { providerRows } from '../providers/compatible.ts';
 import { join } from 'node:path';
 import { isatty } from 'node:tty';

@@ -1,7 +1,7 @@
 /** Part of the composition root: the ends of a copy, by what a person calls them. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { copyCommand as makeCopyCommand, type CopyResult } from '../cli/copy.ts';
+import { copyCommand as makeCopyCommand, type CopyResult } from '../cli/commands/copy.ts';
 import type { Command } from '../cli/command.ts';
 import { readPostgres } from '../config/storage.ts';
 import type { ServerAddress } from '../core/addresses.ts';

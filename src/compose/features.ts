@@ -9,7 +9,7 @@ import {
   keyOrNone,
   noContentKey,
   passingContentKey,
-} from '../access/seal-key.ts';
+} from '../access/keys/seal-key.ts';
 import { readSecretVariable } from '../config/config-file.ts';
 import type { ContentSettings, IdempotencySettings, ResponseSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';

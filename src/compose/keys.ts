@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AuditLog, FileAnchor } from '../access/audit.ts';
-import { KeyRing, type NewKey } from '../access/keys.ts';
-import { Pepper } from '../access/seal-key.ts';
+import { KeyRing, type NewKey } from '../access/keys/keys.ts';
+import { Pepper } from '../access/keys/seal-key.ts';
 import { Policies } from '../access/policies.ts';
 import { readSecretVariable } from '../config/config-file.ts';
 import type { Settings } from '../config/settings.ts';

@@ -1,6 +1,6 @@
 /** Part of the composition root: the commands that bring and remove model files. */
-import { modelsCommand as makeModelsCommand } from '../cli/models.ts';
-import { pullCommand as makePullCommand, type PullReport } from '../cli/pull.ts';
+import { modelsCommand as makeModelsCommand } from '../cli/commands/models.ts';
+import { pullCommand as makePullCommand, type PullReport } from '../cli/commands/pull.ts';
 import type { Command } from '../cli/command.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';

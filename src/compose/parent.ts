@@ -2,7 +2,7 @@
  * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
  * there is once is this process's: store, counters, admin plane, engines.
  */
-import { keyOrNone } from '../access/seal-key.ts';
+import { keyOrNone } from '../access/keys/seal-key.ts';
 import { type Settings, packSettings, workerShare } from '../config/settings.ts';
 import { describeBy, worstOf } from '../gateway/health.ts';
 import { systemClock } from '../observe/runtime.ts';

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { loadSealKey, type ContentKey } from '../access/seal-key.ts';
+import { loadSealKey, type ContentKey } from '../access/keys/seal-key.ts';
 import { Ledger } from '../access/ledger.ts';
 import { type Settings, unpackSettings } from '../config/settings.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';

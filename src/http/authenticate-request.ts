@@ -4,7 +4,7 @@
  * the limit.
  */
 import type { IncomingMessage } from 'node:http';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 import { networkOf } from './request-headers.ts';

@@ -20,9 +20,9 @@ import { compactingRoute, firstAble, routeByApi } from '../gateway/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
-import { keyRefusal } from '../access/keys.ts';
-import { presentedKey } from '../access/key-format.ts';
-import type { Principal } from '../access/principal.ts';
+import { keyRefusal } from '../access/keys/keys.ts';
+import { presentedKey } from '../access/keys/key-format.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import { type TakenBody, clientLeft, parseRequestBody, readRequestBody } from './body.ts';
 import {
   callLabels,

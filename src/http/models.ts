@@ -1,5 +1,5 @@
 /** `GET /v1/models`: one body that both official SDKs can read, with pages. */
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { JsonObject } from '../json/value.ts';
 import { contextOf, type LocalModelFile, parallelOf } from '../local-models/model-file.ts';

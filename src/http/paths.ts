@@ -1,5 +1,5 @@
 /** Maps request paths to endpoints, and describes unknown ones. */
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import type { ClientDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
 import { nearest } from '../core/nearest.ts';

@@ -1,6 +1,6 @@
 /** What a request refers to is put into it before it is read any further, and its response is kept at its end. */
 import type { ServerResponse } from 'node:http';
-import type { Principal } from '../access/principal.ts';
+import type { Principal } from '../access/keys/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
 import { GatewayError, type FieldPath, invalidRequest } from '../core/errors.ts';

@@ -1,7 +1,7 @@
 /** The agents: how each is connected with what `connect` prints, asked once, and how its tools are called. */
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { connectCommand } from '../../src/cli/connect.ts';
+import { connectCommand } from '../../src/cli/commands/connect.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey } from '../support/keys.ts';

@@ -1,7 +1,7 @@
 /** `check --ask`: does the credential of each provider work, and which models does it see? */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { checkCommand } from '../../src/cli/check.ts';
+import { checkCommand } from '../../src/cli/commands/check.ts';
 import { askProviders } from '../../src/compose/admin-of-directory.ts';
 import { describeProviders } from '../../src/compose/providers.ts';
 import { providerRows } from '../../src/providers/compatible.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { httpAdminClient } from '../../src/cli/admin-client.ts';
-import { explainCommand } from '../../src/cli/explain.ts';
+import { explainCommand } from '../../src/cli/commands/explain.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { Secret } from '../../src/core/secret.ts';

@@ -1,7 +1,7 @@
 /** Windows and longest answers of models, as the gateway tells them and as `connect` passes them on (C4). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { connectCommand } from '../../src/cli/connect.ts';
+import { connectCommand } from '../../src/cli/commands/connect.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { listAt } from '../support/reading.ts';

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { makeKey, readKey, presentedKey } from '../../src/access/key-format.ts';
+import { makeKey, readKey, presentedKey } from '../../src/access/keys/key-format.ts';
 import { ConfigError, readAddress } from '../../src/config/errors.ts';
 import { loadSettings } from '../../src/config/load.ts';
 import { readPostgres, readRedis } from '../../src/config/storage.ts';

@@ -1,6 +1,6 @@
 /** One process of the gateway in a history: everything real but time, chance, connections and the disk. */
 import type { Server } from 'node:http';
-import { KeyRing } from '../../src/access/keys.ts';
+import { KeyRing } from '../../src/access/keys/keys.ts';
 import { Ledger } from '../../src/access/ledger.ts';
 import { noPolicies } from '../../src/access/policies.ts';
 import { PriceTable } from '../../src/access/prices.ts';

@@ -3,7 +3,7 @@
  * stolen database or backup shows no word of it.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import type { ContentKey } from '../../access/seal-key.ts';
+import type { ContentKey } from '../../access/keys/seal-key.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { Json, JsonObject } from '../../json/value.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { loadAdminToken } from '../../../src/access/admin-token.ts';
-import { KeyRing } from '../../../src/access/keys.ts';
+import { loadAdminToken } from '../../../src/access/keys/admin-token.ts';
+import { KeyRing } from '../../../src/access/keys/keys.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { countingBytes, HeldClock } from './fakes.ts';

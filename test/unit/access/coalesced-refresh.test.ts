@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { makeKey } from '../../../src/access/key-format.ts';
-import { KeyRing } from '../../../src/access/keys.ts';
-import { CoalescedRefresh } from '../../../src/access/keys.ts';
+import { makeKey } from '../../../src/access/keys/key-format.ts';
+import { KeyRing } from '../../../src/access/keys/keys.ts';
+import { CoalescedRefresh } from '../../../src/access/keys/keys.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock } from './fakes.ts';

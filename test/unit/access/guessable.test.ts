@@ -7,7 +7,7 @@ import {
   goodBits,
   minBits,
   requireNotGuessable,
-} from '../../../src/access/key-format.ts';
+} from '../../../src/access/keys/key-format.ts';
 import { adminToken, clientKey } from '../../support/keys.ts';
 
 const weak = [

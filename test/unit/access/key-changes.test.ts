@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { makeKey, digestOf } from '../../../src/access/key-format.ts';
-import { KeyRing } from '../../../src/access/keys.ts';
+import { makeKey, digestOf } from '../../../src/access/keys/key-format.ts';
+import { KeyRing } from '../../../src/access/keys/keys.ts';
 import { Policies } from '../../../src/access/policies.ts';
 import type { Policy } from '../../../src/core/policy.ts';
 import { memoryStore } from '../../support/memory-store.ts';

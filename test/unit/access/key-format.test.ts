@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { it } from 'node:test';
 import * as fc from 'fast-check';
-import { makeKey, makeToken, readKey } from '../../../src/access/key-format.ts';
+import { makeKey, makeToken, readKey } from '../../../src/access/keys/key-format.ts';
 
 const form = /^gw_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
 

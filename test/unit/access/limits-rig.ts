@@ -4,7 +4,7 @@ import { BudgetWatch, type BudgetEvent } from '../../../src/access/budget-watch.
 import { CallGrant } from '../../../src/access/call-grant.ts';
 import { Overruns } from '../../../src/access/overruns.ts';
 import { noPolicies, type HeldPolicy } from '../../../src/access/policies.ts';
-import type { Principal } from '../../../src/access/principal.ts';
+import type { Principal } from '../../../src/access/keys/principal.ts';
 import { Settlement, type SettledCall } from '../../../src/access/settle.ts';
 import type { Usage } from '../../../src/core/generation.ts';
 import { modelNames } from '../../../src/core/model-names.ts';

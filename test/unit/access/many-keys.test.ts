@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { KeyRing } from '../../../src/access/keys.ts';
+import { KeyRing } from '../../../src/access/keys/keys.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { keyRecord } from '../store/call-rows.ts';

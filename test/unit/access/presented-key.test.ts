@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { presentedKey } from '../../../src/access/key-format.ts';
+import { presentedKey } from '../../../src/access/keys/key-format.ts';
 
 const rows: readonly (readonly [string, string | undefined, string | undefined, string])[] = [
   ['nothing', undefined, undefined, ''],

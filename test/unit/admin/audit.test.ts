@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { AuditLog, FileAnchor } from '../../../src/access/audit.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
 import { isObject } from '../../../src/json/value.ts';
-import { auditCommand } from '../../../src/cli/audit.ts';
+import { auditCommand } from '../../../src/cli/commands/audit.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { HeldClock, silentLog } from '../access/fakes.ts';
 import { cliRig } from '../cli/cli-rig.ts';

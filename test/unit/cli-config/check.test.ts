@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkCommand, type CheckDeps } from '../../../src/cli/check.ts';
+import { checkCommand, type CheckDeps } from '../../../src/cli/commands/check.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { known, scene } from '../config/scene.ts';

@@ -17,7 +17,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { parse } from 'yaml';
 import { clients } from '../../../src/cli/clients/clients.ts';
 import { placed } from '../../../src/cli/clients/client.ts';
-import { connectCommand } from '../../../src/cli/connect.ts';
+import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { jsonAt } from '../../../src/cli/settings-file.ts';
 import type { Json } from '../../../src/json/value.ts';
 import { run } from './context.ts';

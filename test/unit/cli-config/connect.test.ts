@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { connectCommand } from '../../../src/cli/connect.ts';
+import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { run } from './context.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectCommand } from '../../../src/cli/connect.ts';
+import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { helpCommand } from '../../../src/cli/help.ts';
 import { versionCommand } from '../../../src/cli/version.ts';
 import { tryParse } from '../../../src/json/parse.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { backupCommand } from '../../../src/cli/backup.ts';
+import { backupCommand } from '../../../src/cli/commands/backup.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { silentLog } from '../access/fakes.ts';
 import { callRow } from '../store/call-rows.ts';

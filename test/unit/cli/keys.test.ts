@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { httpAdminClient } from '../../../src/cli/admin-client.ts';
-import { keysCommand } from '../../../src/cli/keys.ts';
+import { keysCommand } from '../../../src/cli/commands/keys.ts';
 import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { Secret } from '../../../src/core/secret.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { keysCommand } from '../../../src/cli/keys.ts';
-import { tagsCommand, teamsCommand } from '../../../src/cli/policies.ts';
+import { keysCommand } from '../../../src/cli/commands/keys.ts';
+import { tagsCommand, teamsCommand } from '../../../src/cli/commands/policies.ts';
 import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { listOf, textOf } from '../admin/admin-rig.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
 import { findGateway } from '../../../src/compose/find-gateway.ts';
-import { pricesCommand } from '../../../src/cli/prices.ts';
+import { pricesCommand } from '../../../src/cli/commands/prices.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import type { Price } from '../../../src/core/money.ts';

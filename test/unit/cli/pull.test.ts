@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { modelsCommand } from '../../../src/cli/models.ts';
+import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import {
   pullCommand,
   type PullEvents,
   type PullReport,
   type PullOptions,
-} from '../../../src/cli/pull.ts';
+} from '../../../src/cli/commands/pull.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { knownModels } from '../../../src/local-models/model-folder.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { modelsCommand as makeModelsCommand } from '../../../src/cli/models.ts';
-import { usageCommand } from '../../../src/cli/usage.ts';
+import { modelsCommand as makeModelsCommand } from '../../../src/cli/commands/models.ts';
+import { usageCommand } from '../../../src/cli/commands/usage.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { costing } from '../../store/rows.ts';

@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { contentKeyFile, contentKeyOf, keyOrNone } from '../../../src/access/seal-key.ts';
+import { contentKeyFile, contentKeyOf, keyOrNone } from '../../../src/access/keys/seal-key.ts';
 import { ContentSweeper } from '../../../src/access/sweepers.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { Pieces } from '../../../src/json/pieces.ts';

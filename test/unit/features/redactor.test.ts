@@ -1,7 +1,7 @@
 /** S4: what is taken out of kept content: keys, credentials, bytes of media (docs/user/content.md). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeKey, makeToken } from '../../../src/access/key-format.ts';
+import { makeKey, makeToken } from '../../../src/access/keys/key-format.ts';
 import { Redactor } from '../../../src/features/content-log/logged-content.ts';
 import { countingBytes } from '../access/fakes.ts';
 

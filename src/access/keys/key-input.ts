@@ -1,8 +1,8 @@
 /** The requested properties of a new or changed key, and the resulting record. Default-deny (S7). */
-import { rangeProblem } from '../core/addresses.ts';
-import { GatewayError, invalidRequest } from '../core/errors.ts';
-import { endpointScopes, noPolicy, type Policy } from '../core/policy.ts';
-import type { KeyRecord } from '../store/records.ts';
+import { rangeProblem } from '../../core/addresses.ts';
+import { GatewayError, invalidRequest } from '../../core/errors.ts';
+import { endpointScopes, noPolicy, type Policy } from '../../core/policy.ts';
+import type { KeyRecord } from '../../store/records.ts';
 
 /** Properties of a new key. */
 export interface KeyInput {

@@ -1,11 +1,11 @@
 /** `tail`: calls as they end. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject, type JsonObject } from '../json/value.ts';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { AdminClient, Command, CommandContext } from './command.ts';
-import { cell, objectsOf, requireOk } from './reply.ts';
-import { noScreen, paint, type Colour } from './screen.ts';
-import { printable } from './table.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { AdminClient, Command, CommandContext } from '../command.ts';
+import { cell, objectsOf, requireOk } from '../reply.ts';
+import { noScreen, paint, type Colour } from '../screen.ts';
+import { printable } from '../table.ts';
 
 const help = `Usage: model-gateway tail [options]
 

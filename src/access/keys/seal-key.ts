@@ -4,8 +4,8 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import type { Secret } from '../core/secret.ts';
-import type { SettingStore, Store } from '../store/store.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { SettingStore, Store } from '../../store/store.ts';
 import { type RandomBytes, requireUsableSecret } from './key-format.ts';
 
 const sealKeySetting = 'seal_key';

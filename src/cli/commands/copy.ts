@@ -1,7 +1,7 @@
 /** `copy`: a whole store from SQLite to PostgreSQL or back, while no gateway runs on either. */
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { columns } from './table.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway copy FROM TO [--json]
 

@@ -1,9 +1,9 @@
 /** `init`: a first `gateway.yaml` with comments. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { printable } from './table.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { printable } from '../table.ts';
 
 export interface InitDeps {
   /** Vendors that need only a key, with the variable of it. */

@@ -1,13 +1,13 @@
 /** `keys`: makes, lists, shows, changes, rotates and revokes keys. */
-import { isObject, type Json, type JsonObject } from '../json/value.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import {
   commandOf,
   type Action,
   type AdminClient,
   type Command,
   type CommandContext,
-} from './command.ts';
-import { UsageError, type Arguments } from './arguments.ts';
+} from '../command.ts';
+import { UsageError, type Arguments } from '../arguments.ts';
 import {
   policyFlags,
   policyHelp,
@@ -17,10 +17,10 @@ import {
   scopeMembers,
   scopeSwitches,
   splitList,
-} from './key-options.ts';
+} from '../key-options.ts';
 import { policyText } from './policies.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { columns } from './table.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { columns } from '../table.ts';
 import { usageRows } from './usage.ts';
 
 const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|forget [options]

@@ -1,7 +1,7 @@
 /** All keys in memory, by id and by position: keys of the store and fixed keys. */
-import type { Log } from '../core/runtime.ts';
-import type { KeyRecord } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import type { Log } from '../../core/runtime.ts';
+import type { KeyRecord } from '../../store/records.ts';
+import type { Store } from '../../store/store.ts';
 import {
   missingPepper,
   readPepperState,
@@ -9,7 +9,7 @@ import {
   type Pepper,
   type PepperState,
 } from './seal-key.ts';
-import type { PolicySource } from './policies.ts';
+import type { PolicySource } from '../policies.ts';
 import { nobodysDigest, sameDigest } from './key-format.ts';
 import { KeyPrincipal, type Principal } from './principal.ts';
 

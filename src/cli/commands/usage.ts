@@ -1,13 +1,13 @@
 /** `usage`: what was called, how many tokens it took and what it cost. */
-import type { Json, JsonObject } from '../json/value.ts';
-import { dollarsNumber } from '../core/money.ts';
-import { summedClasses } from '../core/token-classes.ts';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { csvText } from '../core/display.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import type { Screen } from './screen.ts';
-import { columns } from './table.ts';
+import type { Json, JsonObject } from '../../json/value.ts';
+import { dollarsNumber } from '../../core/money.ts';
+import { summedClasses } from '../../core/token-classes.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { csvText } from '../../core/display.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import type { Screen } from '../screen.ts';
+import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway usage [--by GROUP] [--since 7d] [options]
 

@@ -1,12 +1,12 @@
 /** `check`: loads the settings exactly as `start` does and says where each value comes from. */
-import { ConfigError, type ConfigIssue } from '../config/errors.ts';
-import { flagsHelp, parseFlags, type ParsedFlags } from '../config/base.ts';
-import type { KnownProviders } from '../config/providers.ts';
-import { loadSettings } from '../config/load.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Command, CommandContext } from './command.ts';
-import { noScreen, paint } from './screen.ts';
-import { columns, printable, printableLines } from './table.ts';
+import { ConfigError, type ConfigIssue } from '../../config/errors.ts';
+import { flagsHelp, parseFlags, type ParsedFlags } from '../../config/base.ts';
+import type { KnownProviders } from '../../config/providers.ts';
+import { loadSettings } from '../../config/load.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { noScreen, paint } from '../screen.ts';
+import { columns, printable, printableLines } from '../table.ts';
 
 /** A provider that the gateway would have, and why. */
 export interface DescribedProvider {

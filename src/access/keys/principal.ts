@@ -1,9 +1,9 @@
 /** The caller and its permissions (S7). Everything that is not allowed is denied. */
-import { AddressRange } from '../core/addresses.ts';
-import type { Policy } from '../core/policy.ts';
-import type { KeyRecord } from '../store/records.ts';
-import { Glob } from '../core/model-names.ts';
-import { noPolicies, type HeldPolicy, type Holder, type PolicySource } from './policies.ts';
+import { AddressRange } from '../../core/addresses.ts';
+import type { Policy } from '../../core/policy.ts';
+import type { KeyRecord } from '../../store/records.ts';
+import { Glob } from '../../core/model-names.ts';
+import { noPolicies, type HeldPolicy, type Holder, type PolicySource } from '../policies.ts';
 
 /** The properties of a key that a call needs, so that it needs one lookup. */
 export interface Principal {

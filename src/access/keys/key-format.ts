@@ -5,7 +5,7 @@
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { Secret } from '../core/secret.ts';
+import { Secret } from '../../core/secret.ts';
 
 /** Returns `count` random bytes from a generator fit for secrets. */
 export type RandomBytes = (count: number) => Uint8Array;

@@ -1,6 +1,6 @@
 /** The secret of the admin plane. It is not a key of the data plane, and no key is it (S9). */
-import type { Secret } from '../core/secret.ts';
-import type { Store } from '../store/store.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Store } from '../../store/store.ts';
 import type { KeyRing } from './keys.ts';
 import {
   makeToken,

@@ -1,13 +1,13 @@
 /** `teams` and `tags`: what keys may use together. */
-import type { Json, JsonObject } from '../json/value.ts';
+import type { Json, JsonObject } from '../../json/value.ts';
 import {
   commandOf,
   type Action,
   type AdminClient,
   type Command,
   type CommandContext,
-} from './command.ts';
-import { UsageError, type Arguments } from './arguments.ts';
+} from '../command.ts';
+import { UsageError, type Arguments } from '../arguments.ts';
 import {
   namedByFlags,
   namedByHelp,
@@ -15,9 +15,9 @@ import {
   policyFlags,
   policyHelp,
   policyMembers,
-} from './key-options.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { columns } from './table.ts';
+} from '../key-options.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { columns } from '../table.ts';
 
 export const teamsCommand: Command = commandOfKind('team');
 export const tagsCommand: Command = commandOfKind('tag');

@@ -3,12 +3,12 @@
  * written before a new key works, and after a revoked one has stopped working: a failure in between leaves the
  * safe state.
  */
-import { GatewayError, invalidRequest } from '../core/errors.ts';
-import type { Policy } from '../core/policy.ts';
-import type { Clock, Log } from '../core/runtime.ts';
-import type { Secret } from '../core/secret.ts';
-import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
-import type { Store, KeyStore } from '../store/store.ts';
+import { GatewayError, invalidRequest } from '../../core/errors.ts';
+import type { Policy } from '../../core/policy.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { KeyRecord, KeyUse, NotedChange } from '../../store/records.ts';
+import type { Store, KeyStore } from '../../store/store.ts';
 import {
   type RandomBytes,
   digestOf,
@@ -37,7 +37,7 @@ import {
   type KeyInput,
 } from './key-input.ts';
 import type { Pepper } from './seal-key.ts';
-import { noPolicies, type PolicySource } from './policies.ts';
+import { noPolicies, type PolicySource } from '../policies.ts';
 import type { Principal } from './principal.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 

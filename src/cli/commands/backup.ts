@@ -1,8 +1,8 @@
 /** `backup`: a complete copy of the store while the gateway runs. */
 import { resolve } from 'node:path';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, requireOk } from './reply.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, requireOk } from '../reply.ts';
 
 const help = `Usage: model-gateway backup FILE
 

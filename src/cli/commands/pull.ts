@@ -1,11 +1,11 @@
 /** `pull`: brings a model file to this machine. */
-import type { Clock } from '../core/runtime.ts';
-import type { JsonObject } from '../json/value.ts';
-import { readArguments, UsageError, withUsage, type Arguments } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, jsonText } from './reply.ts';
-import { columns, printable } from './table.ts';
-import { bytesText, countText } from '../core/display.ts';
+import type { Clock } from '../../core/runtime.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { readArguments, UsageError, withUsage, type Arguments } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText } from '../reply.ts';
+import { columns, printable } from '../table.ts';
+import { bytesText, countText } from '../../core/display.ts';
 
 // How far a long piece of work is: a bar on a terminal, a line now and then anywhere else.
 

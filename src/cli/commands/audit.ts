@@ -1,9 +1,9 @@
 /** `audit`: who changed what, and whether the log of it was tampered with. */
-import { isObject, type JsonObject } from '../json/value.ts';
-import { commandOf, type Action, type Command, type CommandContext } from './command.ts';
-import type { Arguments } from './arguments.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { columns } from './table.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { commandOf, type Action, type Command, type CommandContext } from '../command.ts';
+import type { Arguments } from '../arguments.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway audit list|check [options]
 

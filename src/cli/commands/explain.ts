@@ -1,12 +1,12 @@
 /** `explain`: what the running gateway would do with a request, without sending it. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isObject, type Json, type JsonObject } from '../json/value.ts';
-import { tryParse } from '../json/parse.ts';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { columns, printable } from './table.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { tryParse } from '../../json/parse.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { columns, printable } from '../table.ts';
 
 const help = `Usage: model-gateway explain FILE [options]
 

@@ -1,10 +1,10 @@
 /** `prices`: what a model costs, and who says so. */
-import { isObject, type Json, type JsonObject } from '../json/value.ts';
-import { readArguments, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import type { Screen } from './screen.ts';
-import { columns } from './table.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { readArguments, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import type { Screen } from '../screen.ts';
+import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway prices [MODEL] [--json]
 

@@ -1,9 +1,9 @@
 /** `status`: the gateway that runs here. */
-import type { JsonObject } from '../json/value.ts';
-import { readArguments, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, jsonText, requireOk } from './reply.ts';
-import { columns, printable } from './table.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { readArguments, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText, requireOk } from '../reply.ts';
+import { columns, printable } from '../table.ts';
 
 const help = `Usage: model-gateway status [--json]
 

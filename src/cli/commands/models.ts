@@ -1,11 +1,11 @@
 /** `models`: what can be called, and who answers; `models remove` deletes a fetched one. */
-import { isObject, type JsonObject } from '../json/value.ts';
-import { readArguments, UsageError, withUsage } from './arguments.ts';
-import type { Command, CommandContext } from './command.ts';
-import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { bytesText, countText } from '../core/display.ts';
-import type { Colour, Screen } from './screen.ts';
-import { columns, printable } from './table.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { bytesText, countText } from '../../core/display.ts';
+import type { Colour, Screen } from '../screen.ts';
+import { columns, printable } from '../table.ts';
 
 const help = `Usage: model-gateway models [--json]
        model-gateway models remove NAME [--json]
