@@ -523,6 +523,13 @@ export const routeOptions = {
     about: 'Refuses a request if translation would drop or change anything.',
   }),
   serverTools: providerOptions.serverTools,
+  reasoning: option({
+    key: 'reasoning',
+    kind: choice(['asked', 'shown']),
+    otherwise: 'asked',
+    about:
+      'asked: clients of /v1/responses see reasoning if they ask for a summary. shown: they always do, for models whose thoughts users want to read.',
+  }),
   api: option({
     key: 'api',
     kind: choice(['chat', 'responses']),

@@ -190,6 +190,11 @@ export interface Reasoning {
   readonly budgetTokens?: number;
   /** The model decides how much (messages `thinking.type: "adaptive"`). */
   readonly adaptive?: boolean;
-  /** The client does not want the text of it (`display: "omitted"`, `exclude: true`). */
+  /**
+   * True: the client is not shown the text of it (`display: "omitted"`, `exclude: true`). False: the client asked to see
+   * it, whether or not it asked for more or less of it. Absent: it said nothing, and its dialect shows it.
+   */
   readonly hidden?: boolean;
+  /** It is hidden only since the client did not ask for it: a route may show it all the same (`reasoning: shown`). */
+  readonly unasked?: true;
 }

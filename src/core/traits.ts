@@ -217,6 +217,8 @@ export interface UpstreamTraits {
   readonly webSearch?: 'tool' | 'options' | 'plugin';
   /** The operator lets calls use what the provider runs itself and charges for (`server_tools`). */
   readonly serverTools?: boolean;
+  /** The operator shows reasoning to clients that did not ask for it, too (`reasoning: shown`). */
+  readonly showsReasoning?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */
   readonly completionExcludesReasoning: boolean;
   /** A higher output cap is refused; absent = none is known. */

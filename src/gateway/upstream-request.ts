@@ -327,9 +327,17 @@ function translatedBody(input: UpstreamBodyInput): UpstreamBody {
 }
 
 function readConversation({ client, source, ask, notes }: UpstreamBodyInput): Conversation {
-  const read = client.readRequest(source.value, notes, ask.sealer);
+  const read = shown(client.readRequest(source.value, notes, ask.sealer), ask.traits);
   const marked = ask.cache === 'auto' && ask.traits.cacheMarks ? withAutoMarks(read) : read;
   return withDemandAsFormat(capped(marked, ask.maxOutputTokens), ask.traits, notes);
+}
+
+/** With its reasoning shown, where only a client that does not ask for it hides it and the operator shows it. */
+function shown(conversation: Conversation, { showsReasoning }: UpstreamTraits): Conversation {
+  const { reasoning } = conversation;
+  if (showsReasoning !== true || reasoning?.unasked !== true) return conversation;
+  const { unasked: _, ...asked } = reasoning;
+  return { ...conversation, reasoning: withPathOf(reasoning, { ...asked, hidden: false }) };
 }
 
 /** Without what this model is known to refuse, whatever it says; mostly the body itself. */

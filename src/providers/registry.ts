@@ -68,6 +68,8 @@ export interface DeclaredRoute {
   readonly cache?: 'auto';
   /** Before the provider's. */
   readonly serverTools?: boolean;
+  /** Who sees reasoning where the client's dialect has to be asked for it; absent = who asks. */
+  readonly reasoning?: 'asked' | 'shown';
   /** Which of OpenAI's APIs its targets are asked by; absent = the one of the provider. */
   readonly api?: 'chat' | 'responses';
   readonly timeouts?: Partial<Timeouts>;
@@ -588,11 +590,15 @@ function modelTargets(known: Known, model: string): ModelTargets {
 function routeTarget(
   target: Target,
   weight: number,
-  { serverTools, timeouts }: DeclaredRoute,
+  { serverTools, reasoning, timeouts }: DeclaredRoute,
 ): Target {
   const own = { ...target, weight, timeouts: { ...target.timeouts, ...timeouts } };
-  if (serverTools === undefined) return own;
-  return { ...own, provider: withTraits(target.provider, { serverTools }) };
+  const traits = {
+    ...(serverTools === undefined ? {} : { serverTools }),
+    ...(reasoning === 'shown' ? { showsReasoning: true } : {}),
+  };
+  if (Object.keys(traits).length === 0) return own;
+  return { ...own, provider: withTraits(target.provider, traits) };
 }
 
 /** Told in the notes of a call. */

@@ -218,7 +218,10 @@ export const responsesOnMessages: Column = {
   'max_tool_calls (no hosted tool)': ignore('there are no calls to count'),
   'max_tool_calls (with a hosted tool)': warn('calls of hosted tools are not counted'),
   'reasoning.effort': exact('output_config.effort', 'or a budget of thinking'),
-  'reasoning.summary': exact('', 'the reasoning is shown; without it, it travels sealed'),
+  'reasoning.summary': exact(
+    '',
+    'the reasoning is shown; without it, it travels sealed, except on routes with `reasoning: shown`',
+  ),
   'reasoning.generate_summary': exact('', 'as summary'),
   'reasoning.context': ignore('all reasoning that fits the model is sent'),
   'reasoning.mode (standard)': byDefault,

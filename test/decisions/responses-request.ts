@@ -61,7 +61,10 @@ export const responsesRequest = {
     ...holder,
     in: {
       effort: exact('reasoning_effort', 'or the nearest that the model knows'),
-      summary: exact('', 'the reasoning is shown; without it, it travels sealed'),
+      summary: exact(
+        '',
+        'the reasoning is shown; without it, it travels sealed, except on routes with `reasoning: shown`',
+      ),
       generate_summary: exact('', 'as summary'),
       context: ignore('all reasoning that fits the model is sent'),
       mode: byCase({ standard: byDefault, pro: notThere }),

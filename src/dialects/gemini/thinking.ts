@@ -20,9 +20,15 @@ export function writeThinking(
   { traits, notes }: Pick<Thinking, 'traits' | 'notes'>,
 ): JsonMembers {
   const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
-  if (reasoning === undefined || wanted === undefined) return {};
   const { thinkingBudget: range, efforts } = traits;
-  if (range === undefined && efforts.length === 0) {
+  const thinks = range !== undefined || efforts.length > 0;
+  if (reasoning === undefined || wanted === undefined) {
+    // The model thinks by itself, and shows its thoughts to those who ask.
+    return thinks && reasoning?.hidden === false
+      ? { thinkingConfig: { includeThoughts: true } }
+      : {};
+  }
+  if (!thinks) {
     noteUncontrolled({ reasoning, wanted, traits, notes });
     return {};
   }

@@ -12,6 +12,7 @@ import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray } from './fields.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from './items.ts';
+import { asksForSummary } from './request-read.ts';
 import { encryptedReasoning } from './request-write.ts';
 
 /** Codex tells the service that made it about its session here: local paths and ids. */
@@ -57,6 +58,8 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
   else if (!included.includes(encryptedReasoning)) {
     put('include', [...included, encryptedReasoning]);
   }
+  const summarized = withSummary(skeleton['reasoning'], ask);
+  if (summarized !== undefined) put('reasoning', summarized);
   drop('previous_response_id');
   if (ask.maxOutputTokens !== undefined) put('max_output_tokens', ask.maxOutputTokens);
   if (ask.traits.clientMetadata !== true) drop(sessionMember);
@@ -68,6 +71,17 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
     }
   }
   return edits;
+}
+
+/** The member that asks for a summary where the operator shows reasoning; undefined = as the client wrote it. */
+function withSummary(given: Json | undefined, { traits }: Ask): JsonObject | undefined {
+  const { showsReasoning, reasoningSummary, reasoningControl } = traits;
+  if (showsReasoning !== true || reasoningSummary !== true || reasoningControl === 'none') {
+    return undefined;
+  }
+  const reasoning = isObject(given) ? given : {};
+  if (reasoning['effort'] === 'none' || asksForSummary(reasoning)) return undefined;
+  return { ...reasoning, summary: 'auto' };
 }
 
 /** What of the items this upstream must not see, or would refuse. */

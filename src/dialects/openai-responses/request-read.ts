@@ -168,13 +168,19 @@ const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 
 /** Without a summary asked for, reasoning is not shown: it travels in the seal only. */
 function readReasoning(body: JsonObject): Reasoning {
   const reasoning = isObject(body['reasoning']) ? body['reasoning'] : {};
-  const { effort: given, summary, generate_summary: older } = reasoning;
-  const effort = readEffort(given);
-  const hidden = isPresent(summary) || isPresent(older) ? {} : { hidden: true };
-  return withPath({ ...(effort === undefined ? {} : { effort }), ...hidden }, [
+  const effort = readEffort(reasoning['effort']);
+  const shown: Reasoning = asksForSummary(reasoning)
+    ? { hidden: false }
+    : { hidden: true, unasked: true };
+  return withPath({ ...(effort === undefined ? {} : { effort }), ...shown }, [
     'reasoning',
     'effort',
   ]);
+}
+
+/** @param reasoning the member of a request */
+export function asksForSummary({ summary, generate_summary: older }: JsonObject): boolean {
+  return isPresent(summary) || isPresent(older);
 }
 
 function readEffort(value: Json | undefined): Effort | undefined {

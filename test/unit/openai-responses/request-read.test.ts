@@ -199,9 +199,11 @@ describe('options', () => {
   test('R-53 R-54 R-55 efforts are read, and reasoning is hidden without a summary', () => {
     for (const effort of ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']) {
       const { reasoning } = read({ reasoning: { effort } }).conversation;
-      assert.deepEqual(reasoning, { effort, hidden: true });
+      assert.deepEqual(reasoning, { effort, hidden: true, unasked: true });
     }
-    assert.deepEqual(read({ reasoning: { summary: 'auto' } }).conversation.reasoning, {});
+    for (const asked of [{ summary: 'auto' }, { generate_summary: 'concise' }]) {
+      assert.deepEqual(read({ reasoning: asked }).conversation.reasoning, { hidden: false });
+    }
   });
 
   test('R-35 what is not kept here is refused with its member', () => {
