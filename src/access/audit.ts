@@ -12,8 +12,11 @@ import { tryParseObject } from '../json/parse.ts';
 
 /** The author of a change. */
 export interface Actor {
-  /** `admin`: the admin token; `command`: the command line on this machine; `config`, `start`. */
-  readonly name: 'admin' | 'command' | 'config' | 'start';
+  /**
+   * `admin`: the admin token; `command`: the command line on this machine; `config`, `start`; `person:` and the id of a
+   * person who signed in.
+   */
+  readonly name: 'admin' | 'command' | 'config' | 'start' | `person:${string}`;
   /** Client address of the request. */
   readonly ip?: string;
 }

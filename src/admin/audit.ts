@@ -35,7 +35,11 @@ const state = z.record(z.string(), z.unknown()).nullable();
 const entry = z.strictObject({
   seq: z.number().int().describe('1, 2, 3, … without gaps.'),
   at: time,
-  actor: z.string().describe('admin (the admin token), command (the command line), config, start.'),
+  actor: z
+    .string()
+    .describe(
+      'admin (the admin token), command (the command line), config, start, person:ID (signed in).',
+    ),
   ip: z.string().nullable(),
   action: z.string(),
   subject: z.string(),

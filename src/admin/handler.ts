@@ -25,14 +25,7 @@ import { checkRequestHead } from '../http/request-headers.ts';
 import { RefusalLog } from '../http/send.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
-import {
-  type Admitted,
-  type SessionRouteDeps,
-  Sessions,
-  cookieHeader,
-  enter,
-  sessionRoutes,
-} from './auth.ts';
+import { type Admitted, cookieHeader, enter } from './auth.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
 import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
 import {
@@ -54,6 +47,10 @@ import {
   metricsAnswer,
   metricsPath,
 } from './operations.ts';
+import { peopleRoutes } from './people/people.ts';
+import { hasRole, rolesFor } from './people/roles.ts';
+import { type SessionRouteDeps, sessionRoutes } from './people/session-routes.ts';
+import { Sessions } from './people/sessions.ts';
 import { type PolicyRouteDeps, policyRoutes } from './policies.ts';
 import {
   type PriceRouteDeps,
@@ -164,6 +161,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...explainRoutes(),
     ...providerRoutes(deps),
     ...sessionRoutes(deps),
+    ...peopleRoutes({ ...deps, people: deps.store.people }),
   ];
   return [...routes, openApiRoute(routes, deps.version)];
 }
@@ -174,11 +172,10 @@ const builtDashboard = join(import.meta.dirname, '..', '..', 'dist', 'dashboard'
 const commandLine: Actor = { name: 'command' };
 
 /** The admin API without HTTP and without a token, for processes that can open the store directly. */
-export function createAdminHandler(deps: AdminDeps): AdminHandler {
-  const routes = adminRoutes(deps);
-  return async (method, path, { body, actor = commandLine, http } = {}) => {
+export function createAdminHandler(deps: AdminDeps, routes = adminRoutes(deps)): AdminHandler {
+  return async (method, path, { body, actor = commandLine, member, http } = {}) => {
     try {
-      return await answer(routes, { method, path, body, actor, http });
+      return await answer(routes, { method, path, body, actor, member, http });
     } catch (error) {
       return refusalAnswer(error) ?? failure(deps.log, error);
     }
@@ -191,9 +188,11 @@ export function createAdminHandler(deps: AdminDeps): AdminHandler {
  */
 export function createAdminServer(deps: AdminServerDeps): Server {
   const control = TokenCheck.of(deps.controlToken);
-  const sessions = new Sessions(deps);
+  const sessions = new Sessions({ ...deps, people: deps.store.people });
+  const routes = adminRoutes({ ...deps, sessions });
   return createAdminHttpServer({
-    handle: createAdminHandler({ ...deps, sessions }),
+    routes,
+    handle: createAdminHandler(deps, routes),
     dashboard: dashboardFiles(deps.dashboardFolder ?? builtDashboard),
     sessions,
     actorOf: (token) => {
@@ -214,19 +213,19 @@ export function createAdminServer(deps: AdminServerDeps): Server {
 
 async function answer(
   routes: readonly AdminRoute[],
-  request: Pick<AdminRequest, 'body' | 'actor' | 'http'> & {
+  request: Pick<AdminRequest, 'body' | 'actor' | 'member' | 'http'> & {
     readonly method: string;
     readonly path: string;
   },
 ): Promise<AdminAnswer> {
-  const { method, path, body, actor, http } = request;
+  const { method, path, body, actor, member, http } = request;
   const queryAt = path.indexOf('?');
   const found = findRoute(routes, method, queryAt === -1 ? path : path.slice(0, queryAt));
   if (!('route' in found)) return found;
   const query = Object.fromEntries(
     new URLSearchParams(queryAt === -1 ? '' : path.slice(queryAt + 1)),
   );
-  return found.route.run({ id: found.id, query, body, actor, http });
+  return found.route.run({ id: found.id, query, body, actor, member, http });
 }
 
 function failure(log: Log, error: unknown): AdminAnswer {
@@ -359,6 +358,7 @@ const guessesPerMinute = 5;
 const guessesInAll = 60;
 
 interface AdminHttpDeps {
+  readonly routes: readonly AdminRoute[];
   readonly handle: AdminHandler;
   /** Whose this bearer token is; undefined when it opens nothing. */
   actorOf(token: string): Actor['name'] | undefined;
@@ -470,11 +470,13 @@ async function answerRoute(
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') return alive(method);
   // Before anything else is looked at: a stranger learns not even which addresses there are.
-  const entry = scraper(deps, request) ?? enter(deps, request);
+  const entry = scraper(deps, request) ?? (await enter(deps, request));
   if (entry === 'anonymous') return refused;
   if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);
   if (!('http' in entry)) return entry;
   if (entry.name !== undefined) deps.strangers.known(request.socket);
+  const refusal = roleRefusal(deps.routes, method, url, entry);
+  if (refusal !== undefined) return refusal;
   if (deps.playground !== undefined && isPlayground(url)) {
     return play(deps.playground, request, response);
   }
@@ -483,6 +485,31 @@ async function answerRoute(
   }
   return handle(deps, request, entry);
 }
+
+/**
+ * The one place where roles are enforced (`people/roles.ts`). What no route has is for owners alone: they are told what
+ * is there.
+ */
+function roleRefusal(
+  routes: readonly AdminRoute[],
+  method: string,
+  url: string,
+  { member }: Admitted,
+): AdminAnswer | undefined {
+  if (member === undefined) return undefined;
+  const [path = ''] = url.split('?', 1);
+  const asked = method === 'HEAD' ? 'GET' : method;
+  const found = path === metricsPath ? metricsRoute : findRoute(routes, asked, path);
+  if (!('route' in found)) return found;
+  const allowed = rolesFor(asked, found.route.path);
+  if (hasRole(member, ...allowed)) return undefined;
+  return errorAnswer(
+    403,
+    `${asked} ${found.route.path} is for the roles ${allowed.join(', ')}. You are signed in as ${member.name} with ${member.roles.join(', ')}.`,
+  );
+}
+
+const metricsRoute = { route: { path: metricsPath } } as const;
 
 function alive(method: string): AdminAnswer {
   if (method === 'GET' || method === 'HEAD') return { status: 200, body: { status: 'ok' } };
@@ -503,7 +530,7 @@ function scraper(
 async function handle(
   deps: GuardedDeps,
   request: IncomingMessage,
-  { name, http }: Admitted,
+  { name, member, http }: Admitted,
 ): Promise<AdminAnswer> {
   const { method = 'GET', url = '/' } = request;
   if (deps.metrics !== undefined && name !== undefined && isMetrics(request)) {
@@ -514,7 +541,7 @@ async function handle(
     ? strangersJson(request)
     : readJson(request, bodyLimitBytes));
   const actor = { name: name ?? 'admin', ...(ip === undefined ? {} : { ip }) };
-  const given = await deps.handle(method, url, { body, actor, http });
+  const given = await deps.handle(method, url, { body, actor, member, http });
   if (name !== undefined || given.status !== 401) return given;
   const counted = await wrongToken(deps, ip);
   return counted.status === 401

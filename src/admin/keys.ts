@@ -216,6 +216,22 @@ async function revokeKey(
   return { status: 200, body: keyJson(changed.after, deps.clock.wall()) };
 }
 
+/** Revokes all keys of an owner that can be revoked here. @returns their ids @throws StoreError */
+export async function revokeKeysOf(
+  deps: KeyRouteDeps,
+  owner: string,
+  actor: AdminRequest['actor'],
+): Promise<readonly string[]> {
+  // Another gateway may just have made one.
+  await deps.keys.loadAnew();
+  const active = deps.keys
+    .ofOwner(owner)
+    .filter(({ state, source }) => source === 'store' && state !== 'revoked');
+  const write = noting(deps, { actor, action: 'key.revoke' });
+  for (const { record } of active) await deps.keys.revoke(record.id, write);
+  return active.map(({ record }) => record.id);
+}
+
 async function showKey({ keys, store, clock }: KeyRouteDeps, id: string): Promise<AdminAnswer> {
   const found = keys.find(id) ?? unknownKey(id);
   const now = clock.wall();

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { isObject, type JsonObject } from '../json/value.ts';
 import { tryParseObject } from '../json/parse.ts';
+import { roles, routeRoles } from './people/roles.ts';
 import type { AdminRoute, RouteAbout } from './route.ts';
 
 const errorBody = z.strictObject({
@@ -15,7 +16,7 @@ const errorBody = z.strictObject({
 const errors = [
   ['400', 'The input is not valid.'],
   ['401', 'The admin token is missing or not valid.'],
-  ['403', 'A session is not accepted from this origin.'],
+  ['403', 'A session is not accepted from this origin, or the person has no role for this.'],
   ['404', 'Not found.'],
   ['503', 'The store is not available.'],
 ] as const;
@@ -48,7 +49,7 @@ function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
       title: 'Model Gateway: admin API',
       version,
       description:
-        'Keys, limits, budgets, prices, usage and audit of one gateway. It has its own listener (admin_listen) and accepts only the admin token, never a key of the data plane.',
+        'Keys, limits, budgets, prices, usage and audit of one gateway. It has its own listener (admin_listen) and accepts the admin token or a session, never a key of the data plane. x-roles names the roles that may use a route; the admin token may use all.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -62,7 +63,7 @@ function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
           in: 'cookie',
           name: '__Host-model-gateway-PORT',
           description:
-            'Cookie of POST /api/session. Changes also need the header x-model-gateway-csrf: 1.',
+            'Cookie of POST /api/session or of a sign-in by OpenID Connect. Changes also need the header x-model-gateway-csrf: 1.',
         },
       },
       schemas: { Error: schemaOf(errorBody, 'output') },
@@ -80,6 +81,7 @@ function operation({ method, path, about }: AdminRoute): JsonObject {
   return {
     summary,
     operationId: operationId(method, path),
+    'x-roles': [...rolesShown(method, path)],
     parameters: [
       ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
         name,
@@ -101,6 +103,12 @@ function operation({ method, path, about }: AdminRoute): JsonObject {
       ...Object.fromEntries(failures),
     },
   };
+}
+
+/** Empty: no sign-in needed. */
+function rolesShown(method: string, path: string): readonly string[] {
+  const allowed = routeRoles[`${method} ${path}`] ?? roles.slice(0, 1);
+  return allowed === 'anyone' ? [] : allowed;
 }
 
 /** `postApiKeysIdRevoke` */

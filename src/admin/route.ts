@@ -4,7 +4,8 @@ import type { Actor } from '../access/audit.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { StoreError } from '../store/store-error.ts';
-import type { Session } from './auth.ts';
+import type { Member } from './people/roles.ts';
+import type { Session } from './people/sessions.ts';
 
 export interface AdminAnswer {
   readonly status: number;
@@ -32,8 +33,6 @@ export interface HttpContext {
   readonly now: number;
   readonly origin?: string;
   readonly session?: Session;
-  /** What the cookie said. */
-  readonly sessionId?: string;
 }
 
 /** What comes with a request besides its path. */
@@ -41,6 +40,7 @@ interface AdminSent {
   readonly body?: Json | undefined;
   /** Default: the command line. */
   readonly actor?: Actor;
+  readonly member?: Member | undefined;
   /** Absent without HTTP. */
   readonly http?: HttpContext;
 }
@@ -55,6 +55,8 @@ export interface AdminRequest {
   readonly body: Json | undefined;
   /** The authenticated caller, for the audit log. */
   readonly actor: Actor;
+  /** The person who asks; undefined: a command or a token, which see everything. */
+  readonly member: Member | undefined;
   readonly http: HttpContext | undefined;
 }
 

@@ -23,6 +23,7 @@ export function remoteParts(send: Send): StoreParts {
     answers: remotePart(part('answers')),
     contents: remotePart(part('contents')),
     responses: remotePart(part('responses')),
+    people: remotePart(part('people')),
     settings: remotePart(part('settings')),
   };
 }

@@ -7,12 +7,12 @@ export interface Statement {
   readonly text: string;
 }
 
-function statement(name: string, text: string): Statement {
+export function statement(name: string, text: string): Statement {
   return { name, text };
 }
 
 /** `$2, $3, …` */
-function parameters(count: number, from = 1): string {
+export function parameters(count: number, from = 1): string {
   return Array.from({ length: count }, (_, i) => `$${i + from}`).join(', ');
 }
 

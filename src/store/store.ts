@@ -1,6 +1,6 @@
 /**
  * What must survive a restart, in parts: keys, policies, the audit log, the ledger, answers, contents,
- * responses and settings.
+ * responses, people with their sessions, and settings.
  * Each method is one transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
  *
  * SQLite (`sqlite/`) and PostgreSQL (`postgres/`) implement the parts. Arguments and results are plain data: a method
@@ -21,6 +21,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import type { PeopleStore } from './people.ts';
 import type { LatencyQuery, LatencySamples } from './roll-up.ts';
 import type {
   AuditEntry,
@@ -37,7 +38,7 @@ export type * from './calls.ts';
 export type * from './sealed.ts';
 export type * from './roll-up.ts';
 export type * from './records.ts';
-export type * from './sealed.ts';
+export type * from './people.ts';
 
 export interface KeyStore {
   /** In the order of creation. */
@@ -142,6 +143,8 @@ export interface StoreParts {
   readonly contents: ContentStore;
   /** Responses that clients may refer to. */
   readonly responses: ResponseStore;
+  /** Who signed in to the dashboard, and the sessions of browsers. */
+  readonly people: PeopleStore;
   readonly settings: SettingStore;
 }
 

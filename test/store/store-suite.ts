@@ -9,6 +9,7 @@ import { keySuite } from './key-suite.ts';
 import type { OpenStore } from './opened.ts';
 import { openCallSuite } from './open-call-suite.ts';
 import { pageSuite } from './page-suite.ts';
+import { peopleSuite } from './people-suite.ts';
 import { pruneSuite } from './prune-suite.ts';
 import { seriesSuite } from './series-suite.ts';
 import { sumSuite } from './sum-suite.ts';
@@ -32,5 +33,6 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     answerSuite(open);
     contentSuite(open);
     responseSuite(open);
+    peopleSuite(open);
   });
 }

@@ -196,6 +196,8 @@ export class KeyIndex {
   readonly #gone = new Map<string, number>();
   /** The fixed keys by digest: their secrets may have any form, so no id can be read from them. */
   #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
+  /** Ids of keys of the store by owner, now or before: a look at one person's keys must not walk over 500,000. */
+  readonly #byOwner = new Map<string, Set<string>>();
   /** Of stored keys; those of the config have no pepper. */
   readonly #trust: SecretTrust = { plain: true };
   readonly #fixedTrust: SecretTrust = { plain: true };
@@ -230,6 +232,12 @@ export class KeyIndex {
     return this.#byDigest.size === 0 ? undefined : this.#byDigest.get(digest.toString('hex'));
   }
 
+  /** Keys of this owner, in any state; those of the store in the order of creation. */
+  ofOwner(owner: string): readonly KeyEntry[] {
+    const stored = [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.find(id) ?? []);
+    return [...this.#fixed, ...stored].filter(({ record }) => record.owner === owner);
+  }
+
   some(test: (record: KeyRecord) => boolean): boolean {
     const fits = ({ record }: KeyEntry): boolean => test(record);
     return this.#fixed.some(fits) || this.#stored.some(fits);
@@ -257,6 +265,7 @@ export class KeyIndex {
   /** Adds or replaces a record of the store. */
   put(record: KeyRecord): void {
     const known = this.#entries.get(record.id);
+    this.#noteOwner(record);
     if (known?.source === 'store') known.replace(record);
     else if (known === undefined) {
       this.#stored.push(this.#add(record, 'store', this.#stored.length));
@@ -266,6 +275,13 @@ export class KeyIndex {
         why: 'a key of the config or the environment has the same id; rename that one',
       });
     }
+  }
+
+  #noteOwner({ id, owner }: KeyRecord): void {
+    if (owner === undefined) return;
+    const ids = this.#byOwner.get(owner);
+    if (ids === undefined) this.#byOwner.set(owner, new Set([id]));
+    else ids.add(id);
   }
 
   /** @throws Error when the id is taken. */

@@ -353,6 +353,11 @@ export class KeyRing {
     return entry === undefined ? undefined : this.#listed(entry);
   }
 
+  /** All keys of this owner, in any state. */
+  ofOwner(owner: string): readonly ListedKey[] {
+    return this.#index.ofOwner(owner).map((entry) => this.#listed(entry));
+  }
+
   /**
    * A page: fixed keys first, then those of the store in the order of creation. Undefined when there is no key
    * `after`.

@@ -22,6 +22,8 @@ const order = [
   'forgotten_contents',
   'kept_responses',
   'kept_response_items',
+  'people',
+  'sessions',
 ];
 
 /** Tables of one engine only: counts that may be lost, leases of running gateways, the schema's version, the copy's own. */

@@ -22,6 +22,7 @@ import {
   PostgresSettings,
   changesChannel,
 } from './keys.ts';
+import { PostgresPeople } from './people.ts';
 import { makePostgresServer, type PostgresServer, type PostgresServerOptions } from './server.ts';
 import { Spool } from './spool.ts';
 import { inTurn } from './prepare.ts';
@@ -79,6 +80,7 @@ export class PostgresStore implements Store, LeaseRegister {
   readonly answers: StoreParts['answers'];
   readonly contents: StoreParts['contents'];
   readonly responses: StoreParts['responses'];
+  readonly people: StoreParts['people'];
   readonly settings: StoreParts['settings'];
   /** Where budgets are kept. */
   readonly budgets: PostgresBudgets;
@@ -107,6 +109,7 @@ export class PostgresStore implements Store, LeaseRegister {
     this.contents = new PostgresContents(server);
     this.responses = new PostgresResponses(server);
     this.budgets = new PostgresBudgets(server, this.#calls);
+    this.people = new PostgresPeople(server);
     this.settings = new PostgresSettings(server);
     server.onUp(() => void this.#drain());
   }

@@ -7,6 +7,7 @@ import { attemptTable, callTable, sumTable } from '../call-rows.ts';
 import type { Column, ColumnType } from '../columns.ts';
 import { counterSchema } from '../counters/postgres-schema.ts';
 import { auditTable, keyTable } from '../key-rows.ts';
+import { personTable, sessionTable } from '../people.ts';
 
 export const columnTypes: { readonly [T in ColumnType]: string } = {
   name: 'text',
@@ -178,6 +179,17 @@ CREATE TABLE kept_response_items (
   FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
 );
 CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
+
+CREATE TABLE people (
+  ${columnsOf(personTable)},
+  PRIMARY KEY (id)
+);
+
+CREATE TABLE sessions (
+  ${columnsOf(sessionTable)},
+  PRIMARY KEY (id)
+);
+CREATE INDEX sessions_person ON sessions (person);
 `;
 
 /**

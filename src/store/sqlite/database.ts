@@ -8,6 +8,7 @@ import { attemptTable, callTable, sumTable } from '../call-rows.ts';
 import type { Column, ColumnType } from '../columns.ts';
 import { closeToOthers, createPrivateFile } from '../data-dir.ts';
 import { auditTable, keyTable } from '../key-rows.ts';
+import { personTable, sessionTable } from '../people.ts';
 import { requireSchemaVersion, schemaVersion } from '../schema.ts';
 import type { Statement } from '../statements.ts';
 import { StoreError } from '../store-error.ts';
@@ -353,6 +354,17 @@ CREATE TABLE kept_response_items (
   FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
+
+CREATE TABLE people (
+  ${columnsOf(personTable)},
+  PRIMARY KEY (id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+  ${columnsOf(sessionTable)},
+  PRIMARY KEY (id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_person ON sessions (person);
 
 PRAGMA application_id = ${applicationId};
 PRAGMA user_version = ${schemaVersion};

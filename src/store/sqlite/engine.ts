@@ -8,6 +8,7 @@ import { SqliteAnswers, SqliteContents, SqliteResponses } from './sealed.ts';
 import { writeCopy, requireSound, Statements } from './database.ts';
 import { asStoreError } from './thread.ts';
 import { SqliteCalls } from './calls.ts';
+import { SqlitePeople } from './people.ts';
 import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
 
 /** How often the file is looked for while rows are written to it (F87). */
@@ -34,6 +35,7 @@ export class SqliteEngine {
   readonly answers: SqliteAnswers;
   readonly contents: SqliteContents;
   readonly responses: SqliteResponses;
+  readonly people: SqlitePeople;
   readonly settings: SqliteSettings;
   readonly #options: EngineOptions;
   readonly #inode: number | undefined;
@@ -51,6 +53,7 @@ export class SqliteEngine {
     this.answers = new SqliteAnswers(sql, () => options.wall());
     this.contents = new SqliteContents(sql);
     this.responses = new SqliteResponses(sql, () => options.wall());
+    this.people = new SqlitePeople(sql);
     this.settings = new SqliteSettings(sql);
   }
 

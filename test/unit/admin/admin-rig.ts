@@ -57,6 +57,7 @@ export async function adminRig(
   t: TestContext,
   change: Partial<AdminDeps> = {},
   wait: () => Promise<void> = async () => undefined,
+  server: Partial<Parameters<typeof createAdminServer>[0]> = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
   const store = await openSqliteStore({ path: join(folder, 'gateway.db'), log: silentLog });
@@ -102,18 +103,19 @@ export async function adminRig(
     ...change,
   };
   const newId = (prefix: string): string => `${prefix}1`;
-  const server = createAdminServer({
+  const listener = createAdminServer({
     ...deps,
+    ...server,
     adminToken: adminTokenCheck,
     controlToken: control,
     newId,
     random,
     wait,
   });
-  const url = await listen(server, { host: '127.0.0.1', port: 0 });
+  const url = await listen(listener, { host: '127.0.0.1', port: 0 });
   t.after(async () => {
-    server.closeAllConnections();
-    server.close();
+    listener.closeAllConnections();
+    listener.close();
     await ledger.close();
     await store.close();
     rmSync(folder, { recursive: true, force: true });
@@ -126,7 +128,7 @@ export async function adminRig(
     ledger,
     clock,
     control,
-    server,
+    server: listener,
     tokenIs: (token) => {
       check = TokenCheck.of(new Secret(token));
     },

@@ -143,8 +143,16 @@ it('answers are as they are described', async (t) => {
     'POST /api/backup': { path: join(rig.folder, 'copy.db') },
   };
   rig.ledger.record(fullCall);
+  const { people } = rig.deps.store;
+  const now = rig.clock.wall();
+  const groups = { roles: [], leads: [], teams: ['red'] };
+  await people.signedIn({ id: 'red', name: 'Red', ...groups, firstAt: now, seenAt: now });
+  const times = { createdAt: now, seenAt: now, endsAt: now + 1000 };
+  await people.openSession({ id, person: 'blue', origin: rig.url, ...times });
   const idIn = (path: string): string => (path.startsWith('/api/calls') ? fullCall.id : id);
-  const late = routes.filter(({ path, method }) => method === 'DELETE' || path.endsWith('/revoke'));
+  const late = routes.filter(
+    ({ path, method }) => method === 'DELETE' || path === '/api/keys/:id/revoke',
+  );
   for (const route of [...routes.filter((each) => !late.includes(each)), ...late]) {
     const { method, path, about } = route;
     const body = bodies[`${method} ${path}`];

@@ -26,7 +26,7 @@ const constants: readonly RegExp[] = [
   /^\w*[cC]olumns\.join\(', '\)$/,
   /^summedClasses\.map\(\(\{ column \}\) => `charged_\$\{column\} AS \$\{column\}`\)\.join\(', '\)$/,
   // The schemas: descriptions of tables, and constants.
-  /^columnsOf\((key|audit|call|attempt|sum)Table\)$/,
+  /^columnsOf\((key|audit|call|attempt|sum|person|session)Table\)$/,
   /^(applicationId|schemaVersion|tables|counterSchema|answerFunctions|responseFunctions)$/,
   /^(attemptInput|groupInput|values|added)\.join\(', '\)$/,
   /^\w+Columns\.map\(\(name\) => `(\$\{name\} = \?|sum\(\$\{name\}\))`\)\.join\(', '\)$/,
