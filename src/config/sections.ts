@@ -492,6 +492,12 @@ export const cloudOptions = {
     otherwise: 'https://bedrock.REGION.amazonaws.com; none where endpoint is set',
     about: 'bedrock: address of the lists of models.',
   }),
+  door: option({
+    key: 'door',
+    kind: choice(['invoke', 'converse']),
+    otherwise: 'invoke',
+    about: 'bedrock: the API by which Claude is asked. All other models are asked by Converse.',
+  }),
 } as const;
 
 /** A route, besides its targets and its rules of retries and time limits (routes.ts). */

@@ -30,6 +30,8 @@ export interface CloudSettings {
   readonly endpoint?: string;
   /** The same for lists of models. */
   readonly controlEndpoint?: string;
+  /** Bedrock: by which API Claude is asked; absent = `invoke`. */
+  readonly door?: 'invoke' | 'converse';
 }
 
 /** Ways of all clouds; `CloudRules.auth` has those of one. */

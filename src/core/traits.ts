@@ -185,8 +185,18 @@ export interface UpstreamTraits {
   readonly searchBesideTools?: true;
   /** Gemini: a format may be demanded beside functions. */
   readonly jsonBesideTools?: true;
-  /** Gemini: false = the model has no place for instructions: they begin the first turn. */
+  /** Gemini, Converse: false = the model has no place for instructions: they begin the first turn. */
   readonly instructions?: false;
+  /** Converse: results of tools may say that they failed; else it is told in words. */
+  readonly resultStatus?: true;
+  /** Converse: false = cache marks are refused among tools. */
+  readonly toolCacheMarks?: false;
+  /** Converse: reasoning is asked for in `reasoningConfig`, and `high` excludes a cap on the output (Nova). */
+  readonly reasoningConfig?: true;
+  /** Converse: `topK` stands in the model's own `inferenceConfig` (Nova). */
+  readonly topKInConfig?: true;
+  /** Converse: the answer can be asked which stop sequence it met (Claude). */
+  readonly tellsStopSequence?: true;
   /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;
   /** What stands for a signature in a history that never had one, by the vendor's own word. */
@@ -318,4 +328,18 @@ export const geminiTraits: UpstreamTraits = {
   reasonsFirst: true,
   endUserField: undefined,
   webSearch: 'tool',
+};
+
+/** An unknown model behind Converse. The service itself refuses calls in a history without tools. */
+export const converseTraits: UpstreamTraits = {
+  ...chatTraits,
+  usageOption: false,
+  parallelFlag: false,
+  imageInput: 'base64',
+  seed: false,
+  responseFormat: 'none',
+  reasoningControl: 'none',
+  efforts: [],
+  endUserField: undefined,
+  historyNeedsTools: true,
 };

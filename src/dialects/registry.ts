@@ -3,6 +3,7 @@ import type { DialectId } from '../core/conversation.ts';
 import type { ClientDialect, UpstreamDialect } from '../core/dialect.ts';
 import { anthropicMessagesClient } from './anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from './anthropic-messages/upstream.ts';
+import { bedrockConverseUpstream } from './bedrock-converse/upstream.ts';
 import { geminiUpstream } from './gemini/upstream.ts';
 import { openaiChatClient } from './openai-chat/client.ts';
 import { openaiChatUpstream } from './openai-chat/upstream.ts';
@@ -21,6 +22,7 @@ const upstreamDialects: readonly UpstreamDialect[] = [
   anthropicMessagesUpstream,
   openaiResponsesUpstream,
   geminiUpstream,
+  bedrockConverseUpstream,
 ];
 
 /** @throws TypeError for an id that no client dialect has. */

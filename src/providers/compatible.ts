@@ -2,6 +2,7 @@
  * Vendors and engines whose address and key variable are customary, one row each. A vendor that
  * speaks a known dialect needs nothing else (docs/maintainer/adding-a-provider.md).
  */
+import type { DialectId } from '../core/conversation.ts';
 import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
@@ -32,7 +33,7 @@ import type { DeclaredProvider } from './registry.ts';
 
 export interface ProviderRow {
   readonly id: string;
-  readonly dialect: 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini';
+  readonly dialect: DialectId;
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;

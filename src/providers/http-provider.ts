@@ -15,6 +15,7 @@ import type { Secret } from '../core/secret.ts';
 import {
   type UpstreamTraits,
   chatTraits,
+  converseTraits,
   geminiTraits,
   messagesTraits,
   responsesTraits,
@@ -23,6 +24,7 @@ import {
   anthropicMessagesUpstream,
   fastModeBeta,
 } from '../dialects/anthropic-messages/upstream.ts';
+import { bedrockConverseUpstream } from '../dialects/bedrock-converse/upstream.ts';
 import { geminiUpstream } from '../dialects/gemini/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import { openaiResponsesUpstream } from '../dialects/openai-responses/upstream.ts';
@@ -160,6 +162,16 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     },
     forwarded: [],
     auth: (key) => ['x-goog-api-key', key],
+  },
+  // Each model has an address of its own (clouds/bedrock.ts).
+  'bedrock-converse': {
+    upstream: bedrockConverseUpstream,
+    traits: converseTraits,
+    generate: '/converse',
+    stream: '/converse-stream',
+    models: '/foundation-models',
+    forwarded: [],
+    auth: (key) => ['authorization', `Bearer ${key}`],
   },
 };
 

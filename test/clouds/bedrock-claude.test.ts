@@ -288,7 +288,7 @@ describe('bedrock 50: counts', () => {
 });
 
 describe('bedrock 51: lists', () => {
-  it('the profiles of Claude, asked for with a signature', async () => {
+  it('the profiles, asked for with a signature', async () => {
     const path = '/inference-profiles?maxResults=1000&type=SYSTEM_DEFINED';
     const ids = [claude, 'eu.amazon.nova-pro-v1:0'];
     const script = scene.bedrock.script(path, {
@@ -305,7 +305,7 @@ describe('bedrock 51: lists', () => {
     const listed = (reply.json['data'] as { id: string }[]).map(({ id }) => id);
     assert.deepEqual(
       listed.filter((id) => id.startsWith('listed/')),
-      [`listed/${claude}`],
+      ids.map((id) => `listed/${id}`),
     );
     assert.ok(listed.includes(`bedrock/${arn}`));
     const [received] = script.requests;

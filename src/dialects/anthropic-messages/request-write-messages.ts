@@ -1,8 +1,4 @@
-/**
- * Turns as messages. Results form one run right behind their calls, in the
- * order of the calls; nothing stands between them, and instructions given in mid-conversation
- * stay at their place, since moving them would change the cached prefix.
- */
+/** Turns as messages of content blocks. */
 import { Buffer } from 'node:buffer';
 import type {
   Conversation,
@@ -14,13 +10,15 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import {
-  type FieldPath,
-  type GatewayError,
-  invalidRequest,
-  unsupported,
-} from '../../core/errors.ts';
+import { type GatewayError, unsupported } from '../../core/errors.ts';
 import { imageTypeOf } from '../shared/body-media.ts';
+import {
+  type BlockWriter,
+  buildMessages,
+  isBlank,
+  type Message,
+  type WrittenResult,
+} from '../shared/message-turns.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../json/value.ts';
@@ -28,158 +26,9 @@ import { ToolIdMap, sentToolName, toolInput } from '../shared/tools.ts';
 import type { CacheMarks } from './request-write.ts';
 import { isNative, isProof, writeCitation } from './response.ts';
 
-/** A message under construction. */
-interface Message {
-  readonly role: 'user' | 'assistant' | 'system';
-  readonly content: JsonMembers[];
-}
-
 /** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
 export function writeTurns(turns: Conversation['turns'], writing: Writing): readonly Message[] {
-  const builder = new MessageBuilder(writing);
-  for (const turn of turns) builder.add(turn);
-  return builder.finish(pathOf(turns, ['messages']));
-}
-
-class MessageBuilder {
-  readonly #writing: Writing;
-  readonly #content: ContentWriter;
-  readonly #messages: Message[] = [];
-  /** Where the last turn stood in the client's request. */
-  #last: FieldPath = ['messages'];
-  /** Ids of the calls of the last assistant message, in order. */
-  #calls: ReadonlySet<string> = new Set();
-  readonly #results = new Map<string, JsonMembers>();
-  /** What stands between a call and its result in the history: it goes behind the results. */
-  #delayed: Message[] = [];
-
-  constructor(writing: Writing) {
-    this.#writing = writing;
-    this.#content = new ContentWriter(writing);
-  }
-
-  add(turn: Turn): void {
-    this.#last = pathOf(turn, ['messages']);
-    if (turn.name !== undefined) {
-      const path = [...pathOf(turn, ['messages']), 'name'];
-      this.#writing.notes.lost(path, 'messages have no name of their author');
-    }
-    if (turn.role === 'assistant') this.#assistant(turn);
-    else if (turn.role === 'user') this.#user(turn);
-    else this.#system(turn);
-  }
-
-  /** @param path of all messages in the client's request. */
-  finish(path: FieldPath): readonly Message[] {
-    this.#endCalls();
-    this.#endWithUser();
-    if (this.#messages.length === 0) {
-      throw invalidRequest('At least one message must have content.', path);
-    }
-    this.#trimPrefill();
-    return this.#messages;
-  }
-
-  #assistant(turn: Turn): void {
-    const content = this.#content.assistant(turn.parts);
-    // Text that follows a call in a turn of its own still belongs before the results.
-    const calls = content
-      .filter((block) => block['type'] === 'tool_use')
-      .map((block) => String(block['id']));
-    const continues = this.#messages.at(-1)?.role === 'assistant' && this.#delayed.length === 0;
-    if (!continues || this.#results.size > 0) this.#endCalls();
-    this.#append({ role: 'assistant', content: [...content] });
-    this.#calls = new Set(continues ? [...this.#calls, ...calls] : calls);
-  }
-
-  #user(turn: Turn): void {
-    const results = this.#resultsOf(turn.parts);
-    for (const { id, block } of results) {
-      if (!this.#calls.has(id) || this.#results.has(id)) {
-        throw invalidRequest('A tool result does not answer a call before it.', ['messages']);
-      }
-      this.#results.set(id, block);
-    }
-    const rest = this.#content.user(turn.parts);
-    if (rest.length > 0) this.#delayed.push({ role: 'user', content: [...rest] });
-    if (this.#results.size === this.#calls.size) this.#endCalls();
-  }
-
-  /** In their order. */
-  #resultsOf(parts: readonly Part[]): readonly WrittenResult[] {
-    const results: WrittenResult[] = [];
-    for (const part of parts) {
-      if (part.type !== 'tool-result') continue;
-      results.push(this.#content.result(part));
-    }
-    return results;
-  }
-
-  #system(turn: Turn): void {
-    const native = this.#writing.traits.systemAnywhere;
-    const wrap = native ? plain : tagged;
-    const content = this.#content.system(turn.parts, wrap);
-    if (content.length === 0) return;
-    this.#delayed.push({ role: native ? 'system' : 'user', content: [...content] });
-    if (this.#results.size === this.#calls.size) this.#endCalls();
-  }
-
-  /** Writes the results of the last calls, and then what had to wait for them. */
-  #endCalls(): void {
-    const results = [...this.#calls].map((id) => this.#results.get(id));
-    if (results.includes(undefined)) {
-      throw invalidRequest('A tool call has no result in the turn behind it.', ['messages']);
-    }
-    const content = results.filter((block) => block !== undefined);
-    if (content.length > 0) this.#append({ role: 'user', content });
-    this.#calls = new Set();
-    this.#results.clear();
-    const delayed = this.#delayed;
-    this.#delayed = [];
-    for (const message of delayed) this.#append(message);
-  }
-
-  /** Neighbours of one role are one message. */
-  #append(message: Message): void {
-    const last = this.#messages.at(-1);
-    if (message.content.length === 0) return;
-    if (last?.role === message.role) last.content.push(...message.content);
-    else this.#messages.push(message);
-  }
-
-  /** Instructions alone are not a question: the last of them becomes one. */
-  #endWithUser(): void {
-    const last = this.#messages.at(-1);
-    if (last === undefined || this.#messages.some(({ role }) => role !== 'system')) return;
-    this.#messages[this.#messages.length - 1] = { role: 'user', content: last.content };
-    this.#writing.notes.changed(this.#last, 'the last instruction is sent as the user');
-  }
-
-  /** A trailing assistant message is continued; it must not end in white space. */
-  #trimPrefill(): void {
-    const last = this.#messages.at(-1);
-    if (last?.role !== 'assistant') return;
-    const block = last.content.at(-1);
-    // A paused turn goes on where it stands.
-    if (block !== undefined && isServerBlock(block)) return;
-    if (!this.#writing.traits.prefill) {
-      this.#messages.push({ role: 'user', content: [{ type: 'text', text: 'Continue.' }] });
-      this.#writing.notes.changed(this.#last, 'the model is asked to continue its last message');
-      return;
-    }
-    const text = block?.['text'];
-    if (block !== undefined && typeof text === 'string' && !isBlank(text)) {
-      block['text'] = text.trimEnd();
-    }
-  }
-}
-
-function plain(text: string): string {
-  return text;
-}
-
-function tagged(text: string): string {
-  return `<system>${text}</system>`;
+  return buildMessages(turns, new ContentWriter(writing), writing);
 }
 
 // Parts of a turn as content blocks.
@@ -197,14 +46,8 @@ export interface Writing {
   readonly tools: Conversation['tools'];
 }
 
-/** A result of a call, as a block and with the id of its call. */
-interface WrittenResult {
-  readonly id: string;
-  readonly block: JsonMembers;
-}
-
 /** Writes the blocks of one request; state is the ids of its calls. */
-class ContentWriter {
+class ContentWriter implements BlockWriter {
   readonly #writing: Writing;
   readonly #ids = new ToolIdMap();
   #notedReasoning = false;
@@ -247,6 +90,18 @@ class ContentWriter {
     return { id, block: this.#marked(block, part) };
   }
 
+  callOf(block: JsonMembers): string | undefined {
+    return block['type'] === 'tool_use' ? String(block['id']) : undefined;
+  }
+
+  text(text: string): JsonMembers {
+    return textBlock(text);
+  }
+
+  goesOn(block: JsonMembers): boolean {
+    return isServerBlock(block);
+  }
+
   #resultContent(parts: readonly Part[]): JsonMembers['content'] {
     const only = parts.length === 1 ? parts[0] : undefined;
     if (only?.type === 'text' && only.cacheUntilHere === undefined) return only.text || undefined;
@@ -262,7 +117,7 @@ class ContentWriter {
     const { notes } = this.#writing;
     switch (part.type) {
       case 'text':
-        return isBlank(part.text) ? [] : [this.#marked(this.#text(part), part)];
+        return isBlank(part.text) ? [] : [this.#marked(this.#cited(part), part)];
       case 'refusal':
         return isBlank(part.text) ? [] : [this.#marked(textBlock(part.text), part)];
       case 'media':
@@ -283,7 +138,7 @@ class ContentWriter {
     }
   }
 
-  #text(part: TextPart): JsonMembers {
+  #cited(part: TextPart): JsonMembers {
     const block = textBlock(part.text);
     const citations = part.citations?.map(writeCitation).filter((each) => each !== undefined) ?? [];
     if (citations.length > 0) block['citations'] = citations;
@@ -327,11 +182,7 @@ class ContentWriter {
   #noteForeign(part: ReasoningPart): void {
     if (this.#notedReasoning) return;
     this.#notedReasoning = true;
-    const why =
-      part.broken === true
-        ? 'reasoning came back changed or incomplete'
-        : 'reasoning of another provider is not shown to this one';
-    this.#writing.notes.lost(pathOf(part, messages), why);
+    noteForeignReasoning(part, this.#writing.notes);
   }
 
   #marked(block: JsonMembers, part: Part): JsonMembers {
@@ -339,13 +190,16 @@ class ContentWriter {
   }
 }
 
-function textBlock(text: string): JsonMembers {
-  return { type: 'text', text };
+export function noteForeignReasoning(part: ReasoningPart, notes: Notes): void {
+  const why =
+    part.broken === true
+      ? 'reasoning came back changed or incomplete'
+      : 'reasoning of another provider is not shown to this one';
+  notes.lost(pathOf(part, messages), why);
 }
 
-/** The native service refuses text of white space alone. */
-export function isBlank(text: string): boolean {
-  return text.trim() === '';
+function textBlock(text: string): JsonMembers {
+  return { type: 'text', text };
 }
 
 // Images and documents as blocks.

@@ -21,8 +21,9 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
 import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
 import { canDemandCalls, demandsCall, jsonTool } from '../shared/demanded-call.ts';
+import { isBlank } from '../shared/message-turns.ts';
 import { isPresent, messagesFields } from './fields.ts';
-import { endsPaused, isBlank, writeTurns, type Writing } from './request-write-messages.ts';
+import { endsPaused, writeTurns, type Writing } from './request-write-messages.ts';
 import { strictSchema, writeJsonTool, writeTools } from './request-write-tools.ts';
 import { isNative } from './response.ts';
 
@@ -79,7 +80,7 @@ function keepsLonger({ extras, tools, system, turns }: Conversation): boolean {
 }
 
 /** 0 would mean to warm the prompt cache and answer nothing: it is never sent by accident. */
-function writeMaxTokens({ sampling }: Conversation, { traits }: Ask, notes: Notes): number {
+export function writeMaxTokens({ sampling }: Conversation, { traits }: Ask, notes: Notes): number {
   const { maxOutputTokens = traits.defaultMaxOutputTokens } = sampling;
   const path = pathOf(sampling, ['max_tokens']);
   if (maxOutputTokens < 1) throw unsupported(path, 'At least 1 token must be allowed.');
@@ -157,7 +158,10 @@ function writeSampling(sampling: Sampling, writing: OptionsWriting): JsonMembers
   return members;
 }
 
-function writeTuning({ temperature, topP, topK }: Sampling, writing: OptionsWriting): JsonMembers {
+export function writeTuning(
+  { temperature, topP, topK }: Sampling,
+  writing: OptionsWriting,
+): JsonMembers {
   const { traits, notes, thinks } = writing;
   const members: JsonMembers = {};
   const tunable = traits.samplingAllowed && !thinks;
@@ -350,7 +354,7 @@ const budgetShares: ReadonlyMap<Effort, BudgetShare> = new Map<Effort, BudgetSha
 ]);
 export const minBudget = 1024;
 
-function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
+export function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
   const { conversation, traits } = question;
   const { reasoning } = conversation;
   if (reasoning === undefined || asksNothing(reasoning)) return writeUnasked(question);
@@ -507,12 +511,17 @@ const path = ['cache_control'];
 /** Blocks and tools that asked for a mark, in the order of the prompt: tools, system, messages. */
 export class CacheMarks {
   readonly #enabled: boolean;
+  readonly #write: WriteMark;
   readonly #prefix: Marked[] = [];
   readonly #messages: Marked[] = [];
 
-  /** @param enabled false for servers that cache by themselves or not at all. */
-  constructor(enabled: boolean) {
+  /**
+   * @param enabled false for servers that cache by themselves or not at all.
+   * @param write puts a mark on its block; absent = as a member of it.
+   */
+  constructor(enabled: boolean, write: WriteMark = writeControl) {
     this.#enabled = enabled;
+    this.#write = write;
   }
 
   /** Remembers the mark of a tool or of a block of the system prompt. */
@@ -537,12 +546,18 @@ export class CacheMarks {
     const prefix = lastOf(this.#prefix, free);
     const messages = lastOf(this.#messages, free - prefix.length);
     for (const { block, mark } of [...prefix, ...messages]) {
-      block['cache_control'] = writeMark(mark, notes);
+      this.#write(block, mark, notes);
     }
     const [left] = [...without(this.#prefix, prefix), ...without(this.#messages, messages)];
     if (left === undefined) return;
     notes.lost(pathOf(left.mark, path), `a request has at most ${maxMarks} cache marks`);
   }
+}
+
+type WriteMark = (block: JsonMembers, mark: CacheMark, notes: Notes) => void;
+
+function writeControl(block: JsonMembers, mark: CacheMark, notes: Notes): void {
+  block['cache_control'] = writeMark(mark, notes);
 }
 
 interface Marked {
@@ -558,7 +573,7 @@ function lastOf(marks: readonly Marked[], count: number): readonly Marked[] {
   return count <= 0 ? [] : marks.slice(-count);
 }
 
-function writeMark(mark: CacheMark, notes: Notes): JsonObject {
+export function writeMark(mark: CacheMark, notes: Notes): JsonObject {
   const { ttl } = mark;
   switch (ttl) {
     case undefined:

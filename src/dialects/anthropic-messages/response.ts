@@ -1,6 +1,7 @@
 /** Reads a whole messages answer. */
 import type {
   Citation,
+  DialectId,
   OpaquePart,
   Part,
   ReasoningPart,
@@ -329,11 +330,14 @@ export function isEmptyReasoning(part: ReasoningPart): boolean {
   return part.text === '' && part.encrypted === undefined && (part.signature ?? '') === '';
 }
 
-/** Whether a messages server may be shown this reasoning: it signed or encrypted it itself. */
+/** Behind which APIs Claude is, whose servers take each other's signatures. */
+const signers: ReadonlySet<DialectId> = new Set(['anthropic-messages', 'bedrock-converse']);
+
+/** Whether a server of Claude may be shown this reasoning: one of them signed or encrypted it. */
 export function isNative(part: ReasoningPart): boolean {
   const proof = part.signature ?? part.encrypted;
   if (part.broken === true || proof === undefined || proof === '' || isSealed(proof)) return false;
-  if (part.origin !== undefined) return part.origin.dialect === 'anthropic-messages';
+  if (part.origin !== undefined) return signers.has(part.origin.dialect);
   const foreign = part.extras?.['openai-chat'];
   return foreign === undefined || (foreign['format'] === undefined && foreign['summary'] !== true);
 }

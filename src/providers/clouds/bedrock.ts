@@ -1,6 +1,6 @@
 /**
  * Amazon Bedrock: addresses by region, keys and signatures, and by which API each model is asked: Claude by its own
- * behind InvokeModel (docs/operator/clouds.md).
+ * behind InvokeModel, all others by Converse (docs/operator/clouds.md).
  */
 import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
 import type { RequestCredential } from '../../core/credential.ts';
@@ -10,6 +10,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { upstreamDialect } from '../../dialects/registry.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { Pieces } from '../../json/pieces.ts';
+import type { JsonObject } from '../../json/value.ts';
 import type { ProviderRow } from '../compatible.ts';
 import { type AwsAuth, keySource, sourceProblem, usualSource } from '../credentials/aws-keys.ts';
 import { encodedSegment } from '../credentials/aws-signature.ts';
@@ -19,7 +20,7 @@ import { isLoopback } from '../credentials/token-request.ts';
 import type { HttpDialect } from '../http-provider.ts';
 import { readAwsError } from './aws/errors.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
-import { baseModelId, isClaude, isModelId, makersName } from './aws/models.ts';
+import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
 
 const keyVariable = 'AWS_BEARER_TOKEN_BEDROCK';
@@ -95,7 +96,16 @@ export function bedrockRow(vendors: readonly ProviderRow[]): ProviderRow {
     prices: 'aws',
     traits: { ...claude.traits, ...claudeTraits },
   };
-  return { ...row, cloud: bedrockCloud(() => row) };
+  const { modelTraits: _c, ...converse }: ProviderRow = {
+    ...row,
+    dialect: 'bedrock-converse',
+    traits: {},
+  };
+  const others: ProviderRow = { ...converse, modelTraits: converseModelTraits };
+  return {
+    ...row,
+    cloud: bedrockCloud((dialect) => (dialect === 'bedrock-converse' ? others : row)),
+  };
 }
 
 function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
@@ -109,6 +119,7 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
       'endpoint',
       'control_endpoint',
       'deployments',
+      'door',
     ],
     auth: [...auths],
     problems: problemsOf,
@@ -121,7 +132,7 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     tokens: () => undefined,
     signer: signerOf,
     listsModels: canList,
-    mayHave: (name) => isModelId(name) && (isClaude(name) || name.startsWith('arn:')),
+    mayHave: (name) => isModelId(name) && /^arn:|^[\w-]{1,40}\./.test(name),
     modelOf: makersName,
     place: placeOf,
     rowOf,
@@ -191,20 +202,24 @@ function signerOf(input: CloudInput, credentials: Credentials): RequestCredentia
   return credentials.cached(JSON.stringify([source.identity, scope]), make);
 }
 
-function placeOf(input: CloudInput, name: string, _model: string | undefined): ModelPlace {
-  const id = encodedSegment(name);
+function placeOf(input: CloudInput, name: string, model: string | undefined): ModelPlace {
+  const invokes = isClaude(model ?? '') && input.declared.cloud.door !== 'converse';
+  const dialect = invokes ? 'anthropic-messages' : 'bedrock-converse';
+  const at = `/model/${encodedSegment(name)}`;
+  const paths = invokes
+    ? { generate: `${at}/invoke`, stream: `${at}/invoke-with-response-stream` }
+    : { generate: `${at}/converse`, stream: `${at}/converse-stream` };
   return {
-    dialect: 'anthropic-messages',
+    dialect,
     baseUrl: baseOf(input) ?? '',
     keyHeader: 'authorization',
-    forwarded: claudeHeaders,
-    answers: answersIn('anthropic-messages'),
+    forwarded: invokes ? claudeHeaders : [],
+    answers: answersIn(dialect),
     body: { inAddress: ['model', 'stream'] },
     paths: {
+      ...paths,
       models: `${controlOf(input)}/inference-profiles?maxResults=1000&type=SYSTEM_DEFINED`,
-      generate: `/model/${id}/invoke`,
-      stream: `/model/${id}/invoke-with-response-stream`,
-      counter: (endpoint) => counterAt(endpoint, name),
+      counter: (endpoint) => counterAt(endpoint, name, invokes ? wrapInvoke : wrapConverse),
     },
   };
 }
@@ -229,23 +244,33 @@ function answersIn(dialect: HttpDialect): Pick<Provider, 'splitter' | 'readError
 const maxCounted = 1024 * 1024;
 
 /** Profiles cannot count, the model behind them can. */
-function counterAt(endpoint: (path: string) => Endpoint, name: string): TokenCounter {
+function counterAt(
+  endpoint: (path: string) => Endpoint,
+  name: string,
+  wrap: (request: JsonObject) => JsonObject,
+): TokenCounter {
   const path = `/model/${encodedSegment(baseModelId(name))}/count-tokens`;
+  const wrapped = (body: Pieces): Pieces | undefined => {
+    const request = body.length > maxCounted ? undefined : tryParseObject(body.toString());
+    return request && Pieces.of(Buffer.from(JSON.stringify({ input: wrap(request) })));
+  };
   return {
     countsMedia: true,
-    steps: [{ endpoint: endpoint(path), wrap: counted }],
+    steps: [{ endpoint: endpoint(path), wrap: wrapped }],
     read: (answer) => answer['inputTokens'],
   };
 }
 
-function counted(body: Pieces): Pieces | undefined {
-  const request = body.length > maxCounted ? undefined : tryParseObject(body.toString());
-  if (request === undefined) return undefined;
-  // The service wants a whole request.
+/** The service wants a whole request. */
+function wrapInvoke(request: JsonObject): JsonObject {
   const { model: _, ...rest } = request;
   const whole = JSON.stringify({ max_tokens: 1, ...rest });
-  const wrapped = { input: { invokeModel: { body: Buffer.from(whole).toString('base64') } } };
-  return Pieces.of(Buffer.from(JSON.stringify(wrapped)));
+  return { invokeModel: { body: Buffer.from(whole).toString('base64') } };
+}
+
+function wrapConverse(request: JsonObject): JsonObject {
+  const { messages, system, toolConfig, additionalModelRequestFields } = request;
+  return { converse: { messages, system, toolConfig, additionalModelRequestFields } };
 }
 
 function problemsOf(input: CloudInput): readonly CloudProblem[] {

@@ -1,4 +1,6 @@
-/** Names of models at Bedrock: ids, inference profiles and ARNs (wire/bedrock.md §3). */
+/** Names of models at Bedrock: ids, inference profiles and ARNs (wire/bedrock.md §3), and what they take behind Converse. */
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { anthropicModelTraits } from '../../model-traits.ts';
 
 /** Where an inference profile may run its calls. */
 const profilePrefix = /^(?:us|eu|apac|global|us-gov|au|jp|ca)\./;
@@ -26,4 +28,69 @@ export function makersName(id: string): string {
 
 export function isClaude(model: string): boolean {
   return /(?:^|\.|\/)(?:anthropic\.)?claude/i.test(model);
+}
+
+/** What models of one maker take behind Converse (wire/bedrock.md §12); unknown ones are the dialect's own traits. */
+type Family = readonly [name: RegExp, traits: Partial<UpstreamTraits>];
+
+/** The least of what the service reserves of an account's quota while a call runs. */
+const mostReserved = 32_768;
+const learnsNoChoice = { refusesForcedTools: true } as const;
+
+const nova: Partial<UpstreamTraits> = {
+  resultStatus: true,
+  toolResultMedia: true,
+  cacheMarks: true,
+  toolCacheMarks: false,
+  topK: true,
+  topKInConfig: true,
+  prefill: true,
+};
+
+const families: readonly Family[] = [
+  [
+    /^amazon\.nova-2/,
+    { ...nova, reasoningConfig: true, efforts: ['low', 'medium', 'high'], reasonsFirst: true },
+  ],
+  [/^amazon\.nova/, nova],
+  [/^amazon\.titan/, { instructions: false, imageInput: 'none' }],
+  [
+    /^mistral\.mistral-7b/,
+    { ...learnsNoChoice, topK: true, imageInput: 'none', instructions: false },
+  ],
+  [/^mistral\.(pixtral|mistral-large-3)/, { topK: true, stopMax: 10, nineCharacterToolIds: true }],
+  [/^mistral\./, { topK: true, stopMax: 10, nineCharacterToolIds: true, imageInput: 'none' }],
+  [/^meta\.llama(3-2|4)/, { ...learnsNoChoice, stopMax: 0 }],
+  // Older ones do not call tools in streams.
+  [/^meta\./, { ...learnsNoChoice, stopMax: 0, imageInput: 'none', streams: 'never' }],
+  [
+    /^openai\./,
+    {
+      ...learnsNoChoice,
+      reasoningControl: 'effort',
+      efforts: ['low', 'medium', 'high'],
+      imageInput: 'none',
+    },
+  ],
+  [/^(deepseek|qwen)\./, { ...learnsNoChoice, imageInput: 'none' }],
+  [/^cohere\./, { ...learnsNoChoice, imageInput: 'none' }],
+];
+
+/** @param model as `makersName` has it */
+export function converseModelTraits(model: string): Partial<UpstreamTraits> {
+  if (!isClaude(model)) return families.find(([name]) => name.test(model))?.[1] ?? {};
+  const own = anthropicModelTraits(model);
+  return {
+    ...own,
+    systemAnywhere: false,
+    stopMax: undefined,
+    refusesBlankStops: true,
+    resultStatus: true,
+    toolResultMedia: true,
+    cacheMarks: true,
+    topK: true,
+    tellsStopSequence: true,
+    dropsBillingHeader: true,
+    defaultMaxOutputTokens: Math.min(own.defaultMaxOutputTokens ?? mostReserved, mostReserved),
+  };
 }
