@@ -730,7 +730,9 @@ function assertCorrected(
   { refused, members }: Again,
   notes: NoteList,
 ): void {
-  if (request.body?.equals(refused.body) === true) throw refused.error;
+  // Whether it streams may stand in the address alone.
+  const streamsOtherwise = refused.correction.traits.streams !== undefined;
+  if (request.body?.equals(refused.body) === true && !streamsOtherwise) throw refused.error;
   const why = `the provider refused ${members.join(', ')}; retried in another form`;
   notes.changed(['model'], why);
 }

@@ -6,7 +6,7 @@ import type { Effort } from '../../core/conversation.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { allEfforts, type UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInner } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonMembers, type JsonObject } from '../../json/value.ts';
 
 export interface Complaint {
   /** Paths as the upstream spelled them, in snake case, without indexes: `messages.role`, `stop`. */
@@ -45,7 +45,7 @@ export const wordings = {
 } as const satisfies { readonly [name: string]: RegExp };
 
 /**
- * Errors that name a rule and no member: of chat templates, and of the items of a Responses input. Of templates: vLLM, omlx and Ollama answer them with 400, llama.cpp with
+ * Errors that name a rule and no member: of chat templates, of the items of a Responses input, of models behind Converse. Of templates: vLLM, omlx and Ollama answer them with 400, llama.cpp with
  * 400 or 500 (vllm#41114, llama.cpp#20733, ollama#17774), so their status does not matter.
  */
 const templateRules = {
@@ -58,6 +58,11 @@ const templateRules = {
     /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
   /** Gemini: of another account, another model, or changed. */
   thought_signatures: /(?:invalid|corrupted) thought signature/i,
+  /** Converse, in the words that AWS has for all models. */
+  forced_choice: /support the toolConfig\.toolChoice\.(?:any|tool) field/,
+  calls_in_streams: /support tool use in streaming mode/i,
+  instructions: /doesn.t support system messages/i,
+  model_cap: /requested exceeds the model limit of \d/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
 /** Lists of what is allowed: the names in them are not refused. */
@@ -312,7 +317,7 @@ export const repairs: readonly Repair[] = [
     value: schema,
   },
   {
-    field: ['output_config.format'],
+    field: ['output_config.format', 'output_config'],
     sent: 'output_config',
     repair: { responseFormat: 'none' },
     value: schema,
@@ -374,6 +379,22 @@ export const repairs: readonly Repair[] = [
     repair: ({ traits: { refuses = [] } }) => ({ refuses: [...refuses, 'anthropic_beta'] }),
   },
   { field: ['include'], sent: 'include', repair: { asksForReasoning: false } },
+  // Models behind Converse.
+  {
+    field: ['cache_point'],
+    match: /toolConfig/,
+    when: ({ traits }) => traits.toolCacheMarks !== false,
+    repair: { toolCacheMarks: false },
+  },
+  {
+    field: ['cache_point'],
+    when: ({ traits }) => traits.cacheMarks,
+    repair: { cacheMarks: false },
+  },
+  { field: ['forced_choice'], sent: 'tool_choice', repair: { refusesForcedTools: true } },
+  { field: ['calls_in_streams'], sent: 'tools', repair: { streams: 'never' } },
+  { field: ['instructions'], sent: 'system', repair: { instructions: false } },
+  { field: ['model_cap'], repair: lowerDefaultCap },
   // Thoughts of earlier turns that were changed, or that this provider never signed.
   {
     field: [...thinking, 'signature'],
@@ -471,12 +492,28 @@ for (const row of repairs) {
   }
 }
 
-/** The members of a nested configuration (Gemini) in snake case beside those on top. */
+/** Of Gemini, and of Converse. */
+const configurations = [
+  'generationConfig',
+  'inferenceConfig',
+  'toolConfig',
+  'additionalModelRequestFields',
+];
+
+/** The members of nested configurations in snake case beside those on top. */
 function withConfiguration(sent: JsonObject): JsonObject {
-  const config = sent['generationConfig'];
-  if (!isObject(config)) return sent;
-  const named = Object.entries(config).map(([name, value]) => [normal(name), value]);
-  return { ...(Object.fromEntries(named) as JsonObject), ...sent };
+  const named: JsonMembers = {};
+  for (const key of configurations) {
+    const config = sent[key];
+    if (!isObject(config)) continue;
+    for (const [name, value] of Object.entries(config)) named[normal(name)] = value;
+  }
+  const { outputConfig } = sent;
+  return {
+    ...named,
+    ...(outputConfig === undefined ? {} : { output_config: outputConfig }),
+    ...sent,
+  };
 }
 
 function fits({ sent: member, match = [], unless, when }: Repair, seen: Seen): boolean {
@@ -547,7 +584,7 @@ export function correctionOf(
 const needed: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'max_tokens']);
 
 function lowerDefaultCap({ text, sent, traits }: Seen): Changes | undefined {
-  const limit = /max_tokens: \d+ > (\d+)/.exec(text)?.[1];
+  const limit = /(?:max_tokens: \d+ >|model limit of) (\d+)/.exec(text)?.[1];
   return limit !== undefined && sent['max_tokens'] === traits.defaultMaxOutputTokens
     ? { defaultMaxOutputTokens: Number(limit) }
     : undefined;

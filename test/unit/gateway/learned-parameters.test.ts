@@ -8,12 +8,14 @@ import type { UpstreamDialect } from '../../../src/core/dialect.ts';
 import type { Target } from '../../../src/core/provider.ts';
 import {
   chatTraits,
+  converseTraits,
   geminiTraits,
   messagesTraits,
   responsesTraits,
   type UpstreamTraits,
 } from '../../../src/core/traits.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
+import { bedrockConverseUpstream } from '../../../src/dialects/bedrock-converse/upstream.ts';
 import { geminiUpstream } from '../../../src/dialects/gemini/upstream.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
@@ -26,6 +28,7 @@ import {
 } from '../../../src/dialects/shared/refusals.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { chatRows, openai, type Row } from './chat-refusals.ts';
+import { converseRows } from './converse-refusals.ts';
 import { geminiRows } from './gemini-refusals.ts';
 import { messagesRows } from './messages-refusals.ts';
 import { responsesRows } from './responses-refusals.ts';
@@ -74,6 +77,12 @@ describe('gemini upstreams', () => {
   }
 });
 
+describe('converse upstreams', () => {
+  for (const row of converseRows) {
+    test(`B9 ${row.name}`, () => assertLearns(bedrockConverseUpstream, converseTraits, row));
+  }
+});
+
 test('B9 each row of the table of repairs has a refusal that it reads', () => {
   const used = new Set<unknown>();
   const fixtures = [
@@ -89,6 +98,11 @@ test('B9 each row of the table of repairs has a refusal that it reads', () => {
       base: responsesTraits,
     })),
     ...geminiRows.map((row) => ({ row, dialect: geminiUpstream, base: geminiTraits })),
+    ...converseRows.map((row) => ({
+      row,
+      dialect: bedrockConverseUpstream,
+      base: converseTraits,
+    })),
   ];
   for (const { row, dialect, base } of fixtures) {
     const complaint = readComplaint(dialect.readError(row.status ?? 400, JSON.stringify(row.body)));
