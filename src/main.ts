@@ -34,6 +34,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
     (await import('./cli/commands/explain.ts')).explainCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/commands/connect.ts')).connectCommand,
   status: async () => (await import('./cli/commands/status.ts')).statusCommand,
+  errors: async () => (await import('./cli/commands/errors.ts')).errorsCommand,
   tail: async () => (await import('./cli/commands/tail.ts')).tailCommand,
   init: async () => (await import('./compose/command.ts')).initCommand,
   import: async () => (await import('./compose/command.ts')).importCommand,

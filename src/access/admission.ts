@@ -428,6 +428,7 @@ function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError {
     waitMs === undefined ? undefined : jittered(waitMs, facts.random() * jitterMs);
   return new LimitError('rate_limited', rateText(held, facts), {
     standings: standingsOf(held, facts),
+    limit: held.counter,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }
@@ -480,6 +481,7 @@ function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const retryAfterMs = Number.POSITIVE_INFINITY;
   return new LimitError('rate_limited', why, {
     standings: standingsOf(undefined, facts),
+    limit: held.counter,
     retryAfterMs,
   });
 }
@@ -496,7 +498,10 @@ function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayError {
     `The budget of ${holderText(holder)} has no room for this call: $${dollarsText(budget.nanodollars)} ` +
     `${periodText[budget.per]}, ${left} left${running}; the call may cost up to $${dollarsText(reservation.cost())} ` +
     `(${sizeText(reservation)}).${renewalText(held, now)}`;
-  return new LimitError('budget_exhausted', why, { standings: standingsOf(undefined, facts) });
+  return new LimitError('budget_exhausted', why, {
+    standings: standingsOf(undefined, facts),
+    limit: held.counter,
+  });
 }
 
 const periodText = { day: 'a day', week: 'a week', month: 'a month', ever: 'in total' } as const;

@@ -12,6 +12,7 @@ import type {
   RunningCall,
 } from '../core/call.ts';
 import type { GatewayError } from '../core/errors.ts';
+import { attemptFailureOf, failureOf, gatewayDied, type Failure } from '../core/faults.ts';
 import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
@@ -60,6 +61,12 @@ type Draft<T> = { -readonly [K in keyof T]: T[K] };
 /** The usage of a call, so far or at its end. */
 type Used = Pick<Receipt, 'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'>;
 
+/** Of a call that was cut since its client did not read. */
+const notRead: Failure = {
+  fault: 'client',
+  message: 'The client did not read the answer in time and was disconnected.',
+};
+
 const noBudgets: readonly BudgetWindow[] = [];
 
 export class Settlement<C extends SettledCall> {
@@ -79,6 +86,7 @@ export class Settlement<C extends SettledCall> {
     row.usageSource = receipt.usageSource;
     if (receipt.status !== undefined) row.status = receipt.status;
     if (receipt.error !== undefined) row.error = receipt.error;
+    if (receipt.outcome === 'failed') row.failure = callFailure(receipt);
     if (receipt.suspect) row.suspect = true;
     if (receipt.firstEventMs !== undefined) row.firstEventMs = rounded(receipt.firstEventMs);
     const notes = notesOf(receipt);
@@ -101,6 +109,7 @@ export class Settlement<C extends SettledCall> {
     const row = this.#rowOf(call, soFar, 'failed');
     row.attempts = soFar.attempts;
     row.error = 'interrupted';
+    row.failure = gatewayDied;
     return row;
   }
 
@@ -263,8 +272,13 @@ export function refusedRow(call: RefusedCall): CallRow {
   };
   if (principal.team !== undefined) row.team = principal.team;
   if (status !== undefined) row.status = status;
+  if (row.outcome === 'failed') row.failure = failureOf(error);
   if (trace !== undefined) addTrace(row, trace);
   return row;
+}
+
+function callFailure({ failure }: Receipt): Failure {
+  return failure === undefined ? notRead : failureOf(failure);
 }
 
 function addTrace(row: Draft<CallRow>, { traceId, sampled }: CallTrace): void {
@@ -284,6 +298,7 @@ function attemptRow(call: SettledCall, attempt: AttemptReceipt): AttemptRow {
   if (target.credential !== undefined) row.credential = target.credential;
   if (status !== undefined) row.status = status;
   if (error !== undefined) row.error = error;
+  if (attempt.failure !== undefined) row.failure = attemptFailureOf(attempt.failure);
   if (reported !== undefined) row.reported = counted(reported);
   if (attempt.maybeBilled) row.maybeBilled = true;
   return row;

@@ -1,11 +1,13 @@
 /** `/api/calls`: the ledger, call by call. */
 import { z } from 'zod';
+import type { Failure } from '../core/faults.ts';
 import { dollarsNumber, type Cost } from '../core/money.ts';
 import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { FoundContent, LoggedContents } from '../features/content-log/sealed-content.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { type AttemptRow, type CallCursor, type CallRow } from '../store/calls.ts';
+import { faultFilter } from './failures.ts';
 import type { KeyRouteDeps } from './keys.ts';
 import { priceAnswer, priceJson } from './providers.ts';
 import {
@@ -23,6 +25,8 @@ import { groupFilter, inPeriod, readFilter, readWhen, type UsageRouteDeps } from
 const outcomes = ['ok', 'failed', 'canceled'] as const;
 
 const modes = ['relay', 'translate'] as const;
+
+const name = z.string().min(1, 'must not be empty').max(800);
 
 const query = z.strictObject({
   limit: z.coerce
@@ -56,6 +60,22 @@ const query = z.strictObject({
     .max(200)
     .optional()
     .describe('Text that the notes contain.'),
+  fault: faultFilter,
+  error: name.optional().describe('Error code of a failed call: rate_limited.'),
+  reason: name.optional().describe('Named reason of a failure: price_unknown.'),
+  upstream_model: name.optional().describe('The model that answered, as its provider names it.'),
+  min_cost_usd: z.coerce
+    .number('must be a number')
+    .min(0, 'must be at least 0')
+    .max(1_000_000, 'must be at most 1000000')
+    .optional()
+    .describe('Only calls with a known cost of at least this.'),
+  min_ms: z.coerce
+    .number('must be a number')
+    .min(0, 'must be at least 0')
+    .max(1e9, 'must be at most 1000000000')
+    .optional()
+    .describe('Only calls that took at least this.'),
 });
 
 const count = z.number().int().nullable();
@@ -64,6 +84,13 @@ const text = z.string().nullable();
 const counts = z.strictObject(
   Object.fromEntries(tokenClasses.map(({ column, about }) => [column, count.describe(about)])),
 );
+
+/** Of a call, and of each attempt. */
+const failure = {
+  fault: text.describe('Whose fault a failure is: limit, client, provider or gateway.'),
+  reason: text.describe('Named reason that the client was told, such as price_unknown.'),
+  message: text.describe('Why it failed, at most 500 characters; credentials are masked.'),
+};
 
 const call = z.strictObject({
   id: z.string().describe('The value of x-request-id.'),
@@ -82,6 +109,8 @@ const call = z.strictObject({
   outcome: z.enum(outcomes),
   status: count,
   error: text,
+  ...failure,
+  limit: text.describe('The limit or budget that refused: key:ID:requests, team:NAME:month.'),
   attempts: z.number().int(),
   reported: counts.nullable().describe('As the vendor reported.'),
   charged: counts.describe('As charged.'),
@@ -116,6 +145,7 @@ const attempt = z.strictObject({
   status: count,
   outcome: z.enum(outcomes),
   error: text,
+  ...failure,
   reported: counts.nullable(),
   maybe_billed: z.boolean().describe('Sent but not answered: the vendor may bill it.'),
 });
@@ -182,8 +212,12 @@ async function show({ store, flushLedger }: UsageRouteDeps, id: string): Promise
   return { status: 200, body };
 }
 
-function ownFilters({ outcome, endpoint, user, status, mode, notes }: z.output<typeof query>) {
-  return { outcome, endpoint, user, status, mode, notes };
+function ownFilters(wanted: z.output<typeof query>) {
+  const { outcome, endpoint, user, status, mode, notes, fault, error, reason } = wanted;
+  const { upstream_model: upstreamModel, min_cost_usd: dollars, min_ms: minMs } = wanted;
+  const minNanodollars = dollars === undefined ? undefined : Math.round(dollars * 1e9);
+  const exact = { outcome, endpoint, user, status, mode, notes, fault, error, reason };
+  return { ...exact, upstreamModel, minNanodollars, minMs };
 }
 
 /** Without the members that are undefined. */
@@ -241,8 +275,15 @@ function servedJson(row: CallRow): JsonObject {
     outcome: row.outcome,
     status: row.status ?? null,
     error: row.error ?? null,
+    ...failureJson(row.failure),
+    limit: row.failure?.limit ?? null,
     attempts: row.attempts,
   };
+}
+
+function failureJson(failure: Failure | undefined): JsonObject {
+  const { fault = null, reason = null, message = null } = failure ?? {};
+  return { fault, reason, message };
 }
 
 function moneyJson({ cost, reservedNanodollars, overrun, budgets }: CallRow): JsonObject {
@@ -283,6 +324,7 @@ function attemptJson(row: AttemptRow): JsonObject {
     status: row.status ?? null,
     outcome: row.outcome,
     error: row.error ?? null,
+    ...failureJson(row.failure),
     reported: row.reported === undefined ? null : countsJson(row.reported),
     maybe_billed: row.maybeBilled === true,
   };

@@ -38,6 +38,7 @@ import {
   playgroundRoutes,
 } from './explain.ts';
 import { type KeyRouteDeps, keyRoutes } from './keys.ts';
+import { failureRoutes } from './failures.ts';
 import { openApiRoute } from './openapi.ts';
 import {
   type ConfigRouteDeps,
@@ -150,6 +151,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...policyRoutes(deps),
     ...usageRoutes(deps),
     ...seriesRoutes(deps),
+    ...failureRoutes(deps),
     ...callRoutes(deps),
     ...contentRoutes(deps),
     ...priceRoutes(deps),

@@ -2,11 +2,13 @@
 import { z } from 'zod';
 import type { KeyRing } from '../access/keys/keys.ts';
 import { csvText } from '../core/display.ts';
+import { faultKinds, type FaultKind } from '../core/faults.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
 import { summedClasses } from '../core/token-classes.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { UsageFilter } from '../store/calls.ts';
+import { addSums, noSums, type Sums } from '../store/roll-up.ts';
 import type {
   LatencySample,
   LatencySamples,
@@ -117,6 +119,9 @@ const query = z.strictObject({
 });
 
 const count = z.number().int();
+const failedBy = Object.fromEntries(
+  faultKinds.map(({ column, about }) => [column, count.describe(about)]),
+);
 const group = z.string().nullable().optional().describe('Null: the calls have none.');
 
 const row = z.strictObject({
@@ -133,6 +138,7 @@ const row = z.strictObject({
     .describe('2026-11-21T13:00Z; a whole day if its hourly sums have expired.'),
   calls: count,
   failed: count,
+  ...failedBy,
   input_tokens: count.describe('Including cached tokens.'),
   ...Object.fromEntries(summedClasses.map(({ column, about }) => [column, count.describe(about)])),
   cost_usd: z
@@ -208,6 +214,7 @@ function groupJson({ group: name }: UsageRow, by: string, keys: KeyRing): JsonOb
 const mainSums: readonly string[] = [
   'calls',
   'failed',
+  ...faultKinds.map(({ column }) => column),
   'input_tokens',
   'cache_read_tokens',
   'cache_write_tokens',
@@ -236,6 +243,7 @@ function sumsJson(sums: UsageRow): JsonObject {
   return {
     calls: sums.calls,
     failed: sums.failed,
+    ...failedByJson(sums),
     input_tokens: sums.inputTokens,
     ...Object.fromEntries(summedClasses.map(({ member, column }) => [column, sums[member]])),
     cost_usd: knownCost(sums),
@@ -243,18 +251,23 @@ function sumsJson(sums: UsageRow): JsonObject {
   };
 }
 
+function failedByJson(sums: Pick<UsageRow, FaultKind['member']>): JsonObject {
+  return Object.fromEntries(faultKinds.map(({ member, column }) => [column, sums[member]]));
+}
+
 // What the routes over the ledger have in common: which calls are meant.
 
 // `/api/series`: what happened over time, by model, provider, key or team: for charts.
 
 const groupingsSeries = ['model', 'provider', 'key', 'team'] as const;
-const steps = ['minute', 'hour', 'day'] as const;
+const steps = ['minute', 'hour', '6h', 'day'] as const;
 
-const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+const stepMs = { minute: 60_000, hour: 3_600_000, '6h': 21_600_000, day: 86_400_000 } as const;
 /** More points no chart shows; minutes are counted call by call. */
 const maxPoints = 1000;
 const minutesUpToMs = 3 * stepMs.hour;
-const hoursUpToMs = 8 * stepMs.day;
+const hoursUpToMs = 2 * stepMs.day;
+const sixHoursUpToMs = 8 * stepMs.day;
 
 const querySeries = z.strictObject({
   ...inPeriod,
@@ -264,7 +277,7 @@ const querySeries = z.strictObject({
   step: z
     .enum(steps, `must be one of ${steps.join(', ')}`)
     .optional()
-    .describe('Default: minutes up to 3 h, hours up to 8 d, then days (UTC).'),
+    .describe('Default: minutes up to 3 h, hours up to 2 d, 6 h up to 8 d, then days (UTC).'),
   groups: z.coerce
     .number('must be a number')
     .int('must be a whole number')
@@ -279,6 +292,7 @@ const ms = z.number().nullable();
 const sums = {
   calls: countSeries,
   failed: countSeries,
+  ...failedBy,
   input_tokens: countSeries,
   output_tokens: countSeries,
   cache_read_tokens: countSeries,
@@ -347,11 +361,12 @@ async function series(
   await flushLedger?.().catch(() => undefined);
   const { by, groups } = wanted;
   const filter = readFilter(wanted);
-  const asked = { step, since, until, filter, groups, ...(by === undefined ? {} : { by }) };
-  const rows = await store.calls.series(asked);
-  const { calls, isAll } = await sampleOf(store, asked);
+  const asked = { since, until, filter, groups, ...(by === undefined ? {} : { by }) };
+  const kept = step === '6h' ? 'hour' : step;
+  const rows = inSteps(await store.calls.series({ ...asked, step: kept }), stepMs[step]);
+  const { calls, isAll } = await sampleOf(store, { ...asked, step });
   const names = [...new Set(rows.map(({ group }) => group))];
-  const ofGroup = new Latencies(calls, asked);
+  const ofGroup = new Latencies(calls, { ...asked, step });
   const shown = names.map((name) => ({
     name: name === '' ? null : name,
     ...(by === 'key' ? { key_name: deps.keys.find(name)?.record.name ?? null } : {}),
@@ -371,13 +386,32 @@ async function series(
   return { status: 200, body };
 }
 
-function stepFor(periodMs: number): SeriesQuery['step'] {
+type Step = (typeof steps)[number];
+
+/** A series of the store, or one whose hours are put together. */
+type AskedSeries = Omit<SeriesQuery, 'step'> & { readonly step: Step };
+
+function stepFor(periodMs: number): Step {
   if (periodMs <= minutesUpToMs) return 'minute';
-  return periodMs <= hoursUpToMs ? 'hour' : 'day';
+  if (periodMs <= hoursUpToMs) return 'hour';
+  return periodMs <= sixHoursUpToMs ? '6h' : 'day';
+}
+
+/** The rows of each group in steps of this size, in UTC. */
+function inSteps(rows: readonly SeriesRow[], size: number): readonly SeriesRow[] {
+  const steps = new Map<string, SeriesRow>();
+  for (const { group, at, ...sums } of rows) {
+    const begin = Math.floor(at / size) * size;
+    const slot = `${begin} ${group}`;
+    const there = { ...(steps.get(slot) ?? { group, at: begin, ...noSums() }) };
+    addSums(there, sums);
+    steps.set(slot, there);
+  }
+  return [...steps.values()];
 }
 
 /** Slices are the chart's own steps where these are no more than may be; a period without end has few. */
-function sampleOf(store: Store, asked: SeriesQuery): Promise<LatencySamples> {
+function sampleOf(store: Store, asked: AskedSeries): Promise<LatencySamples> {
   const { since, until, step, filter } = asked;
   const slices = Math.ceil((until - since) / stepMs[step]);
   return store.calls.sampleLatency({
@@ -392,20 +426,8 @@ function groupJsonSeries(
   rows: readonly SeriesRow[],
   latencyAt: (at: number | undefined) => JsonObject,
 ): JsonObject {
-  const total = rows.reduce(
-    (sum, row) => ({
-      ...sum,
-      calls: sum.calls + row.calls,
-      failed: sum.failed + row.failed,
-      inputTokens: sum.inputTokens + row.inputTokens,
-      outputTokens: sum.outputTokens + row.outputTokens,
-      cacheReadTokens: sum.cacheReadTokens + row.cacheReadTokens,
-      pricedCalls: sum.pricedCalls + row.pricedCalls,
-      unpricedCalls: sum.unpricedCalls + row.unpricedCalls,
-      nanodollars: sum.nanodollars + row.nanodollars,
-    }),
-    emptySums,
-  );
+  const total = noSums();
+  for (const row of rows) addSums(total, row);
   return {
     ...sumsJsonSeries(total),
     ...latencyAt(undefined),
@@ -417,33 +439,11 @@ function groupJsonSeries(
   };
 }
 
-type Summed = Pick<
-  SeriesRow,
-  | 'calls'
-  | 'failed'
-  | 'inputTokens'
-  | 'outputTokens'
-  | 'cacheReadTokens'
-  | 'pricedCalls'
-  | 'unpricedCalls'
-  | 'nanodollars'
->;
-
-const emptySums: Summed = {
-  calls: 0,
-  failed: 0,
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  pricedCalls: 0,
-  unpricedCalls: 0,
-  nanodollars: 0,
-};
-
-function sumsJsonSeries(row: Summed): JsonObject {
+function sumsJsonSeries(row: Sums): JsonObject {
   return {
     calls: row.calls,
     failed: row.failed,
+    ...failedByJson(row),
     input_tokens: row.inputTokens,
     output_tokens: row.outputTokens,
     cache_read_tokens: row.cacheReadTokens,
@@ -454,9 +454,9 @@ function sumsJsonSeries(row: Summed): JsonObject {
 /** Percentiles of a sample by group and step. */
 class Latencies {
   readonly #samples = new Map<string, LatencySample[]>();
-  readonly #query: SeriesQuery;
+  readonly #query: AskedSeries;
 
-  constructor(samples: readonly LatencySample[], asked: SeriesQuery) {
+  constructor(samples: readonly LatencySample[], asked: AskedSeries) {
     this.#query = asked;
     for (const sample of samples) {
       const name = this.#nameOf(sample);

@@ -2,7 +2,7 @@
 import type { JsonSource } from './client-body.ts';
 import type { Part } from './conversation.ts';
 import type { ClientDialect, RequestHead } from './dialect.ts';
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode, GatewayError } from './errors.ts';
 import type { FinishReason, Usage } from './generation.ts';
 import type { Note } from './notes.ts';
 import type { Grant } from './policy.ts';
@@ -136,6 +136,8 @@ export interface AttemptReceipt {
   readonly status: number | undefined;
   readonly outcome: Receipt['outcome'];
   readonly error: ErrorCode | ClientEnd | undefined;
+  /** The error that `error` is the code of; absent for the client's ends. */
+  readonly failure?: GatewayError | undefined;
   readonly reported: Usage | undefined;
   readonly maybeBilled: boolean;
   /** Id of its span; absent where the call is not traced. */
@@ -173,6 +175,8 @@ export interface Receipt {
   /** Status that the client saw; undefined when it left before one was sent. */
   readonly status: number | undefined;
   readonly error: ErrorCode | ClientEnd | undefined;
+  /** The error that `error` is the code of; absent for the client's ends. */
+  readonly failure?: GatewayError | undefined;
   readonly attempts: readonly AttemptReceipt[];
   readonly target: Target | undefined;
   readonly mode: Mode | undefined;

@@ -107,14 +107,21 @@ export interface Grant {
 /** A rate limit or a budget refused the call; the answer tells where the limits stand. */
 export class LimitError extends GatewayError {
   readonly standings: Standings;
+  /** The counter that refused: `key:a1b2c3d4:requests`, `team:research:month`. */
+  readonly limit: string;
 
   constructor(
     code: 'rate_limited' | 'budget_exhausted',
     message: string,
-    { standings, ...options }: GatewayErrorOptions & { readonly standings: Standings },
+    {
+      standings,
+      limit,
+      ...options
+    }: GatewayErrorOptions & { readonly standings: Standings; readonly limit: string },
   ) {
     super(code, message, options);
     this.standings = standings;
+    this.limit = limit;
   }
 }
 

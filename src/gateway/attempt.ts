@@ -518,6 +518,7 @@ export class Attempt implements UpstreamHandler {
       status,
       outcome,
       error: typeof error === 'string' ? error : error?.code,
+      failure: typeof error === 'string' ? undefined : error,
       reported: this.rounds === undefined ? this.meter.reported : this.rounds.last,
       maybeBilled:
         outcome !== 'ok' &&

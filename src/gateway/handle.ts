@@ -60,7 +60,7 @@ const unanswered = {
 
 type Ending = Pick<
   Receipt,
-  'outcome' | 'status' | 'error' | 'attempts' | 'charged' | 'totalMs' | 'readToEnd'
+  'outcome' | 'status' | 'error' | 'failure' | 'attempts' | 'charged' | 'totalMs' | 'readToEnd'
 >;
 
 type WholeAnswer = Exclude<Answer, StreamAnswer>;
@@ -379,17 +379,18 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#settled = true;
     const left = this.#leftAt !== undefined;
     const outcome = left ? 'canceled' : how;
-    const failure = left ? 'canceled' : why;
+    const end = left ? 'canceled' : why;
     if (this.#detached) this.#gateway.detachedStreams?.done();
-    const error = typeof failure === 'string' ? failure : failure?.code;
+    const failure = typeof end === 'string' ? undefined : end;
+    const error = typeof end === 'string' ? end : end?.code;
     // Computed before the end of the last attempt, which may make it free of charge.
     const charged = chargedOf(outcome, this.#loop.attempt);
-    const attempts = this.#loop.end(outcome, failure);
+    const attempts = this.#loop.end(outcome, end);
     // Computed after the end of the last attempt: a call takes no less time than its attempts.
     const totalMs = this.#gateway.clock.now() - this.#call.startedAt;
     const { status } = this.#out;
     const readToEnd = left && how === 'ok';
-    const ending = { outcome, status, error, attempts, charged, totalMs, readToEnd };
+    const ending = { outcome, status, error, failure, attempts, charged, totalMs, readToEnd };
     const receipt = this.#receipt(this.#loop.attempt, ending);
     this.#gateway.settlement.settle(this.#call, receipt);
     this.#sink.settled?.(receipt);
@@ -404,6 +405,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       outcome: ending.outcome,
       status: ending.status,
       error: ending.error,
+      failure: ending.failure,
       attempts: ending.attempts,
       target,
       mode,

@@ -4,9 +4,10 @@
  */
 import { tryParse } from '../json/parse.ts';
 import { isObject } from '../json/value.ts';
+import { faultKinds, isFault, type Failure } from '../core/faults.ts';
 import { summedClasses, tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { Cost, Price } from '../core/money.ts';
-import { type AttemptRow, type BudgetWindow, type CallOutcome, type CallRow } from './calls.ts';
+import type { AttemptRow, BudgetWindow, CallOutcome, CallRow, FailureGroup } from './calls.ts';
 import {
   column,
   finite,
@@ -39,6 +40,15 @@ function countColumns<T>(
   );
 }
 
+function failureColumns<T extends { readonly failure?: Failure }>(): Column<T>[] {
+  return [
+    column('fault', 'text', ({ failure }) => failure?.fault ?? null),
+    column('reason', 'text', ({ failure }) => failure?.reason ?? null),
+    column('message', 'text', ({ failure }) => failure?.message ?? null),
+    column('refused_by', 'text', ({ failure }) => failure?.limit ?? null),
+  ];
+}
+
 const costColumns: readonly Column<CallRow>[] = [
   column('cost', 'count', ({ cost }) => whole(cost?.total)),
   column('cost_input', 'count', ({ cost }) => whole(cost?.input)),
@@ -67,6 +77,7 @@ export const callTable: readonly Column<CallRow>[] = [
   required('outcome', 'text', ({ outcome }) => outcome),
   column('status', 'integer', ({ status }) => whole(status)),
   column('error', 'text', ({ error }) => error ?? null),
+  ...failureColumns<CallRow>(),
   required('attempts', 'integer', ({ attempts }) => attempts),
   ...countColumns<CallRow>('reported', ({ reported }) => reported),
   ...countColumns<CallRow>('charged', ({ charged }) => charged),
@@ -90,6 +101,7 @@ export const attemptTable: readonly Column<AttemptRow>[] = [
   column('status', 'integer', ({ status }) => whole(status)),
   required('outcome', 'text', ({ outcome }) => outcome),
   column('error', 'text', ({ error }) => error ?? null),
+  ...failureColumns<AttemptRow>(),
   column('maybe_billed', 'integer', ({ maybeBilled }) => (maybeBilled === true ? 1 : null)),
   column('credential', 'text', ({ credential }) => credential ?? null),
   ...countColumns<AttemptRow>('reported', ({ reported }) => reported),
@@ -99,6 +111,9 @@ export const attemptTable: readonly Column<AttemptRow>[] = [
 export const sumTable: readonly Column<Sums>[] = [
   required('calls', 'count', ({ calls }) => calls),
   required('failed', 'count', ({ failed }) => failed),
+  ...faultKinds.map(({ member, column: name }) =>
+    required<Sums>(name, 'count', (sums) => sums[member]),
+  ),
   required('input_tokens', 'count', ({ inputTokens }) => inputTokens),
   ...summedClasses.map(({ member, column: name }) =>
     required<Sums>(name, 'count', (sums) => sums[member]),
@@ -180,6 +195,7 @@ export function readCallRow(row: Columns, attempts: readonly Columns[]): CallRow
     outcome: readOutcome(text(row, 'outcome')),
     ...present('status', optionalNumber(row, 'status')),
     ...present('error', optionalText(row, 'error')),
+    ...present('failure', readFailure(row)),
     attempts: number(row, 'attempts'),
     attemptRows: attempts.map(readAttempt),
     ...present('reported', reported),
@@ -206,9 +222,38 @@ function readAttempt(row: Columns): AttemptRow {
     ...present('status', optionalNumber(row, 'status')),
     outcome: readOutcome(text(row, 'outcome')),
     ...present('error', optionalText(row, 'error')),
+    ...present('failure', readFailure(row)),
     ...present('reported', readUsage(row, 'reported')),
     ...present('credential', optionalText(row, 'credential')),
     ...(number(row, 'maybe_billed') === 1 ? { maybeBilled: true } : {}),
+  };
+}
+
+function readFailure(row: Columns): Failure | undefined {
+  const fault = optionalText(row, 'fault');
+  if (!isFault(fault)) return undefined;
+  return {
+    fault,
+    message: text(row, 'message'),
+    ...present('reason', optionalText(row, 'reason')),
+    ...present('limit', optionalText(row, 'refused_by')),
+  };
+}
+
+/** A group of failed calls as either engine reads it. */
+export function readFailureGroup(row: Columns): FailureGroup {
+  return {
+    fault: text(row, 'fault'),
+    error: text(row, 'error'),
+    reason: text(row, 'reason'),
+    limit: text(row, 'refused_by'),
+    ...present('status', optionalNumber(row, 'status')),
+    key: text(row, 'key_id'),
+    team: text(row, 'team'),
+    model: text(row, 'model'),
+    provider: text(row, 'provider'),
+    calls: number(row, 'calls'),
+    last: { at: number(row, 'last_at'), id: text(row, 'last_id'), message: text(row, 'message') },
   };
 }
 
@@ -245,6 +290,7 @@ export function readSums(row: Columns): Sums {
   const sums = noSums();
   sums.calls = number(row, 'calls');
   sums.failed = number(row, 'failed');
+  for (const { member, column: name } of faultKinds) sums[member] = number(row, name);
   sums.inputTokens = number(row, 'input_tokens');
   sums.pricedCalls = number(row, 'priced_calls');
   sums.unpricedCalls = number(row, 'unpriced_calls');

@@ -1,4 +1,5 @@
 /** The ledger: one row a call, its attempts, and sums of them. Times are ms since the epoch, durations ms. */
+import type { Failure, Fault, FaultKind } from '../core/faults.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { CountedUsage, SummedRow } from '../core/token-classes.ts';
 
@@ -17,6 +18,8 @@ export interface AttemptRow {
   readonly outcome: CallOutcome;
   /** ErrorCode of a failed attempt. */
   readonly error?: string;
+  /** Why it failed, with the provider's own words where it said some. */
+  readonly failure?: Failure;
   readonly reported?: CountedUsage;
   /** Sent, and no answer came: the vendor may bill it (R5). */
   readonly maybeBilled?: true;
@@ -56,6 +59,8 @@ export interface CallRow {
   readonly status?: number;
   /** ErrorCode of a failed call. */
   readonly error?: string;
+  /** Why it failed, as its client was told. Only of failed calls. */
+  readonly failure?: Failure;
   readonly attempts: number;
   /** In their order; pages of calls leave them out. */
   readonly attemptRows: readonly AttemptRow[];
@@ -143,7 +148,7 @@ export interface UsageQuery {
   readonly filter?: UsageFilter;
 }
 
-type SummedUsage = { readonly [C in SummedRow['member']]: number };
+type SummedUsage = { readonly [C in SummedRow['member'] | FaultKind['member']]: number };
 
 /**
  * Sums of one group; `group` is '' for calls that have none, `2026-11-21` or `2026-11-21T13:00Z` in
@@ -183,6 +188,49 @@ export interface CallQuery extends UsageFilter {
   readonly mode?: 'relay' | 'translate';
   /** Part of the notes, in upper or lower case. */
   readonly notes?: string;
+  /** Only failed calls of this kind. */
+  readonly fault?: Fault;
+  /** ErrorCode. */
+  readonly error?: string;
+  /** Named reason of the failure. */
+  readonly reason?: string;
+  /** The model that answered, by its provider's name. */
+  readonly upstreamModel?: string;
+  /** Only calls whose cost is known and at least this. */
+  readonly minNanodollars?: number;
+  /** Only calls that took at least this. */
+  readonly minMs?: number;
+}
+
+/** Failed calls of a period, the newest first where there are too many to look at. */
+export interface FailureQuery {
+  readonly since: number;
+  readonly until: number;
+  readonly filter?: UsageFilter;
+  readonly fault?: Fault;
+}
+
+/** Failed calls that are alike. '' = none, as in UsageRow. */
+export interface FailureGroup {
+  readonly fault: string;
+  readonly error: string;
+  readonly reason: string;
+  readonly limit: string;
+  readonly status?: number;
+  readonly key: string;
+  readonly team: string;
+  /** '' = one that is not known. */
+  readonly model: string;
+  readonly provider: string;
+  readonly calls: number;
+  /** The newest of them. */
+  readonly last: { readonly at: number; readonly id: string; readonly message: string };
+}
+
+export interface FailureGroups {
+  readonly groups: readonly FailureGroup[];
+  /** There are more failed calls than were looked at: only the newest are counted. */
+  readonly isCut: boolean;
 }
 
 export interface CallPage {

@@ -3,6 +3,7 @@
  * provider's charge is unknown. If their own row arrives later from the disk of the gateway that served them,
  * it replaces this one.
  */
+import { gatewayDied } from '../core/faults.ts';
 import { parseOwn } from '../json/parse.ts';
 import type { CallRow } from './calls.ts';
 import type { BudgetItem, ReservedCall } from './counters/counters.ts';
@@ -107,6 +108,7 @@ export function lostCall(id: string, holds: readonly LostHold[], at: number): Ca
     stream: false,
     outcome: 'failed',
     error: 'interrupted',
+    failure: gatewayDied,
     attempts: 0,
     attemptRows: [],
     charged: {},

@@ -2,6 +2,7 @@
  * Sums of calls by hour and by day (UTC), updated in the same transaction as the rows. Queries combine whole
  * days, whole hours, and single calls at the ends.
  */
+import { faultKinds } from '../core/faults.ts';
 import { summedClasses } from '../core/token-classes.ts';
 import {
   type CallRow,
@@ -16,6 +17,9 @@ import { compareText } from './columns.ts';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
+
+/** Failed calls that one look groups; a partial index finds them. */
+export const maxFailures = 50_000;
 
 /** Names of settings: rows and hours before these times may be gone. */
 export const callsRetainedSince = 'calls_kept_since';
@@ -59,6 +63,10 @@ export function noSums(): Sums {
   return {
     calls: 0,
     failed: 0,
+    failedLimit: 0,
+    failedClient: 0,
+    failedProvider: 0,
+    failedGateway: 0,
     inputTokens: 0,
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
@@ -77,12 +85,13 @@ export function noSums(): Sums {
 }
 
 /** The sums of one call. */
-export function sumsOf({ charged, outcome, cost }: CallRow): Sums {
+export function sumsOf({ charged, outcome, failure, cost }: CallRow): Sums {
   const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = charged;
   const sums = noSums();
   for (const { member } of summedClasses) sums[member] = charged[member] ?? 0;
   sums.calls = 1;
   sums.failed = outcome === 'failed' ? 1 : 0;
+  for (const { fault, member } of faultKinds) sums[member] = failure?.fault === fault ? 1 : 0;
   sums.inputTokens = freshInputTokens + cacheReadTokens + cacheWriteTokens;
   if (cost === undefined) sums.unpricedCalls = sums.inputTokens + sums.outputTokens > 0 ? 1 : 0;
   else {
@@ -100,6 +109,7 @@ export function addSums(to: Sums, more: Sums): void {
   to.unpricedCalls += more.unpricedCalls;
   to.nanodollars += more.nanodollars;
   for (const { member } of summedClasses) to[member] += more[member];
+  for (const { member } of faultKinds) to[member] += more[member];
 }
 
 /** What the sums of a group count for; `time` is the beginning of their day or hour, or the call's. */

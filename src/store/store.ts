@@ -12,6 +12,8 @@ import type {
   CallPage,
   CallQuery,
   CallRow,
+  FailureGroups,
+  FailureQuery,
   OpenCall,
   Retention,
   Spent,
@@ -116,6 +118,8 @@ export interface CallStore {
   series(query: SeriesQuery): Promise<readonly SeriesRow[]>;
   /** How long calls took, of some thousand at most. */
   sampleLatency(query: LatencyQuery): Promise<LatencySamples>;
+  /** Failed calls by what they have in common; at most the newest 50,000 are looked at. */
+  failures(query: FailureQuery): Promise<FailureGroups>;
   /** Newest first. */
   list(query: CallQuery): Promise<CallPage>;
   find(id: string): Promise<CallRow | undefined>;

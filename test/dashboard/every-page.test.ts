@@ -15,6 +15,7 @@ import { playWorld, worldConfig, type World } from './world.ts';
 export const pages = [
   ['/', 'Overview'],
   ['/calls', 'Calls'],
+  ['/errors', 'Errors'],
   ['/keys', 'Keys'],
   ['/models', 'Models'],
   ['/playground', 'Playground'],

@@ -364,10 +364,40 @@ function withWorld(stage: Stage): void {
         await row.click();
         const dialog = page.getByRole('dialog');
         await dialog.getByText('none: no request was sent to an upstream').waitFor();
-        assert.equal(await dialog.getByText('model_not_found').count(), 1);
+        const why = dialog.getByRole('note', { name: 'Why it failed' });
+        await why.getByText('The request was at fault').waitFor();
+        await why.getByText(/does not exist, or this key may not use it/).waitFor();
         assert.equal(await dialog.getByText('Counted by').count(), 0);
         // Absent is not zero.
         assert.equal(await dialog.getByRole('row').getByText('$0.00').count(), 1);
+      });
+    });
+
+    test('A4 errors by whose fault are those of the ledger; a limit says whose it is, a cause opens its calls', async () => {
+      const { json } = await gateway.admin('GET', '/api/errors?since=24h');
+      const groups = json['groups'] as readonly {
+        readonly fault: string;
+        readonly calls: number;
+      }[];
+      const limits = groups
+        .filter(({ fault }) => fault === 'limit')
+        .reduce((sum, { calls }) => sum + calls, 0);
+      assert.ok(limits > 0 && groups.some(({ fault }) => fault === 'provider'));
+      await view('/errors?range=24h', async (page) => {
+        const tile = page.getByRole('button', { name: `Own limit ${limits} ` });
+        await tile.click();
+        await page.waitForURL(/fault=limit/);
+        const figure = page.getByRole('figure', { name: /Errors over time/ });
+        await figure.getByRole('columnheader', { name: 'Own limit' }).waitFor();
+        await page.getByText('key one a minute: request limit').waitFor();
+        const causes = page.getByRole('grid', { name: 'Errors by cause' });
+        await causes.getByText('429 rate_limited').click();
+        await page.waitForURL(/\/calls\?.*fault=limit/);
+        await page.locator('[data-row="0"]').getByText('429 key request limit').waitFor();
+        await page.locator('[data-row="0"]').click();
+        const why = page.getByRole('note', { name: 'Why it failed' });
+        await why.getByText('Refused by the request limit of key one a minute.').waitFor();
+        await why.getByText(/1 request per minute, 0 left/).waitFor();
       });
     });
 

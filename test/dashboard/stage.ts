@@ -3,6 +3,9 @@
  * it, a key, and one real browser. One of each a file: starting them takes the time.
  */
 import assert from 'node:assert/strict';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance, type MadeKey } from '../cluster/instance.ts';
@@ -44,8 +47,14 @@ const models = {
   steady: 'up-chat/steady',
 } as const;
 
-/** Undefined where this machine has no browser. */
-export async function startStage(config: JsonObject = {}): Promise<Stage | undefined> {
+/**
+ * Undefined where this machine has no browser.
+ * @param seed fills the data directory before the gateway starts
+ */
+export async function startStage(
+  config: JsonObject = {},
+  seed?: (directory: string) => Promise<unknown>,
+): Promise<Stage | undefined> {
   const browser = await openBrowser();
   if (browser === undefined) return undefined;
   await buildDashboard();
@@ -54,12 +63,16 @@ export async function startStage(config: JsonObject = {}): Promise<Stage | undef
     messages: await ScriptedUpstream.start(),
   };
   const { models: more, ...others } = config;
+  const directory = mkdtempSync(join(tmpdir(), 'gw-stage-'));
+  await seed?.(directory);
   const gateway = await Instance.start({
     storage: 'sqlite',
+    directory,
     upstream: upstreams.chat.port,
     config: {
       ...upstreamConfig(upstreams.chat.port, upstreams.messages.port),
-      models: { ...models, ...(more as JsonObject | undefined) },
+      // Its routes lead to its upstreams: with other providers there are none.
+      models: { ...(others['providers'] === undefined ? models : {}), ...(more as JsonObject) },
       ...others,
     },
   });

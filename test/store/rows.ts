@@ -38,6 +38,12 @@ export const fullCall: CallRow = callRow('c2', {
   outcome: 'failed',
   status: 502,
   error: 'upstream_invalid',
+  failure: {
+    fault: 'provider',
+    reason: 'bad_answer',
+    message: 'The answer is not whole.',
+    limit: 'key:k1:requests',
+  },
   attempts: 2,
   attemptRows: [
     {
@@ -47,6 +53,7 @@ export const fullCall: CallRow = callRow('c2', {
       ms: 12.5,
       outcome: 'failed',
       error: 'timeout',
+      failure: { fault: 'provider', message: 'No answer came.' },
       maybeBilled: true,
     },
     {

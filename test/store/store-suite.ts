@@ -5,6 +5,7 @@ import { contentSuite } from './content-suite.ts';
 import { responseSuite } from './response-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { callSuite } from './call-suite.ts';
+import { failureSuite } from './failure-suite.ts';
 import { keySuite } from './key-suite.ts';
 import type { OpenStore } from './opened.ts';
 import { openCallSuite } from './open-call-suite.ts';
@@ -28,6 +29,7 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     openCallSuite(open, kind);
     usageSuite(open);
     seriesSuite(open);
+    failureSuite(open);
     pruneSuite(open);
     sumSuite(open);
     answerSuite(open);

@@ -1,5 +1,6 @@
 /** The ledger, call by call: `/api/calls`. */
 import { useQuery } from '@tanstack/react-query';
+import type { Fault } from './errors.ts';
 import { get, type QueryValue } from './client.ts';
 
 export type Outcome = 'ok' | 'failed' | 'canceled';
@@ -39,6 +40,13 @@ export interface Call {
   readonly outcome: Outcome;
   readonly status: number | null;
   readonly error: string | null;
+  readonly fault: Fault | null;
+  /** Named reason that the client was told. */
+  readonly reason: string | null;
+  /** What the client was told. */
+  readonly message: string | null;
+  /** The limit or budget that refused: `key:ID:requests`, `team:NAME:month`. */
+  readonly limit: string | null;
   readonly attempts: number;
   readonly reported: Counts | null;
   readonly charged: Counts;
@@ -74,6 +82,8 @@ export interface Attempt {
   readonly status: number | null;
   readonly outcome: Outcome;
   readonly error: string | null;
+  /** The provider's own words, where it said some. */
+  readonly message: string | null;
   readonly maybe_billed: boolean;
 }
 

@@ -8,6 +8,10 @@ export type Grouping = (typeof groupings)[number];
 export interface SeriesSums {
   readonly calls: number;
   readonly failed: number;
+  readonly failed_limit: number;
+  readonly failed_client: number;
+  readonly failed_provider: number;
+  readonly failed_gateway: number;
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cache_read_tokens: number;
@@ -34,7 +38,7 @@ export interface SeriesGroup extends SeriesSums {
 export interface SeriesAnswer {
   readonly since: string;
   readonly until: string;
-  readonly step: 'minute' | 'hour' | 'day';
+  readonly step: 'minute' | 'hour' | '6h' | 'day';
   /** Number of calls that the percentiles are computed from. */
   readonly sampled: number;
   readonly percentiles: 'exact' | 'sampled';

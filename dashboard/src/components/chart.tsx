@@ -2,12 +2,13 @@
 import { lazy, Suspense, useState, type ReactElement } from 'react';
 import styles from './chart.module.css';
 import { minute } from '../format/time.ts';
-import { classNames } from './class-names.ts';
 
 export interface Series {
   readonly name: string;
   /** One for each time; null where there is nothing. */
   readonly values: readonly (number | null)[];
+  /** A custom property of its own; default: by its place. */
+  readonly colour?: string;
 }
 
 export interface ChartProps {
@@ -20,8 +21,13 @@ export interface ChartProps {
   readonly format: (value: number) => string;
   /** For the axis, where there is less room. */
   readonly shortFormat?: (value: number) => string;
-  /** Series on top of each other, for parts of a whole. */
-  readonly stacked?: boolean;
+  /**
+   * `bars`: stacked, for counts and amounts of each step. `steps`: lines that stay at their value for the step, for
+   * percentiles. `band`: the same, with the space between the first two filled.
+   */
+  readonly kind?: 'bars' | 'steps' | 'band';
+  /** Length of a step, ms: the last one ends so much behind its time. */
+  readonly stepMs: number;
 }
 
 const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }));
@@ -39,9 +45,12 @@ export function Chart(props: ChartProps): ReactElement {
       </div>
       <figcaption>
         <ul className={styles.legend} aria-hidden="true">
-          {series.map(({ name, values }, i) => (
+          {series.map(({ name, values, colour }, i) => (
             <li key={name}>
-              <span className={classNames(styles.swatch, styles[`series${(i % 8) + 1}`])} />
+              <span
+                className={styles.swatch}
+                style={{ background: `var(${colour ?? seriesColour(i)})` }}
+              />
               <span className={styles.name} title={name}>
                 {name}
               </span>
@@ -56,6 +65,11 @@ export function Chart(props: ChartProps): ReactElement {
       </figcaption>
     </figure>
   );
+}
+
+/** Of the series at this place. */
+export function seriesColour(index: number): string {
+  return `--series-${(index % 8) + 1}`;
 }
 
 function valueText(value: number | null | undefined, format: ChartProps['format']): string {

@@ -2,8 +2,7 @@
 import { useEffect, useRef, type ReactElement } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import type { ChartProps } from './chart.tsx';
-import { lonePoints } from './lone-points.ts';
+import { seriesColour, type ChartProps } from './chart.tsx';
 
 interface PlotProps extends ChartProps {
   /** Index of the point under the mouse; undefined when there is none. */
@@ -46,15 +45,19 @@ export function Plot(props: PlotProps): ReactElement {
 }
 
 function draw(element: HTMLElement, props: PlotProps): uPlot {
-  const { times, series, format, shortFormat = format, stacked = false, onPoint } = props;
+  const { times, series, format, shortFormat = format, kind = 'steps', stepMs, onPoint } = props;
   const colour = (name: string): string => resolved(element, name);
-  const lines = stacked ? summed(series.map(({ values }) => values)) : series.map((s) => s.values);
+  const strokes = series.map((each, i) => colour(each.colour ?? seriesColour(i)));
+  const values = series.map((each) => [...each.values]);
+  const lines = kind === 'bars' ? summed(values) : values;
   const axis = {
     stroke: colour('--muted'),
     grid: { stroke: colour('--line'), width: 1 },
     ticks: { show: false },
     font: '11px system-ui, sans-serif',
   };
+  const begin = (times[0] ?? 0) / 1000;
+  const end = ((times.at(-1) ?? 0) + stepMs) / 1000;
   const options: uPlot.Options = {
     width: element.clientWidth,
     height: heightPx,
@@ -62,32 +65,43 @@ function draw(element: HTMLElement, props: PlotProps): uPlot {
     padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
-    scales: { x: { time: true }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      x: { time: true, range: () => [begin, end] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
       { ...axis, size: 28, grid: { show: false }, values: (_, splits) => timeTexts(splits) },
       { ...axis, size: 56, values: (_, splits) => splits.map((split) => shortFormat(split)) },
     ],
     series: [
       {},
-      ...series.map((_, i) => {
-        const stroke = colour(`--series-${(i % 8) + 1}`);
-        const lone = lonePoints(lines[i] ?? []);
-        return {
-          stroke,
-          width: 1.5,
-          points: { show: false, size: 6, fill: stroke, filter: () => lone },
-        };
-      }),
+      ...strokes.map((stroke) =>
+        kind === 'bars'
+          ? { stroke, fill: stroke, width: 0, points: { show: false }, paths: bars }
+          : { stroke, width: 1.5, points: { show: false } },
+      ),
     ],
-    bands: stacked ? bandsOf(series.length, (i) => `${colour(`--series-${(i % 8) + 1}`)}`) : [],
-    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? undefined)] },
+    bands: kind === 'band' ? [{ series: [1, 2], fill: faded(strokes[0] ?? '') }] : [],
+    hooks: { setCursor: [({ cursor: { idx } }) => onPoint(pointAt(idx, kind))] },
   };
-  return new uPlot(
-    options,
-    [times.map((time) => time / 1000), ...lines.map((line) => [...line])],
-    element,
-  );
+  const at = times.map((time) => time / 1000);
+  if (kind === 'bars') return new uPlot(options, [at, ...lines], element);
+  // Both ends of each step are points, so that a lone one is seen too.
+  const length = stepMs / 1000;
+  const ends = at.flatMap((time) => [time, time + 0.999 * length]);
+  return new uPlot(options, [ends, ...lines.map(twice)], element);
 }
+
+function pointAt(index: number | null | undefined, kind: ChartProps['kind']): number | undefined {
+  if (index === null || index === undefined) return undefined;
+  return kind === 'bars' ? index : Math.floor(index / 2);
+}
+
+function twice(values: readonly (number | null)[]): (number | null)[] {
+  return values.flatMap((value) => [value, value]);
+}
+
+const bars = uPlot.paths.bars?.({ size: [0.84, 44], align: 1 }) ?? (() => null);
 
 const hourText = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
 const dayText = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
@@ -119,14 +133,6 @@ function summed(lines: readonly (readonly (number | null)[])[]): (number | null)
     sums.unshift(line.map((value, i) => (value ?? 0) + (below?.[i] ?? 0)));
   }
   return sums;
-}
-
-/** Between a line and the one below it, in a lighter shade of its colour. */
-function bandsOf(length: number, colour: (index: number) => string): uPlot.Band[] {
-  return Array.from({ length: Math.max(0, length - 1) }, (_, i) => ({
-    series: [i + 1, i + 2] as [number, number],
-    fill: faded(colour(i)),
-  }));
 }
 
 function faded(colour: string): string {

@@ -24,6 +24,12 @@ export const pages: readonly PageEntry[] = [
     load: async () => (await import('./calls/page.tsx')).CallsPage,
   },
   {
+    path: '/errors',
+    title: 'Errors',
+    icon: 'errors',
+    load: async () => (await import('./errors/page.tsx')).ErrorsPage,
+  },
+  {
     path: '/keys',
     title: 'Keys',
     icon: 'keys',

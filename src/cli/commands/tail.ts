@@ -10,16 +10,18 @@ import { printable } from '../table.ts';
 const help = `Usage: model-gateway tail [options]
 
 Prints calls as they end, one line each: time, outcome, key, model and target,
-tokens in and out, cost, duration. Ctrl-C ends it.
+tokens in and out, cost, duration. A line below a failed call says whose fault
+it was and why. Ctrl-C ends it.
 
   --lines N        calls from before that are shown first; default: 10
   --no-follow      print those and exit
   --key ID         only calls of this key; likewise --model NAME, --team NAME,
-                   --provider NAME, --user NAME, --outcome NAME
+                   --provider NAME, --user NAME, --outcome NAME,
+                   --fault KIND (limit, client, provider, gateway)
   --json           one object a line, as GET /api/calls lists it
 `;
 
-const filters = ['key', 'model', 'team', 'provider', 'user', 'outcome'] as const;
+const filters = ['key', 'model', 'team', 'provider', 'user', 'outcome', 'fault'] as const;
 const everyMs = 1000;
 /** Read each time; what more calls end in that time is told as a number. */
 const pageSize = 500;
@@ -110,7 +112,15 @@ function lineOf(call: JsonObject, { screen = noScreen }: CommandContext): string
     typeof cost === 'number' ? `$${cell(cost)}` : 'price unknown',
     `${Math.round(Number(call['total_ms']))} ms`,
   ];
-  return `${cells.map((text, i) => (i === 1 ? text : printable(text))).join('  ')}\n`;
+  const line = cells.map((text, i) => (i === 1 ? text : printable(text))).join('  ');
+  if (typeof call['message'] !== 'string') return `${line}\n`;
+  return `${line}\n    ${paint(screen, 'dim', printable(whyText(call)))}\n`;
+}
+
+/** Whose fault, the named reason, and what the client was told. */
+function whyText({ fault, reason, message }: JsonObject): string {
+  const named = typeof reason === 'string' ? `, ${reason}` : '';
+  return `${cell(fault)}${named}: ${cell(message)}`;
 }
 
 function colourOf(outcome: unknown): Colour {

@@ -1,6 +1,7 @@
 /** `usage`: what was called, how many tokens it took and what it cost. */
 import type { Json, JsonObject } from '../../json/value.ts';
 import { dollarsNumber } from '../../core/money.ts';
+import { faultKinds } from '../../core/faults.ts';
 import { summedClasses } from '../../core/token-classes.ts';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
 import type { Command, CommandContext } from '../command.ts';
@@ -23,14 +24,16 @@ calls without one are counted separately.
                    --provider NAME, --tag NAME
   --json           an array of rows: the group, calls, failed, input_tokens,
                    cache_read_tokens, cache_write_tokens, output_tokens,
-                   cost_usd (null: unknown), unpriced_calls, and tokens of
-                   media, web_searches and images
+                   cost_usd (null: unknown), unpriced_calls, failed calls by
+                   fault, and tokens of media, web_searches and images
   --csv            the same columns as CSV
 `;
 
-const sums: readonly string[] = [
+const faultSums: readonly string[] = faultKinds.map(({ column }) => column);
+const mainSums: readonly string[] = [
   'calls',
   'failed',
+  ...faultSums,
   'input_tokens',
   'cache_read_tokens',
   'cache_write_tokens',
@@ -38,12 +41,16 @@ const sums: readonly string[] = [
   'cost_usd',
   'unpriced_calls',
 ];
+const mediaSums = summedClasses
+  .map(({ column }) => column)
+  .filter((name) => !mainSums.includes(name));
+const sums = [...mainSums, ...mediaSums];
+
+/** Shown in the table only where there are some. */
+const rareSums: ReadonlySet<string> = new Set([...faultSums, ...mediaSums]);
 
 /** A column of the table only: others compute it from the two counts. */
 const failedShare = 'failed_%';
-
-/** Shown in the table only where there are some. */
-const rareSums = summedClasses.map(({ column }) => column).filter((name) => !sums.includes(name));
 
 const filters = ['since', 'until', 'key', 'team', 'model', 'provider', 'tag'] as const;
 const pageRows = '10000';
@@ -73,7 +80,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const rows = await usageRows(query, context);
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
-  else if (given.has('csv')) context.stdout(csvText([...groups, ...sums, ...rareSums], rows));
+  else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));
   else {
     // A call counts for each of its tags, and once in all.
     const all = by === 'tag' ? await usageRows(byDay(query), context) : rows;
@@ -115,7 +122,9 @@ interface Shown {
 
 function table({ groups, rows, all }: Shown, screen: Screen | undefined): string {
   if (rows.length === 0) return 'There are no calls in this period.\n';
-  const counted = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
+  const counted = sums.filter(
+    (name) => !rareSums.has(name) || rows.some((row) => Boolean(row[name])),
+  );
   const shown = counted.flatMap((name) => (name === 'failed' ? [name, failedShare] : [name]));
   const totals = Object.fromEntries(counted.map((name) => [name, total(all, name)]));
   const textOf = (row: JsonObject, name: string): string =>

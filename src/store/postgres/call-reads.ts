@@ -1,11 +1,14 @@
 /** The reading half of the ledger in PostgreSQL, on the connections of the admin pages. */
+import { faultKinds } from '../../core/faults.ts';
 import { summedClasses } from '../../core/token-classes.ts';
-import { readCallRow, readSums, sampleOf, sumColumns } from '../call-rows.ts';
+import { readCallRow, readFailureGroup, readSums, sampleOf, sumColumns } from '../call-rows.ts';
 import {
   type CallCursor,
   type CallPage,
   type CallQuery,
   type CallRow,
+  type FailureGroups,
+  type FailureQuery,
   type UsageGrouping,
   type SeriesQuery,
   type SeriesRow,
@@ -23,6 +26,7 @@ import {
   labelsOf,
   noSums,
   planUsage,
+  maxFailures,
   maxLooks,
   slicesOf,
   type LatencyQuery,
@@ -50,6 +54,7 @@ const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
     coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
     1 AS calls, (outcome = 'failed')::integer AS failed,
+    ${faultKinds.map(({ fault, column }) => `(fault = '${fault}')::integer AS ${column}`).join(', ')},
     coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
       + coalesce(charged_cache_write_tokens, 0) AS input_tokens,
     (cost IS NOT NULL)::integer AS priced_calls,
@@ -189,7 +194,11 @@ const wanted = `($5::text IS NULL OR coalesce(team, '') = $5) AND ($6::text IS N
   AND ($9::text IS NULL OR endpoint = $9) AND ($10::text IS NULL OR user_name = $10)
   AND ($11::text IS NULL OR CASE $11 WHEN '' THEN tags IS NULL ELSE tags::jsonb ? $11 END)
   AND ($12::integer IS NULL OR status = $12) AND ($13::text IS NULL OR mode = $13)
-  AND ($14::text IS NULL OR position(lower($14) IN lower(notes)) > 0)`;
+  AND ($14::text IS NULL OR position(lower($14) IN lower(notes)) > 0)
+  AND ($15::text IS NULL OR fault = $15) AND ($16::text IS NULL OR error = $16)
+  AND ($17::text IS NULL OR reason = $17) AND ($18::text IS NULL OR upstream_model = $18)
+  AND ($19::bigint IS NULL OR cost >= $19)
+  AND ($20::double precision IS NULL OR total_ms >= $20)`;
 
 function pageStatement(name: string, place: string): Statement {
   return {
@@ -201,7 +210,7 @@ function pageStatement(name: string, place: string): Statement {
 }
 
 const pageOfAll = pageStatement('page_of_all', 'true');
-const pageOfKey = pageStatement('page_of_key', 'key_id = $15');
+const pageOfKey = pageStatement('page_of_key', 'key_id = $21');
 const lastScanned: Statement = {
   name: 'last_scanned',
   text: `SELECT started_at FROM calls WHERE started_at <= $1
@@ -211,6 +220,28 @@ const lastScannedOfKey: Statement = {
   name: 'last_scanned_of_key',
   text: `SELECT started_at FROM calls WHERE key_id = $2 AND started_at <= $1
     ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${maxScanned}`,
+};
+
+const failures: Statement = {
+  name: 'failures',
+  text: `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider,
+      count(*)::double precision AS calls, max(started_at)::double precision AS last_at,
+      (array_agg(id ORDER BY started_at DESC, id))[1] AS last_id,
+      (array_agg(message ORDER BY started_at DESC, id))[1] AS message
+    FROM (SELECT started_at, id, fault, error, reason, refused_by, status, key_id, message,
+        coalesce(team, '') AS team, coalesce(provider, '') AS provider,
+        coalesce(tags, '[]') AS tags,
+        CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model
+      FROM calls WHERE outcome = 'failed' AND started_at >= $1 AND started_at < $2
+      ORDER BY started_at DESC LIMIT ${maxFailures}) newest
+    WHERE ($8::text IS NULL OR fault = $8) AND ${inGroup}
+    GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider`,
+};
+const manyFailures: Statement = {
+  name: 'many_failures',
+  text: `SELECT count(*)::double precision AS calls FROM (SELECT 1 FROM calls
+    WHERE outcome = 'failed' AND started_at >= $1 AND started_at < $2
+    LIMIT ${maxFailures + 1}) many`,
 };
 
 const attemptsOf: Statement = {
@@ -245,6 +276,16 @@ export class PostgresCallReads {
 
   sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
     return this.#read((sql) => sampleOfPostgres(sql, query));
+  }
+
+  failures({ since, until, filter, fault }: FailureQuery): Promise<FailureGroups> {
+    const values = [...usageValues(filter, { from: since, to: until }), fault ?? null];
+    return this.#read(async (sql) => {
+      const { rows } = await sql.run(failures, values);
+      const [many] = (await sql.run(manyFailures, [since, until])).rows;
+      const found = many === undefined ? 0 : number(many, 'calls');
+      return { groups: rows.map(readFailureGroup), isCut: found > maxFailures };
+    });
   }
 
   list(query: CallQuery): Promise<CallPage> {
@@ -346,8 +387,10 @@ async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
 
 function filterValues(query: CallQuery): SqlValue[] {
   const { team, model, provider, outcome, endpoint, user, tag, status, mode, notes } = query;
+  const { fault, error, reason, upstreamModel, minNanodollars, minMs } = query;
   const asked = [team, model, provider, outcome, endpoint, user, tag, status, mode, notes];
-  return asked.map((value) => value ?? null);
+  const more = [fault, error, reason, upstreamModel, minNanodollars, minMs];
+  return [...asked, ...more].map((value) => value ?? null);
 }
 
 /** Where the look for a page ends; undefined = at the oldest call. */

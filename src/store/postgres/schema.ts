@@ -69,6 +69,7 @@ CREATE TABLE calls (
   PRIMARY KEY (id)
 );
 CREATE INDEX calls_started_at ON calls (started_at, id);
+CREATE INDEX calls_failed ON calls (started_at, id) WHERE outcome = 'failed';
 CREATE INDEX calls_key ON calls (key_id, started_at, id);
 
 CREATE TABLE attempts (

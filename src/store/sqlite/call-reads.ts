@@ -1,11 +1,14 @@
 /** The reading half of the ledger in SQLite. */
+import { faultKinds } from '../../core/faults.ts';
 import { summedClasses } from '../../core/token-classes.ts';
-import { readCallRow, readSums, sampleOf, sumColumns } from '../call-rows.ts';
+import { readCallRow, readFailureGroup, readSums, sampleOf, sumColumns } from '../call-rows.ts';
 import {
   type CallCursor,
   type CallPage,
   type CallQuery,
   type CallRow,
+  type FailureGroups,
+  type FailureQuery,
   type UsageGrouping,
   type SeriesQuery,
   type SeriesRow,
@@ -23,6 +26,7 @@ import {
   labelsOf,
   noSums,
   planUsage,
+  maxFailures,
   maxLooks,
   slicesOf,
   type LatencyQuery,
@@ -51,6 +55,7 @@ const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
     coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
     1 AS calls, outcome = 'failed' AS failed,
+    ${faultKinds.map(({ fault, column }) => `fault IS '${fault}' AS ${column}`).join(', ')},
     coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
       + coalesce(charged_cache_write_tokens, 0) AS input_tokens,
     cost IS NOT NULL AS priced_calls,
@@ -247,6 +252,10 @@ const page = `SELECT calls.*, prices.price FROM calls
     AND ($outcome IS NULL OR outcome = $outcome) AND ($endpoint IS NULL OR endpoint = $endpoint)
     AND ($user IS NULL OR user_name = $user) AND ($status IS NULL OR status = $status)
     AND ($mode IS NULL OR mode = $mode)
+    AND ($fault IS NULL OR fault = $fault) AND ($error IS NULL OR error = $error)
+    AND ($reason IS NULL OR reason = $reason)
+    AND ($upstreamModel IS NULL OR upstream_model = $upstreamModel)
+    AND ($minCost IS NULL OR cost >= $minCost) AND ($minMs IS NULL OR total_ms >= $minMs)
     AND ($notes IS NULL OR instr(lower(notes), lower($notes)) > 0)
     AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags IS NULL
       ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)
@@ -258,6 +267,18 @@ const lastDay = `SELECT at FROM ${sources.days} WHERE at <= $to AND ${inGroup}
   ORDER BY at DESC LIMIT 1`;
 const lastHour = `SELECT at FROM ${sources.hours} WHERE at >= $from AND at <= $to AND ${inGroup}
   ORDER BY at DESC LIMIT 1`;
+// A bare column beside max() is of the row with the maximum.
+const failures = `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider,
+    count(*) AS calls, max(started_at) AS last_at, id AS last_id, message
+  FROM (SELECT started_at, id, fault, error, reason, refused_by, status, key_id, message,
+      coalesce(team, '') AS team, coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+      CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model
+    FROM calls WHERE outcome = 'failed' AND started_at >= $from AND started_at < $to
+    ORDER BY started_at DESC LIMIT ${maxFailures})
+  WHERE ($fault IS NULL OR fault = $fault) AND ${inGroup}
+  GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider`;
+const manyFailures = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
+  WHERE outcome = 'failed' AND started_at >= $from AND started_at < $to LIMIT ${maxFailures + 1})`;
 const attemptsOf = 'SELECT * FROM attempts WHERE call_n = ? ORDER BY ordinal';
 
 /** Above every id in the order of bytes. */
@@ -283,6 +304,16 @@ export class SqliteCallReads {
 
   sampleLatency(query: LatencyQuery): LatencySamples {
     return sampleSqlite(this.#sql, query);
+  }
+
+  failures({ since, until, filter, fault }: FailureQuery): FailureGroups {
+    const period = { from: since, to: until };
+    const filters = { ...groupFilter(filter ?? {}), fault: fault ?? null };
+    return this.#sql.read(() => {
+      const rows = this.#sql.of(failures).all({ ...period, ...filters });
+      const found = number(this.#sql.of(manyFailures).get(period) ?? {}, 'calls');
+      return { groups: rows.map(readFailureGroup), isCut: found > maxFailures };
+    });
   }
 
   list(query: CallQuery): CallPage {
@@ -378,7 +409,14 @@ export class SqliteCallReads {
 /** What only calls have, and no group. */
 function ownFilter(query: CallQuery): Record<string, Value> {
   const { outcome, endpoint, user, status, mode, notes } = query;
+  const { fault, error, reason, upstreamModel, minNanodollars, minMs } = query;
   return {
+    fault: fault ?? null,
+    error: error ?? null,
+    reason: reason ?? null,
+    upstreamModel: upstreamModel ?? null,
+    minCost: minNanodollars ?? null,
+    minMs: minMs ?? null,
     outcome: outcome ?? null,
     endpoint: endpoint ?? null,
     user: user ?? null,

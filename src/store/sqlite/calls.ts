@@ -1,4 +1,5 @@
 /** The ledger in SQLite. */
+import { faultKinds } from '../../core/faults.ts';
 import { summedClasses } from '../../core/token-classes.ts';
 import {
   type CallRow,
@@ -71,6 +72,7 @@ const at = {
   provider: callColumns.indexOf('provider'),
   outcome: callColumns.indexOf('outcome'),
   error: callColumns.indexOf('error'),
+  fault: callColumns.indexOf('fault'),
   freshInput: callColumns.indexOf('charged_fresh_input_tokens'),
   cacheRead: callColumns.indexOf('charged_cache_read_tokens'),
   cacheWrite: callColumns.indexOf('charged_cache_write_tokens'),
@@ -209,7 +211,11 @@ function addCall(sums: Sums, call: CallValues): void {
     numberAt(call, at.freshInput) + numberAt(call, at.cacheRead) + numberAt(call, at.cacheWrite);
   const cost = call[at.cost];
   sums.calls += 1;
-  if (call[at.outcome] === 'failed') sums.failed += 1;
+  if (call[at.outcome] === 'failed') {
+    sums.failed += 1;
+    const fault = faultKinds.find((kind) => kind.fault === call[at.fault]);
+    if (fault !== undefined) sums[fault.member] += 1;
+  }
   sums.inputTokens += inputTokens;
   for (const { member, at: index } of classAt) sums[member] += numberAt(call, index);
   if (typeof cost === 'number') {

@@ -252,6 +252,7 @@ CREATE TABLE calls (
   UNIQUE (id)
 ) STRICT;
 CREATE INDEX calls_started_at ON calls (started_at);
+CREATE INDEX calls_failed ON calls (started_at) WHERE outcome = 'failed';
 
 CREATE TABLE attempts (
   call_n INTEGER NOT NULL,

@@ -106,6 +106,7 @@ const reads: ReadonlySet<string> = new Set([
   'calls.usage',
   'calls.series',
   'calls.sampleLatency',
+  'calls.failures',
   'calls.list',
   'calls.find',
   'contents.find',

@@ -10,6 +10,9 @@ import { silentLog } from '../access/fakes.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
 
+/** Rows of tests without a `failure` are of no kind. */
+const noFaults = { failed_limit: 0, failed_client: 0, failed_provider: 0, failed_gateway: 0 };
+
 it('F8 usage holds every call that is over', async (t) => {
   const rig = await adminRig(t);
   const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
@@ -39,6 +42,7 @@ it('F8 usage holds every call that is over', async (t) => {
         key_name: 'ci',
         calls: 2,
         failed: 1,
+        ...noFaults,
         input_tokens: 16,
         cache_read_tokens: 2,
         cache_write_tokens: 3,
@@ -234,7 +238,7 @@ it('usage comes as CSV, all of it, and no name in it is a formula', async (t) =>
   assert.deepEqual(others, ['']);
   assert.match(
     head,
-    /^key,key_name,calls,failed,input_tokens,.*,cost_usd,unpriced_calls,audio_input_tokens,.*,web_searches,images$/,
+    /^key,key_name,calls,failed,failed_limit,failed_client,failed_provider,failed_gateway,input_tokens,.*,cost_usd,unpriced_calls,audio_input_tokens,.*,web_searches,images$/,
   );
   assert.ok(row.startsWith(`${id},'=1+1,1,0,`), row);
   assert.equal((await rig.ask('/api/usage?format=xml')).status, 400);
@@ -266,6 +270,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
   const sums = {
     calls: 100,
     failed: 0,
+    ...noFaults,
     input_tokens: 1000,
     output_tokens: 500,
     cache_read_tokens: 0,
@@ -293,6 +298,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
             at: new Date(hour - hourMs).toISOString(),
             calls: 1,
             failed: 1,
+            ...noFaults,
             input_tokens: 0,
             output_tokens: 0,
             cache_read_tokens: 0,
@@ -318,4 +324,47 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
     const refused = await rig.ask(`/api/series?${query}`);
     assert.deepEqual([refused.status, errorOf(refused)['field']], [400, field], query);
   }
+});
+
+it('A4 a failed call says whose fault it was and why, and failed calls are counted by it', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  const now = rig.clock.wall();
+  const limit = `key:${id}:requests`;
+  const own = { fault: 'limit', message: 'Rate limit of key ci: 2 requests', limit } as const;
+  const vendor = { fault: 'provider', message: 'Slow down.' } as const;
+  const failed = { keyId: id, outcome: 'failed', error: 'rate_limited', status: 429 } as const;
+  for (let i = 1; i <= 3; i++) {
+    rig.ledger.record(callRow(`own${i}`, { ...failed, startedAt: now - i, failure: own }));
+  }
+  rig.ledger.record(
+    callRow('theirs', { ...failed, startedAt: now - 9, provider: 'openai', failure: vendor }),
+  );
+  const { body: shown } = await rig.ask('/api/calls/own1');
+  assert.partialDeepStrictEqual(shown, { ...own, reason: null });
+  const theirs = listOf((await rig.ask('/api/calls?fault=provider')).body, 'calls');
+  assert.deepEqual(
+    theirs.map((call) => call['id']),
+    ['theirs'],
+  );
+  const { body } = await rig.ask('/api/errors?since=1h');
+  const same = { error: 'rate_limited', reason: null, status: 429 };
+  assert.partialDeepStrictEqual(body, {
+    cut: false,
+    groups: [
+      { ...same, fault: 'limit', calls: 3, last_call: 'own1', last_message: own.message },
+      { ...same, fault: 'provider', calls: 1, last_call: 'theirs', last_message: 'Slow down.' },
+    ],
+    next: null,
+  });
+  const { body: keys } = await rig.ask('/api/errors?since=1h&by=key');
+  assert.partialDeepStrictEqual(keys, {
+    groups: [{ name: id, key_name: 'ci', calls: 4, failed_limit: 3, failed_provider: 1 }],
+  });
+  const first = await rig.ask('/api/errors?since=1h&by=limit&limit=1');
+  assert.partialDeepStrictEqual(first.body, { groups: [{ name: limit }], next: limit });
+  const rest = await rig.ask(`/api/errors?since=1h&by=limit&limit=1&after=${limit}`);
+  assert.partialDeepStrictEqual(rest.body, { groups: [{ name: null, calls: 1 }], next: null });
+  const { status } = await rig.ask('/api/errors?since=1h', { token: 'wrong' });
+  assert.equal(status, 401);
 });

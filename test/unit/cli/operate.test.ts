@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { completionCommand } from '../../../src/cli/completion.ts';
+import { errorsCommand } from '../../../src/cli/commands/errors.ts';
 import { initCommand } from '../../../src/cli/commands/init.ts';
 import { keysCommand } from '../../../src/cli/commands/keys.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
 import { tailCommand } from '../../../src/cli/commands/tail.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { knownProviders } from '../../../src/compose/providers.ts';
-import { tryParseObject } from '../../../src/json/parse.ts';
+import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
 import { run } from '../cli-config/context.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
@@ -128,4 +129,22 @@ test('completion completes commands, actions and flags in bash, and names them f
   const fish = (await run(command, ['fish'])).out;
   assert.match(fish, /-n '__fish_seen_subcommand_from keys' -l budget$/m);
   assert.equal((await run(command, ['tcsh'])).code, 2);
+});
+
+test('A4 tail and errors say why calls failed', async (t) => {
+  const rig = await cliRig(t);
+  const message = 'The price of openai/gpt-9 is not known.';
+  const failure = { fault: 'limit', reason: 'price_unknown', message } as const;
+  const row = { outcome: 'failed', status: 400, error: 'invalid_request', failure } as const;
+  rig.ledger.record(callRow('c1', { startedAt: rig.clock.wall() - 1, ...row }));
+  const tail = await rig.run(tailCommand, ['--no-follow', '--fault', 'limit']);
+  assert.match(tail.out, /400 invalid_request .*\n {4}limit, price_unknown: The price of openai/);
+  assert.equal((await rig.run(tailCommand, ['--no-follow', '--fault', 'client'])).out, '');
+  const { out } = await rig.run(errorsCommand, ['--since', '1h']);
+  assert.match(out, /^CALLS +FAULT +ERROR +REASON +STATUS/);
+  assert.match(out, /\n1 +limit +invalid_request +price_unknown +400 .* c1 +The price of openai/);
+  const byKey = await rig.run(errorsCommand, ['--by', 'key', '--since', '1h', '--json']);
+  assert.partialDeepStrictEqual(tryParse(byKey.out), [{ name: 'k1', calls: 1, failed_limit: 1 }]);
+  const none = await rig.run(errorsCommand, ['--fault', 'gateway']);
+  assert.equal(none.out, 'No calls failed in this period.\n');
 });

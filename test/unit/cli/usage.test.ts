@@ -31,6 +31,10 @@ it('usage --json gives rows with the grouping column and the sums', async (t) =>
       key_name: 'ci',
       calls: 2,
       failed: 0,
+      failed_limit: 0,
+      failed_client: 0,
+      failed_provider: 0,
+      failed_gateway: 0,
       input_tokens: 20,
       cache_read_tokens: 0,
       cache_write_tokens: 0,
@@ -156,9 +160,9 @@ it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
   assert.equal(
     out,
     [
-      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_calls,audio_input_tokens,image_input_tokens,video_input_tokens,audio_output_tokens,image_output_tokens,web_searches,images',
-      `'=cmd|calc,1,0,10,0,0,5,,1,0,0,0,0,0,0,0`,
-      '"a ""b"", c",1,0,10,0,0,5,,1,0,0,0,0,0,0,0',
+      'model,calls,failed,failed_limit,failed_client,failed_provider,failed_gateway,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_calls,audio_input_tokens,image_input_tokens,video_input_tokens,audio_output_tokens,image_output_tokens,web_searches,images',
+      `'=cmd|calc,1,0,0,0,0,0,10,0,0,5,,1,0,0,0,0,0,0,0`,
+      '"a ""b"", c",1,0,0,0,0,0,10,0,0,5,,1,0,0,0,0,0,0,0',
       '',
     ].join('\r\n'),
   );

@@ -56,13 +56,13 @@ function columnsOf(keyName: (id: string) => string): readonly Column<Call>[] {
     {
       id: 'time',
       title: 'Time',
-      width: '7.5rem',
+      width: '8.75rem',
       cell: ({ started_at: at }) => <time title={fullMoment(at)}>{moment(at)}</time>,
     },
     {
       id: 'outcome',
       title: 'Outcome',
-      width: 'minmax(8rem, 2fr)',
+      width: 'minmax(12rem, 2fr)',
       cell: (call) => <OutcomeBadge call={call} />,
     },
     {
@@ -129,7 +129,7 @@ export function CallTable({ filter, selected, onOpen }: CallTableProps): ReactEl
         selected={selected}
         onSight={pages.onSight}
         hasMore={hasMore}
-        minWidth="63rem"
+        minWidth="68rem"
         maxHeight="calc(100dvh - 15rem)"
       />
       <End pages={pages} />

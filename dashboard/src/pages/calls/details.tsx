@@ -1,6 +1,7 @@
 /** Everything that the ledger knows of one call. */
 import type { ReactElement } from 'react';
 import { firstTokenMs, useCall, type CallDetails } from '../../api/calls.ts';
+import { limitName, type Fault } from '../../api/errors.ts';
 import { useContent } from '../../api/content.ts';
 import { useKeyNames, useStatus } from '../../api/names.ts';
 import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
@@ -36,6 +37,7 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
   const notes = call.notes?.split('; ') ?? [];
   return (
     <>
+      <Why call={call} />
       <CallFacts call={call} />
       <Section title="Attempts">
         <Waterfall call={call} />
@@ -62,6 +64,40 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
     </>
   );
 }
+
+/** Why it failed, in the words that its client was told. */
+function Why({ call }: { call: CallDetails }): ReactElement | null {
+  const keys = useKeyNames();
+  const { fault, message, error, reason, limit } = call;
+  if (fault === null) return null;
+  const refusedBy = limit === null ? undefined : limitName(limit);
+  const nameOf = (id: string): string => keys.data?.find((key) => key.id === id)?.name ?? id;
+  const whose =
+    refusedBy?.holder === 'key' ? nameOf(refusedBy.name) : (refusedBy?.name ?? undefined);
+  return (
+    <div className={styles.why} role="note" aria-label="Why it failed">
+      <strong>{whyTitles[fault]}</strong>
+      {refusedBy === undefined ? null : (
+        <p>{`Refused by the ${refusedBy.kind} of ${refusedBy.holder} ${whose ?? ''}.`}</p>
+      )}
+      <p>{message}</p>
+      <p className={styles.muted}>
+        {[error, reason]
+          .filter((code) => code !== null)
+          .map((code) => (
+            <code key={code}>{code} </code>
+          ))}
+      </p>
+    </div>
+  );
+}
+
+const whyTitles: { readonly [F in Fault]: string } = {
+  limit: 'A limit of the gateway refused it',
+  client: 'The request was at fault',
+  provider: 'The provider failed',
+  gateway: 'The gateway could not serve it',
+};
 
 /** What was asked and answered, and how to ask it again. */
 function Said({ call }: { call: CallDetails }): ReactElement {
@@ -136,8 +172,9 @@ function aboutUsage(call: CallDetails): string {
   if (provider === null)
     return 'No request was sent to an upstream, so there is no usage and no cost.';
   const { output_tokens: output } = charged;
-  const isNothing = inputOf(charged) === null && output === null;
-  const counted = isNothing ? 'No usage was recorded.' : (sources[source] ?? source);
+  if (inputOf(charged) === null && output === null)
+    return 'The provider was asked and nothing was counted, so there is no cost.';
+  const counted = sources[source] ?? source;
   const doubt = suspect ? ' The provider reported impossible counts.' : '';
   const priced =
     price === null ? ' No price is known for this model.' : ` Price from ${price.source}.`;

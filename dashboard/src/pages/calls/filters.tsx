@@ -43,6 +43,12 @@ const names = [
   'mode',
   'notes',
   'endpoint',
+  'fault',
+  'error',
+  'reason',
+  'upstream_model',
+  'min_cost_usd',
+  'min_ms',
 ] as const;
 
 /** The part of an address that chooses calls. */
@@ -53,7 +59,19 @@ export function filterOf(search: Search): CallFilter {
 }
 
 /** Filters that have no field of their own here, but may come with an address. */
-const others = ['team', 'tag', 'user', 'endpoint', 'until'] as const;
+const others = [
+  'team',
+  'tag',
+  'user',
+  'endpoint',
+  'until',
+  'fault',
+  'error',
+  'reason',
+  'upstream_model',
+  'min_cost_usd',
+  'min_ms',
+] as const;
 
 interface FiltersProps {
   readonly search: Search;

@@ -38,11 +38,13 @@ export function Waterfall({ call }: { call: CallDetails }): ReactElement {
 }
 
 function aboutAttempt(attempt: Attempt): string {
-  const { outcome, status, error, credential, maybe_billed: maybeBilled } = attempt;
+  const { outcome, status, error, credential, message } = attempt;
+  const { maybe_billed: maybeBilled } = attempt;
   return [
     outcome,
     status === null ? '' : `status ${status}`,
     error ?? '',
+    message ?? '',
     credential === null ? '' : `credential ${credential}`,
     maybeBilled ? 'sent but not answered: the provider may bill it' : '',
   ]

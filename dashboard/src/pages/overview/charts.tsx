@@ -1,5 +1,6 @@
 /** The charts of the period: of all calls, or one line for each group. */
 import { useMemo, useState, type ReactElement } from 'react';
+import { stepMs } from '../../api/period.ts';
 import type { SeriesAnswer } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
@@ -18,6 +19,7 @@ interface ChartEntry {
   readonly measures: Measures;
   /** Of groups, one line for each group: one of these is chosen. Default: the same. */
   readonly ofGroups?: Measures;
+  readonly kind: 'bars' | 'band';
   readonly format: (value: number) => string;
   readonly short: (value: number) => string;
 }
@@ -30,13 +32,20 @@ const tokens: Measure = {
   empty: 0,
 };
 const calls: Measure = { name: 'all', of: (sums) => sums.calls, empty: 0 };
-const failed: Measure = { name: 'failed', of: (sums) => sums.failed, empty: 0 };
+const failed: Measure = {
+  name: 'failed',
+  of: (sums) => sums.failed,
+  empty: 0,
+  colour: '--fault-provider',
+};
+const good: Measure = { name: 'successful', of: (sums) => sums.calls - sums.failed, empty: 0 };
 
 const entries: readonly ChartEntry[] = [
   {
     title: 'Calls',
-    measures: [calls, failed],
-    ofGroups: [calls],
+    measures: [failed, good],
+    ofGroups: [calls, failed],
+    kind: 'bars',
     format: count,
     short: shortCount,
   },
@@ -44,20 +53,16 @@ const entries: readonly ChartEntry[] = [
     title: 'Tokens',
     measures: [input, output],
     ofGroups: [tokens, input, output],
+    kind: 'bars',
     format: count,
     short: shortCount,
   },
   {
     title: 'Cost',
     measures: [{ name: 'cost', of: ({ cost_usd: cost }) => cost, empty: 0 }],
+    kind: 'bars',
     format: money,
     short: money,
-  },
-  {
-    title: 'Errors',
-    measures: [failed],
-    format: count,
-    short: shortCount,
   },
   {
     title: 'Latency',
@@ -65,6 +70,7 @@ const entries: readonly ChartEntry[] = [
       { name: 'p95', of: (sums) => sums.p95_ms, empty: null },
       { name: 'p50', of: (sums) => sums.p50_ms, empty: null },
     ],
+    kind: 'band',
     format: span,
     short: span,
   },
@@ -74,6 +80,7 @@ const entries: readonly ChartEntry[] = [
       { name: 'p95', of: (sums) => sums.first_p95_ms, empty: null },
       { name: 'p50', of: (sums) => sums.first_p50_ms, empty: null },
     ],
+    kind: 'band',
     format: span,
     short: span,
   },
@@ -100,7 +107,7 @@ function ChartPanel({
   answer,
   isGrouped,
 }: ChartsProps & { readonly entry: ChartEntry }): ReactElement {
-  const { title, measures, ofGroups = measures, format, short } = entry;
+  const { title, measures, ofGroups = measures, kind, format, short } = entry;
   const [name, setName] = useState(ofGroups[0].name);
   const chosen = ofGroups.find((measure) => measure.name === name) ?? ofGroups[0];
   const lines = useMemo(
@@ -123,7 +130,14 @@ function ChartPanel({
         ) : undefined
       }
     >
-      <Chart label={label} {...lines} format={format} shortFormat={short} />
+      <Chart
+        label={label}
+        {...lines}
+        kind={kind === 'band' && isGrouped ? 'steps' : kind}
+        stepMs={stepMs[answer.step]}
+        format={format}
+        shortFormat={short}
+      />
     </Panel>
   );
 }

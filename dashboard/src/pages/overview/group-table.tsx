@@ -10,7 +10,7 @@ import { exactMoney, money } from '../../format/money.ts';
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import { groupName } from './lines.ts';
-import type { Period } from './range.ts';
+import type { Period } from '../../api/period.ts';
 
 const columns: readonly Column<SeriesGroup>[] = [
   {

@@ -1,7 +1,7 @@
 /** Points of an answer as the lines of a chart. */
 import type { SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
 import type { Series } from '../../components/chart.tsx';
-import { stepsOf } from './range.ts';
+import { stepsOf } from '../../api/period.ts';
 
 export interface Lines {
   readonly times: readonly number[];
@@ -14,6 +14,8 @@ export interface Measure {
   readonly of: (sums: SeriesSums) => number | null;
   /** Of a step without calls: 0 for counts, null for what cannot be known. */
   readonly empty: 0 | null;
+  /** A custom property; default: by its place. */
+  readonly colour?: string;
 }
 
 /** Lines in a chart at most: more colours nobody tells apart. */
@@ -26,6 +28,7 @@ export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure
   const series = measures.map((measure) => ({
     name: measure.name,
     values: valuesOf(times, group, measure),
+    ...(measure.colour === undefined ? {} : { colour: measure.colour }),
   }));
   return { times, series };
 }

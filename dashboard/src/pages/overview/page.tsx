@@ -15,7 +15,7 @@ import { Charts } from './charts.tsx';
 import { GroupTable } from './group-table.tsx';
 import { maxLines } from './lines.ts';
 import styles from './page.module.css';
-import { periodOf, ranges, type Period } from './range.ts';
+import { periodOf, ranges, type Period } from '../../api/period.ts';
 import { Stats } from './stats.tsx';
 
 const liveMs = 10_000;

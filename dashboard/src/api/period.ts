@@ -1,5 +1,5 @@
 /** Periods that the overview can show. */
-import type { Search } from '../../api/search.ts';
+import type { Search } from './search.ts';
 
 export const ranges = [
   { value: '1h', label: '1 h' },
@@ -29,7 +29,12 @@ export function periodOf({ range, since, until }: Search): Period {
   return { range: value, since: value, until: undefined, isOpen: true };
 }
 
-const stepMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
+export const stepMs = {
+  minute: 60_000,
+  hour: 3_600_000,
+  '6h': 21_600_000,
+  day: 86_400_000,
+} as const;
 
 /** All steps of a period, those without a call, too; ms since the epoch. */
 export function stepsOf(answer: {

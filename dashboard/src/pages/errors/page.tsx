@@ -1,0 +1,172 @@
+/** Failed calls: whose fault, what it was, and where. */
+import { useMemo, type ReactElement } from 'react';
+import { faultColours, faultNames, faults, useErrors, type Fault } from '../../api/errors.ts';
+import { periodOf, stepMs, stepsOf, type Period } from '../../api/period.ts';
+import { useSearch } from '../../api/search.ts';
+import { useSeries, type SeriesAnswer, type SeriesSums } from '../../api/series.ts';
+import { Chart } from '../../components/chart.tsx';
+import { PeriodChoice } from '../../components/period-choice.tsx';
+import { PageHead, Panel } from '../../components/panel.tsx';
+import { Empty, QueryState } from '../../components/state.tsx';
+import { count, percent, shortCount } from '../../format/number.ts';
+import { CauseTable } from './cause-table.tsx';
+import { Facet } from './facet.tsx';
+import styles from './errors.module.css';
+
+const everyMs = 10_000;
+const facets = [
+  { by: 'provider', title: 'By provider' },
+  { by: 'model', title: 'By model' },
+  { by: 'key', title: 'By key' },
+  { by: 'limit', title: 'By limit' },
+] as const;
+
+export function ErrorsPage(): ReactElement {
+  const [search, change] = useSearch();
+  const period = periodOf(search);
+  const { since, until } = period;
+  const every = period.isOpen ? everyMs : false;
+  const series = useSeries({ since, until }, every);
+  const fault = faults.find((each) => each === search['fault']);
+  const [sums] = series.data?.groups ?? [];
+  return (
+    <>
+      <PageHead
+        title="Errors"
+        about={aboutErrors(sums)}
+        actions={<PeriodChoice period={period} change={change} />}
+      />
+      <QueryState query={series}>
+        {(answer) =>
+          sums === undefined || sums.failed === 0 ? (
+            <Empty title="No failed calls in this period">
+              Refused, failed and broken calls appear here a moment after they end.
+            </Empty>
+          ) : (
+            <div className={styles.panels}>
+              <FaultTiles
+                sums={sums}
+                chosen={fault}
+                onChoose={(chosen) => change({ fault: chosen })}
+              />
+              <Panel title="Over time">
+                <FaultChart answer={answer} />
+              </Panel>
+              <Groups period={period} fault={fault} every={every} />
+            </div>
+          )
+        }
+      </QueryState>
+    </>
+  );
+}
+
+function aboutErrors(sums: SeriesSums | undefined): string | undefined {
+  if (sums === undefined) return undefined;
+  const { failed, calls } = sums;
+  return `${count(failed)} of ${count(calls)} calls failed (${percent(failed, calls)}).`;
+}
+
+const failedOf: { readonly [F in Fault]: (sums: SeriesSums) => number } = {
+  provider: (sums) => sums.failed_provider,
+  gateway: (sums) => sums.failed_gateway,
+  client: (sums) => sums.failed_client,
+  limit: (sums) => sums.failed_limit,
+};
+
+interface FaultTilesProps {
+  readonly sums: SeriesSums;
+  readonly chosen: Fault | undefined;
+  readonly onChoose: (fault: Fault | undefined) => void;
+}
+
+/** One tile a kind; a click shows its errors alone, another all. */
+function FaultTiles({ sums, chosen, onChoose }: FaultTilesProps): ReactElement {
+  return (
+    <div className={styles.tiles} role="group" aria-label="Whose fault">
+      {faults.map((fault) => (
+        <button
+          key={fault}
+          type="button"
+          className={styles.tile}
+          aria-pressed={fault === chosen}
+          onClick={() => onChoose(fault === chosen ? undefined : fault)}
+        >
+          <span className={styles.tileName}>
+            <span
+              className={styles.swatch}
+              style={{ background: `var(${faultColours[fault]})` }}
+              aria-hidden="true"
+            />
+            {faultNames[fault]}
+          </span>
+          <span className={styles.tileValue}>{count(failedOf[fault](sums))}</span>
+          <span className={styles.tileAside}>
+            {`${percent(failedOf[fault](sums), sums.calls)} of all calls`}
+          </span>
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function FaultChart({ answer }: { answer: SeriesAnswer }): ReactElement {
+  const { times, series } = useMemo(() => stacksOf(answer), [answer]);
+  return (
+    <Chart
+      label="Errors over time, by whose fault"
+      kind="bars"
+      stepMs={stepMs[answer.step]}
+      times={times}
+      series={series}
+      format={count}
+      shortFormat={shortCount}
+    />
+  );
+}
+
+function stacksOf(answer: SeriesAnswer) {
+  const times = stepsOf(answer);
+  const points = new Map(answer.groups[0]?.points.map((point) => [Date.parse(point.at), point]));
+  const series = faults.map((fault) => ({
+    name: faultNames[fault],
+    colour: faultColours[fault],
+    values: times.map((at) => {
+      const point = points.get(at);
+      return point === undefined ? 0 : failedOf[fault](point);
+    }),
+  }));
+  return { times, series };
+}
+
+interface GroupsProps {
+  readonly period: Period;
+  readonly fault: Fault | undefined;
+  readonly every: number | false;
+}
+
+function Groups({ period, fault, every }: GroupsProps): ReactElement {
+  const { since, until } = period;
+  const causes = useErrors({ by: 'error', since, until, fault, limit: 100 }, every);
+  return (
+    <>
+      <Panel title="By cause" flush>
+        <QueryState query={causes}>
+          {({ groups, cut }) => (
+            <>
+              <CauseTable groups={groups} period={period} />
+              {cut ? <p className={styles.cut}>Only the newest 50,000 are counted.</p> : null}
+            </>
+          )}
+        </QueryState>
+      </Panel>
+      <div className={styles.facets}>
+        {facets.map(({ by, title }) => (
+          <Panel key={by} title={title}>
+            <Facet by={by} period={period} fault={fault} every={every} />
+          </Panel>
+        ))}
+      </div>
+    </>
+  );
+}

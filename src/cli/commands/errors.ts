@@ -1,0 +1,86 @@
+/** `errors`: why calls failed. */
+import type { Json, JsonObject } from '../../json/value.ts';
+import { readArguments, withUsage } from '../arguments.ts';
+import type { Command, CommandContext } from '../command.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
+import { columns } from '../table.ts';
+
+const help = `Usage: model-gateway errors [--by GROUP] [--since 24h] [options]
+
+Counts failed calls, the most first, with the newest one of each: its time, its
+id and what its client was told. The fault is the limit of a key, team or tag,
+the client, the provider or the gateway.
+
+  --by GROUP       error (default), provider, key, model, team or limit
+  --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 24h
+  --until WHEN     the same; only calls before this time; default: now
+  --fault KIND     only limit, client, provider or gateway
+  --key ID         only calls of this key; likewise --team NAME, --model NAME,
+                   --provider NAME, --tag NAME
+  --json           the rows of GET /api/errors
+`;
+
+const filters = [
+  'by',
+  'since',
+  'until',
+  'fault',
+  'key',
+  'team',
+  'model',
+  'provider',
+  'tag',
+] as const;
+
+export const errorsCommand: Command = {
+  name: 'errors',
+  summary: 'count failed calls by cause, provider, key or model',
+  help,
+  run: (args, context) => withUsage(context, 'errors', () => run(args, context)),
+};
+
+async function run(args: readonly string[], context: CommandContext): Promise<number> {
+  const given = readArguments(args, { values: filters, switches: ['json'] });
+  if (given.has('help')) {
+    context.stdout(help);
+    return 0;
+  }
+  const query = new URLSearchParams({ limit: '1000' });
+  for (const name of filters) {
+    const value = given.value(name);
+    if (value !== undefined) query.set(name, value);
+  }
+  const admin = await context.admin();
+  const groups: JsonObject[] = [];
+  let isCut: boolean;
+  for (;;) {
+    const answer = requireOk(await admin.request('GET', `/api/errors?${query}`));
+    groups.push(...objectsOf(answer, 'groups'));
+    isCut = answer['cut'] === true;
+    const next = answer['next'];
+    if (typeof next !== 'string') break;
+    query.set('after', next);
+  }
+  if (given.has('json')) context.stdout(jsonText(groups));
+  else context.stdout(table(groups, given.value('by') ?? 'error', context));
+  if (isCut) context.stderr('Only the newest 50,000 failed calls of this period are counted.\n');
+  return 0;
+}
+
+function table(groups: readonly JsonObject[], by: string, { screen }: CommandContext): string {
+  if (groups.length === 0) return 'No calls failed in this period.\n';
+  const heads = by === 'error' ? ['fault', 'error', 'reason', 'status'] : [by];
+  const ownCells = (group: JsonObject): readonly Json[] => {
+    if (by === 'error') return heads.map((name) => group[name] ?? null);
+    return [group['key_name'] ?? group['name'] ?? null];
+  };
+  const rows = groups.map((group) => [
+    cell(group['calls']),
+    ...ownCells(group).map(cell),
+    cell(group['last_at']),
+    cell(group['last_call']),
+    cell(group['last_message']),
+  ]);
+  const head = ['calls', ...heads, 'last at', 'last call', 'last message'];
+  return columns([head.map((name) => name.toUpperCase()), ...rows], { head: true, screen });
+}
