@@ -280,7 +280,7 @@ function withWorld(stage: Stage): void {
         await sheet.getByRole('img', { name: /^Burn-down: .* of \$0\.01 are left$/ }).waitFor();
       });
       await view(`/calls?key=${id}`, async (page) => {
-        await page.getByText('429 budget_exhausted').first().waitFor();
+        await page.getByText('429 key daily budget').first().waitFor();
       });
       await view('/?range=24h&by=key', async (page) => {
         await page.getByRole('row').filter({ hasText: 'spent' }).first().waitFor();
@@ -366,7 +366,7 @@ function withWorld(stage: Stage): void {
         await dialog.getByText('none: no request was sent to an upstream').waitFor();
         const why = dialog.getByRole('note', { name: 'Why it failed' });
         await why.getByText('The request was at fault').waitFor();
-        await why.getByText(/does not exist, or this key may not use it/).waitFor();
+        await why.getByText(/does not exist or this key may not use it/).waitFor();
         assert.equal(await dialog.getByText('Counted by').count(), 0);
         // Absent is not zero.
         assert.equal(await dialog.getByRole('row').getByText('$0.00').count(), 1);

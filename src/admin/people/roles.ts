@@ -58,6 +58,7 @@ export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' 
   'DELETE /api/tags/:name': operators,
   'GET /api/usage': roles,
   'GET /api/series': roles,
+  'GET /api/errors': viewers,
   'GET /api/calls': roles,
   'GET /api/calls/:id': roles,
   'GET /api/calls/:id/content': operators,
