@@ -24,6 +24,7 @@ const secretEntries = Object.entries(secretKeys) as readonly (readonly [
 const cloudKeys: ReadonlySet<string> = new Set([
   ...Object.values(cloudOptions).map(({ key }) => key),
   'deployments',
+  'request_metadata',
   ...Object.keys(secretKeys),
 ]);
 
@@ -32,7 +33,7 @@ export function readCloud(
   form: ProviderForm,
   file: CheckedFile,
 ): { readonly cloud?: CloudSettings } {
-  const { deployments, credentials } = form;
+  const { deployments, request_metadata: requestMetadata, credentials } = form;
   const secrets = secretEntries.flatMap(([key, name]) => {
     const secret = form[key];
     return secret === undefined ? [] : [[name, new Secret(secret)] as const];
@@ -40,6 +41,7 @@ export function readCloud(
   const cloud: CloudSettings = {
     ...givenOptions(cloudOptions, form),
     ...(deployments === undefined ? {} : { deployments }),
+    ...(requestMetadata === undefined ? {} : { requestMetadata }),
     ...Object.fromEntries(secrets),
     ...(typeof credentials === 'string'
       ? { credentialsFile: resolve(dirname(file.place.path), credentials) }
@@ -85,7 +87,7 @@ export function cloudLines(
   file: CheckedFile,
 ): readonly OriginLine[] {
   if (cloud === undefined) return [];
-  const { deployments = {}, credentialsFile } = cloud;
+  const { deployments = {}, requestMetadata = {}, credentialsFile } = cloud;
   const line = (keys: readonly string[], value: string): OriginLine => ({
     path: pathText([...path, ...keys]),
     value,
@@ -96,6 +98,9 @@ export function cloudLines(
       ({ origin }) => origin !== 'default',
     ),
     ...Object.entries(deployments).map(([name, model]) => line(['deployments', name], model)),
+    ...Object.entries(requestMetadata).map(([name, value]) =>
+      line(['request_metadata', name], value),
+    ),
     ...secretEntries.flatMap(([key, name]) => {
       const secret = cloud[name];
       return secret === undefined ? [] : [line([key], secret.toString())];

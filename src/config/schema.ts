@@ -288,6 +288,11 @@ const retry = rowsForm(retryOptions).nullish();
 
 const pemFile = z.string().min(1, 'is empty').optional();
 
+/** What AWS takes. */
+const metadataText = z
+  .string()
+  .regex(/^[a-zA-Z0-9\s:_@$#=/+,.-]{1,256}$/, 'has characters that AWS does not take, or over 256');
+
 const provider = z
   .strictObject({
     ...rowsForm(providerOptions).shape,
@@ -301,6 +306,11 @@ const provider = z
       .describe(
         'azure, foundry, bedrock: the model behind the name of a deployment, or behind an ARN; prices and what the model takes go by it. Default: the name says it.',
       ),
+    request_metadata: z
+      .record(metadataText, metadataText)
+      .refine((entries) => Object.keys(entries).length <= 16, 'has more than 16 entries')
+      .optional()
+      .describe('bedrock: up to 16 names with values that AWS logs beside each call.'),
     client_secret: headerText
       .optional()
       .describe(

@@ -498,6 +498,18 @@ export const cloudOptions = {
     otherwise: 'invoke',
     about: 'bedrock: the API by which Claude is asked. All other models are asked by Converse.',
   }),
+  guardrail: option({
+    key: 'guardrail',
+    kind: textLike(/^\S{1,2048}:(DRAFT|\d{1,8})$/, 'is not of the form ID:VERSION'),
+    otherwise: 'none',
+    about: 'bedrock: the guardrail of all calls, its id or ARN with the version behind a colon.',
+  }),
+  latency: option({
+    key: 'latency',
+    kind: choice(['standard', 'optimized']),
+    otherwise: 'standard',
+    about: 'bedrock: optimized is served faster where the model offers it, and refused elsewhere.',
+  }),
 } as const;
 
 /** A route, besides its targets and its rules of retries and time limits (routes.ts). */

@@ -32,6 +32,11 @@ export interface CloudSettings {
   readonly controlEndpoint?: string;
   /** Bedrock: by which API Claude is asked; absent = `invoke`. */
   readonly door?: 'invoke' | 'converse';
+  /** Bedrock: `ID:VERSION`. */
+  readonly guardrail?: string;
+  readonly latency?: 'standard' | 'optimized';
+  /** Bedrock: what AWS logs beside each call. */
+  readonly requestMetadata?: { readonly [name: string]: string };
 }
 
 /** Ways of all clouds; `CloudRules.auth` has those of one. */

@@ -10,10 +10,18 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { listAt, objectAt } from '../support/reading.ts';
 import { whyLeftOut } from '../recordings/recorded.ts';
-import { awsError } from '../upstream/aws.ts';
+import { assertSigned, awsError } from '../upstream/aws.ts';
 import { converseAnswer, streamOf } from '../upstream/converse.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import { assertAsked, claudeDocument, pathOf, startBedrock, withKeys } from './bedrock-scene.ts';
+import {
+  assertAsked,
+  claudeDocument,
+  fixedKeys,
+  pathOf,
+  region,
+  startBedrock,
+  withKeys,
+} from './bedrock-scene.ts';
 import type { BedrockScene } from './bedrock-scene.ts';
 import { callConverse, claude, nova } from './converse-scene.ts';
 
@@ -29,6 +37,13 @@ before(async () => {
         deployments: { [`${profile}/named`]: 'claude-sonnet-4-5' },
       },
       converse: { like: 'bedrock', ...withKeys(bedrock), door: 'converse' },
+      guarded: {
+        like: 'bedrock',
+        ...withKeys(bedrock),
+        guardrail: 'arn:aws:bedrock:eu-central-1:123456789012:guardrail/g1:2',
+        latency: 'optimized',
+        request_metadata: { team: 'search' },
+      },
     },
     models: {
       either: {
@@ -87,6 +102,42 @@ describe('doors', () => {
       assert.equal(reply.status, 404, reply.text);
       assert.equal(scene.bedrock.all.length, before);
     }
+  });
+});
+
+describe('what the operator wants of all calls', () => {
+  const id = 'arn:aws:bedrock:eu-central-1:123456789012:guardrail/g1';
+
+  it('stands in the bodies of Converse', async () => {
+    const { requests } = scene.bedrock.script(pathOf(nova, 'converse'), converseAnswer());
+    const body = { model: `guarded/${nova}`, messages: [hello] };
+    const reply = await send(`${scene.gateway.url}/v1/chat/completions`, body);
+    assert.equal(reply.status, 200, reply.text);
+    const { guardrailConfig, performanceConfig, requestMetadata } = requests[0]?.json ?? {};
+    assert.deepEqual(
+      { guardrailConfig, performanceConfig, requestMetadata },
+      {
+        guardrailConfig: { guardrailIdentifier: id, guardrailVersion: '2' },
+        performanceConfig: { latency: 'optimized' },
+        requestMetadata: { team: 'search' },
+      },
+    );
+  });
+
+  it('stands in signed headers of InvokeModel', async () => {
+    const { requests } = scene.bedrock.script(pathOf(claude, 'invoke'), claudeDocument());
+    const body = { model: `guarded/${claude}`, max_tokens: 9, messages: [hello] };
+    const reply = await send(`${scene.gateway.url}/v1/messages`, body);
+    assert.equal(reply.status, 200, reply.text);
+    const [received] = requests;
+    assert.ok(received !== undefined);
+    const names = ['guardrailidentifier', 'guardrailversion', 'performanceconfig-latency'];
+    assert.deepEqual(
+      [...names, 'request-metadata'].map((name) => received.header(`x-amzn-bedrock-${name}`)),
+      [id, '2', 'optimized', '{"team":"search"}'],
+    );
+    await assertSigned(received, fixedKeys, { region });
+    assert.match(received.header('authorization') ?? '', /x-amzn-bedrock-guardrailidentifier/);
   });
 });
 

@@ -19,6 +19,7 @@ import type { Credentials } from '../credentials/credentials.ts';
 import { isLoopback } from '../credentials/token-request.ts';
 import type { HttpDialect } from '../http-provider.ts';
 import { readAwsError } from './aws/errors.ts';
+import { converseMembers, invokeHeaders } from './aws/call-settings.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
 import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
@@ -120,6 +121,9 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
       'control_endpoint',
       'deployments',
       'door',
+      'guardrail',
+      'latency',
+      'request_metadata',
     ],
     auth: [...auths],
     problems: problemsOf,
@@ -215,6 +219,9 @@ function placeOf(input: CloudInput, name: string, model: string | undefined): Mo
     keyHeader: 'authorization',
     forwarded: invokes ? claudeHeaders : [],
     answers: answersIn(dialect),
+    ...(invokes
+      ? { headers: invokeHeaders(input.declared.cloud) }
+      : { traits: { always: converseMembers(input.declared.cloud) } }),
     body: { inAddress: ['model', 'stream'] },
     paths: {
       ...paths,

@@ -32,6 +32,8 @@ export interface ModelPlace extends Pick<
 > {
   /** Of this form of address, before what is known of the model. */
   readonly traits?: Partial<UpstreamTraits>;
+  /** Besides those of the config. */
+  readonly headers?: ReadonlyMap<string, string>;
 }
 
 /** A cloud, as its row in the list of vendors has it. */
@@ -86,12 +88,12 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
     return cloud.modelOf?.(named) ?? named;
   };
   const at = (name: string, model: string | undefined): Provider => {
-    const { traits, ...place } = cloud.place(input, name, model);
+    const { traits, headers: own = [], ...place } = cloud.place(input, name, model);
     const row = cloud.rowOf(place.dialect, model);
     return createHttpProvider({
       id,
       ...place,
-      headers,
+      headers: new Map([...headers, ...own]),
       modelOf,
       row: { ...row, traits: { ...row.traits, ...traits } },
       ...(credential === undefined && apiKey !== undefined ? { apiKey } : {}),

@@ -23,6 +23,30 @@ const mistakes: readonly (readonly [
     'gateway.yaml:3: providers.azure.resource: cannot be combined with base_url: use one of them',
   ],
   [
+    'bedrock: a guardrail without its version',
+    'providers:\n  bedrock:\n    region: eu-central-1\n    api_key: k\n    guardrail: abc\n',
+    {},
+    'gateway.yaml:5: providers.bedrock.guardrail: is not of the form ID:VERSION',
+  ],
+  [
+    'bedrock: a door that there is not',
+    'providers:\n  bedrock:\n    region: eu-central-1\n    api_key: k\n    door: mantle\n',
+    {},
+    'gateway.yaml:5: providers.bedrock.door: expected one of invoke, converse',
+  ],
+  [
+    'bedrock: metadata that AWS does not take',
+    'providers:\n  bedrock:\n    region: eu-central-1\n    api_key: k\n    request_metadata:\n      team: "a|b"\n',
+    {},
+    'gateway.yaml:6: providers.bedrock.request_metadata.team: has characters that AWS does not take, or over 256',
+  ],
+  [
+    'a key of another cloud',
+    'providers:\n  azure:\n    resource: acme\n    door: converse\n',
+    key,
+    'gateway.yaml:4: providers.azure.door: does not apply to this provider',
+  ],
+  [
     'neither of them',
     'providers:\n  azure: {}\n',
     key,
