@@ -117,6 +117,8 @@ export interface Provider {
     readonly model?: string;
   };
   readonly models: Endpoint;
+  /** Where the rest of its models is listed; absent = the list is whole. */
+  readonly moreModels?: readonly Endpoint[];
   /** Where conversations are compacted; whether a model's server has it is a trait. */
   readonly compact?: Endpoint;
   readonly counter?: TokenCounter;

@@ -77,6 +77,8 @@ export interface PlacePaths {
   readonly counter?: (endpoint: (path: string) => Endpoint) => TokenCounter;
   /** Of the list of models; a whole address where it is at another host. */
   readonly models?: string;
+  /** The same of further lists. */
+  readonly moreModels?: readonly string[];
 }
 
 interface DialectCounter {
@@ -228,13 +230,16 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
 function addressesOf(
   { dialect, paths }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
-): Pick<Provider, 'generate' | 'stream' | 'models' | 'compact'> {
+): Pick<Provider, 'generate' | 'stream' | 'models' | 'moreModels' | 'compact'> {
   const { generate, stream: streamed, models, compact } = conventions[dialect];
   const stream = paths?.stream ?? (paths === undefined ? streamed : undefined);
   return {
     generate: endpoint(paths?.generate ?? generate),
     ...(stream === undefined ? {} : { stream: endpoint(stream) }),
     models: modelsAt(paths?.models ?? models, endpoint),
+    ...(paths?.moreModels === undefined
+      ? {}
+      : { moreModels: paths.moreModels.map((place) => modelsAt(place, endpoint)) }),
     ...(compact === undefined ? {} : { compact: endpoint(compact) }),
   };
 }

@@ -1,6 +1,6 @@
 /** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
 import { GatewayError } from '../core/errors.ts';
-import type { Provider } from '../core/provider.ts';
+import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { withoutKeys } from '../core/secret.ts';
 import { errorSentence } from '../dialects/shared/vendor-errors.ts';
@@ -97,10 +97,25 @@ interface AnsweredList {
 
 const maxPages = 20;
 
-/** The whole list, page by page where it has several. @throws GatewayError where a page does not come */
+type Lists = Pick<Provider, 'models' | 'moreModels' | 'mayHave'>;
+
+/** The whole list. Of several, those behind the first may be closed to the account. @throws GatewayError */
 async function askForList(
   client: HttpClient,
-  { models: endpoint, mayHave }: Pick<Provider, 'models' | 'mayHave'>,
+  { models: first, moreModels = [], mayHave }: Lists,
+  connectMs: number,
+): Promise<AnsweredList> {
+  const answered = await askForPages(client, first, connectMs);
+  if (answered.models === undefined) return answered;
+  const more = await Promise.all(moreModels.map((each) => askForPages(client, each, connectMs)));
+  const all = [answered, ...more].flatMap(({ models }) => [...(models ?? [])]);
+  return { ...answered, models: new Map(all.filter(([name]) => mayHave?.(name) !== false)) };
+}
+
+/** One list, page by page where it has several. @throws GatewayError where a page does not come */
+async function askForPages(
+  client: HttpClient,
+  endpoint: Endpoint,
   connectMs: number,
 ): Promise<AnsweredList> {
   const models = new Map<string, ModelFacts>();
@@ -111,12 +126,10 @@ async function askForList(
     const { status, body } = await requestWhole(client, request, limits);
     const list = status === 200 ? readModels(body) : undefined;
     if (list === undefined) return { status, body, models: undefined };
-    for (const [name, facts] of list.models) {
-      if (mayHave?.(name) !== false) models.set(name, facts);
-    }
+    for (const [name, facts] of list.models) models.set(name, facts);
     if (list.next === undefined || page >= maxPages) return { status, body, models };
     const mark = endpoint.path.includes('?') ? '&' : '?';
-    path = `${endpoint.path}${mark}pageToken=${encodeURIComponent(list.next)}`;
+    path = `${endpoint.path}${mark}${list.next}`;
   }
 }
 
@@ -162,37 +175,53 @@ function place({ models }: Provider): string {
 
 interface ListPage {
   readonly models: Models;
-  /** The token of the next page, where there is one. */
+  /** The parameter of the next page, where there is one. */
   readonly next?: string;
 }
 
 /** The models of a list in any dialect's shape; undefined when it is none. */
 function readModels(text: string): ListPage | undefined {
-  const list = tryParseObject(text);
-  const { data, models: named, publisherModels: resources, nextPageToken: next } = list ?? {};
-  const profiles = list?.['inferenceProfileSummaries'];
-  // Vertex AI lists models of all kinds under the names of their resources, Bedrock what they are called by.
-  const entries = data ?? resources ?? named ?? profiles;
+  const list = tryParseObject(text) ?? {};
+  const entries = entriesOf(list);
   if (!Array.isArray(entries)) return undefined;
   const models = new Map<string, ModelFacts>();
   for (const entry of entries) {
     if (!isObject(entry) || !generates(entry)) continue;
-    const id = listedId(entry) ?? (entries === named ? entry['name'] : undefined);
+    const id = listedId(entry) ?? (entries === list['models'] ? entry['name'] : undefined);
     // Gemini lists `models/NAME`, and takes NAME.
     if (typeof id === 'string') models.set(id.replace(/^models\//, ''), readModelFacts(entry));
   }
-  return { models, ...(typeof next === 'string' && next !== '' ? { next } : {}) };
+  const next = nextPage(list, 'nextPageToken', 'pageToken') ?? nextPage(list, 'nextToken');
+  return { models, ...(next === undefined ? {} : { next }) };
+}
+
+/** Vertex AI lists models of all kinds under the names of their resources, Bedrock what they are called by. */
+function entriesOf(list: JsonObject): Json | undefined {
+  const { data, models, publisherModels, inferenceProfileSummaries, modelSummaries } = list;
+  return data ?? publisherModels ?? models ?? inferenceProfileSummaries ?? modelSummaries;
+}
+
+function nextPage(list: JsonObject, member: string, parameter = member): string | undefined {
+  const token = text(list[member], Infinity);
+  return token === undefined ? undefined : `${parameter}=${encodeURIComponent(token)}`;
 }
 
 /** Under the words of different lists. */
-function listedId({ id, inferenceProfileId: profile, name }: JsonObject): Json | undefined {
-  return id ?? profile ?? resourceModel(name);
+function listedId(entry: JsonObject): Json | undefined {
+  const { id, inferenceProfileId: profile, modelId, name } = entry;
+  return id ?? profile ?? modelId ?? resourceModel(name);
 }
 
-/** False for a model that says what it is for, and that is not to answer. */
-function generates({ supportedGenerationMethods: methods }: JsonObject): boolean {
-  return !Array.isArray(methods) || methods.includes('generateContent');
+/** False for a model that says what it is for, and that is not to answer; or that it is not open to new calls. */
+function generates(entry: JsonObject): boolean {
+  const { supportedGenerationMethods: methods, modelLifecycle, status } = entry;
+  if (Array.isArray(methods)) return methods.includes('generateContent');
+  const state = isObject(modelLifecycle) ? modelLifecycle['status'] : status;
+  return typeof state !== 'string' || !closed.has(state);
 }
+
+/** Of Bedrock. */
+const closed: ReadonlySet<string> = new Set(['LEGACY', 'INACTIVE']);
 
 /** `gemini-2.5-pro` of `publishers/google/models/gemini-2.5-pro`; undefined for what does not answer prompts. */
 function resourceModel(name: Json | undefined): string | undefined {
@@ -265,8 +294,8 @@ function createdAt({ created_at: at, created }: JsonObject): number | undefined 
   return Number.isFinite(ms) && ms > 0 && ms < 8e15 ? Math.floor(ms) : undefined;
 }
 
-function text(value: Json | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, 256) : undefined;
+function text(value: Json | undefined, most = 256): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, most) : undefined;
 }
 
 /** A member only when there is a value. */

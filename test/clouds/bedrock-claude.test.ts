@@ -5,13 +5,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { clientKey } from '../support/keys.ts';
 import { send, type Reply } from '../support/http.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import {
-  assertSigned,
-  awsError,
-  eventStream,
-  exceptionMessage,
-  invokeChunk,
-} from '../upstream/aws.ts';
+import { awsError, eventStream, exceptionMessage, invokeChunk } from '../upstream/aws.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import {
   assertAsked,
@@ -19,9 +13,7 @@ import {
   claudeChunks,
   claudeDocument,
   claudeEvents,
-  fixedKeys,
   pathOf,
-  region,
   startBedrock,
   withKeys,
   type BedrockScene,
@@ -39,7 +31,6 @@ before(async () => {
   scene = await startBedrock(({ bedrock }) => ({
     providers: {
       bedrock: { ...withKeys(bedrock), deployments: { [arn]: 'claude-sonnet-4-5' } },
-      listed: { like: 'bedrock', ...withKeys(bedrock), control_endpoint: bedrock },
     },
     models: { safe: { targets: [`bedrock/${claude}`, `bedrock/us.${claude.slice(3)}`] } },
   }));
@@ -284,32 +275,5 @@ describe('bedrock 50: counts', () => {
     });
     assert.equal(reply.status, 200);
     assert.equal(typeof reply.json['input_tokens'], 'number');
-  });
-});
-
-describe('bedrock 51: lists', () => {
-  it('the profiles, asked for with a signature', async () => {
-    const path = '/inference-profiles?maxResults=1000&type=SYSTEM_DEFINED';
-    const ids = [claude, 'eu.amazon.nova-pro-v1:0'];
-    const script = scene.bedrock.script(path, {
-      body: JSON.stringify({
-        inferenceProfileSummaries: ids.map((id) => ({
-          inferenceProfileId: id,
-          inferenceProfileName: id,
-          status: 'ACTIVE',
-          type: 'SYSTEM_DEFINED',
-        })),
-      }),
-    });
-    const reply = await send(`${scene.gateway.url}/v1/models`, undefined);
-    const listed = (reply.json['data'] as { id: string }[]).map(({ id }) => id);
-    assert.deepEqual(
-      listed.filter((id) => id.startsWith('listed/')),
-      ids.map((id) => `listed/${id}`),
-    );
-    assert.ok(listed.includes(`bedrock/${arn}`));
-    const [received] = script.requests;
-    assert.ok(received !== undefined);
-    await assertSigned(received, fixedKeys, { region });
   });
 });

@@ -226,6 +226,9 @@ function placeOf(input: CloudInput, name: string, model: string | undefined): Mo
     paths: {
       ...paths,
       models: `${controlOf(input)}/inference-profiles?maxResults=1000&type=SYSTEM_DEFINED`,
+      moreModels: [
+        `${controlOf(input)}/foundation-models?byOutputModality=TEXT&byInferenceType=ON_DEMAND`,
+      ],
       counter: (endpoint) => counterAt(endpoint, name, invokes ? wrapInvoke : wrapConverse),
     },
   };

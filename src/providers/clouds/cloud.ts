@@ -116,7 +116,8 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
       let provider = known.get(name);
       if (provider === undefined) {
         // Its list is that of all.
-        provider = { ...at(name, modelOf(name)), models: whole.models };
+        const { models, moreModels = [] } = whole;
+        provider = { ...at(name, modelOf(name)), models, moreModels };
         if (known.size >= maxModels) known.clear();
         known.set(name, provider);
       }
