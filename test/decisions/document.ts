@@ -1,7 +1,13 @@
 /** docs/user/translation.md, written from the tables. */
 import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { departures } from './elsewhere.ts';
-import { knownModels, type KnownModel } from './known-models.ts';
+import {
+  knownModels,
+  translatedModels,
+  upstreamOnly,
+  type KnownModel,
+  type UpstreamOnly,
+} from './known-models.ts';
 import {
   answerTables,
   requestTables,
@@ -36,7 +42,7 @@ field that the official SDKs' types have through every pair of APIs, and an answ
 - **Defaults**: the API's default value and \`null\` are neither refused nor noted.
 - **By model**: EXACT* and "noted at", "refused at" name known models that depart from the row. They are found by running the row's sample at
   every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
-  "To a responses model" means OpenAI's.
+  "To a responses model" means OpenAI's. Gemini and Bedrock by Converse have sections of their own.
 
 \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
 A case narrows a row. Empty cells at the end of a row are left out. An object that is EXACT may have members that are not.
@@ -64,8 +70,7 @@ const maxNamesLength = 40;
 type ModelSets = Map<string, number>;
 
 /** The models in few words: vendors with all of their models, `vendor (model, …)`, or `all but …` where that is shorter. */
-function named(found: readonly KnownModel[], upstream: AnyDialect): string {
-  const all = knownModels(upstream);
+function named(found: readonly KnownModel[], all: readonly KnownModel[]): string {
   if (found.length === all.length) return 'all';
   const others = all.filter((each) => !found.some(({ name }) => name === each.name));
   const names = byVendor(found, all);
@@ -100,11 +105,12 @@ function elsewhere(
   const { decision } = row.verdict;
   // A hint is of no use where what it is about is refused.
   if (row.outer || decision === 'REJECT' || decision === 'IGNORE') return [];
-  const { told, refused } = departures(client, upstream, { id: rowId(row), path: row.path });
+  const all = knownModels(upstream);
+  const { told, refused } = departures(client, all, { id: rowId(row), path: row.path });
   const isTold = decision === 'WARN' || (decision === 'APPROX' && !('silent' in row.verdict));
   return [
-    ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, upstream), sets)}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, upstream), sets)}`]),
+    ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, all), sets)}`]),
+    ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, all), sets)}`]),
   ];
 }
 
@@ -254,18 +260,26 @@ const relayIntro = `Fields of a relayed request that known models do not take as
 
 /** The models that do not take a row of a relayed request as it is; '' = none. */
 function relayedAt(dialect: AnyDialect, row: Row): string {
-  const { told, refused } = departures(dialect, dialect, { id: rowId(row), path: row.path });
+  const all = knownModels(dialect);
+  const { told, refused } = departures(dialect, all, { id: rowId(row), path: row.path });
   return [
-    ...(told.length === 0 ? [] : [`changed at ${named(told, dialect)}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${named(refused, dialect)}`]),
+    ...(told.length === 0 ? [] : [`changed at ${named(told, all)}`]),
+    ...(refused.length === 0 ? [] : [`refused at ${named(refused, all)}`]),
   ].join('; ');
 }
 
 /** The changes of relayed requests, by the models that they are made for. */
 function relaySection(dialect: AnyDialect): string {
+  const title = `## Relayed: ${dialect} request to a ${dialect} model`;
+  const lines = modelLines(dialect, (row) => relayedAt(dialect, row));
+  return [title, '', relayIntro, '', ...lines, ''].join('\n');
+}
+
+/** One line for each set of models, with the fields that it stands for. */
+function modelLines(dialect: AnyDialect, modelsAt: (row: Row) => string): readonly string[] {
   const rows = requestTables[dialect].rows
     .filter(({ outer }) => !outer)
-    .map((row) => ({ path: row.path, when: row.when, models: relayedAt(dialect, row) }));
+    .map((row) => ({ path: row.path, when: row.when, models: modelsAt(row) }));
   const groups = new Map<string, Set<string>>();
   for (const { path, when, models } of rows) {
     if (models === '') continue;
@@ -274,11 +288,32 @@ function relaySection(dialect: AnyDialect): string {
     const field = `\`${path}\`` + (isWhole || when === '' ? '' : ` (${when})`);
     groups.set(models, (groups.get(models) ?? new Set()).add(field));
   }
-  const lines = [...groups].map(([models, fields]) =>
-    wrapped(`- ${models}: ${[...fields].join(', ')}`),
-  );
-  const title = `## Relayed: ${dialect} request to a ${dialect} model`;
-  return [title, '', relayIntro, '', ...lines, ''].join('\n');
+  return [...groups].map(([models, fields]) => wrapped(`- ${models}: ${[...fields].join(', ')}`));
+}
+
+const servers: { readonly [D in UpstreamOnly]: string } = {
+  gemini: 'Gemini by its own API',
+  'bedrock-converse': 'Bedrock by Converse',
+};
+
+/** What becomes of a row at models that are always asked by translation; '' = it is carried. */
+function translatedAt(client: AnyDialect, upstream: UpstreamOnly, row: Row): string {
+  const all = translatedModels(upstream);
+  const { told, lost, refused } = departures(client, all, { id: rowId(row), path: row.path });
+  const changed = told.filter((each) => !lost.includes(each));
+  return [
+    ...(changed.length === 0 ? [] : [`changed at ${named(changed, all)}`]),
+    ...(lost.length === 0 ? [] : [`dropped at ${named(lost, all)}`]),
+    ...(refused.length === 0 ? [] : [`refused at ${named(refused, all)}`]),
+  ].join('; ');
+}
+
+const translatedIntro = `Fields that models there do not take as the client says them, as the samples of the rows above show it. All is noted, and refused under strict.`;
+
+function translatedSection(client: AnyDialect, upstream: UpstreamOnly): string {
+  const title = `## ${titles[client]} requests to ${servers[upstream]}`;
+  const lines = modelLines(client, (row) => translatedAt(client, upstream, row));
+  return [title, '', translatedIntro, '', ...lines, ''].join('\n');
 }
 
 /** Lines of at most 150 characters; those after the first have an indent. */
@@ -298,12 +333,16 @@ export function translationText(): string {
   const requests = allDialects.map((dialect) => requestSection(requestTables[dialect], sets));
   const answers = allDialects.map(answerSection);
   const relayed = allDialects.map(relaySection);
+  const translated = upstreamOnly.flatMap((upstream) =>
+    allDialects.map((client) => translatedSection(client, upstream)),
+  );
   const setLines = [...sets].map(([names, number]) => wrapped(`- **Set ${number}**: ${names}`));
   return [
     intro,
     ...requests,
     ...answers,
     ...relayed,
+    ...translated,
     '## Sets of models',
     '',
     ...setLines,

@@ -17,7 +17,7 @@ import type { Sample } from '../corpus/sample.ts';
 import { corpus } from '../corpus/samples.ts';
 import type { AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
-import { knownModels, type KnownModel } from './known-models.ts';
+import type { KnownModel } from './known-models.ts';
 
 export const clients: { readonly [D in AnyDialect]: ClientDialect } = {
   chat: openaiChatClient,
@@ -40,7 +40,7 @@ export function tryAt(client: AnyDialect, request: JsonObject, known: KnownModel
   try {
     const body =
       known.speaks === client
-        ? relay(request, known, notes)
+        ? relay(client, request, known, notes)
         : translate(client, request, known, notes);
     return { request, notes: notes.all, body, refused: undefined };
   } catch (error) {
@@ -61,8 +61,13 @@ function translate(
   return dialect.writeRequest(withDemandAsFormat(read, traits, notes), askOf(known), notes);
 }
 
-function relay(request: JsonObject, known: KnownModel, notes: NoteList): JsonObject {
-  clients[known.speaks].readHead(request);
+function relay(
+  client: AnyDialect,
+  request: JsonObject,
+  known: KnownModel,
+  notes: NoteList,
+): JsonObject {
+  clients[client].readHead(request);
   const source = parseBody(Buffer.from(JSON.stringify(request)), new Set());
   const body: Json = JSON.parse(known.dialect.relayRequest(source, askOf(known), notes).toString());
   return isObject(body) ? body : {};
@@ -88,27 +93,33 @@ export function sampleOf(client: AnyDialect, rowId: string): Sample<object> | un
 }
 
 export interface Departures {
+  /** With a note, lost or carried otherwise. */
   readonly told: readonly KnownModel[];
+  /** Those of them that lose it. */
+  readonly lost: readonly KnownModel[];
   readonly refused: readonly KnownModel[];
 }
 
 /** The models that carry a row's field otherwise than other models do, with a note, or refuse it. */
 export function departures(
   client: AnyDialect,
-  upstream: AnyDialect,
+  all: readonly KnownModel[],
   row: { id: string; path: string },
 ): Departures {
+  const told: KnownModel[] = [];
+  const lost: KnownModel[] = [];
+  const refused: KnownModel[] = [];
   const sample = sampleOf(client, row.id);
-  if (sample === undefined || sample.unasked === true) return { told: [], refused: [] };
+  if (sample === undefined || sample.unasked === true) return { told, lost, refused };
   const request = sampleRequest(client, sample);
   const paths = locate(request, row.path);
   const concerns = (path: string): boolean => paths.some((each) => speaksOf(path, each));
-  const told: KnownModel[] = [];
-  const refused: KnownModel[] = [];
-  for (const known of knownModels(upstream)) {
+  for (const known of all) {
     const tried = tryAt(client, request, known);
+    const notes = tried.notes.filter(({ path }) => concerns(path));
     if (tried.refused !== undefined && concerns(tried.refused)) refused.push(known);
-    else if (tried.notes.some(({ path }) => concerns(path))) told.push(known);
+    else if (notes.length > 0) told.push(known);
+    if (notes.some(({ what }) => what === 'lost') && !refused.includes(known)) lost.push(known);
   }
-  return { told, refused };
+  return { told, lost, refused };
 }

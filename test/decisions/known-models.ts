@@ -1,16 +1,25 @@
 /** Models of all known vendors, at least one for each way in which models differ (src/providers). */
 import type { UpstreamDialect } from '../../src/core/dialect.ts';
 import type { UpstreamTraits } from '../../src/core/traits.ts';
-import { providerRows, rowIn, type ProviderRow } from '../../src/providers/compatible.ts';
+import {
+  providerRow,
+  providerRows,
+  rowIn,
+  type ProviderRow,
+} from '../../src/providers/compatible.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import type { AnyDialect } from '../support/reading.ts';
+
+/** What no client speaks: requests are translated at each model. */
+export const upstreamOnly = ['gemini', 'bedrock-converse'] as const;
+export type UpstreamOnly = (typeof upstreamOnly)[number];
 
 export interface KnownModel {
   /** `vendor/model`. */
   readonly name: string;
   readonly vendor: string;
   readonly model: string;
-  readonly speaks: AnyDialect;
+  readonly speaks: AnyDialect | UpstreamOnly;
   readonly dialect: UpstreamDialect;
   readonly traits: UpstreamTraits;
 }
@@ -68,6 +77,33 @@ const dialects = {
   responses: 'openai-responses',
 } as const;
 
+/** The models of clouds, by the dialect that the name decides. */
+const ofClouds: {
+  readonly [D in UpstreamOnly]: readonly [vendor: string, models: readonly string[]];
+} = {
+  gemini: ['gemini', ['gemini-2.0-flash', 'gemini-2.5-pro', 'gemini-3-pro-preview']],
+  'bedrock-converse': [
+    'bedrock',
+    [
+      'claude-sonnet-4-5-20250929',
+      'claude-opus-4-8',
+      'amazon.nova-pro',
+      'amazon.nova-2-lite',
+      'mistral.mistral-large-2407',
+      'meta.llama3-3-70b-instruct',
+      'openai.gpt-oss-120b-1',
+    ],
+  ],
+};
+
+/** The known models that are asked in a dialect that no client speaks. */
+export function translatedModels(speaks: UpstreamOnly): readonly KnownModel[] {
+  const [vendor, names] = ofClouds[speaks];
+  const row = providerRow(vendor)?.cloud?.rowOf(speaks);
+  if (row === undefined) throw new Error(`${vendor} is no cloud`);
+  return modelsOf({ ...row, id: vendor }, speaks, names);
+}
+
 /** The known models that are asked in a dialect. */
 export function knownModels(speaks: AnyDialect): readonly KnownModel[] {
   return providerRows.flatMap((row) => {
@@ -76,10 +112,14 @@ export function knownModels(speaks: AnyDialect): readonly KnownModel[] {
   });
 }
 
-function modelsOf(row: ProviderRow, speaks: AnyDialect): readonly KnownModel[] {
+function modelsOf(
+  row: ProviderRow,
+  speaks: KnownModel['speaks'],
+  names: readonly string[] = models[row.id] ?? ['some-model'],
+): readonly KnownModel[] {
   const { id: vendor, dialect, baseUrl } = row;
   const provider = createHttpProvider({ id: vendor, dialect, baseUrl, row });
-  return (models[vendor] ?? ['some-model']).map((model) => ({
+  return names.map((model) => ({
     name: `${vendor}/${model}`,
     vendor,
     model,

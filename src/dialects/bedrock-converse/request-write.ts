@@ -6,7 +6,8 @@ import type { CacheMark, Conversation, Extras, Part } from '../../core/conversat
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import type { Json, JsonMembers, JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonMembers, type JsonObject } from '../../json/value.ts';
+import { readMark } from '../anthropic-messages/request-read-blocks.ts';
 import {
   CacheMarks,
   chatDefaults,
@@ -16,7 +17,7 @@ import {
   writeTuning,
 } from '../anthropic-messages/request-write.ts';
 import { isInstruction, writeEndUser, writeMessagesExtras } from '../openai-chat/request-write.ts';
-import { isBlank } from '../shared/message-turns.ts';
+import { isBlank, type Message } from '../shared/message-turns.ts';
 import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
 import { dialectId } from './fields.ts';
 import { writeMessages } from './request-write-messages.ts';
@@ -42,6 +43,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     notes.changed(pathOf(asked.system, ['system']), why);
     messages[0]?.content.unshift(...system);
   }
+  markEnd(messages, conversation.extras, marks);
   marks.apply(notes, 0);
   const foreign = writeForeign(conversation, { traits, notes });
   const sampling = writeSampling(conversation, { ask, notes, thinking, maxTokens });
@@ -68,6 +70,14 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...sampling.paths,
     ...foreign,
   };
+}
+
+/** `cache_control` of a whole request marks the end of it. */
+function markEnd(messages: readonly Message[], extras: Extras, marks: CacheMarks): void {
+  const control = extras['anthropic-messages']?.['cache_control'];
+  const last = messages.at(-1)?.content.at(-1);
+  if (last !== undefined && isObject(control))
+    marks.message(last, readMark({ cache_control: control }));
 }
 
 function member(name: string, value: JsonObject): JsonMembers {
@@ -170,8 +180,8 @@ interface Target {
 const unknown = 'not known to the model';
 /** What is no loss: nothing of it changes the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
-/** Tiers by OpenAI's words. `auto` and `default` are what is served anyway. */
-const tiers: ReadonlySet<Json> = new Set(['flex', 'priority']);
+/** Tiers by OpenAI's words. `auto` is what is served anyway. */
+const tiers: ReadonlySet<Json> = new Set(['default', 'flex', 'priority']);
 
 function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {
   const { extras } = conversation;
@@ -192,7 +202,7 @@ function writeChatExtras(extras: Extras, notes: Notes): void {
 }
 
 function writeTier(tier: Json | undefined, notes: Notes): JsonMembers {
-  if (tier === undefined || tier === null || tier === 'auto' || tier === 'default') return {};
+  if (tier === undefined || tier === null || tier === 'auto') return {};
   if (tiers.has(tier)) return { serviceTier: { type: tier } };
   notes.lost(['service_tier'], 'the provider has no such tier');
   return {};

@@ -1,6 +1,6 @@
 /** How much the model may think: in the members of the maker of the model, beside those that all models share. */
 import type { Conversation } from '../../core/conversation.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
+import { type Notes, pathOf, withPath } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonMembers } from '../../json/value.ts';
 import { writeThinking as writeClaudeThinking } from '../anthropic-messages/request-write.ts';
@@ -26,17 +26,26 @@ export interface WrittenThinking {
 const nothing: WrittenThinking = { on: false, config: {}, more: {} };
 
 export function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
-  const { conversation, traits } = question;
+  const { traits } = question;
   const { reasoningControl, reasoningConfig } = traits;
   if (reasoningControl === 'effort' || reasoningConfig === true) {
-    return writeEffort(conversation, traits, notes);
+    return writeEffort(question.conversation, traits, notes);
   }
-  const { on, thinking, effort } = writeClaudeThinking(question, notes);
+  const conversation = withNamedReasoning(question.conversation);
+  const { on, thinking, effort } = writeClaudeThinking({ ...question, conversation }, notes);
   return {
     on,
     config: effort === undefined ? {} : { effort },
     more: thinking === undefined ? {} : { thinking },
   };
+}
+
+/** Who says nothing of its path is a messages client: the writer for Claude has chat clients only. */
+function withNamedReasoning(conversation: Conversation): Conversation {
+  const { reasoning } = conversation;
+  if (reasoning === undefined) return conversation;
+  const path = pathOf(reasoning, ['thinking']);
+  return { ...conversation, reasoning: withPath({ ...reasoning }, path) };
 }
 
 /** A word, as OpenAI's models know it, or in the configuration of Nova's, which are off without one. */

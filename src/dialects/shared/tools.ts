@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Conversation, Tool } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, unsupported } from '../../core/errors.ts';
-import type { Notes } from '../../core/notes.ts';
+import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInner, tryParseInnerObject } from '../../json/parse.ts';
 import { stringEnd } from '../../json/scan.ts';
@@ -131,11 +131,11 @@ export function toolsOf(
   notes: Notes,
 ): readonly Tool[] {
   if (historyNeedsTools !== true || tools.length > 0) return tools;
-  const names = new Set<string>();
-  for (const { parts } of turns) {
-    for (const part of parts) if (part.type === 'tool-call') names.add(part.name);
-  }
-  if (names.size > 0) notes.changed(['tools'], 'tools of earlier calls are declared again');
+  const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.type === 'tool-call'));
+  const [first] = calls;
+  if (first === undefined) return tools;
+  const names = new Set(calls.map(({ name }) => name));
+  notes.changed(pathOf(first, ['messages']), 'tools of earlier calls are declared again');
   return [...names].map((name) => ({ name, schema: { type: 'object', properties: {} } }));
 }
 

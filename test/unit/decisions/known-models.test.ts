@@ -7,10 +7,13 @@ import { corpus } from '../../corpus/samples.ts';
 import { departures, sampleOf, sampleRequest, tryAt } from '../../decisions/elsewhere.ts';
 import {
   knownModels,
+  translatedModels,
+  upstreamOnly,
   vendorsWithoutModels,
   type KnownModel,
+  type UpstreamOnly,
 } from '../../decisions/known-models.ts';
-import { requestTables, rowId } from '../../decisions/rows.ts';
+import { requestTables, rowId, type DecidedRow } from '../../decisions/rows.ts';
 import { allDialects, type AnyDialect } from '../../support/reading.ts';
 
 test('D12 every known vendor has a model that the samples are tried at', () => {
@@ -19,7 +22,7 @@ test('D12 every known vendor has a model that the samples are tried at', () => {
 
 test('D12 a demand that some models cannot be made to meet is not called the same everywhere', () => {
   const row = { id: 'tool_choice (required)', path: 'tool_choice' };
-  const told = departures('chat', 'messages', row).told.map(({ name }) => name);
+  const told = departures('chat', knownModels('messages'), row).told.map(({ name }) => name);
   assert.ok(told.includes('anthropic/claude-opus-5-5'), told.join());
 });
 
@@ -60,19 +63,26 @@ const fields: { readonly [D in AnyDialect]: ReadonlySet<string> } = {
   responses: fieldsOf('responses'),
 };
 
-function untrue(request: JsonObject, { path, why }: Note, to: AnyDialect): boolean {
+function untrue(request: JsonObject, { path, why }: Note, to: AnyDialect | UpstreamOnly): boolean {
   if (!stands(request, path)) return true;
-  return /has no such field/.test(why) && fields[to].has(path.split('.')[0] ?? '');
+  const known = to === 'gemini' || to === 'bedrock-converse' ? undefined : fields[to];
+  return /has no such field/.test(why) && known?.has(path.split('.')[0] ?? '') === true;
 }
+
+/** Each API of upstreams with its models. */
+const targets: readonly (readonly [AnyDialect | UpstreamOnly, readonly KnownModel[]])[] = [
+  ...allDialects.map((dialect) => [dialect, knownModels(dialect)] as const),
+  ...upstreamOnly.map((dialect) => [dialect, translatedModels(dialect)] as const),
+];
 
 for (const client of allDialects) {
   suite(`D11 notes of ${client} requests`, () => {
-    for (const upstream of allDialects) {
+    for (const [upstream, models] of targets) {
       test(`D11 at ${upstream} models: each names what was sent, and says what is so`, () => {
         const wrong = new Set<string>();
         for (const [id, sample] of Object.entries(corpus[client])) {
           const request = sampleRequest(client, sample);
-          for (const known of knownModels(upstream)) {
+          for (const known of models) {
             for (const note of tryAt(client, request, known).notes) {
               if (untrue(request, note, upstream)) wrong.add(`${id}: ${note.path}: ${note.why}`);
             }
@@ -97,8 +107,13 @@ function without(request: JsonObject, path: readonly string[]): JsonObject {
 /** Fields that every request has, or that are looked at in depth. */
 const elsewhere: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'input', 'tools']);
 
+/** Of no use to the model, and told nowhere: ids of end users and the usual tier, at Gemini. */
+const untold: ReadonlySet<string> = new Set(['user', 'safety_identifier', 'service_tier']);
+
 /** The same holds without the field: the model does so anyway, or the gateway itself does it. */
-function saysNothing(request: JsonObject, field: string, { traits }: KnownModel): boolean {
+function saysNothing(request: JsonObject, field: string, known: KnownModel): boolean {
+  const { traits, speaks } = known;
+  if (speaks === 'gemini' && untold.has(field)) return true;
   switch (field) {
     case 'stop':
     case 'stop_sequences':
@@ -110,6 +125,8 @@ function saysNothing(request: JsonObject, field: string, { traits }: KnownModel)
     }
     case 'reasoning_effort':
       return request[field] === 'none' && traits.thinksByDefault !== true;
+    case 'cache_control':
+      return !traits.cacheMarks;
     case 'thinking':
       return traits.reasoningControl === 'none' && traits.reasonsFirst !== true;
     default:
@@ -118,10 +135,18 @@ function saysNothing(request: JsonObject, field: string, { traits }: KnownModel)
 }
 
 for (const client of allDialects) {
-  for (const upstream of requestTables[client].upstreams) {
+  const { upstreams, towards } = requestTables[client];
+  const tables: readonly (readonly [string, readonly DecidedRow[], readonly KnownModel[]])[] = [
+    ...upstreams.map((each) => [each, towards(each), knownModels(each)] as const),
+    // Nothing is decided towards them: what is EXACT at another API is noted at least.
+    ...upstreamOnly.map(
+      (each) => [each, towards(upstreams[0] ?? client), translatedModels(each)] as const,
+    ),
+  ];
+  for (const [upstream, rows, models] of tables) {
     test(`D12 what is EXACT at the top level of ${client} requests never vanishes at ${upstream} models`, () => {
       const vanished = new Set<string>();
-      for (const row of requestTables[client].towards(upstream)) {
+      for (const row of rows) {
         const { verdict, path, outer } = row;
         const [field = ''] = path.split('[');
         if (outer || verdict.decision !== 'EXACT' || verdict.to === '' || path.includes('.'))
@@ -129,7 +154,7 @@ for (const client of allDialects) {
         const sample = sampleOf(client, rowId(row));
         if (sample === undefined || elsewhere.has(field) || row.when.includes('OpenAI')) continue;
         const request = sampleRequest(client, sample);
-        for (const known of knownModels(upstream)) {
+        for (const known of models) {
           if (saysNothing(request, field, known)) continue;
           const tried = tryAt(client, request, known);
           if (tried.refused !== undefined || tried.notes.length > 0) continue;

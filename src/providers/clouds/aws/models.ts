@@ -48,10 +48,7 @@ const nova: Partial<UpstreamTraits> = {
 };
 
 const families: readonly Family[] = [
-  [
-    /^amazon\.nova-2/,
-    { ...nova, reasoningConfig: true, efforts: ['low', 'medium', 'high'], reasonsFirst: true },
-  ],
+  [/^amazon\.nova-2/, { ...nova, reasoningConfig: true, efforts: ['low', 'medium', 'high'] }],
   [/^amazon\.nova/, nova],
   [/^amazon\.titan/, { instructions: false, imageInput: 'none' }],
   [
