@@ -261,7 +261,8 @@ describe('§1.5, §2.2 tools', () => {
     const { body, notes } = translate('messages', { messages }, { historyNeedsTools: true });
     const parameters = { type: 'object', properties: {} };
     assert.deepEqual(body['tools'], [{ type: 'function', function: { name: 'f', parameters } }]);
-    assert.deepEqual(notes, ['changed tools']);
+    // The place of the first call: a note names what was sent (D11).
+    assert.deepEqual(notes, ['changed messages.1.content.0']);
     const chat = {
       messages: [
         user,
