@@ -20,6 +20,8 @@ const rows = [
   // Refusals of wrong secrets wait.
   { path: 'test/access/first-start.test.ts', seconds: 70 },
   { path: 'test/clouds', together: 5, seconds: 3 },
+  // They look at what this process has loaded.
+  { path: 'test/clouds/aws-loading.test.ts', together: 1 },
   { path: 'test/clouds/google-loading.test.ts', together: 1 },
   { path: 'test/contract', together: 8, seconds: 2 },
   // It asserts which modules this process has loaded.
