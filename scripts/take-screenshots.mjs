@@ -1,31 +1,31 @@
 // Takes pictures of every page of the dashboard, light and dark, into docs/screenshots/: on a gateway of its own with
-// real calls, in the machine's Chromium. Usage: node scripts/take-screenshots.mjs
+// a seeded month of calls, in the machine's Chromium. Usage: node scripts/take-screenshots.mjs
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { settled } from '../test/dashboard/settled.ts';
 import { startStage } from '../test/dashboard/stage.ts';
 import { narrow, wide } from '../test/dashboard/watched-page.ts';
-import { playDay, dayConfig } from '../test/dashboard/day.ts';
+import { monthConfig, seedStore } from '../test/support/seeded-month.ts';
 
 const folder = join(import.meta.dirname, '../docs/screenshots');
 const pages = [
-  ['overview', '/'],
+  ['overview', '/?range=7d'],
   ['calls', '/calls'],
+  ['errors', '/errors?range=30d'],
   ['keys', '/keys'],
   ['models', '/models'],
   ['playground', '/playground'],
   ['setup', '/setup'],
 ];
 
-const stage = await startStage(dayConfig);
+const stage = await startStage(monthConfig, (directory) => seedStore(directory, Date.now()));
 if (stage === undefined) {
   process.stdout.write('no Chromium on this machine: no pictures taken\n');
   process.exit(1);
 }
 mkdirSync(folder, { recursive: true });
 try {
-  await playDay(stage);
   for (const [name, path] of pages) {
     await take(`${name}-light`, path, { viewport: wide });
     await take(`${name}-dark`, path, { viewport: wide, dark: true });

@@ -26,6 +26,7 @@ import { RefusalLog } from '../http/send.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
 import { type Admitted, cookieHeader, enter } from './auth.ts';
+import { budgetRoutes } from './budgets.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
 import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
 import {
@@ -152,6 +153,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...usageRoutes(deps),
     ...seriesRoutes(deps),
     ...failureRoutes(deps),
+    ...budgetRoutes(deps),
     ...callRoutes(deps),
     ...contentRoutes(deps),
     ...priceRoutes(deps),

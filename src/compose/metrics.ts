@@ -95,7 +95,7 @@ interface StatusInput {
 }
 
 export function statusJson(
-  { access, engines, ready, settings }: FactSources,
+  { access, engines, ready, settings, webhooks }: FactSources,
   { url, providers, tallies }: StatusInput,
 ): { readonly [name: string]: string | number | boolean | null } {
   const [engine] = engines.status();
@@ -111,6 +111,7 @@ export function statusJson(
     engine_reason: engine?.reason ?? null,
     config: settings.configFile ?? null,
     data_dir: settings.dataDir,
+    webhooks_dropped: webhooks.counts.dropped,
     ...store,
     store_up: up === true && down === 0,
   };

@@ -56,7 +56,7 @@ interface Worker {
   readonly perDay: number;
   /** Works at night and on weekends, too. */
   readonly always?: true;
-  /** Dollars a month. */
+  /** Dollars in total. */
   readonly budget?: number;
   readonly users?: number;
   readonly cached: number;
@@ -73,7 +73,7 @@ const workers: readonly Worker[] = [
   {
     ...key('ideagent', 'ide-agents', 'platform'),
     ...uses(models.coder, 24, 0.85),
-    budget: 45,
+    budget: 38,
     users: 9,
   },
   { ...key('cirobots', 'ci', 'platform'), ...uses(models.summaries, 14, 0) },
@@ -157,9 +157,7 @@ export function seededMonth(now: number, seed = 20_261_121): SeededMonth {
       policy: {
         limits: name === 'ci' ? [{ kind: 'requests', amount: 3 }] : [],
         budgets:
-          budget === undefined
-            ? []
-            : [{ nanodollars: budget * 1e9, per: 'month', timeZone: 'UTC' }],
+          budget === undefined ? [] : [{ nanodollars: budget * 1e9, per: 'ever', timeZone: 'UTC' }],
       },
     }),
   );
@@ -198,7 +196,7 @@ interface Making {
   readonly startedAt: number;
   readonly id: string;
   readonly random: () => number;
-  /** Nanodollars of each key in this calendar month. */
+  /** Nanodollars of each key. */
   readonly spent: Map<string, number>;
   readonly now: number;
 }
@@ -241,12 +239,11 @@ type Ending = Pick<CallRow, 'outcome' | 'attempts' | 'attemptRows' | 'charged' |
 const nothing = { attempts: 0, attemptRows: [], charged: {}, cost: zeroCost() } as const;
 
 /** Of limits, budgets and clients' mistakes: no upstream was asked. */
-function refusal({ worker, startedAt, random, spent }: Making): Ending | undefined {
-  const month = new Date(startedAt).toISOString().slice(0, 7);
-  const counter = `key:${worker.id}:month`;
-  const gone = spent.get(`${counter}:${month}`) ?? 0;
+function refusal({ worker, random, spent }: Making): Ending | undefined {
+  const counter = `key:${worker.id}:ever`;
+  const gone = spent.get(counter) ?? 0;
   if (worker.budget !== undefined && gone > worker.budget * 1e9) {
-    const message = `The budget of key ${worker.id} has no room for this call: $${worker.budget} a month, nothing left.`;
+    const message = `The budget of key ${worker.id} has no room for this call: $${worker.budget} in total, nothing left.`;
     return refusedBy(402, 'budget_exhausted', { fault: 'limit', message, limit: counter });
   }
   if (worker.name === 'ci' && random() < 0.12) {
@@ -314,14 +311,12 @@ function answered(
   const first = used.firstMs * (0.7 + random() * 0.8) * slow;
   const ms = first + outputTokens * used.tokenMs * (0.8 + random() * 0.4);
   const month = new Date(startedAt).toISOString().slice(0, 7);
-  const counter = `key:${worker.id}:month`;
+  const counter = `key:${worker.id}:ever`;
   if (worker.budget !== undefined) {
-    spent.set(`${counter}:${month}`, (spent.get(`${counter}:${month}`) ?? 0) + (cost?.total ?? 0));
+    spent.set(counter, (spent.get(counter) ?? 0) + (cost?.total ?? 0));
   }
   const budgets = [
-    ...(worker.budget === undefined
-      ? []
-      : [{ counter, window: month, endsAt: endOfMonth(startedAt) }]),
+    ...(worker.budget === undefined ? [] : [{ counter, window: 'ever' }]),
     { counter: `team:${worker.team ?? ''}:month`, window: month, endsAt: endOfMonth(startedAt) },
   ];
   const left = random() < 0.012;

@@ -49,3 +49,18 @@ export function stepsOf(answer: {
   for (let at = first; at < end; at += size) steps.push(at);
   return steps;
 }
+
+/** The period of the same length just before; undefined where the dates are none. */
+export function periodBefore(
+  { since, until }: Period,
+  now: number,
+): { readonly since: string; readonly until: string } | undefined {
+  const [, amount, unit] = /^(\d+)([hd])$/.exec(since) ?? [];
+  if (amount !== undefined && (unit === 'h' || unit === 'd')) {
+    return { since: `${2 * Number(amount)}${unit}`, until: since };
+  }
+  const begin = Date.parse(since);
+  const length = (until === undefined ? now : Date.parse(until)) - begin;
+  if (Number.isNaN(length) || length <= 0) return undefined;
+  return { since: new Date(begin - length).toISOString(), until: new Date(begin).toISOString() };
+}

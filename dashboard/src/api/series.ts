@@ -54,12 +54,16 @@ export interface SeriesQuery {
   readonly groups?: number | undefined;
 }
 
-/** @param everyMs how often it is asked again; false: never by itself. */
-export function useSeries(query: SeriesQuery, everyMs: number | false) {
+/**
+ * @param everyMs how often it is asked again; false: never by itself.
+ * @param enabled false: never asked
+ */
+export function useSeries(query: SeriesQuery, everyMs: number | false, enabled = true) {
   return useQuery({
     queryKey: ['series', query],
     queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: query, signal }),
     refetchInterval: everyMs,
+    enabled,
     placeholderData: keepPreviousData,
   });
 }

@@ -10,6 +10,8 @@ export interface BarItem {
   readonly value: number;
   readonly text: string;
   readonly title?: string;
+  /** A custom property; default: that of the list. */
+  readonly colour?: string;
   /** Where its calls are. */
   readonly href?: string;
 }
@@ -24,10 +26,9 @@ interface BarListProps {
 
 export function BarList({ label, items, colour = '--series-1' }: BarListProps): ReactElement {
   const most = Math.max(...items.map(({ value }) => value), 0);
-  const background = `var(${colour})`;
   return (
     <ul className={styles.list} aria-label={label}>
-      {items.map(({ id, name, value, text, title, href }) => (
+      {items.map(({ id, name, value, text, title, href, colour: own = colour }) => (
         <li key={id} className={styles.item}>
           <span className={styles.name} title={name}>
             {href === undefined ? name : <Link href={href}>{name}</Link>}
@@ -38,7 +39,10 @@ export function BarList({ label, items, colour = '--series-1' }: BarListProps): 
           <span className={styles.track} aria-hidden="true">
             <span
               className={styles.bar}
-              style={{ width: most === 0 ? 0 : `${(value / most) * 100}%`, background }}
+              style={{
+                width: most === 0 ? 0 : `${(value / most) * 100}%`,
+                background: `var(${own})`,
+              }}
             />
           </span>
         </li>

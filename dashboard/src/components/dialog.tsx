@@ -1,7 +1,7 @@
 /** Windows over the page: focus stays inside, Escape closes, and the focus returns to where it was. */
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { Dialog as Base } from '@base-ui/react/dialog';
-import { useState, type ReactElement, type ReactNode } from 'react';
+import { useRef, useState, type ReactElement, type ReactNode } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import styles from './dialog.module.css';
@@ -19,8 +19,12 @@ export interface DialogProps {
   readonly shape?: 'center' | 'wide' | 'side';
 }
 
+/** What a person came to fill in; Enter on the button that closes would throw it away. */
+const fields = 'input:not([type=hidden]), select, textarea';
+
 export function Dialog(props: DialogProps): ReactElement {
   const { open, onClose, title, description, children, footer, shape = 'center' } = props;
+  const body = useRef<HTMLDivElement>(null);
   const shapeClass =
     shape === 'side'
       ? styles.side
@@ -29,7 +33,10 @@ export function Dialog(props: DialogProps): ReactElement {
     <Base.Root open={open} onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}>
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
-        <Base.Popup className={classNames(styles.popup, shapeClass)}>
+        <Base.Popup
+          className={classNames(styles.popup, shapeClass)}
+          initialFocus={() => body.current?.querySelector<HTMLElement>(fields) ?? true}
+        >
           <div className={styles.head}>
             <div className={styles.titles}>
               <Base.Title className={styles.title}>{title}</Base.Title>
@@ -39,7 +46,9 @@ export function Dialog(props: DialogProps): ReactElement {
             </div>
             <Base.Close render={<IconButton icon="close" label="Close" small />} />
           </div>
-          <div className={styles.body}>{children}</div>
+          <div ref={body} className={styles.body}>
+            {children}
+          </div>
           {footer === undefined ? null : <div className={styles.foot}>{footer}</div>}
         </Base.Popup>
       </Base.Portal>

@@ -33,6 +33,26 @@ export function money(dollars: number | null | undefined): string {
   return size >= 0.000_1 ? small.format(dollars) : tiny.format(dollars);
 }
 
+const rough = new Intl.NumberFormat('en-US', {
+  style: 'currency',
+  currency: 'USD',
+  notation: 'compact',
+  maximumSignificantDigits: 2,
+});
+
+const wholeDollars = new Intl.NumberFormat('en-US', {
+  style: 'currency',
+  currency: 'USD',
+  maximumFractionDigits: 0,
+});
+
+/** Two significant digits, and whole dollars from 10 to 10,000: `$0.13`, `$26`, `$412`, `$12K`; for sums at a glance. */
+export function roughMoney(dollars: number | null | undefined): string {
+  if (dollars === null || dollars === undefined) return unknown;
+  const size = Math.abs(dollars);
+  return size >= 10 && size < 10_000 ? wholeDollars.format(dollars) : rough.format(dollars);
+}
+
 /** All digits that the gateway keeps (nanodollars), for a title. */
 export function exactMoney(dollars: number | null | undefined): string {
   return dollars === null || dollars === undefined ? 'the price is unknown' : exact.format(dollars);

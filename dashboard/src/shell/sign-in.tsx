@@ -1,5 +1,5 @@
 /** The door: the admin token opens a session of this browser. */
-import { useEffect, useState, type FormEvent, type ReactElement } from 'react';
+import { useEffect, useRef, useState, type FormEvent, type ReactElement } from 'react';
 import { useSignIn } from '../api/session.ts';
 import { endLeaving } from '../api/sign-out.ts';
 import { Button } from '../components/button.tsx';
@@ -10,6 +10,8 @@ import styles from './sign-in.module.css';
 export function SignIn(): ReactElement {
   const [token, setToken] = useState('');
   const signIn = useSignIn();
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   // After a sign-out: whatever page might have asked is gone.
   useEffect(endLeaving, []);
   const submit = (event: FormEvent): void => {
@@ -31,6 +33,7 @@ export function SignIn(): ReactElement {
           type="password"
           autoComplete="current-password"
           required
+          ref={field}
           value={token}
           onChange={setToken}
           hint="The gateway printed it at its first start, or it was set in MODEL_GATEWAY_ADMIN_TOKEN. If it is lost, set a new one in that variable and restart the gateway."

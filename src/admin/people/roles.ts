@@ -59,6 +59,7 @@ export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' 
   'GET /api/usage': roles,
   'GET /api/series': roles,
   'GET /api/errors': viewers,
+  'GET /api/budgets': viewers,
   'GET /api/calls': roles,
   'GET /api/calls/:id': roles,
   'GET /api/calls/:id/content': operators,

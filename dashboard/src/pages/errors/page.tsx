@@ -1,14 +1,14 @@
 /** Failed calls: whose fault, what it was, and where. */
-import { useMemo, type ReactElement } from 'react';
+import type { ReactElement } from 'react';
 import { faultColours, faultNames, faults, useErrors, type Fault } from '../../api/errors.ts';
-import { periodOf, stepMs, stepsOf, type Period } from '../../api/period.ts';
+import { periodOf, type Period } from '../../api/period.ts';
 import { useSearch } from '../../api/search.ts';
-import { useSeries, type SeriesAnswer, type SeriesSums } from '../../api/series.ts';
-import { Chart } from '../../components/chart.tsx';
+import { useSeries, type SeriesSums } from '../../api/series.ts';
+import { failedOf, FaultChart } from '../../components/fault-chart.tsx';
 import { PeriodChoice } from '../../components/period-choice.tsx';
 import { PageHead, Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
-import { count, percent, shortCount } from '../../format/number.ts';
+import { count, percent } from '../../format/number.ts';
 import { CauseTable } from './cause-table.tsx';
 import { Facet } from './facet.tsx';
 import styles from './errors.module.css';
@@ -67,13 +67,6 @@ function aboutErrors(sums: SeriesSums | undefined): string | undefined {
   return `${count(failed)} of ${count(calls)} calls failed (${percent(failed, calls)}).`;
 }
 
-const failedOf: { readonly [F in Fault]: (sums: SeriesSums) => number } = {
-  provider: (sums) => sums.failed_provider,
-  gateway: (sums) => sums.failed_gateway,
-  client: (sums) => sums.failed_client,
-  limit: (sums) => sums.failed_limit,
-};
-
 interface FaultTilesProps {
   readonly sums: SeriesSums;
   readonly chosen: Fault | undefined;
@@ -108,35 +101,6 @@ function FaultTiles({ sums, chosen, onChoose }: FaultTilesProps): ReactElement {
       ))}
     </div>
   );
-}
-
-function FaultChart({ answer }: { answer: SeriesAnswer }): ReactElement {
-  const { times, series } = useMemo(() => stacksOf(answer), [answer]);
-  return (
-    <Chart
-      label="Errors over time, by whose fault"
-      kind="bars"
-      stepMs={stepMs[answer.step]}
-      times={times}
-      series={series}
-      format={count}
-      shortFormat={shortCount}
-    />
-  );
-}
-
-function stacksOf(answer: SeriesAnswer) {
-  const times = stepsOf(answer);
-  const points = new Map(answer.groups[0]?.points.map((point) => [Date.parse(point.at), point]));
-  const series = faults.map((fault) => ({
-    name: faultNames[fault],
-    colour: faultColours[fault],
-    values: times.map((at) => {
-      const point = points.get(at);
-      return point === undefined ? 0 : failedOf[fault](point);
-    }),
-  }));
-  return { times, series };
 }
 
 interface GroupsProps {

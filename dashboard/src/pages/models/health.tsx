@@ -1,7 +1,7 @@
 /** The state of a target or a credential: healthy, degraded, down or unknown, with the reason behind it. */
 import type { ReactElement } from 'react';
 import { Badge, type Tone } from '../../components/badge.tsx';
-import type { Model } from './api.ts';
+import type { Model } from '../../api/models.ts';
 
 export function HealthBadge({ health }: { readonly health: string }): ReactElement {
   return <Badge tone={toneOf(health)} text={health} />;

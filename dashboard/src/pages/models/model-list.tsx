@@ -8,7 +8,7 @@ import { TextField } from '../../components/field.tsx';
 import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
-import { useModels, type Model } from './api.ts';
+import { useModels, type Model } from '../../api/models.ts';
 import { HealthBadge, worstHealth } from './health.tsx';
 import { ModelSheet } from './model-sheet.tsx';
 import styles from './models.module.css';

@@ -7,7 +7,7 @@ import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { money } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
-import { usePrices, type Model, type Rates, type Target } from './api.ts';
+import { usePrices, type Model, type Rates, type Target } from '../../api/models.ts';
 import { bytes } from './bytes.ts';
 import { HealthBadge } from './health.tsx';
 import styles from './models.module.css';

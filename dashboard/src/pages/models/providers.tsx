@@ -5,7 +5,7 @@ import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
 import { ago } from '../../format/time.ts';
-import { useDownloads, useProviders, type Download, type Provider } from './api.ts';
+import { useDownloads, useProviders, type Download, type Provider } from '../../api/models.ts';
 import { bytes } from './bytes.ts';
 import styles from './models.module.css';
 

@@ -1,11 +1,10 @@
 /** The charts of the period: of all calls, or one line for each group. */
-import { useMemo, useState, type ReactElement } from 'react';
+import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
 import { stepMs } from '../../api/period.ts';
 import type { SeriesAnswer } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
-import { money } from '../../format/money.ts';
 import { count, shortCount } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import { linesOfGroups, linesOfMeasures, type Measure } from './lines.ts';
@@ -38,7 +37,12 @@ const failed: Measure = {
   empty: 0,
   colour: '--fault-provider',
 };
-const good: Measure = { name: 'successful', of: (sums) => sums.calls - sums.failed, empty: 0 };
+const good: Measure = {
+  name: 'successful',
+  of: (sums) => sums.calls - sums.failed,
+  empty: 0,
+  colour: '--series-1',
+};
 
 const entries: readonly ChartEntry[] = [
   {
@@ -56,13 +60,6 @@ const entries: readonly ChartEntry[] = [
     kind: 'bars',
     format: count,
     short: shortCount,
-  },
-  {
-    title: 'Cost',
-    measures: [{ name: 'cost', of: ({ cost_usd: cost }) => cost, empty: 0 }],
-    kind: 'bars',
-    format: money,
-    short: money,
   },
   {
     title: 'Latency',
@@ -92,12 +89,17 @@ interface ChartsProps {
   readonly isGrouped: boolean;
 }
 
-export function Charts({ answer, isGrouped }: ChartsProps): ReactElement {
+export function Charts({
+  answer,
+  isGrouped,
+  children,
+}: ChartsProps & { readonly children: ReactNode }): ReactElement {
   return (
     <div className={styles.charts}>
       {entries.map((entry) => (
         <ChartPanel key={entry.title} entry={entry} answer={answer} isGrouped={isGrouped} />
       ))}
+      {children}
     </div>
   );
 }

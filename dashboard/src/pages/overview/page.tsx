@@ -2,20 +2,29 @@
 import { useState, type ReactElement } from 'react';
 import { addressOf } from '../../api/client.ts';
 import { useSearch } from '../../api/search.ts';
-import { groupings, useSeries, type Grouping, type SeriesAnswer } from '../../api/series.ts';
+import {
+  groupings,
+  useSeries,
+  type Grouping,
+  type SeriesAnswer,
+  type SeriesSums,
+} from '../../api/series.ts';
 import { Button, DownloadLink } from '../../components/button.tsx';
-import { Choice } from '../../components/choice.tsx';
-import { Dates } from '../../components/dates.tsx';
+import { FaultChart } from '../../components/fault-chart.tsx';
 import { SelectField } from '../../components/field.tsx';
+import { PeriodChoice } from '../../components/period-choice.tsx';
 import { PageHead, Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
 import { minute } from '../../format/time.ts';
+import { Link } from 'wouter';
 import { Charts } from './charts.tsx';
 import { GroupTable } from './group-table.tsx';
+import { HealthStrip } from './health-strip.tsx';
 import { maxLines } from './lines.ts';
 import styles from './page.module.css';
-import { periodOf, ranges, type Period } from '../../api/period.ts';
+import { periodBefore, periodOf, type Period } from '../../api/period.ts';
+import { SpendPanel } from './spend-panel.tsx';
 import { Stats } from './stats.tsx';
 
 const liveMs = 10_000;
@@ -30,16 +39,14 @@ const groupChoices = [
 export function OverviewPage(): ReactElement {
   const [search, change] = useSearch();
   const [isLive, setLive] = useState(true);
-  const [isChoosing, setChoosing] = useState(false);
+  const [now] = useState(() => Date.now());
   const period = periodOf(search);
   const everyMs = isLive && period.isOpen ? liveMs : false;
   const { since, until } = period;
   const all = useSeries({ since, until }, everyMs);
+  const earlier = periodBefore(period, now);
+  const before = useSeries(earlier ?? { since, until }, false, earlier !== undefined);
   const by = groupings.find((grouping) => grouping === search['by']);
-  const chooseRange = (range: string): void => {
-    if (range === 'own') setChoosing(true);
-    else change({ range, since: undefined, until: undefined });
-  };
   return (
     <>
       <PageHead
@@ -54,44 +61,60 @@ export function OverviewPage(): ReactElement {
               onChange={(value) => change({ by: value })}
               choices={groupChoices}
             />
-            <Choice label="Period" options={ranges} value={period.range} onChange={chooseRange} />
+            <PeriodChoice period={period} change={change} />
             <Button
-              aria-pressed={isLive}
-              icon="refresh"
+              aria-pressed={isLive && period.isOpen}
               disabled={!period.isOpen}
               onClick={() => setLive(!isLive)}
             >
+              <span
+                className={isLive && period.isOpen ? styles.liveDot : styles.pausedDot}
+                aria-hidden="true"
+              />
               {isLive && period.isOpen ? 'Live' : 'Paused'}
             </Button>
           </div>
         }
       />
-      <Dates
-        open={isChoosing}
-        onClose={() => setChoosing(false)}
-        onChosen={(from, to) => change({ range: undefined, since: from, until: to })}
-      />
+      <HealthStrip />
       <QueryState query={all} loading="Loading…">
-        {(answer) => <Sums answer={answer} by={by} period={period} everyMs={everyMs} />}
+        {(answer) => (
+          <Sums
+            answer={answer}
+            before={before.data?.groups[0]}
+            by={by}
+            period={period}
+            everyMs={everyMs}
+          />
+        )}
       </QueryState>
     </>
   );
 }
 
+const stepTexts = {
+  minute: 'by the minute',
+  hour: 'by the hour',
+  '6h': 'in steps of six hours',
+  day: 'by the UTC day',
+} as const;
+
 function aboutPeriod(answer: SeriesAnswer | undefined): string | undefined {
   if (answer === undefined) return undefined;
-  const days = answer.step === 'day' ? 'UTC day' : answer.step;
-  return `Since ${minute(answer.since)}, by the ${days}`;
+  const days = stepTexts[answer.step];
+  return `Since ${minute(answer.since)}, ${days}`;
 }
 
 interface SumsProps {
   readonly answer: SeriesAnswer;
+  /** Of the period before. */
+  readonly before: SeriesSums | undefined;
   readonly by: Grouping | undefined;
   readonly period: Period;
   readonly everyMs: number | false;
 }
 
-function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
+function Sums({ answer, before, by, period, everyMs }: SumsProps): ReactElement {
   const [tableBy, setTableBy] = useState<Grouping>('model');
   const shownBy = by ?? tableBy;
   const { since, until } = period;
@@ -108,8 +131,23 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
   const forCharts = by === undefined ? answer : grouped.data;
   return (
     <>
-      <Stats sums={sums} />
-      {forCharts === undefined ? null : <Charts answer={forCharts} isGrouped={by !== undefined} />}
+      <Stats answer={answer} sums={sums} before={before} />
+      {grouped.data === undefined ? null : (
+        <SpendPanel
+          all={answer}
+          grouped={grouped.data}
+          by={shownBy}
+          onChoose={by === undefined ? setTableBy : undefined}
+          period={period}
+        />
+      )}
+      {forCharts === undefined ? null : (
+        <Charts answer={forCharts} isGrouped={by !== undefined}>
+          <Panel title="Errors" actions={<Link href="/errors">All errors</Link>}>
+            <FaultChart answer={answer} />
+          </Panel>
+        </Charts>
+      )}
       {by !== undefined && (grouped.data?.groups.length ?? 0) > maxLines ? (
         <p className={styles.note}>
           {`The charts show the ${maxLines} ${by}s with the most calls; the table shows all.`}
@@ -119,23 +157,11 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
         title={`Top ${shownBy}s`}
         flush
         actions={
-          <>
-            {by === undefined ? (
-              <Choice
-                label="Rows"
-                options={groupings.map((value) => ({ value, label: `By ${value}` }))}
-                value={tableBy}
-                onChange={(value) =>
-                  setTableBy(groupings.find((each) => each === value) ?? 'model')
-                }
-              />
-            ) : null}
-            <DownloadLink
-              href={addressOf('/api/usage', { format: 'csv', by: shownBy, since, until })}
-            >
-              CSV
-            </DownloadLink>
-          </>
+          <DownloadLink
+            href={addressOf('/api/usage', { format: 'csv', by: shownBy, since, until })}
+          >
+            CSV
+          </DownloadLink>
         }
       >
         <QueryState query={grouped}>

@@ -1,49 +1,167 @@
-/** The sums of the period, one number each. */
+/** The period in figures: four large ones with the change against the period before, four small ones below. */
 import type { ReactElement } from 'react';
-import type { SeriesSums } from '../../api/series.ts';
-import { exactMoney, money } from '../../format/money.ts';
+import { Link } from 'wouter';
+import { stepsOf } from '../../api/period.ts';
+import type { SeriesAnswer, SeriesSums } from '../../api/series.ts';
+import { classNames } from '../../components/class-names.ts';
+import { Sparkline } from '../../components/sparkline.tsx';
+import { exactMoney, roughMoney } from '../../format/money.ts';
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import styles from './page.module.css';
 
-interface StatProps {
+interface LargeStat {
   readonly name: string;
   readonly value: string;
-  readonly aside: string;
   readonly title?: string;
+  readonly aside: string;
+  readonly of: (sums: SeriesSums) => number | null;
+  /** More of it is worse: the change is red upwards. */
+  readonly isBadUp: boolean;
+  readonly href?: string;
 }
 
-function Stat({ name, value, aside, title }: StatProps): ReactElement {
+interface StatsProps {
+  readonly answer: SeriesAnswer;
+  readonly sums: SeriesSums;
+  /** Of the period before; undefined: not known. */
+  readonly before: SeriesSums | undefined;
+}
+
+export function Stats({ answer, sums, before }: StatsProps): ReactElement {
+  const times = stepsOf(answer);
+  const points = new Map(answer.groups[0]?.points.map((point) => [Date.parse(point.at), point]));
+  return (
+    <>
+      <dl className={styles.stats}>
+        {largeStats(sums).map((stat) => (
+          <Large
+            key={stat.name}
+            stat={stat}
+            now={stat.of(sums)}
+            before={before === undefined ? null : stat.of(before)}
+            values={times.map((at) => {
+              const point = points.get(at);
+              return point === undefined ? null : stat.of(point);
+            })}
+          />
+        ))}
+      </dl>
+      <dl className={styles.small}>
+        {smallStats(sums).map(([name, value, aside]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+            <dd className={styles.aside}>{aside}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+function largeStats(sums: SeriesSums): readonly LargeStat[] {
+  const { calls, failed, cost_usd: cost } = sums;
+  return [
+    {
+      name: 'Cost',
+      value: roughMoney(cost),
+      title: exactMoney(cost),
+      aside: cost === null ? 'no call has a known price' : `${roughMoney(cost / calls)} a call`,
+      of: (each) => each.cost_usd,
+      isBadUp: true,
+    },
+    {
+      name: 'Calls',
+      value: count(calls),
+      aside: 'in this period',
+      of: (each) => each.calls,
+      isBadUp: false,
+    },
+    {
+      name: 'Errors',
+      value: count(failed),
+      aside: `${percent(failed, calls)} of the calls; ${count(sums.failed_limit)} by own limits`,
+      of: (each) => each.failed,
+      isBadUp: true,
+      href: '/errors',
+    },
+    {
+      name: 'Latency p50',
+      value: span(sums.p50_ms),
+      aside: `p95 ${span(sums.p95_ms)}`,
+      of: (each) => each.p50_ms,
+      isBadUp: true,
+    },
+  ];
+}
+
+function smallStats(sums: SeriesSums): readonly (readonly [string, string, string])[] {
+  const { input_tokens: input, output_tokens: output, cache_read_tokens: cached } = sums;
+  return [
+    ['Input tokens', count(input), 'including cached tokens'],
+    ['Cached input', percent(cached, input), `${count(cached)} tokens`],
+    ['Output tokens', count(output), 'including reasoning'],
+    ['First token p50', span(sums.first_p50_ms), `p95 ${span(sums.first_p95_ms)}`],
+  ];
+}
+
+interface LargeProps {
+  readonly stat: LargeStat;
+  readonly now: number | null;
+  readonly before: number | null;
+  readonly values: readonly (number | null)[];
+}
+
+function Large({ stat, now, before, values }: LargeProps): ReactElement {
+  const { name, value, title, aside, isBadUp, href } = stat;
   return (
     <div className={styles.stat}>
-      <dt>{name}</dt>
-      <dd title={title}>{value}</dd>
+      <dt>{href === undefined ? name : <Link href={href}>{name}</Link>}</dt>
+      <dd className={styles.value} title={title}>
+        {value}
+      </dd>
+      <dd>
+        <Change now={now} before={before} isBadUp={isBadUp} />
+      </dd>
       <dd className={styles.aside}>{aside}</dd>
+      <dd className={styles.spark}>
+        <Sparkline values={values} />
+      </dd>
     </div>
   );
 }
 
-export function Stats({ sums }: { sums: SeriesSums }): ReactElement {
-  const { calls, failed, input_tokens: input, cache_read_tokens: cached } = sums;
+/** `▲ 12%`: against the period before; the word says the same to a screen reader. */
+function Change({
+  now,
+  before,
+  isBadUp,
+}: {
+  readonly now: number | null;
+  readonly before: number | null;
+  readonly isBadUp: boolean;
+}): ReactElement {
+  if (now === null || before === null || before === 0) {
+    return <span className={styles.change}>nothing to compare with</span>;
+  }
+  const share = (now - before) / before;
+  const text = percentText(Math.abs(share));
+  if (text === '0%') return <span className={styles.change}>as before</span>;
+  const isUp = share > 0;
   return (
-    <dl className={styles.stats}>
-      <Stat name="Calls" value={count(calls)} aside="in this period" />
-      <Stat name="Errors" value={count(failed)} aside={`${percent(failed, calls)} of the calls`} />
-      <Stat
-        name="Cost"
-        value={money(sums.cost_usd)}
-        title={exactMoney(sums.cost_usd)}
-        aside="of calls with a price"
-      />
-      <Stat name="Input tokens" value={count(input)} aside="including cached tokens" />
-      <Stat name="Cached input" value={percent(cached, input)} aside={`${count(cached)} tokens`} />
-      <Stat name="Output tokens" value={count(sums.output_tokens)} aside="including reasoning" />
-      <Stat name="Latency p50" value={span(sums.p50_ms)} aside={`p95 ${span(sums.p95_ms)}`} />
-      <Stat
-        name="First token p50"
-        value={span(sums.first_p50_ms)}
-        aside={`p95 ${span(sums.first_p95_ms)}`}
-      />
-    </dl>
+    <span className={classNames(styles.change, isUp === isBadUp ? styles.worse : styles.better)}>
+      <span aria-hidden="true">{isUp ? '▲ ' : '▼ '}</span>
+      {`${text} ${isUp ? 'more' : 'less'} than before`}
+    </span>
   );
+}
+
+const wholePercent = new Intl.NumberFormat('en-US', {
+  style: 'percent',
+  maximumFractionDigits: 0,
+});
+
+function percentText(share: number): string {
+  return share > 10 ? 'over 1,000%' : wholePercent.format(share);
 }

@@ -5,7 +5,7 @@ import { Badge } from '../../components/badge.tsx';
 import { Facts, Panel, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { statusName, statusText } from './status-text.ts';
-import type { Status } from './use-status.ts';
+import type { Status } from '../../api/status.ts';
 
 /** Shown by their own names, in this order; what is not here follows as it is called. */
 const names: readonly (readonly [member: string, name: string])[] = [

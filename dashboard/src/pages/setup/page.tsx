@@ -5,7 +5,7 @@ import { ConfigPanel } from './config-panel.tsx';
 import { ConnectPanel } from './connect-panel.tsx';
 import { HealthPanel } from './health-panel.tsx';
 import styles from './setup.module.css';
-import { useStatus } from './use-status.ts';
+import { useStatus } from '../../api/status.ts';
 
 export function SetupPage(): ReactElement {
   const status = useStatus();

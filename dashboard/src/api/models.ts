@@ -1,6 +1,6 @@
 /** Models, providers, prices and downloads as the admin API has them. */
 import { useQuery } from '@tanstack/react-query';
-import { get } from '../../api/client.ts';
+import { get } from './client.ts';
 
 export interface Target {
   /** `provider/model` */

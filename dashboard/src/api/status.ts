@@ -1,6 +1,6 @@
 /** Status of the gateway, polled while the page is visible. */
 import { useQuery } from '@tanstack/react-query';
-import { get } from '../../api/client.ts';
+import { get } from './client.ts';
 
 type Value = string | number | boolean | null;
 

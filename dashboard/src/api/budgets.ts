@@ -1,0 +1,35 @@
+/** How much of each budget is spent: `/api/budgets`. */
+import { useQuery } from '@tanstack/react-query';
+import { get } from './client.ts';
+
+export interface BudgetState {
+  /** `key:ID:month` */
+  readonly id: string;
+  readonly holder: 'key' | 'team' | 'tag';
+  readonly name: string;
+  readonly key_name?: string | null;
+  readonly per: 'day' | 'week' | 'month' | 'ever';
+  readonly usd: number;
+  readonly spent_usd: number;
+  /** 1 = all of it. */
+  readonly share: number;
+  readonly ends_at: string | null;
+}
+
+const everyMs = 30_000;
+
+/** The fullest ones. */
+export function useBudgets() {
+  return useQuery({
+    queryKey: ['budgets'],
+    queryFn: async ({ signal }) => {
+      const query = { limit: 1000 };
+      const found = get<{ readonly budgets: readonly BudgetState[] }>('/api/budgets', {
+        query,
+        signal,
+      });
+      return (await found).budgets;
+    },
+    refetchInterval: everyMs,
+  });
+}

@@ -1,0 +1,94 @@
+/** Who spends: cost over time as stacked bars of the groups with the most calls, and the sums beside them. */
+import { useMemo, type ReactElement } from 'react';
+import { addressOf } from '../../api/client.ts';
+import { stepMs, stepsOf, type Period } from '../../api/period.ts';
+import { groupings, type Grouping, type SeriesAnswer, type SeriesGroup } from '../../api/series.ts';
+import { BarList } from '../../components/bar-list.tsx';
+import { Chart, seriesColour } from '../../components/chart.tsx';
+import { Choice } from '../../components/choice.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { exactMoney, roughMoney } from '../../format/money.ts';
+import { groupName, linesOfGroups, maxLines } from './lines.ts';
+import styles from './page.module.css';
+
+interface SpendPanelProps {
+  readonly all: SeriesAnswer;
+  readonly grouped: SeriesAnswer;
+  readonly by: Grouping;
+  readonly onChoose: ((by: Grouping) => void) | undefined;
+  readonly period: Period;
+}
+
+const cost = {
+  name: 'cost',
+  of: ({ cost_usd: usd }: { readonly cost_usd: number | null }) => usd,
+  empty: 0,
+} as const;
+
+export function SpendPanel({ all, grouped, by, onChoose, period }: SpendPanelProps): ReactElement {
+  const dearest = useMemo(() => byCost(grouped), [grouped]);
+  const { times, series } = useMemo(() => stacks(all, dearest), [all, dearest]);
+  const { since, until } = period;
+  return (
+    <Panel
+      title={`Cost by ${by}`}
+      actions={
+        onChoose === undefined ? undefined : (
+          <Choice
+            label="Cost by"
+            options={groupings.map((value) => ({ value, label: `By ${value}` }))}
+            value={by}
+            onChange={(value) => onChoose(groupings.find((each) => each === value) ?? 'model')}
+          />
+        )
+      }
+    >
+      <div className={styles.spend}>
+        <Chart
+          label={`Cost over time, by ${by}`}
+          kind="bars"
+          stepMs={stepMs[all.step]}
+          times={times}
+          series={series}
+          format={roughMoney}
+        />
+        <BarList
+          label={`Cost by ${by}`}
+          items={dearest.groups.slice(0, maxLines).map((group, i) => ({
+            id: group.name ?? '',
+            name: groupName(group),
+            value: group.cost_usd ?? 0,
+            text: roughMoney(group.cost_usd),
+            title: exactMoney(group.cost_usd),
+            colour: seriesColour(i),
+            ...(group.name === null
+              ? {}
+              : { href: addressOf('/calls', { since, until, [by]: group.name }) }),
+          }))}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+function byCost(answer: SeriesAnswer): SeriesAnswer {
+  const dollars = ({ cost_usd: usd }: SeriesGroup): number => usd ?? 0;
+  return { ...answer, groups: answer.groups.toSorted((a, b) => dollars(b) - dollars(a)) };
+}
+
+/** What the shown groups leave of each step is `others`; rounding leaves nothing. */
+function stacks(all: SeriesAnswer, grouped: SeriesAnswer) {
+  const { times, series } = linesOfGroups(grouped, cost);
+  const totals = new Map(
+    all.groups[0]?.points.map((point) => [Date.parse(point.at), point.cost_usd ?? 0]),
+  );
+  const others = stepsOf(all).map((at, i) => {
+    const shown = series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0);
+    return Math.max(0, Math.round(((totals.get(at) ?? 0) - shown) * 1e9) / 1e9);
+  });
+  if (others.every((value) => value < 1e-6)) return { times, series };
+  return {
+    times,
+    series: [...series, { name: 'others', values: others, colour: '--line-strong' }],
+  };
+}

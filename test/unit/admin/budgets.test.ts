@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { costing } from '../../store/rows.ts';
+import { callRow, day } from '../store/call-rows.ts';
+import { adminRig, textOf } from './admin-rig.ts';
+
+test('issue 24 budgets are told by their spent part, the fullest first, in pages; old windows are not', async (t) => {
+  const rig = await adminRig(t);
+  const now = rig.clock.wall();
+  const window = new Date(now).toISOString().slice(0, 10);
+  const made = await rig.ask('/api/keys', {
+    method: 'POST',
+    body: { name: 'ci', models: ['*'], budget: 2, per: 'day', time_zone: 'UTC' },
+  });
+  const id = textOf(made.body, 'id');
+  const team = { budget: 100, per: 'day', time_zone: 'UTC' };
+  await rig.ask('/api/teams/research', { method: 'PUT', body: team });
+  const endsAt = Date.parse(window) + day;
+  const counted = [`key:${id}:day`, 'team:research:day', 'key:gone:day'];
+  const budgets = counted.map((counter) => ({ counter, window, endsAt }));
+  const old = { counter: `key:${id}:day`, window: '2020-01-01', endsAt: now - 1 };
+  rig.ledger.record(
+    callRow('c1', { startedAt: now, budgets: [...budgets, old], ...costing(1_500_000_000) }),
+  );
+  const { body } = await rig.ask('/api/budgets');
+  const ends_at = new Date(endsAt).toISOString();
+  const common = { per: 'day', spent_usd: 1.5, ends_at };
+  const ofKey = { id: counted[0], holder: 'key', name: id, key_name: 'ci', usd: 2, share: 0.75 };
+  const ofTeam = { id: counted[1], holder: 'team', name: 'research', usd: 100, share: 0.015 };
+  assert.deepEqual(body, {
+    cut: false,
+    budgets: [
+      { ...ofKey, ...common },
+      { ...ofTeam, ...common },
+    ],
+    next: null,
+  });
+  const first = await rig.ask('/api/budgets?limit=1');
+  assert.equal(first.body['next'], counted[0]);
+  const rest = await rig.ask(`/api/budgets?limit=1&after=${counted[0]}`);
+  assert.partialDeepStrictEqual(rest.body, { budgets: [ofTeam], next: null });
+  assert.equal((await rig.ask('/api/budgets', { token: 'wrong' })).status, 401);
+});
