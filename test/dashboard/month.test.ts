@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { roughMoney } from '../../dashboard/src/format/money.ts';
 import { count } from '../../dashboard/src/format/number.ts';
+import type { Json } from '../../src/json/value.ts';
 import { monthConfig, seedStore } from '../support/seeded-month.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
@@ -12,13 +13,11 @@ const stage = await startStage(monthConfig, (directory) => seedStore(directory, 
 if (stage === undefined) test(noBrowser, () => undefined);
 else withMonth(stage);
 
-interface Sums {
+type Sums = {
   readonly calls: number;
-  readonly failed: number;
-  readonly failed_provider: number;
   readonly cost_usd: number;
-  readonly points: readonly unknown[];
-}
+  readonly points: readonly Json[];
+};
 
 function withMonth(stage: Stage): void {
   describe('issue 24: a month at a glance', { timeout: 300_000 }, () => {
