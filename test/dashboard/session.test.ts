@@ -232,7 +232,15 @@ function door(stage: Stage): void {
         await settled(page);
         await page.keyboard.press('Tab');
         assert.equal(await focused(page), 'Skip to the page');
-        for (const name of ['Overview', 'Calls', 'Keys', 'Models', 'Playground', 'Setup']) {
+        for (const name of [
+          'Overview',
+          'Calls',
+          'Errors',
+          'Keys',
+          'Models',
+          'Playground',
+          'Setup',
+        ]) {
           await page.keyboard.press('Tab');
           assert.equal(await focused(page), name);
           await page.keyboard.press('Enter');
