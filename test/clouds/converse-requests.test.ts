@@ -6,11 +6,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
-import type { Reply } from '../support/http.ts';
+import { send, type Reply } from '../support/http.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
+import { eventStream } from '../upstream/aws.ts';
 import { converseAnswer, streamOf } from '../upstream/converse.ts';
 import type { Received } from '../upstream/scripted.ts';
-import type { BedrockScene } from './bedrock-scene.ts';
+import { claudeChunks, pathOf, type BedrockScene } from './bedrock-scene.ts';
 import { callConverse, claude, nova, startConverse, type ConverseCall } from './converse-scene.ts';
 
 const opus48 = 'us.anthropic.claude-opus-4-8';
@@ -709,12 +710,35 @@ describe('reasoning that comes back', () => {
         messages: () => [{ role: 'assistant', content: listAt(reply.json, 'content') }],
         responses: () => listAt(reply.json, 'output'),
       }[dialect]();
-      const { sent } = await taken({
+      const { sent, notes } = await taken({
         dialect,
         model: gptOss,
         more: { messages: [hello, ...turns, { role: 'user', content: 'Sure?' }] },
       });
       assert.deepEqual(messagesOf(sent)[1], ['assistant', { text: 'Four.' }]);
+      assert.equal(notes, '');
     });
   }
+
+  it('what Claude signed behind Converse is taken by Claude behind InvokeModel', async () => {
+    const more = { tools: [weather], reasoning_effort: 'high' };
+    const answer = converseAnswer({ content: told, stopReason: 'tool_use' });
+    const { reply } = await callConverse(scene, { model: claude, more }, answer);
+    const message = objectAt(listAt(reply.json, 'choices')[0] ?? {}, 'message');
+    const { requests } = scene.bedrock.script(
+      pathOf(claude, 'invoke-with-response-stream'),
+      eventStream(claudeChunks(['ok'])),
+    );
+    const second = await send(`${scene.gateway.url}/v1/chat/completions`, {
+      model: `bedrock/${claude}`,
+      ...more,
+      messages: [hello, message, { role: 'tool', tool_call_id: 'a', content: 'sunny' }],
+    });
+    assert.equal(second.status, 200, second.text);
+    const [, turn] = listAt(requests[0]?.json ?? {}, 'messages');
+    assert.deepEqual(listAt(turn ?? {}, 'content').slice(0, 2), [
+      { type: 'thinking', thinking: 'Hm.', signature: 'c2lnbmF0dXJl' },
+      { type: 'redacted_thinking', data: 'aGlkZGVu' },
+    ]);
+  });
 });

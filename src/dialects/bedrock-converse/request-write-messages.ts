@@ -12,7 +12,7 @@ import { unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { JsonMembers } from '../../json/value.ts';
 import type { CacheMarks } from '../anthropic-messages/request-write.ts';
-import { isNative, isProof } from '../anthropic-messages/response.ts';
+import { isNative } from '../anthropic-messages/response.ts';
 import { noteForeignReasoning } from '../anthropic-messages/request-write-messages.ts';
 import {
   type BlockWriter,
@@ -210,11 +210,11 @@ class ContentWriter implements BlockWriter {
   /** What Claude signed, at whichever server. Words without a signature are left out, as for every upstream. */
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
     const { thinking, historyReasoning } = this.#writing.ask.traits;
+    const { text, signature, encrypted = '', broken } = part;
     if (thinking === 'none' || historyReasoning === false || !isNative(part)) {
-      if (isProof(part)) this.#noteForeign(part);
+      if (broken === true || (signature ?? encrypted) !== '') this.#noteForeign(part);
       return [];
     }
-    const { text, signature, encrypted = '' } = part;
     if (signature === undefined) return [{ reasoningContent: { redactedContent: encrypted } }];
     return [{ reasoningContent: { reasoningText: { text, signature } } }];
   }
