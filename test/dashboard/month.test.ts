@@ -69,6 +69,17 @@ function withMonth(stage: Stage): void {
       });
     });
 
+    test('A13 calls are found by the name of a key, and those of the same user from one of them', async () => {
+      await stage.view('/calls?range=30d', async (page) => {
+        await page.getByLabel('Key', { exact: true }).fill('support-bot');
+        await page.waitForURL(/key=supportb/);
+        await page.locator('[data-row="0"]').getByText('support-bot').click();
+        await page.getByRole('dialog').getByRole('link', { name: 'Calls of this user' }).click();
+        await page.waitForURL(/\/calls\?user=user-\d+$/);
+        await page.getByRole('button', { name: /^Without user/ }).waitFor();
+      });
+    });
+
     test('A7 Enter does not close what it should fill in: dialogs and the door begin in their first field', async () => {
       await stage.view('/keys', async (page) => {
         await page.getByRole('button', { name: 'Create key' }).first().click();

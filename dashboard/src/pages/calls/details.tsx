@@ -1,5 +1,7 @@
 /** Everything that the ledger knows of one call. */
 import type { ReactElement } from 'react';
+import { Link } from 'wouter';
+import { addressOf } from '../../api/client.ts';
 import { firstTokenMs, useCall, type CallDetails } from '../../api/calls.ts';
 import { limitName, type Fault } from '../../api/errors.ts';
 import { useContent } from '../../api/content.ts';
@@ -134,17 +136,46 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ],
     ['Began', fullMoment(call.started_at)],
     ['Took', durationText(call)],
-    ['Key', keyName === undefined ? call.key : `${keyName} (${call.key})`],
+    [
+      'Key',
+      <OfThis
+        key="key"
+        name="key"
+        value={call.key}
+        text={keyName === undefined ? call.key : `${keyName} (${call.key})`}
+      />,
+    ],
     ['Endpoint', `${call.endpoint}${call.stream ? ', streamed' : ''}`],
     ['Answered by', answeredBy(call)],
-    ...optional('Team', call.team),
+    ...(call.team === null
+      ? []
+      : [['Team', <OfThis key="team" name="team" value={call.team} />] as const]),
     ...optional('Tags', call.tags.length === 0 ? null : call.tags.join(', ')),
-    ...optional('User', call.user),
+    ...(call.user === null
+      ? []
+      : [['User', <OfThis key="user" name="user" value={call.user} />] as const]),
     ...call.budgets.map(({ counter, window }): Fact => ['Budget', `${counter}, ${window}`]),
     ...optional('Reserved', call.reserved_usd === null ? null : exactMoney(call.reserved_usd)),
     ...optional('Overrun', call.overrun ? 'the call cost more than was reserved' : null),
   ];
   return <Facts facts={facts} />;
+}
+
+interface OfThisProps {
+  /** Of the filter. */
+  readonly name: 'key' | 'team' | 'user';
+  readonly value: string;
+  readonly text?: string;
+}
+
+/** A name, and the way to its calls. */
+function OfThis({ name, value, text = value }: OfThisProps): ReactElement {
+  return (
+    <>
+      {`${text} `}
+      <Link href={addressOf('/calls', { [name]: value })}>{`Calls of this ${name}`}</Link>
+    </>
+  );
 }
 
 function durationText(call: CallDetails): string {

@@ -82,6 +82,11 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
   const keys = useKeyNames();
   const models = useModelNames();
   const providers = useStatus().data?.providers.split(',') ?? [];
+  // Tables show names, the ledger has ids; a name of several keys stays as it is typed.
+  const keyIdOf = (typed: string): string => {
+    const found = keys.data?.filter(({ name }) => name === typed) ?? [];
+    return found.length === 1 ? (found[0]?.id ?? typed) : typed;
+  };
   const chosen = names.filter((name) => search[name] !== undefined);
   const field = (name: string) => ({
     quietLabel: true,
@@ -99,8 +104,9 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
       />
       <DelayedField
         label="Key"
-        placeholder="Key id"
+        placeholder="Key"
         {...field('key')}
+        onChange={(typed) => change({ key: keyIdOf(typed) })}
         offers={(keys.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
       />
       <DelayedField
