@@ -56,6 +56,9 @@ async function take(name, path, how) {
       await page.getByRole('heading', { level: 1 }).waitFor();
       if (path === '/playground') await chat(page);
       await settled(page);
+      // Charts are a chunk of their own.
+      for (const chart of await page.locator('figure').all())
+        await chart.locator('canvas').waitFor();
       await page.mouse.move(0, 0);
       await page.screenshot({ path: join(folder, `${name}.png`), animations: 'disabled' });
     },
