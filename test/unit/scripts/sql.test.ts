@@ -20,11 +20,11 @@ const joined =
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
   /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
-  /^(nextStamp|unknownModelError|maxScanned|maxFailures( \+ 1)?|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
-  /^(columns|isWanted|inPeriod|own|at|callSums|maxLooks \+ 1)$/,
+  /^(nextStamp|unknownModelError|maxScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
+  /^(columns|isWanted|inPeriod|own|at|callSums|maxLooks \+ 1|maxFailures( \+ 1)?)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,
-  /^faultKinds\.map\(\(\{ fault, column \}\) => `\(fault = '\$\{fault\}'\)::integer AS \$\{column\}`\)\.join\(', '\)$/,
+  /^faultKinds\.map\(\(\{ fault, column \}\) => `(\(fault = '\$\{fault\}'\)::integer|fault IS '\$\{fault\}') AS \$\{column\}`\)\.join\(', '\)$/,
   /^summedClasses\.map\(\(\{ column \}\) => `charged_\$\{column\} AS \$\{column\}`\)\.join\(', '\)$/,
   // The schemas: descriptions of tables, and constants.
   /^columnsOf\((key|audit|call|attempt|sum|person|session)Table\)$/,
