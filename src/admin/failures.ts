@@ -5,7 +5,6 @@ import type { JsonObject } from '../json/value.ts';
 import type { FailureGroup } from '../store/calls.ts';
 import {
   type AdminAnswer,
-  AdminError,
   type AdminRoute,
   dateText,
   next,
@@ -13,7 +12,7 @@ import {
   readInput,
   time,
 } from './route.ts';
-import { groupFilter, inPeriod, readFilter, readWhen, type UsageRouteDeps } from './usage.ts';
+import { groupFilter, inPeriod, readFilter, readPeriod, type UsageRouteDeps } from './usage.ts';
 
 const groupings = ['error', 'provider', 'key', 'model', 'team', 'limit'] as const;
 type Grouping = (typeof groupings)[number];
@@ -83,10 +82,7 @@ async function failures(
   wanted: z.output<typeof query>,
 ): Promise<AdminAnswer> {
   const { store, clock, flushLedger } = deps;
-  const when = readWhen(wanted, clock);
-  const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
-  const since = when.since ?? 0;
-  if (since >= until) throw new AdminError(400, 'must be before until', 'since');
+  const { since, until } = readPeriod(wanted, clock);
   await flushLedger?.().catch(() => undefined);
   const { by, fault, limit, after } = wanted;
   const filter = readFilter(wanted);

@@ -79,6 +79,18 @@ export function readWhen(
   };
 }
 
+/**
+ * The same with both ends, in ms: without them, from the first call until now.
+ * @throws AdminError 400 also when the period is empty
+ */
+export function readPeriod(wanted: Parameters<typeof readWhen>[0], clock: Clock): Required<When> {
+  const when = readWhen(wanted, clock);
+  const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
+  const since = when.since ?? 0;
+  if (since >= until) throw new AdminError(400, 'must be before until', 'since');
+  return { since, until };
+}
+
 /** Null: a text that is not a time. */
 function read(text: string | undefined, clock: Clock): number | null | undefined {
   if (text === undefined) return undefined;
@@ -349,10 +361,7 @@ async function series(
   wanted: z.output<typeof querySeries>,
 ): Promise<AdminAnswer> {
   const { store, clock, flushLedger } = deps;
-  const when = readWhen(wanted, clock);
-  const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
-  const since = when.since ?? 0;
-  if (since >= until) throw new AdminError(400, 'must be before until', 'since');
+  const { since, until } = readPeriod(wanted, clock);
   const step = wanted.step ?? stepFor(until - since);
   const points = Math.ceil((until - since) / stepMs[step]);
   if (points > maxPoints || (step === 'minute' && until - since > minutesUpToMs)) {
