@@ -15,6 +15,7 @@ import {
   textOf,
 } from '../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../shared/plain-layout.ts';
 import { answerCitations, inputText, readCitation, readToolUse } from './response.ts';
 import { readErrorValue } from './errors.ts';
 import { readStop, readUsage } from './usage.ts';
@@ -30,6 +31,16 @@ const known: ReadonlySet<string> = new Set([
   'error',
 ]);
 
+/** How most servers write an event that goes on with a text. */
+const plainDelta: LayoutRules = {
+  text: /"text"\s*:\s*"/,
+  textOf: ({ type, delta }) => {
+    if (type !== 'content_block_delta' || !isObject(delta)) return undefined;
+    const { type: kind, text } = delta;
+    return kind === 'text_delta' && typeof text === 'string' ? text : undefined;
+  },
+};
+
 export class MessagesStreamReader implements StreamReader {
   readonly #blocks = new StreamBlocks();
   /** Id of the message; undefined before `message_start`. */
@@ -42,6 +53,9 @@ export class MessagesStreamReader implements StreamReader {
   #stop: FinishReason | undefined;
   /** The finish, an error or the close was read: nothing after it counts. */
   #over = false;
+  readonly #layout = new PlainLayout(plainDelta);
+  /** The event that taught the layout: others of it differ in their text. */
+  #taught: JsonObject = {};
 
   get finishPending(): boolean {
     return this.#stop !== undefined && !this.#over;
@@ -52,42 +66,19 @@ export class MessagesStreamReader implements StreamReader {
     const { data, event: name } = frame;
     if (this.#over || data === undefined || data === '') return none;
     if (name !== undefined && !known.has(name)) return none;
+    const again = name === 'error' ? undefined : this.#goOn(data);
+    if (again !== undefined) return again;
     const event = tryParseExactEvent(data);
     if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
     switch (name === 'error' ? name : typeOf(event, name)) {
       case 'content_block_delta':
-        if (this.#message === undefined) {
-          return [...this.#unannounced(), ...this.#blocks.delta(event)];
-        }
-        return this.#blocks.delta(event);
+        return this.#delta(event, data);
       case 'content_block_start':
         return [...this.#unannounced(), ...this.#blocks.start(event), ...this.#search(event)];
       case 'content_block_stop':
         return this.#blocks.stop(event['index']);
-      case 'message_start': {
-        // A second start of the same message is a repetition. A start of another one means that something
-        // between here and the model tried again: two half answers, which cannot be joined.
-        const message = event['message'];
-        const start = isObject(message) ? message : {};
-        const id = textOf(start['id']);
-        if (this.#message !== undefined) {
-          if (id === this.#message) return none;
-          this.#over = true;
-          const error = new GatewayError(
-            'upstream_invalid',
-            'The upstream began a second answer in the first.',
-          );
-          return [{ type: 'error', error }];
-        }
-        this.#message = id;
-        const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
-        if (isObject(start['usage'])) {
-          // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
-          const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
-          this.#readUsage(usage, events);
-        }
-        return events;
-      }
+      case 'message_start':
+        return this.#begin(event);
       case 'message_delta':
         return this.#messageDelta(event);
       case 'message_stop':
@@ -99,8 +90,50 @@ export class MessagesStreamReader implements StreamReader {
     }
   }
 
+  /** The events of a frame that is like the one that taught the layout; undefined of any other. */
+  #goOn(data: string): readonly GenerationEvent[] | undefined {
+    const text = this.#layout.textOf(data);
+    return text === undefined ? undefined : this.#blocks.goOn(this.#taught, text);
+  }
+
   end(): readonly GenerationEvent[] {
     return this.#over ? none : this.#finish();
+  }
+
+  #delta(event: JsonObject, data: string): readonly GenerationEvent[] {
+    if (this.#message === undefined) {
+      return [...this.#unannounced(), ...this.#blocks.delta(event)];
+    }
+    if (plainDelta.textOf(event) !== undefined) {
+      this.#layout.learn(data);
+      this.#taught = event;
+    }
+    return this.#blocks.delta(event);
+  }
+
+  #begin(event: JsonObject): readonly GenerationEvent[] {
+    // A second start of the same message is a repetition. A start of another one means that something
+    // between here and the model tried again: two half answers, which cannot be joined.
+    const message = event['message'];
+    const start = isObject(message) ? message : {};
+    const id = textOf(start['id']);
+    if (this.#message !== undefined) {
+      if (id === this.#message) return none;
+      this.#over = true;
+      const error = new GatewayError(
+        'upstream_invalid',
+        'The upstream began a second answer in the first.',
+      );
+      return [{ type: 'error', error }];
+    }
+    this.#message = id;
+    const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
+    if (isObject(start['usage'])) {
+      // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
+      const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
+      this.#readUsage(usage, events);
+    }
+    return events;
   }
 
   /** The end mark of chat servers is no harm; other text fails the stream: nothing is skipped. */
@@ -270,6 +303,12 @@ class StreamBlocks {
         gather(open, delta);
         return none;
     }
+  }
+
+  /** A piece of a text that is open; undefined where none is. */
+  goOn({ index }: JsonObject, text: string): readonly GenerationEvent[] | undefined {
+    const open = this.#open.get(indexOf(index));
+    return open?.kind === 'text' ? textEvent(open, 'text', text) : undefined;
   }
 
   stop(index: Json | undefined): readonly GenerationEvent[] {

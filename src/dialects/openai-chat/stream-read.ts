@@ -8,13 +8,7 @@ import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import {
-  harmlessLength,
-  parseExactly,
-  tryParseAnswerEvent,
-  tryParseEvent,
-  tryParseObject,
-} from '../../json/parse.ts';
+import { tryParseAnswerEvent, tryParseObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import {
   answerObject,
@@ -23,6 +17,7 @@ import {
   isPresent,
   wrongType,
 } from '../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../shared/plain-layout.ts';
 import { looksLikeError, readErrorValue } from '../shared/vendor-errors.ts';
 import { isArray } from './fields.ts';
 import { type AnswerIdentity, readCitations } from './message-forms.ts';
@@ -50,7 +45,7 @@ export class ChatStreamReader implements StreamReader {
   #otherChoicesLength = 0;
   /** `[DONE]`, an error or the close was read: nothing after it counts. */
   #over = false;
-  readonly #layout = new PlainLayout();
+  readonly #layout = new PlainLayout(plainChunk);
   #plain = false;
 
   constructor(traits: UpstreamTraits) {
@@ -464,59 +459,8 @@ class StreamParts {
   }
 }
 
-// What the frames of an answer have in common: from one piece of text to the next nothing changes but that text, as a
-// rule. Such a frame is told by what stands around its text, and only the text is read.
-
-const contentKey = /"content"\s*:\s*"/;
-/** Servers that change something else with every frame are found out so soon. */
-const maxMisses = 3;
-/** Stands for a text while a layout is tried; no answer says it, or it is not a layout. */
-const probe = 'piece-of-text-in-its-place';
-
-/** Of one stream. */
-export class PlainLayout {
-  /** Up to the opening quote of the text, and from its closing one on. */
-  #head: string | undefined;
-  #tail = '';
-  /** Layouts that no frame had but the one that taught them. */
-  #misses = 0;
-
-  /**
-   * The text of a frame that is like the one before; undefined for any other. It is what a parse of the frame would
-   * find: all else is the same, to the letter, and this is one JSON string.
-   */
-  textOf(data: string): string | undefined {
-    const head = this.#head;
-    if (head === undefined || data.length > harmlessLength) return undefined;
-    const start = head.length;
-    const end = data.length - this.#tail.length;
-    // A comparison of slices takes words at a time, `startsWith` letters.
-    if (end <= start || data.slice(0, start) !== head || data.slice(end) !== this.#tail) {
-      return undefined;
-    }
-    const text = stringOf(data.slice(start - 1, end + 1));
-    if (text !== undefined) this.#misses = 0;
-    return text;
-  }
-
-  /** A frame that was parsed, and holds a piece of text and nothing else. */
-  learn(data: string): void {
-    this.#head = undefined;
-    if (this.#misses === maxMisses || data.length > harmlessLength) return;
-    this.#misses += 1;
-    const key = contentKey.exec(data);
-    if (key === null || data.includes(probe)) return;
-    const start = key.index + key[0].length;
-    const head = data.slice(0, start);
-    const tail = data.slice(stringEnd(data, start));
-    // A quote behind a backslash begins no string. Without any the last quote of the head does, or the probe is not JSON.
-    if (head.includes('\\') || tail.includes('\\')) return;
-    const chunk = tryParseEvent(head + probe + tail);
-    if (chunk === undefined || plainTextOf(chunk) !== probe) return;
-    this.#head = head;
-    this.#tail = tail;
-  }
-}
+/** How most servers write a chunk that goes on with a text. */
+const plainChunk: LayoutRules = { text: /"content"\s*:\s*"/, textOf: plainTextOf };
 
 /** The text of a frame that goes on with it and says nothing else; undefined of any other frame. */
 function plainTextOf(chunk: JsonObject): string | undefined {
@@ -537,21 +481,4 @@ function onlyDelta(choices: Json | undefined): JsonObject | undefined {
   if (!isObject(choice) || (choice['index'] ?? 0) !== 0) return undefined;
   const { delta } = choice;
   return isObject(delta) && !isPresent(choice['finish_reason']) ? delta : undefined;
-}
-
-/** The text that is written with its quotes; undefined where that is more or less than one JSON string. */
-function stringOf(written: string): string | undefined {
-  try {
-    const text = parseExactly(written, false);
-    return typeof text === 'string' ? text : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Where the string ends that begins behind this quote. */
-function stringEnd(text: string, from: number): number {
-  let i = from;
-  while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
-  return i;
 }

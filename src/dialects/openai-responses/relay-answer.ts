@@ -39,6 +39,8 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   /** The client was told an id before the upstream began. */
   readonly #announced: boolean;
   #ended = false;
+  /** Data of the latest piece of a text, while its number was not read. */
+  #latest = '';
   /** The upstream's latest response object, as it was sent on. */
   #response: JsonObject | undefined;
   readonly #items: RelayedItems;
@@ -57,7 +59,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   plainFrame(frame: Frame): Buffer | undefined {
     if (this.#ended) return undefined;
     const { data = '' } = frame;
-    this.#seeNumber(data);
+    this.#latest = data;
     this.#items.more(data);
     return this.#items.changing ? this.#steady(frame) : withBlankLine(frame.bytes);
   }
@@ -99,10 +101,12 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   ending(gap?: Usage): string {
+    this.#seeNumber();
     return this.#ended ? '' : this.#end('completed', {}, gap);
   }
 
   cutShort(usage: Usage): string {
+    this.#seeNumber();
     const reason = { incomplete_details: { reason: 'max_output_tokens' } };
     const events = this.#items.cut()?.events ?? [];
     const text = events.map(([type, members]) => this.#life.event(type, members)).join('');
@@ -110,10 +114,12 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   fail(error: GatewayError, requestId: string, usage?: Usage): string {
+    this.#seeNumber();
     return this.#life.fail(error, requestId, { output: this.#output(), usage });
   }
 
   keepAlive(): string {
+    this.#seeNumber();
     const { sequence } = this.#life;
     const text = this.#silentEvent();
     // The upstream's numbers go on behind it.
@@ -247,9 +253,13 @@ export class ResponsesAnswerRelay implements AnswerRelay {
       : Buffer.from(eventFrame(textOf(event['type']), event));
   }
 
-  #seeNumber(data: string): void {
-    const found = numbered.exec(data.slice(0, 200)) ?? numbered.exec(data.slice(-200));
-    if (found !== null) this.#life.sequence = Number(found[1]) + 1;
+  /** Numbers are read where the gateway may write an event behind them, and not of each piece of a text. */
+  #seeNumber(data = ''): void {
+    for (const each of [this.#latest, data]) {
+      const found = numbered.exec(each.slice(0, 200)) ?? numbered.exec(each.slice(-200));
+      if (found !== null) this.#life.sequence = Number(found[1]) + 1;
+    }
+    this.#latest = '';
   }
 
   #output(): readonly JsonObject[] {

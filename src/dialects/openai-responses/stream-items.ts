@@ -133,25 +133,30 @@ export class StreamItems {
     if (item.kind === 'call') this.#startCall(item, added, events);
   }
 
-  /** A piece of text; the hottest path of a stream. */
+  /** A piece of text. */
   text(event: JsonObject): TextEvents {
-    const delta = answerText(event['delta'], 'a text');
-    const item = this.#items.get(this.#place(event));
-    const open =
-      item?.kind === 'message'
-        ? item.contents.get(indexOf(event['content_index'], 'content_index'))
-        : undefined;
-    if (open?.type === 'text' && delta !== '') {
-      open.received += delta;
-      return {
-        event: [{ type: 'part-delta', index: open.part, field: 'text', delta }],
-        // Clients know an item by the id that it began with: an event with another one is not passed on as it came.
-        goesOn: event['item_id'] === undefined || event['item_id'] === item?.added['id'],
-      };
-    }
+    const again = this.goOn(event, answerText(event['delta'], 'a text'));
+    if (again !== undefined) return again;
     const events: Events = [];
     this.#contentDelta(event, 'text', events);
     return { event: events, goesOn: false };
+  }
+
+  /**
+   * A piece of a text that is open; the hottest path of a stream. Undefined where none is.
+   * @param event says of which text; its own piece may be another.
+   */
+  goOn(event: JsonObject, delta: string): TextEvents | undefined {
+    const item = this.#items.get(this.#place(event));
+    if (item?.kind !== 'message' || delta === '') return undefined;
+    const open = item.contents.get(indexOf(event['content_index'], 'content_index'));
+    if (open?.type !== 'text') return undefined;
+    open.received += delta;
+    return {
+      event: [{ type: 'part-delta', index: open.part, field: 'text', delta }],
+      // Clients know an item by the id that it began with: an event with another one is not passed on as it came.
+      goesOn: event['item_id'] === undefined || event['item_id'] === item.added['id'],
+    };
   }
 
   refusal(event: JsonObject, events: Events): void {

@@ -14,12 +14,22 @@ import {
   isPresent,
   wrongType,
 } from '../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../shared/plain-layout.ts';
 import { readErrorValue } from '../shared/vendor-errors.ts';
 import { StreamItems } from './stream-items.ts';
 import { declaredNames, failureOf, noAnswer, readFinish } from './response.ts';
 import { readUsage } from './usage.ts';
 
 const none: readonly GenerationEvent[] = [];
+
+const textDelta = 'response.output_text.delta';
+/** How most servers write an event that goes on with a text; `obfuscation` is padding. */
+const plainDelta: LayoutRules = {
+  text: /"delta"\s*:\s*"/,
+  passing: [/"sequence_number"\s*:\s*/, /"obfuscation"\s*:\s*"/],
+  textOf: ({ type, delta }) =>
+    type === textDelta && typeof delta === 'string' ? delta : undefined,
+};
 
 export class ResponsesStreamReader implements StreamReader {
   readonly #items = new StreamItems();
@@ -28,6 +38,9 @@ export class ResponsesStreamReader implements StreamReader {
   /** The terminal event, an error or the close was read: nothing after it counts (F53). */
   #over = false;
   #plain = false;
+  readonly #layout = new PlainLayout(plainDelta);
+  /** The event that taught the layout: others of it differ in their text. */
+  #taught: JsonObject = {};
 
   /** The terminal event carries the usage: nothing is waited for behind it. */
   get finishPending(): boolean {
@@ -43,19 +56,33 @@ export class ResponsesStreamReader implements StreamReader {
     const { data, event: name } = frame;
     this.#plain = false;
     if (this.#over || data === undefined || data === '') return none;
+    const again = this.#response === undefined ? undefined : this.#goOn(data);
+    if (again !== undefined) return again;
     // Items hold arguments as values, whose numbers keep their digits; deltas hold texts.
     const isDelta = name?.endsWith('.delta') === true;
     const event = isDelta ? tryParseAnswerEvent(data) : tryParseExactEvent(data);
     if (event === undefined) return this.#readOther(data, name);
     const type = answerText(event['type'], 'a type') || (name ?? '');
-    if (type === 'response.output_text.delta' && this.#response !== undefined) {
-      const { event: again, goesOn } = this.#items.text(event);
+    if (type === textDelta && this.#response !== undefined) {
+      const { event: told, goesOn } = this.#items.text(event);
       this.#plain = goesOn;
-      return again;
+      if (goesOn) {
+        this.#layout.learn(data);
+        this.#taught = event;
+      }
+      return told;
     }
     const events: GenerationEvent[] = [];
     this.#readEvent(type, event, events);
     return events;
+  }
+
+  /** The events of a frame that is like the one that taught the layout; undefined of any other. */
+  #goOn(data: string): readonly GenerationEvent[] | undefined {
+    const text = this.#layout.textOf(data);
+    const told = text === undefined ? undefined : this.#items.goOn(this.#taught, text);
+    this.#plain = told?.goesOn === true;
+    return told?.event;
   }
 
   end(): readonly GenerationEvent[] {
