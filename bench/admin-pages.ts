@@ -1,5 +1,5 @@
 /**
- * Asks a real gateway for every list and chart of the admin plane over many rows (L5: each under 300 ms).
+ * Asks a real gateway for every list and chart of the admin plane over many rows (each under 300 ms).
  * Usage: node bench/admin-pages.ts [folder, default a new one that is removed] [--rows N] [--keys N]
  *        [--postgres] [--rounds N] [--write]
  * A folder that has a book is measured as it is; `--postgres` starts a server of its own and fills it;
@@ -185,7 +185,7 @@ if (flags.write) {
     [
       `## Admin pages on ${flags.postgres ? 'PostgreSQL' : 'SQLite'}`,
       '',
-      `Written by \`node bench/admin-pages.ts ${args} --write\` on ${new Date().toISOString().slice(0, 10)}, on a machine with two cores that others used, too. ms over HTTP: the first time, and the median and worst of ${rounds} more; at most ${budgetMs} (L5).`,
+      `Written by \`node bench/admin-pages.ts ${args} --write\` on ${new Date().toISOString().slice(0, 10)}, on a machine with two cores that others used, too. ms over HTTP: the first time, and the median and worst of ${rounds} more; at most ${budgetMs}.`,
       '',
       '| asked | first | median | worst |',
       '| --- | --- | --- | --- |',

@@ -121,7 +121,7 @@ reader.close();
 if (given === undefined) rmSync(folder, { recursive: true, force: true });
 if (flags.write) {
   const date = new Date().toISOString().slice(0, 10);
-  const intro = `Written by \`node bench/ledger.ts ${rows} --write\` on ${date}: calls of ${days} days, 500 keys, 20 teams, 50 tags; each question four times. Budgets (L5): a page of the admin plane in under 300 ms, sums over everything in under a second.`;
+  const intro = `Written by \`node bench/ledger.ts ${rows} --write\` on ${date}: calls of ${days} days, 500 keys, 20 teams, 50 tags; each question four times. Budgets: a page of the admin plane in under 300 ms, sums over everything in under a second.`;
   putSection(
     'ledger',
     ['## Ledger', '', intro, '', '| what | measured |', '| --- | --- |', ...said].join('\n'),

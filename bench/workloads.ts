@@ -1,4 +1,4 @@
-/** The questions of the bench, each with its budget (performance.md) and who is asked. */
+/** The questions of the bench, each with its budget and who is asked. */
 import type { Body, Dialect } from './protocol.ts';
 
 /** A limit on the ratio to nginx, or on an absolute figure. */
@@ -31,7 +31,7 @@ export type Workload = WorkloadBase &
         readonly connections: number;
         /** A fixed rate for every subject, instead of as fast as each can. */
         readonly perSecond?: number;
-        /** Absent = performance.md has none for this size. */
+        /** Absent = there is none for this size. */
         readonly budget?: Budget;
         /** The workload whose nginx figure is the floor, for one that nginx cannot do. */
         readonly floor: string;
@@ -57,8 +57,8 @@ export type Workload = WorkloadBase &
       }
     | {
         /**
-         * Times of streams: to the first byte, and of each chunk on its way. No budget: those of
-         * performance.md are of a whole answer (`latency`), and no peer publishes these.
+         * Times of streams: to the first byte, and of each chunk on its way. No budget: those
+         * of times are of a whole answer (`latency`), and no peer publishes these.
          */
         readonly kind: 'delay';
         readonly body: Extract<Body, { readonly kind: 'stream' }>;

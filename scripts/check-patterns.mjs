@@ -1,5 +1,5 @@
 // Looks at every regular expression of src/ for texts on which it takes more than linear time
-// (reliability.md S22). Usage: node scripts/check-patterns.mjs
+// (S22). Usage: node scripts/check-patterns.mjs
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { patternsOf } from '../test/support/patterns.ts';

@@ -1,4 +1,4 @@
-// Checks what the project takes from others (reliability.md S26): the lock file, the versions, the licences,
+// Checks what the project takes from others (S26): the lock file, the versions, the licences,
 // the install scripts. Reads files only; with --age it also asks the registry how old the direct packages are.
 // Usage: node scripts/check-supply-chain.mjs [--age] [FOLDER]
 import { execFile } from 'node:child_process';

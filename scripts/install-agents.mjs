@@ -26,7 +26,7 @@ const npmOptions = [
   '--fetch-retry-mintimeout=1000',
 ];
 
-/** Each with the version that clients.md describes, and what to run, below node_modules. */
+/** Each with the version that the documents describe, and what to run, below node_modules. */
 const agents = [
   {
     name: 'claude-code',

@@ -1,4 +1,4 @@
-/** docs/guarantees.md: every guarantee of reliability.md has a line, and what proves it is there. */
+/** docs/guarantees.md: every guarantee has a line, what proves it is there, and comments name no other ids. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -89,6 +89,28 @@ test('every id that is met stands in a test', () => {
   const claimed = lines.filter(({ cells }) => !/[Nn]ot met|not\*{0,2} built/.test(cells[3] ?? ''));
   assert.deepEqual(
     claimed.flatMap(({ ids }) => ids).filter((id) => !named.has(id)),
+    [],
+  );
+});
+
+/** The comments of a program, of either of its languages. */
+const comments = /\/\*[^]*?\*\/|(?:^|\s)\/\/.*$|;;.*$/gm;
+/** Ids, also with a hyphen: `F81`, `X-2`, `EM`. V8 is the engine. */
+const anyId = /(?<![-\w])(?!V8\b)(?:[A-Z]{1,2}-?\d{1,3}|EM)\b(?!\.\d)/g;
+
+test('every id in a comment of a program has a line', () => {
+  const files = globSync(['{src,bench,dashboard/src}/**/*.{ts,tsx,wat}', 'scripts/**/*.mjs'], {
+    cwd: root,
+  });
+  const known = new Set(lines.flatMap(({ ids }) => ids));
+  const named = files.flatMap((file) =>
+    (readFileSync(join(root, file), 'utf8').match(comments) ?? [])
+      .flatMap((comment) => comment.match(anyId) ?? [])
+      .map((id) => ({ file, id })),
+  );
+  assert.ok(named.length > 300);
+  assert.deepEqual(
+    named.filter(({ id }) => !known.has(id)),
     [],
   );
 });

@@ -142,7 +142,7 @@ export class Admission {
 
   /**
    * Of the tags that the client names, only those count that the key may set. A key must not use up the limits
-   * of other tags or learn that they exist (X-5).
+   * of other tags or learn that they exist.
    */
   #ofTags(
     { tags, principal }: AskedCall,

@@ -1,5 +1,5 @@
 /**
- * Costs beyond reservations (X-4). A vendor bills some calls for things that the request does not show. Many
+ * Costs beyond reservations. A vendor bills some calls for things that the request does not show. Many
  * concurrent calls would each overrun the budget once. Therefore the first overrun is also held for the running
  * calls of the same budget and target, and is reserved by calls of the next hour. It is known to one process
  * and lost by a restart.

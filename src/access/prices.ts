@@ -44,7 +44,7 @@ export class PriceTable {
     this.#globs = globs.map(({ pattern, price }) => ({ glob: new Glob(pattern), price }));
   }
 
-  /** For models without a price, on keys with a budget (F6); undefined = they are refused there. */
+  /** For models without a price, on keys with a budget; undefined = they are refused there. */
   get otherwise(): Price | undefined {
     return this.#deps.settings.otherwise;
   }
@@ -294,7 +294,7 @@ function readNumber(value: ListedRate, places: number): number | undefined {
   return typeof value === 'number' ? scaledDecimal(String(value), places)?.units : undefined;
 }
 
-// The names under which the price of a model may be listed (F6).
+// The names under which the price of a model may be listed.
 
 /** The name and, if it has a date, its undated family name. Nearest first. */
 export function familyNames(model: string): readonly string[] {

@@ -67,7 +67,7 @@ export interface AskedSize {
 const defaultOutputTokens = 4096;
 
 /**
- * The possible prices of the call, per target; `prices.otherwise` for an unknown price (F6).
+ * The possible prices of the call, per target; `prices.otherwise` for an unknown price.
  * @throws GatewayError `invalid_request` if there is no price.
  */
 export function pricesOf(

@@ -231,7 +231,7 @@ function isNothing(charged: Usage): boolean {
   return totalInputTokens(charged) === undefined && charged.outputTokens === undefined;
 }
 
-/** A call that was refused before admission or during it (F8). */
+/** A call that was refused before admission or during it. */
 export interface RefusedCall {
   readonly id: string;
   readonly startedWall: number;

@@ -349,16 +349,16 @@ async function reload(deps: AdminDeps, actor: Actor): Promise<AdminAnswer> {
 const bodyLimitBytes = 1024 * 1024;
 /** Of a request without a credential: signing in, which sends a token. */
 const strangersBodyBytes = 4 * 1024;
-/** Such a body comes in one piece with its head, or soon after it (X-2). */
+/** Such a body comes in one piece with its head, or soon after it. */
 const strangersBodyMs = 2000;
 const times = { ...dataTimes, requestMs: 30_000 };
 /** It has files of its own to open: strangers may not take those of the data plane (G10). */
 const maxConnections = 200;
-/** The other half is reserved for connections that presented a credential (X-2). */
+/** The other half is reserved for connections that presented a credential. */
 const strangersLimits = { inAll: 100, ofAddress: 64 };
 /** Wrong tokens a minute and address (S11); the right one opens all the while. */
 const guessesPerMinute = 5;
-/** The same of all addresses together: many of them can guess for one (X-9). */
+/** The same of all addresses together: many of them can guess for one. */
 const guessesInAll = 60;
 
 interface AdminHttpDeps {
@@ -557,7 +557,7 @@ function isMetrics({ url = '/' }: IncomingMessage): boolean {
   return url === metricsPath || url.startsWith(`${metricsPath}?`);
 }
 
-/** Looked at was the token before this: a valid one waits for nothing (X-9). */
+/** Delays the answer to a wrong token. The token is checked before, so that a valid one never waits. */
 async function wrongToken(
   { guesses, allGuesses, held, refusals }: GuardedDeps,
   address: string | undefined,
@@ -575,7 +575,7 @@ function passed(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
-/** What comes without a credential has less time and less room (X-2). @throws GatewayError `request_timeout` too. */
+/** A body without a credential has less time and less room. @throws GatewayError `request_timeout` too. */
 async function strangersJson(request: IncomingMessage): Promise<Json | undefined> {
   let timer: NodeJS.Timeout | undefined;
   return await readJson(request, strangersBodyBytes, {

@@ -239,7 +239,7 @@ const summedColumns: readonly string[] = summedClasses.map(({ column }) => colum
 const sumNames = [...mainSums, ...summedColumns.filter((name) => !mainSums.includes(name))];
 
 /**
- * The cost of calls, as far as it is known: null, not 0, if unknown (F6). Refused calls cost nothing and do not
+ * The cost of calls, as far as it is known: null, not 0, if unknown. Refused calls cost nothing and do not
  * make other calls' unknown prices known.
  */
 function knownCost({

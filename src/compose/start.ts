@@ -210,7 +210,7 @@ class Runtime implements RunningGateway {
     const { access, load, log, host } = this.#deps;
     const settings = await load();
     const before = this.settings;
-    // Some editors and scripts empty a file before they write it: all calls would fail in between (F-4).
+    // Some editors and scripts empty a file before they write it: all calls would fail in between.
     if (settings.configIsEmpty && before.configFile !== undefined && !before.configIsEmpty) {
       throw new Error(
         `${settings.configFile} is empty, which is taken for an unfinished write. For a config without settings write {} into it.`,

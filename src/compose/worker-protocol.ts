@@ -25,7 +25,7 @@ export interface ParentState {
 /** What a worker begins with. */
 export interface Welcome {
   readonly env: Environment;
-  /** As `packed-settings.ts` writes them: its share of what is bounded for all. */
+  /** As `packSettings` writes them: its share of what is bounded for all. */
   readonly settings: string;
   readonly state: ParentState;
   readonly localModels: readonly LocalModelFile[];

@@ -512,7 +512,7 @@ export const cloudOptions = {
   }),
 } as const;
 
-/** A route, besides its targets and its rules of retries and time limits (routes.ts). */
+/** A route, besides its targets and its rules of retries and time limits (schema.ts). */
 export const routeOptions = {
   order: option({
     key: 'order',

@@ -65,7 +65,7 @@ const unquotedReference = 'inside { } and [ ] a reference needs quotes: "${NAME}
 
 /**
  * Aliases of one file. Each is looked for in the whole document, and aliases of aliases multiply: without a bound a
- * file of a few lines takes the process for minutes (F-11).
+ * file of a few lines takes the process for minutes.
  */
 const maxAliases = 1000;
 

@@ -121,8 +121,8 @@ export type Mode = 'relay' | 'translate';
 export type UsageSource = 'reported' | 'counted' | 'estimated';
 
 /**
- * Ends that no failure of an upstream brought about: the client left (LC), or it read no further and was cut
- * (LP, F76).
+ * Ends that no failure of an upstream brought about: the client left (`canceled`), or it read no further and was cut
+ * (`interrupted`, F76).
  */
 export type ClientEnd = 'canceled' | 'interrupted';
 

@@ -35,7 +35,7 @@ export interface RequestHead {
   readonly compacts?: true;
 }
 
-/** State on the side of the service, which some dialects have (wire/responses.md §2.4). */
+/** State on the side of the service, which some dialects have (docs/user/responses.md). */
 export interface RequestState {
   /** The answer may be kept; later requests refer to it. */
   readonly store: boolean;
@@ -215,7 +215,7 @@ export interface ClientDialect {
   readonly scope: string;
   /** Keys that may not stand twice. */
   readonly ownedKeys: ReadonlySet<string>;
-  /** Refuses names that another reader may take for members that are read here (X-1). */
+  /** Refuses names that another reader may take for members that are read here. */
   readonly names: TwinNames;
   /** A 400 for a value that may not travel; `rule` is the end of a sentence. */
   readonly fault: Fault;

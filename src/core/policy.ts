@@ -56,7 +56,7 @@ export interface SharedPolicy extends CommonPolicy {
 
 export const noPolicy: Policy = { limits: [], budgets: [] };
 
-/** The endpoints that a key can be limited to (interface.md). */
+/** The endpoints that a key can be limited to (docs/user/keys.md). */
 export const endpointScopes = ['chat', 'messages', 'responses', 'count_tokens', 'models'] as const;
 
 /** State of one of the caller's rate limits when the call was admitted. */
@@ -125,7 +125,7 @@ export class LimitError extends GatewayError {
   }
 }
 
-/** What members of a request may add to what it costs by its prompt, its cap and its price. */
+/** What members of a request may add to what it costs by its prompt, its cap and its price. */
 export interface RaisedCost {
   /** Tokens of each answer, whatever the client's cap says. */
   readonly outputAtLeast: number;

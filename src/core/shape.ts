@@ -1,6 +1,6 @@
 /**
  * The members that a request may have, object by object. A dialect writes its own down once; three things are read
- * from it: names that only a careless reader takes for one of them (X-1), members that nothing here knows and that a
+ * from it: names that only a careless reader takes for one of them, members that nothing here knows and that a
  * translation would lose, and the checks of single values (addresses, base64).
  */
 import type { Json, JsonObject } from '../json/value.ts';

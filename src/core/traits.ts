@@ -72,7 +72,7 @@ export interface UpstreamTraits {
   /**
    * Translated calls go up as streams even where the client wants a document (`always`), or never do;
    * absent = as the client asked. A stream outlives the limits that providers set for documents.
-   * `only`: documents are refused, so that relayed calls go up as streams as well (E11).
+   * `only`: documents are refused, so that relayed calls go up as streams as well.
    */
   readonly streams?: 'always' | 'only' | 'never';
   readonly responseFormat: 'schema' | 'object' | 'none';

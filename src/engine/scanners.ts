@@ -261,7 +261,7 @@ function heldLength(text: string, sequences: readonly string[]): number {
 
 // Finds tool calls in the model's text: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, the
 // Hermes form that the tiny model and most small open models are trained on, or one element a parameter
-// between the same tags (xml-calls.ts).
+// between the same tags (below).
 //
 // A call whose form a grammar holds is passed on while it is written. Another is passed on when it is
 // whole; what is not a call of an offered tool stays text, so that nothing the model said is lost.

@@ -284,7 +284,7 @@ export function otherModels(
  * Guesses token counts where a number is needed before the upstream reports one (`message_start`, gaps
  * in usage, counts for models without a counter). A guess by the kinds of characters
  * (tokens/prompt.ts) is corrected by what the model has reported before; tokenising on the
- * request path would cost 5–12 ms per 100 KB (performance.md).
+ * request path would cost 5–12 ms per 100 KB.
  */
 
 /**

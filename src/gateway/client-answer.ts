@@ -112,7 +112,7 @@ export function answerHeaders(
   return headers;
 }
 
-/** Headers of a stream: intermediaries must not buffer it (E2). */
+/** Headers of a stream: intermediaries must not buffer it. */
 export const streamHeaders: readonly string[] = [
   'content-type',
   'text/event-stream; charset=utf-8',

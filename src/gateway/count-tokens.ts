@@ -1,5 +1,5 @@
 /**
- * Counts the tokens of a prompt (F5): by the upstream's own counter, else by the model's public tokenizer, else
+ * Counts the tokens of a prompt: by the upstream's own counter, else by the model's public tokenizer, else
  * by an estimate that is marked as such.
  */
 import type { Countable, Prompt } from '../core/description.ts';

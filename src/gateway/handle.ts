@@ -31,7 +31,7 @@ import type { Answer, StreamAnswer } from './upstream-answer.ts';
 
 /**
  * A stream gets a keep-alive after this silence, from the start of the call on; it carries the status line where no
- * answer is committed yet (R1 allows 20 s, E2 asks for one every 15 s).
+ * answer is committed yet (R1). Proxies and clients give a silent stream up, the strictest of them soon after 20 s.
  */
 const keepAliveMs = 15_000;
 const defaultTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
@@ -428,7 +428,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 }
 
-/** The charged usage: none if no upstream began to answer; a canceled call may still cost something (LC). */
+/** The charged usage: none if no upstream began to answer; a canceled call is charged for what its upstream has read and written. */
 function chargedOf(outcome: Receipt['outcome'], attempt: Attempt | undefined): Usage {
   if (attempt === undefined) return {};
   const billed = outcome === 'canceled' ? attempt.chargeable : attempt.answeredAt !== undefined;

@@ -3,7 +3,7 @@
  * provider and model while the gateway runs; a reload creates new providers, which start from the
  * configuration.
  * A refusal of something that the client wrote may be the client's own fault, so it changes only the calls of
- * that client's team (or key), until a second team meets the same refusal (X-7). What the gateway wrote by
+ * that client's team (or key), until a second team meets the same refusal. What the gateway wrote by
  * itself is learned for all at once. A lesson expires after an hour: a changed model or a wrong lesson costs
  * one request an hour.
  * An API that a server lacks is learned for the whole provider at once: its members do not matter.

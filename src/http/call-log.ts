@@ -27,7 +27,7 @@ export function callLogFields(row: CallRow): LogFields {
     // A call without counts has no estimate either.
     usage: hasCounts(row.charged) ? row.usageSource : undefined,
     suspect: row.suspect,
-    // Null and not 0: the price is unknown (F6).
+    // Null and not 0: the price is unknown.
     cost_usd: row.cost === undefined ? null : dollarsNumber(row.cost.total),
     overrun: row.overrun,
     first_event_ms: row.firstEventMs,

@@ -95,7 +95,7 @@ export interface DataPlaneOptions extends AuthenticationDeps {
   readonly responses: StoredResponses;
   /** Content log of keys with content logging; absent = none. */
   readonly contents?: Pick<ContentLog, 'watch'>;
-  /** Records a call that was refused before it reached the gateway's path (F8). */
+  /** Records a call that was refused before it reached the gateway's path. */
   readonly record: (row: CallRow) => void;
   /** Absent = no traces. */
   readonly tracer?: Tracer | undefined;

@@ -53,7 +53,7 @@ interface ListenerOptions extends Partial<RawRefusalDeps> {
 
 /**
  * With the interval, no head lives for longer than ten seconds. Bodies have no time in all: one of 32 MB at
- * `limits.body_rate` takes half an hour (G10, `overload/slow-bodies.ts`).
+ * `limits.body_rate` takes half an hour (G10, `SlowBodies` of `overload/body-budget.ts`).
  */
 export const dataTimes: ServerTimes = {
   headMs: 9000,

@@ -197,7 +197,7 @@ export function refuse(
   return written.status;
 }
 
-// Log lines of requests that are not calls. Clients without a key can cause any number: 36 MB came in 5 s
+// Log lines of requests that are not calls. Clients without a key can cause any number: 36 MB came in 5 s
 // in a test. The first lines of each kind are logged, the rest is counted.
 
 /** The members of a log line are named one by one where they are created. */

@@ -1,4 +1,4 @@
-/** JSON text to values: the only callers of `JSON.parse` are here, in `scan.ts` and in `exact.ts`. */
+/** JSON text to values: the only callers of `JSON.parse` are here and in `scan.ts`; the engine has its own. */
 import { digitsAtRisk, maxDepth, scan } from './scan.ts';
 import { type Json, type JsonObject, isObject, setMember } from './value.ts';
 

@@ -35,7 +35,7 @@ export interface BudgetWindow {
   readonly lease?: string;
 }
 
-/** One row a call, whatever became of it (F8). */
+/** One row a call, whatever became of it. */
 export interface CallRow {
   readonly id: string;
   readonly startedAt: number;
@@ -67,7 +67,7 @@ export interface CallRow {
   readonly reported?: CountedUsage;
   readonly charged: CountedUsage;
   readonly usageSource: 'reported' | 'counted' | 'estimated';
-  /** Absent = the price is unknown; never 0 instead (F6). */
+  /** Absent = the price is unknown; never 0 instead. */
   readonly cost?: Cost;
   /** The price that `cost` was computed with: old bills never change. */
   readonly price?: Price;

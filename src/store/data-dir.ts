@@ -60,7 +60,7 @@ export function prepareDataDir(dir: string): void {
 
 /**
  * Makes a directory (0700) with those around it that are missing. Node's own recursive mkdir never returns where the
- * system answers ENOENT below a directory that exists, as in /proc (F-11).
+ * system answers ENOENT below a directory that exists, as in /proc.
  * @throws StoreError `failed` when one of them cannot be made.
  */
 export function makeDirectories(dir: string): void {

@@ -37,7 +37,6 @@ import type {
 
 export type * from './sealed.ts';
 export type * from './calls.ts';
-export type * from './sealed.ts';
 export type * from './roll-up.ts';
 export type * from './records.ts';
 export type * from './people.ts';
@@ -91,7 +90,7 @@ export interface AuditStore {
 export interface CallStore {
   /**
    * Writes finished calls with their attempts, adds them to roll-ups and spending and closes their
-   * open rows, all or nothing. A call that is there already changes nothing anywhere (F8).
+   * open rows, all or nothing. A call that is there already changes nothing anywhere.
    */
   record(rows: readonly CallRow[]): Promise<void>;
   /**

@@ -24,7 +24,7 @@ function isRefusedCertificate(error: unknown): boolean {
 
 /**
  * `upstream_unavailable`, `timeout` (connect), `upstream_invalid` or `overloaded`; a GatewayError as it is.
- * Its message names no address: it goes to clients (F-2). The address stands in `detail`.
+ * Its message names no address: it goes to clients. The address stands in `detail`.
  */
 export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (error instanceof GatewayError) return error;

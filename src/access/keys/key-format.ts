@@ -148,7 +148,7 @@ function readBearer(header: string): string | undefined {
   return rest.startsWith(' ') || rest.startsWith('\t') ? rest.trimStart() : undefined;
 }
 
-// Estimates how hard a chosen secret is to guess. What it calls weak is weak.
+// Estimates how hard a chosen secret is to guess. What it calls weak is weak.
 
 /** Secrets below this many bits are refused: they are among the first guesses. */
 export const minBits = 32;

@@ -38,7 +38,7 @@ const keyMakers = [...operators, 'team-lead', 'member'] as const;
 
 /**
  * Method and path of each route, and the roles that may use it. `team-lead` and `member` see and change only what is
- * theirs (`part.ts`). `anyone` needs no sign-in.
+ * theirs. `anyone` needs no sign-in.
  */
 export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' } = {
   'POST /api/keys': keyMakers,

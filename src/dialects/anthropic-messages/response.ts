@@ -156,7 +156,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
 }
 
 /**
- * The token limit cut a call off, whatever the upstream calls it (B12): all tokens are used up and
+ * The token limit cut a call off, whatever the upstream calls it: all tokens are used up and
  * the arguments are broken.
  */
 function reachedLimit({ parts, finish, usage }: Generation, context: AnswerContext): boolean {
@@ -174,7 +174,7 @@ export function usedUp(usage: Usage | undefined, { conversation }: AnswerContext
   return cap !== undefined && (usage?.outputTokens ?? 0) >= cap;
 }
 
-/** Usage whose input is known: what was reported, else the estimate of the prompt (F1, F55). */
+/** Usage whose input is known: what was reported, else the estimate of the prompt (F55). */
 export function withEstimate(usage: Usage | undefined, context: AnswerContext): Usage {
   if (usage?.freshInputTokens !== undefined) return usage;
   if (usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined) return usage;

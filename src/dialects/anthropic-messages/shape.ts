@@ -1,8 +1,8 @@
-/** The members of a messages request that are read or known to say nothing. */
+/** The members of a messages request that are read or known to say nothing; those of the top level: `fields.ts`. */
 import { type JsonObject, textOf } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
 import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
-import { knownFields } from './fields.ts';
+import { messagesFields } from './fields.ts';
 import { isClientTool } from './head.ts';
 
 const cache_control = fields(wholes('type', 'ttl'));
@@ -94,27 +94,11 @@ const block = kinds(kindOfBlock, {
   tool_removal: toolChange,
 });
 
-/** Without a canonical slot: refused or noted by the writer of another dialect. */
-const otherFields = [
-  'thread',
-  'inference_geo',
-  'container',
-  'mcp_servers',
-  'fallback_credit_token',
-  'context_management',
-  'compaction',
-  'diagnostics',
-  'billing_policy',
-  'betas',
-  'user_profile_id',
-  'workspace_id',
-];
-
 const format = fields(wholes('type', 'schema'));
 
 /** A request of this dialect. What is not among its own members is kept by name (`request-read.ts`). */
 export const requestShape = fields({
-  ...wholes(...knownFields, ...otherFields),
+  ...wholes(...messagesFields),
   ...vendorMembers,
   messages: fields({
     ...wholes('role', 'clear_at'),

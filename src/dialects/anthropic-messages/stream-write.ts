@@ -1,7 +1,7 @@
 /**
  * Writes a messages stream. Blocks of this dialect are
  * strictly sequential, canonical parts are not: a part whose predecessor is still open waits, and is
- * replayed when that one has ended (B1).
+ * replayed when that one has ended.
  */
 import type { Citation, Part, ReasoningPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
@@ -97,7 +97,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return eventFrame('message_delta', last) + messageStop;
   }
 
-  /** `message_start`, once something of the answer is known (F1: its input count is never zero). */
+  /** `message_start`, once something of the answer is known: its input count is never zero, or agents show no context use and no cost. */
   #begin(): string {
     if (this.#started) return '';
     this.#started = true;
@@ -160,7 +160,7 @@ export class MessagesStreamWriter implements StreamWriter {
       (reason.kind === 'stop' || reason.kind === 'tool-calls') &&
       usedUp(this.#usage, this.#context)
     ) {
-      // The token limit cut the call off, whatever the upstream calls it (B12).
+      // The token limit cut the call off, whatever the upstream calls it: clients must not run it.
       this.#finish = { ...reason, kind: 'length' };
     }
     const { kind } = this.#finish;

@@ -1,6 +1,6 @@
 /**
  * Renders a conversation as a Converse request. The model and whether it streams stand in the address. The same
- * conversation gives the same bytes each time: prompt caches depend on it (G2).
+ * conversation gives the same bytes each time: prompt caches depend on it.
  */
 import type { CacheMark, Conversation, Extras, Part } from '../../core/conversation.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';

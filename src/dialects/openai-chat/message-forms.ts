@@ -248,7 +248,7 @@ export function isMarked(part: JsonObject): boolean {
 
 /**
  * Texts as one string. Where marks are understood they stay apart: a mark moves on with the
- * conversation, and if texts were joined as soon as it left them, the cached prefix would change (G2).
+ * conversation, and if texts were joined as soon as it left them, the cached prefix would change.
  */
 export function textContent(
   texts: readonly JsonObject[],

@@ -1,6 +1,6 @@
 /**
- * Same-dialect answers: their bytes travel as they are, apart from the model name and what the usage
- * report needs (E6).
+ * Same-dialect answers: their bytes travel as they are, apart from the model name and the usage report: it is sent
+ * once, and only to a client that asked for it.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../core/dialect.ts';
 import { type GenerationEvent, mergeUsage, type Usage } from '../../core/generation.ts';
@@ -166,7 +166,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     this.#estimated = true;
   }
 
-  /** The one report that the client asked for: the upstream's own frame, if need be put right (E7, F55). */
+  /** The one report that the client asked for: the upstream's own frame, if need be put right (F55). */
   #owedUsage(): string {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
@@ -195,7 +195,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   /**
    * Takes the report out of a frame: a frame of its own is kept for the end, one that rides on another becomes
    * null. Servers report with every frame, twice, or by and by; clients expect one report, at the end, and some
-   * of them add up what they get (E6).
+   * of them add up what they get.
    */
   #withoutUsage(bytes: Buffer, data: string): Buffer | undefined {
     const isAlone = emptyChoices.test(data);
@@ -231,8 +231,8 @@ function replaced(bytes: Buffer, { start, end }: Span, by: string): Buffer {
 //
 // Tool calls: the official clients fail on a call without an index or an id, join calls that have the same index,
 // and some of them join what a server says of a call more than once.
-// Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call (B11).
-// A cut-off or filtered answer keeps its word (B12), and the first finish of a choice holds.
+// Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call.
+// A cut-off or filtered answer keeps its word, and the first finish of a choice holds.
 
 /** Inside a JSON string the quotes would be escaped, so these only match members. */
 const someCall = /"tool_calls"\s*:\s*\[\s*\{|"function_call"\s*:\s*\{/;

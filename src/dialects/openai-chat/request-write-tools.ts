@@ -182,7 +182,7 @@ export function schemaPath({ schema }: Tool, path: FieldPath): FieldPath {
   return pathOf(schema, [...path, 'input_schema']);
 }
 
-/** Some engines refuse an object schema without `properties` (B8). */
+/** Some engines refuse an object schema without `properties`. */
 export function objectSchema(schema: JsonObject): JsonObject {
   const typed = schema['type'] === undefined ? { type: 'object', ...schema } : schema;
   if (typed['type'] !== 'object' || isObject(typed['properties'])) return typed;

@@ -1,6 +1,6 @@
 /**
  * Renders a conversation of any dialect as a chat-completions request.
- * The same conversation gives the same bytes each time: prompt caches depend on it (G2).
+ * The same conversation gives the same bytes each time: prompt caches depend on it.
  */
 import { createHash } from 'node:crypto';
 import type {

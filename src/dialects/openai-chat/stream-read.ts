@@ -1,7 +1,6 @@
 /**
- * Reads a chat-completions stream into events.
- * The hottest code of the gateway: one JSON parse a frame, and nothing
- * else for the frames that only carry a piece of text.
+ * Reads a chat-completions stream into events. The hottest code of the gateway: a frame that only continues a text is
+ * recognised by its layout (`shared/plain-layout.ts`) and not parsed; each other frame is parsed once.
  */
 import type { Part } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
@@ -235,7 +234,7 @@ function hasObjectArguments(call: Json): boolean {
   return isObject(called) && isObject(called['arguments']);
 }
 
-/** The error that a chunk carries, in any of the shapes that servers use (E5). */
+/** The error that a chunk carries, in any of the shapes that servers use. */
 function findError(chunk: JsonObject): Json | undefined {
   if (isPresent(chunk['error'])) return chunk;
   const { choices } = chunk;
@@ -265,7 +264,7 @@ function textLength(value: Json | undefined): number {
 const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
 
 // The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
-// index, id, reasoning index), never as one "current block": calls may come interleaved (B1).
+// index, id, reasoning index), never as one "current block": calls may come interleaved.
 
 /** Numbers the parts of one answer. */
 export interface PartCounter {

@@ -216,7 +216,7 @@ const failures: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 
 /**
  * The reason in canonical words. Tool calls decide between `stop` and `tool-calls`, whatever the
- * upstream says; a cut-off answer stays cut off even if it holds calls (B12).
+ * upstream says; a cut-off answer stays cut off even if it holds calls: clients must not run a call whose arguments were cut.
  * @param choice whose `finish_reason`, null or missing in a complete answer, counts as a natural end.
  */
 export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishReason {

@@ -5,7 +5,7 @@ import { TwinNames } from '../../core/shape.ts';
 import { type JsonObject, isObject, type Json } from '../../json/value.ts';
 import { limitHeaders } from '../openai-chat/client.ts';
 import { shapedWriter } from '../shared/demanded-call.ts';
-import { writeError } from './error-write.ts';
+import { writeError } from './errors.ts';
 import { badValue, shapeWords, isArray } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { storedResponses } from './stored.ts';

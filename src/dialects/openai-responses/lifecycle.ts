@@ -6,7 +6,7 @@ import type { AnswerContext, StreamOpening } from '../../core/dialect.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { Usage } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
-import { streamFailure } from './error-write.ts';
+import { streamFailure } from './errors.ts';
 import { isPresent } from './fields.ts';
 import { dialectId, idPrefixes } from './items.ts';
 import { writeUsage } from './usage.ts';

@@ -1,7 +1,7 @@
 /**
  * Renders a conversation of another dialect as a Responses request. Nothing of it is kept at the provider: the input is
  * complete each time, and reasoning goes back as its provider encrypted it. The same conversation gives the same bytes
- * each time: prompt caches depend on it (G2).
+ * each time: prompt caches depend on it.
  */
 import type { Conversation, Reasoning, Sampling } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';

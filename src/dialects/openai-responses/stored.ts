@@ -1,6 +1,6 @@
 /**
  * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
- * bytes (wire/responses.md §2.4).
+ * bytes.
  */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { parseBody } from '../../core/client-body.ts';
@@ -9,7 +9,7 @@ import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { skipSpace, valueEnd } from '../../json/scan.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
-import { unknownId, unknownItem, unknownResponse } from './error-write.ts';
+import { unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
 import { isArray } from './fields.ts';
 import { itemList, replayEvents } from './replay.ts';

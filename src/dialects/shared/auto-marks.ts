@@ -61,7 +61,7 @@ function markedLast<T extends PartBase>(
   return last === undefined ? all : all.with(at, withPathOf(last, { ...last, cacheUntilHere: {} }));
 }
 
-// Cache marks for relayed requests of clients that set none (shared/auto-marks.ts).
+// Cache marks for relayed requests of clients that set none.
 
 const mark = { type: 'ephemeral' };
 const markText = JSON.stringify(mark);

@@ -189,7 +189,7 @@ interface UpstreamFailure {
   readonly status: number;
   /** What the upstream said; '' when it said nothing that is a sentence. */
   readonly message: string;
-  /** It stood inside an answer with status 200: there its own words are the only explanation (E5). */
+  /** It stood inside an answer with status 200: there its own words are the only explanation. */
   readonly inAnswer: boolean;
 }
 

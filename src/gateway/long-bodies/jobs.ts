@@ -77,7 +77,7 @@ export interface OpenedBody {
   readonly unambiguous: boolean;
   /** Bits of the features that it has (`featureBits`). */
   readonly features: number;
-  /** How the conversation begins (`routing/routing.ts`). */
+  /** How the conversation begins (`conversationKey` of routing.ts). */
   readonly opening: string;
   /** By `RequestDescription.reasonsWithTools`. */
   readonly reasonsWithTools: boolean;
@@ -98,7 +98,7 @@ export interface RequestInput {
   readonly answered?: readonly Part[] | undefined;
   /** The key whose turns may be recalled. */
   readonly keyId: string;
-  /** Kept turns by their keys (`reasoning-store.ts`); undefined = there are none at all. */
+  /** Kept turns by their keys (`reasoning-memory.ts`); undefined = there are none at all. */
   readonly recalled?: ReadonlyMap<string, RecalledTurn> | undefined;
 }
 

@@ -68,7 +68,7 @@ function openFiles(): number {
   }
 }
 
-// Limits connections whose client has shown no credential: on the admin listener they never take the
+// Limits connections whose client has shown no credential: on the admin listener they never take the
 // slots of signed-in callers and commands. A new connection counts as unauthenticated until a request on it
 // shows a valid credential, and again after a request without one, because a proxy shares its connections among
 // clients. Above the limit the oldest is closed, whether it waits for a head, a body, or a client that does not
@@ -152,7 +152,7 @@ export class UnauthenticatedConnections {
   }
 }
 
-// Delayed answers to wrong tokens, so that guessing is slow on each connection. Their number is limited
+// Delayed answers to wrong tokens, so that guessing is slow on each connection. Their number is limited
 // in total and by address, since a delayed answer occupies a slot. A guess beyond that is answered at once and
 // its connection is closed.
 

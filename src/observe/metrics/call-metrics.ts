@@ -598,7 +598,7 @@ function numberFamilies(all: readonly ReturnType<ModelSeries['numbers']>[]): rea
     {
       name: 'model_gateway_unpriced_calls',
       type: 'counter',
-      help: 'Calls whose cost is unknown, as opposed to zero (F6).',
+      help: 'Calls whose cost is unknown, as opposed to zero.',
       samples: all.flatMap(({ unpriced }) => unpriced),
     },
     {

@@ -1,6 +1,6 @@
 /**
  * What a scrape reads: families of samples, plain data that can be sent to another process and summed
- * there (`labels` tells series apart). How they are written is exposition.ts's.
+ * there (`labels` tells series apart). `metrics.ts` writes them as text.
  */
 
 /** A number by its labels. */

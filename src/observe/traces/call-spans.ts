@@ -2,7 +2,7 @@
  * A call that is over as the spans of a trace: one of the call, one of each attempt, in the words of
  * OpenTelemetry's conventions for generative AI. Made behind the answer, of what the call left, so that a
  * call without traces pays nothing and one with them is not held up. Prompt and answer are in them only where
- * the operator switched that on (span-content.ts).
+ * the operator switched that on.
  */
 import { dollarsNumber } from '../../core/money.ts';
 import { totalInputTokens, type Usage, type FinishReason } from '../../core/generation.ts';

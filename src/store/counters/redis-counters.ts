@@ -1,5 +1,5 @@
 /**
- * Rates and places in Redis or Valkey: one script a reservation (redis-script.ts), times are the server's. What Redis
+ * Rates and places in Redis or Valkey: one script a reservation, times are the server's. What Redis
  * forgets is lost: rates begin anew, and running calls hold no places any more.
  */
 import { setTimeout as pause } from 'node:timers/promises';

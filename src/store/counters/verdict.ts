@@ -18,7 +18,7 @@ export interface BudgetReading extends Balance {
 export interface Reading {
   /** Places taken. */
   readonly concurrent: readonly number[];
-  /** Missing units (bucket.ts). */
+  /** Units that are missing to a full bucket. */
   readonly requests: readonly number[];
   readonly tokens: readonly number[];
   readonly budgets: readonly BudgetReading[];

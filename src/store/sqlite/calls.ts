@@ -253,7 +253,7 @@ function remember<V>(map: Map<string, V>, name: string, value: V): void {
 }
 
 // A retried batch may hold rows that are already there: the id makes it count once, and an
-// existing row is never overwritten (F8).
+// existing row is never overwritten.
 const insertCall = `${insertInto('calls', callColumns)} ON CONFLICT (id) DO NOTHING`;
 const insertAttempt = insertInto('attempts', ['call_n', 'ordinal', ...attemptColumns]);
 const insertPrice = 'INSERT INTO prices (price) VALUES (?) ON CONFLICT DO NOTHING';

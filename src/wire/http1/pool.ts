@@ -26,7 +26,7 @@ export class Pool implements ConnectionOwner {
   readonly #idle: Connection[] = [];
   /**
    * Freed in this turn of the event loop, and in the one before it. Surplus bytes after an answer close a connection when they
-   * are read, so it is used again only after all sockets were polled once more (X-3).
+   * are read, so it is used again only after all sockets were polled once more.
    */
   #freed: Connection[] = [];
   #looked: Connection[] = [];

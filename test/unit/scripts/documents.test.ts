@@ -1,4 +1,4 @@
-/** The documents: links lead somewhere, table cells stay short, and the files that path.md names exist. */
+/** The documents: links lead somewhere, table cells stay short; the files that path.md and comments name exist. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -83,4 +83,29 @@ test('the files that docs/maintainer/path.md names exist', () => {
   );
   assert.ok(paths.size > 60);
   assert.deepEqual(missing, []);
+});
+
+test('the files and documents that comments name exist', () => {
+  const programs = globSync(['{src,bench,dashboard/src}/**/*.{ts,tsx,wat}', 'scripts/**/*.mjs'], {
+    cwd: root,
+  });
+  const files = globSync('{src,bench,test,scripts,docs,dashboard}/**/*.{ts,tsx,mjs,wat,md}', {
+    cwd: root,
+    exclude: ['**/node_modules/**'],
+  }).map((path) => `/${path}`);
+  const ends = new Set(
+    files.flatMap((path) => [...path.matchAll(/\//g)].map(({ index }) => path.slice(index + 1))),
+  );
+  const named = programs.flatMap((program) =>
+    (textOf(program).match(/\/\*[^]*?\*\/|(?:^|\s)\/\/.*$|;;.*$/gm) ?? [])
+      .flatMap(
+        (comment) => comment.match(/(?<![\w./@*<-])[a-z][\w/.-]*\.(?:tsx?|mjs|wat|md)\b/g) ?? [],
+      )
+      .map((name) => ({ program, name })),
+  );
+  assert.ok(named.length > 100);
+  assert.deepEqual(
+    named.filter(({ name }) => !ends.has(name)),
+    [],
+  );
 });

@@ -1,4 +1,4 @@
-/** Errors of AWS: a type beside a sentence, over HTTP in a header, in streams in the frame (wire/bedrock.md §11). */
+/** Errors of AWS: a type beside a sentence, over HTTP in a header, in streams in the frame. */
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../../core/errors.ts';
 import {
   codeOfStatus,

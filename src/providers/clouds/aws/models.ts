@@ -1,4 +1,4 @@
-/** Names of models at Bedrock: ids, inference profiles and ARNs (wire/bedrock.md §3), and what they take behind Converse. */
+/** Names of models at Bedrock: ids, inference profiles and ARNs, and what they take behind Converse. */
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { anthropicModelTraits } from '../../model-traits.ts';
 
@@ -30,7 +30,7 @@ export function isClaude(model: string): boolean {
   return /(?:^|\.|\/)(?:anthropic\.)?claude/i.test(model);
 }
 
-/** What models of one maker take behind Converse (wire/bedrock.md §12); unknown ones are the dialect's own traits. */
+/** What models of one maker take behind Converse; unknown ones are the dialect's own traits. */
 type Family = readonly [name: RegExp, traits: Partial<UpstreamTraits>];
 
 /** The least of what the service reserves of an account's quota while a call runs. */
