@@ -431,6 +431,7 @@ function createAdminHttpServer(deps: AdminHttpDeps): Server {
       refusalHeaders: pageSafety,
       times,
       tls: deps.tls,
+      clock,
     },
   );
   strangers.watch(server);

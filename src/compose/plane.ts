@@ -183,6 +183,7 @@ export class Plane {
         unreadable.note({ ...refusal });
       },
       tls: settings.tls,
+      clock: systemClock,
     });
     guardConnections(this.#server, () => this.#settings.limits);
     this.#drain = new Drain({

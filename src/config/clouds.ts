@@ -1,6 +1,12 @@
 /** The keys of a provider that only clouds have, and what a cloud says of them. */
 import { dirname, resolve } from 'node:path';
-import type { CloudProblem, CloudRules, CloudSettings, Environment } from '../core/cloud.ts';
+import type {
+  CloudInput,
+  CloudProblem,
+  CloudRules,
+  CloudSettings,
+  Environment,
+} from '../core/cloud.ts';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile } from './config-file.ts';
 import { pathText } from './errors.ts';
@@ -59,11 +65,35 @@ export function foreignKeys(form: ProviderForm, rules: CloudRules | undefined): 
   });
 }
 
+interface CloudScope {
+  readonly file: CheckedFile;
+  readonly env: Environment;
+}
+
 export function cloudProblems(
   form: ProviderForm,
   rules: CloudRules,
-  { file, env }: { readonly file: CheckedFile; readonly env: Environment },
+  scope: CloudScope,
 ): readonly CloudProblem[] {
+  const { auth } = form;
+  if (auth !== undefined && !rules.auth.includes(auth)) {
+    return [{ key: 'auth', message: `must be one of ${rules.auth.join(', ')} here` }];
+  }
+  return rules.problems(inputOf(form, scope));
+}
+
+/** What is spoken where a model of a cloud is. @param name as a target of a route names it */
+export function cloudDialect(
+  name: string,
+  form: ProviderForm,
+  rules: CloudRules,
+  scope: CloudScope,
+): string {
+  const model = form.deployments?.[name] ?? name;
+  return rules.place(inputOf(form, scope), name, rules.modelOf?.(model) ?? model).dialect;
+}
+
+function inputOf(form: ProviderForm, { file, env }: CloudScope): CloudInput {
   const { base_url: baseUrl, dialect, api_key: key, credentials, headers, region } = form;
   const declared = {
     ...(dialect === undefined ? {} : { dialect }),
@@ -73,11 +103,7 @@ export function cloudProblems(
     hasHeaders: Object.keys(headers ?? {}).length > 0,
     cloud: readCloud(form, file).cloud ?? {},
   };
-  const { auth } = form;
-  if (auth !== undefined && !rules.auth.includes(auth)) {
-    return [{ key: 'auth', message: `must be one of ${rules.auth.join(', ')} here` }];
-  }
-  return rules.problems({ declared, env });
+  return { declared, env };
 }
 
 /** The lines of `check`: what the file sets; a secret reads `[secret]`. */

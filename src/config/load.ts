@@ -28,6 +28,7 @@ import { priceOrigins, readPrices } from './prices.ts';
 import {
   type KnownProviders,
   givenTimeouts,
+  hasApi,
   providerLines,
   proxyWarnings,
   readProviders,
@@ -424,16 +425,20 @@ function readRoutes(file: CheckedFile, scope: ModelScope): readonly RouteSetting
     const targets = route.targets.map((each) =>
       typeof each === 'string' ? readTarget(each, 1) : readTarget(each.target, each.weight ?? 1),
     );
-    targets.forEach(({ provider }, index) => {
-      const problem = providerProblem(provider, file, scope);
+    const own: Partial<Exclude<RouteForm, string>> = typeof form === 'string' ? {} : form;
+    targets.forEach((target, index) => {
+      const problem = providerProblem(target.provider, file, scope);
       if (problem !== undefined) {
         scope.report({
           ...file.issue(['models', name, ...targetPath(form, index)], problem.text),
           ...(problem.unresolved === undefined ? {} : { unresolved: problem.unresolved }),
         });
+      } else if (own.api !== undefined && !hasApi(target, own.api, { ...scope, file })) {
+        const called = `${target.provider}/${target.model}`;
+        const message = `"${called}" has no ${own.api} API: remove api, or name another target`;
+        scope.report(file.issue(['models', name, 'api'], message));
       }
     });
-    const own: Partial<Exclude<RouteForm, string>> = typeof form === 'string' ? {} : form;
     const rules = readRules(own, file);
     if (rules.hedge !== undefined && rules.retry?.afterSent === false) {
       scope.report(file.issue(['models', name, 'hedge'], hedgeProblem));

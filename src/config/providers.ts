@@ -5,9 +5,10 @@ import { hostname, networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import type { CloudRules } from '../core/cloud.ts';
+import { dialectOfApi } from '../core/conversation.ts';
 import type { Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
-import { cloudLines, cloudProblems, foreignKeys, readCloud } from './clouds.ts';
+import { cloudDialect, cloudLines, cloudProblems, foreignKeys, readCloud } from './clouds.ts';
 import { type Address, type ConfigIssue, leadsTo, pathText } from './errors.ts';
 import type { CheckedFile, Environment } from './config-file.ts';
 import { givenOptions, optionLines } from './options.ts';
@@ -18,6 +19,7 @@ import {
   type CredentialSettings,
   type OriginLine,
   type ProviderSettings,
+  type TargetSettings,
 } from './settings.ts';
 
 /** What the configuration must know of a provider that it does not declare itself. */
@@ -206,6 +208,26 @@ function checkKey(
   if (Object.keys(form.headers ?? {}).length > 0) return;
   if (form.base_url !== undefined || isSet(scope.env, baseUrlVariable)) return;
   lacks(`has no key: set ${keyVariable} or api_key`);
+}
+
+/** Whether a target can be asked by this one of OpenAI's APIs. Servers of one of them are taken to have both. */
+export function hasApi(
+  { provider, model }: Pick<TargetSettings, 'provider' | 'model'>,
+  api: keyof typeof dialectOfApi,
+  scope: { readonly file: CheckedFile; readonly known: KnownProviders; readonly env: Environment },
+): boolean {
+  const form = declaration(scope.file, provider) ?? {};
+  const known = scope.known.get(provider);
+  const cloud = scope.known.get(form.like ?? provider)?.cloud;
+  if (cloud === undefined) {
+    return known?.embedded === true
+      ? api === 'chat'
+      : (form.dialect ?? known?.dialect) !== 'anthropic-messages';
+  }
+  const wanted = dialectOfApi[api];
+  const isSpoken = (asked: ProviderForm): boolean =>
+    cloudDialect(model, asked, cloud, scope) === wanted;
+  return isSpoken(form) || (cloud.responses === true && isSpoken({ ...form, dialect: wanted }));
 }
 
 /** A vendor's address variable that was meant for clients of this gateway would call it in a circle. */

@@ -93,4 +93,10 @@ export interface CloudRules {
   readonly auth: readonly string[];
   /** Empty where the provider can be made. */
   problems(input: CloudInput): readonly CloudProblem[];
+  /** The model that a name stands for, where the name tells; absent = the name itself. */
+  modelOf?(name: string): string;
+  /** What is spoken where a model is. @param name as it is called there */
+  place(input: CloudInput, name: string, model: string): { readonly dialect: string };
+  /** What is asked by chat completions can be asked by the Responses API as well. */
+  readonly responses?: true;
 }

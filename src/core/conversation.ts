@@ -5,6 +5,9 @@ import type { JsonObject } from '../json/value.ts';
 export type DialectId =
   'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini' | 'bedrock-converse';
 
+/** Words of the configuration for OpenAI's two APIs. */
+export const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses' } as const;
+
 /** Fields that only one dialect knows, kept under that dialect's name so that nothing vanishes. */
 export type Extras = { readonly [D in DialectId]?: JsonObject };
 

@@ -20,6 +20,7 @@ import { lookup } from 'node:dns/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { getSystemErrorName } from 'node:util';
 import type { ListenerTls } from '../core/addresses.ts';
+import type { Clock } from '../core/runtime.ts';
 import { leavesTooMuch } from './body.ts';
 import {
   onConnection,
@@ -49,6 +50,8 @@ interface ListenerOptions extends Partial<RawRefusalDeps> {
   readonly lastAnswers?: () => boolean;
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;
+  /** Of handshakes; absent = that of the process. */
+  readonly clock?: Pick<Clock, 'now'>;
 }
 
 /**
@@ -80,6 +83,7 @@ export function createListener(
     refusalHeaders = {},
     times = dataTimes,
     tls,
+    clock = { now: () => performance.now() },
   }: ListenerOptions = {},
 ): Server {
   const refusals = new RawRefusals({ newId, refused, refusalHeaders });
@@ -102,7 +106,7 @@ export function createListener(
   const server =
     tls === undefined
       ? createServer(options)
-      : createTlsServer({ ...options, tls, failed, handshakeMs: times.headMs });
+      : createTlsServer({ ...options, tls, clock, failed, handshakeMs: times.headMs });
   server.on('request', (request, response) => {
     stuck.came(request, response, () => handle(request, response));
   });

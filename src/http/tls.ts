@@ -7,6 +7,7 @@ import { createServer, Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenerTls } from '../core/addresses.ts';
+import type { Clock } from '../core/runtime.ts';
 import { connectionsInHandshake } from './overload/connection-limits.ts';
 
 /** Of a failed handshake, for the log. */
@@ -18,6 +19,7 @@ interface FailedHandshake {
 
 interface TlsListenerOptions extends ServerOptions {
   readonly tls: ListenerTls;
+  readonly clock: Pick<Clock, 'now'>;
   /** A handshake must be through by then. */
   readonly handshakeMs: number;
   readonly failed: (handshake: FailedHandshake) => void;
@@ -29,6 +31,7 @@ const needsClients = new WeakMap<Server, boolean>();
 /** An HTTPS server that speaks HTTP/1.1, TLS 1.2 or 1.3. */
 export function createTlsServer({
   tls,
+  clock,
   handshakeMs,
   failed,
   ...options
@@ -42,7 +45,7 @@ export function createTlsServer({
     rejectUnauthorized: isRequired,
   });
   needsClients.set(server, isRequired);
-  limitHandshakes(server, connectionsInHandshake());
+  limitHandshakes(server, clock, connectionsInHandshake());
   // Node's own listener makes it an error of HTTP, which would be answered.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
@@ -78,16 +81,21 @@ interface Handshake {
   readonly since: number;
 }
 
-/** By the ends of the connection, the oldest first: the encrypted socket is another one than the one it came as. */
-const handshakes = new WeakMap<Server, Map<string, Handshake>>();
+interface Handshakes {
+  readonly clock: Pick<Clock, 'now'>;
+  /** By the ends of the connection, the oldest first: the encrypted socket is another one than the one it came as. */
+  readonly begun: Map<string, Handshake>;
+}
+
+const handshakes = new WeakMap<Server, Handshakes>();
 
 /** Above the limit the oldest handshake is ended: it has had the most time. */
-function limitHandshakes(server: Server, limit: number): void {
+function limitHandshakes(server: Server, clock: Pick<Clock, 'now'>, limit: number): void {
   const begun = new Map<string, Handshake>();
-  handshakes.set(server, begun);
+  handshakes.set(server, { clock, begun });
   server.on('connection', (socket: Socket) => {
     const ends = endsOf(socket);
-    begun.set(ends, { socket, since: performance.now() });
+    begun.set(ends, { socket, since: clock.now() });
     socket.once('close', () => {
       if (begun.get(ends)?.socket === socket) begun.delete(ends);
     });
@@ -101,8 +109,10 @@ function limitHandshakes(server: Server, limit: number): void {
 
 /** Ends the handshakes that have taken so long (ms): a stop does not wait for them. */
 export function closeHandshakes(server: Server, ms: number): void {
-  const before = performance.now() - ms;
-  for (const { socket, since } of handshakes.get(server)?.values() ?? []) {
+  const known = handshakes.get(server);
+  if (known === undefined) return;
+  const before = known.clock.now() - ms;
+  for (const { socket, since } of known.begun.values()) {
     if (since <= before) socket.destroy();
   }
 }

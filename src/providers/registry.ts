@@ -4,6 +4,7 @@
  */
 import { type ModelNames, modelNames } from '../core/model-names.ts';
 import type { CloudSettings, CloudInput } from '../core/cloud.ts';
+import { dialectOfApi } from '../core/conversation.ts';
 import type {
   HedgeRule,
   NetworkWay,
@@ -125,8 +126,6 @@ interface ModelTargets {
   /** The preferred API may be missing. */
   readonly foreign?: true;
 }
-
-const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses' } as const;
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
 const defaultName = 'default';
@@ -410,7 +409,7 @@ export class Registry {
 
   #route(declared: DeclaredRoute): Route {
     const models = declared.targets.map(({ provider, model, weight }): ModelTargets => {
-      const known = this.#spoken(provider, declared);
+      const known = this.#spoken(provider, model, declared);
       if (known.provider.mayHave?.(model) === false) {
         throw new Error(`models.${declared.name}: "${provider}" cannot have a model "${model}"`);
       }
@@ -432,14 +431,17 @@ export class Registry {
     return routeOf(rules, models);
   }
 
-  /** @throws Error where there is no such provider, or it does not have the API that the route wants. */
-  #spoken(provider: string, { name, api }: DeclaredRoute): Known {
+  /** @throws Error where there is no such provider, or its model does not have the API that the route wants. */
+  #spoken(provider: string, model: string, { name, api }: DeclaredRoute): Known {
     const known = this.#providers.get(provider);
     if (known === undefined) throw new Error(`models.${name}: there is no provider "${provider}"`);
-    if (api === undefined || known.provider.dialect.id === dialectOfApi[api]) return known;
-    const other = known.speaking?.(dialectOfApi[api]);
-    if (other !== undefined) return other;
-    throw new Error(`models.${name}.api: "${provider}" has no ${api} API`);
+    if (api === undefined) return known;
+    const dialect = dialectOfApi[api];
+    const found = [known, known.speaking?.(dialect)].find(
+      (each) => each !== undefined && ownOf(each.provider, model).dialect.id === dialect,
+    );
+    if (found !== undefined) return found;
+    throw new Error(`models.${name}.api: "${provider}/${model}" has no ${api} API`);
   }
 
   /** Only the embedded engine knows all of its models; others are asked by calling them. */

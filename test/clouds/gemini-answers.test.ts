@@ -7,6 +7,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { geminiUpstream } from '../../src/dialects/gemini/upstream.ts';
 import { geminiTraits } from '../../src/core/traits.ts';
+import type { Part } from '../../src/core/conversation.ts';
 import { collect, type GenerationEvent } from '../../src/core/generation.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import {
@@ -475,5 +476,110 @@ describe('sources', () => {
         ['https://b.example/2', undefined, undefined],
       ],
     );
+  });
+
+  const source = (n: number): JsonObject => ({
+    web: { uri: `https://s.example/${n}`, title: `S${n}` },
+  });
+  const resting = (text: string, at: number): JsonObject => ({
+    segment: { text },
+    groundingChunkIndices: [at],
+  });
+  /** What each text rests on. */
+  const citedBy = (parts: readonly Part[]): readonly unknown[] =>
+    parts.flatMap((part) =>
+      part.type === 'text'
+        ? [[part.text, (part.citations ?? []).map(({ url, citedText }) => [url, citedText])]]
+        : [],
+    );
+  const call = { functionCall: { name: 'f', args: { a: 1 } } };
+  const ending = (grounding: JsonObject): JsonObject => ({
+    finishReason: 'STOP',
+    groundingMetadata: grounding,
+  });
+
+  it('sources that come behind a call are those of the text before it', () => {
+    const grounding = { groundingChunks: [source(1)], groundingSupports: [resting('Rain', 0)] };
+    const read = events([
+      chunk([{ text: 'Rain ' }]),
+      chunk([{ text: 'follows.' }]),
+      chunk([call]),
+      chunk([], ending(grounding)),
+    ]);
+    const generation = collect(read);
+    assert.deepEqual(citedBy(generation?.parts ?? []), [
+      ['Rain follows.', [['https://s.example/1', 'Rain']]],
+    ]);
+    assert.equal(generation?.finish.kind, 'tool-calls');
+    const order = read.map((event) =>
+      'index' in event ? `${event.type} ${event.index}` : event.type,
+    );
+    assert.deepEqual(order, [
+      'start',
+      'part-start 0',
+      'part-delta 0',
+      'part-delta 0',
+      'part-citation 0',
+      'part-end 0',
+      'part-start 1',
+      'part-end 1',
+      'finish',
+    ]);
+  });
+
+  it('sources of a text that has ended, or of none, are told all the same', () => {
+    const grounding = {
+      groundingChunks: [source(1), source(2)],
+      groundingSupports: [resting('one', 0), resting('two', 1)],
+    };
+    const parts = [{ text: 'one' }, call, { text: 'two' }];
+    const streamed = events([...parts.map((part) => chunk([part])), chunk([], ending(grounding))]);
+    assert.deepEqual(citedBy(collect(streamed)?.parts ?? []), [
+      ['one', []],
+      [
+        'two',
+        [
+          ['https://s.example/2', 'two'],
+          ['https://s.example/1', undefined],
+        ],
+      ],
+    ]);
+    const body = chunk(parts, ending(grounding));
+    assert.deepEqual(citedBy(geminiUpstream.readResponse(body, geminiTraits).parts), [
+      ['one', [['https://s.example/1', 'one']]],
+      ['two', [['https://s.example/2', 'two']]],
+    ]);
+    const silent = events([chunk([call]), chunk([], ending(grounding))]);
+    assert.deepEqual(citedBy(collect(silent)?.parts ?? []), [
+      [
+        '',
+        [
+          ['https://s.example/1', undefined],
+          ['https://s.example/2', undefined],
+        ],
+      ],
+    ]);
+  });
+
+  it('sources behind a call reach chat and Responses clients; a messages client is told that they have no place', async () => {
+    const grounding = { groundingChunks: [source(1)], groundingSupports: [resting('Rain', 0)] };
+    for (const texts of [[{ text: 'It says: Rain.' }], []]) {
+      const answer: GeminiAnswer = {
+        parts: [...texts, call, { text: '' }],
+        candidate: { groundingMetadata: grounding },
+      };
+      for (const dialect of clientDialects) {
+        for (const stream of [false, true]) {
+          const told = await seen(dialect, stream ? streamOf(answer) : geminiAnswer(answer), {
+            stream,
+          });
+          assert.equal(told.status, 200, told.raw);
+          assert.equal(told.finish, 'tools');
+          assert.equal(told.text, texts[0]?.text ?? '');
+          assert.equal(told.calls.length, 1);
+          assert.equal(told.raw.includes('https://s.example/1'), dialect !== 'messages', told.raw);
+        }
+      }
+    }
   });
 });

@@ -591,6 +591,31 @@ describe('configuration', () => {
     assert.equal(messages['topK'], 40);
   });
 
+  it('who asks has no member there, which is told; a tier has one', async () => {
+    const model = 'gemini-3-pro';
+    for (const member of ['user', 'safety_identifier']) {
+      for (const dialect of ['chat', 'responses'] as const) {
+        const { sent, notes } = await asked({ dialect, model, more: { [member]: 'canary-user' } });
+        assert.doesNotMatch(JSON.stringify(sent), /canary-user/);
+        assert.match(notes, new RegExp(`\\b${member}\\b`), `${dialect} ${member}`);
+      }
+    }
+    const more = { metadata: { user_id: 'canary-user' } };
+    const messages = await asked({ dialect: 'messages', model, more });
+    assert.match(messages.notes, /metadata\.user_id/);
+    for (const dialect of ['chat', 'responses'] as const) {
+      const tierOf = async (tier: string): Promise<unknown> => {
+        const { sent, notes } = await asked({ dialect, model, more: { service_tier: tier } });
+        return [sent['serviceTier'], notes.includes('service_tier')];
+      };
+      assert.deepEqual(await tierOf('default'), ['standard', false]);
+      assert.deepEqual(await tierOf('flex'), ['flex', false]);
+      assert.deepEqual(await tierOf('priority'), ['priority', false]);
+      assert.deepEqual(await tierOf('auto'), [undefined, false]);
+      assert.deepEqual(await tierOf('scale'), [undefined, true]);
+    }
+  });
+
   it('53 a member that a model does not know is left out from then on', async () => {
     const model = 'gemini-3-fixed';
     const refusal = {

@@ -59,7 +59,10 @@ before(async () => {
         express: { like: 'vertex', base_url: place.base_url, api_key: 'express-canary-1' },
         broken: { like: 'vertex', ...place, credentials: file('no.json', '{}') },
       },
-      models: { safe: { targets: ['broken/claude-opus-4-6', 'vertex/claude-opus-4-6'] } },
+      models: {
+        safe: { targets: ['broken/claude-opus-4-6', 'vertex/claude-opus-4-6'] },
+        chatty: { targets: ['vertex/ministral-8b-2410'], api: 'chat' },
+      },
     },
     { env: { GCE_METADATA_HOST: tokens.host }, random: () => 0 },
   );
@@ -301,6 +304,15 @@ describe('vertex: Mistral and the models of others', () => {
   }
 });
 
+describe('vertex: a route by chat completions', () => {
+  it('is one where the model has no other API', async () => {
+    vertex.script('ministral-8b-2410', chatDocument('ministral-8b-2410'));
+    const { reply, received } = await askFor('chatty', { dialect: 'messages' });
+    assert.equal(reply.status, 200, reply.text);
+    assertVertex(received, `${mistral}/ministral-8b-2410:rawPredict`);
+  });
+});
+
 describe('vertex: Gemini by its own API', () => {
   const google = '/v1/projects/acme-ml/locations/europe-west4/publishers/google/models';
   for (const [called, path] of [
@@ -329,6 +341,21 @@ describe('vertex: Gemini by its own API', () => {
       });
     }
   }
+
+  it('tiers are an agreement there: one that is asked for is told as lost', async () => {
+    const path = `${google}/gemini-2.5-pro`;
+    vertex.script(`${path}:generateContent`, geminiAnswer());
+    vertex.script(`${path}:streamGenerateContent?alt=sse`, streamOf({}));
+    for (const dialect of ['chat', 'responses'] as const) {
+      for (const tier of ['default', 'flex']) {
+        const more = { service_tier: tier };
+        const { reply, received } = await askFor('vertex/gemini-2.5-pro', { dialect, more });
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(received?.json['serviceTier'], undefined);
+        assert.match(String(reply.headers['x-gateway-notes']), /service_tier/);
+      }
+    }
+  });
 
   it('48: tokens are counted at its address, without a name and on top', async () => {
     const path = `${google}/gemini-2.5-pro:countTokens`;

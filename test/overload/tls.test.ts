@@ -6,10 +6,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { after, before, describe, test, type TestContext } from 'node:test';
+import type { Clock } from '../../src/core/runtime.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { closeServer } from '../../src/http/drain.ts';
 import { createListener, dataTimes, listen, listenWidely } from '../../src/http/listen.ts';
 import { capConnections } from '../../src/http/overload/connection-limits.ts';
+import { closeHandshakes } from '../../src/http/tls.ts';
 import { type Certificates, makeCertificates, noOpenssl } from '../support/certificates.ts';
 import { findProgram } from '../support/server-process.ts';
 import { until } from './overload-rig.ts';
@@ -38,15 +40,22 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     readonly refused: { readonly error: string; readonly status?: number }[];
   }
 
+  interface ListeningOptions {
+    readonly times?: object;
+    readonly clients?: boolean;
+    readonly clock?: Pick<Clock, 'now'>;
+  }
+
   async function listening(
     t: TestContext,
     handle: (request: IncomingMessage, response: ServerResponse) => void,
-    { times = {}, clients = false }: { readonly times?: object; readonly clients?: boolean } = {},
+    { times = {}, clients = false, clock }: ListeningOptions = {},
   ): Promise<Listening> {
     const refused: Listening['refused'] = [];
     const server = createListener(handle, {
       times: { ...dataTimes, ...times },
       refused: (refusal) => refused.push(refusal),
+      ...(clock === undefined ? {} : { clock }),
       tls: {
         cert: readFileSync(made.server.cert, 'utf8'),
         key: new Secret(readFileSync(made.server.key, 'utf8')),
@@ -234,6 +243,23 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     await closeServer(server);
     // Far less than the nine seconds that a handshake may take.
     assert.ok(performance.now() - begun < 5000);
+    client.socket.destroy();
+  });
+
+  test('G14 how long a handshake has taken is told by the clock that was given', async (t) => {
+    let now = 5;
+    const { server, port } = await listening(t, (_, response) => response.end(), {
+      clock: { now: () => now },
+    });
+    const accepted = once(server, 'connection');
+    const client = await silent(port);
+    const [socket] = (await accepted) as [Socket];
+    now += 999;
+    closeHandshakes(server, 1000);
+    assert.equal(socket.destroyed, false);
+    now += 1;
+    closeHandshakes(server, 1000);
+    assert.equal(socket.destroyed, true);
     client.socket.destroy();
   });
 });

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, textOf } from '../../json/value.t
 import { derivedCallId } from '../openai-chat/message-forms.ts';
 import { answerObject, answerObjects, answerText, isPresent } from '../shared/answers.ts';
 import { dialectId, signatureFormat, signedExtras } from './fields.ts';
-import { citationsOf, searchesOf } from './grounding.ts';
+import { citationsOf, searchesOf, type SpokenText } from './grounding.ts';
 import { PartialArgs } from './partial-args.ts';
 import { readUsage } from './usage.ts';
 
@@ -36,8 +36,10 @@ export class AnswerReader {
   #id: Json | undefined;
   #next = 0;
   #open: OpenPart | undefined;
-  /** Of the open text. */
-  #text = '';
+  /** The open one too: what their sources are is told at the end. */
+  readonly #texts: SpokenText[] = [];
+  /** What came behind a text whose sources may still come: calls, as a rule. Until then the text does not end. */
+  #held: GenerationEvent[] | undefined;
   /** It seals what came before it, and stands behind it. */
   #signature = '';
   #call: OpenCall | undefined;
@@ -47,9 +49,13 @@ export class AnswerReader {
   #finish: SeenFinish | undefined;
   #blocked: SeenFinish | undefined;
   #grounding: JsonObject | undefined;
-  #cited = false;
   /** The finish was told: only usage may follow. */
   #ended = false;
+  readonly #isDocument: boolean;
+
+  constructor({ isDocument = false } = {}) {
+    this.#isDocument = isDocument;
+  }
 
   /** The upstream said why the answer ended; usage and sources may follow. */
   get finished(): boolean {
@@ -83,13 +89,15 @@ export class AnswerReader {
     const seen = this.#finish ?? this.#blocked;
     if (seen === undefined) return [{ type: 'error', error: cutError(this.#started) }];
     this.#ended = true;
-    this.#closeCall(events);
-    this.#close(events);
+    this.#closeCall(this.#held ?? events);
+    const reason = this.#reason(seen);
     if (this.#grounding !== undefined) {
+      if (this.#said) this.#cite(this.#grounding, events);
       const webSearches = searchesOf(this.#grounding, this.#model);
       if (webSearches > 0) events.push({ type: 'usage', usage: { webSearches } });
     }
-    const reason = this.#reason(seen);
+    this.#release(events);
+    this.#close(events);
     if (reason === undefined) return [...events, { type: 'error', error: emptyError(seen) }];
     return [...events, { type: 'finish', reason }];
   }
@@ -119,24 +127,37 @@ export class AnswerReader {
   #readPart(part: JsonObject, events: GenerationEvent[]): void {
     const signature = answerText(part['thoughtSignature'], 'a thoughtSignature');
     const call = answerObject(part['functionCall'], 'a functionCall');
-    if (call !== undefined) return this.#readCall(call, signature, events);
+    if (call !== undefined) {
+      if (this.#open?.kind === 'text') this.#held ??= [];
+      this.#readCall(call, signature, this.#held ?? events);
+      return;
+    }
     const text = answerText(part['text'], 'a text');
     if (text !== '') this.#addText(text, part['thought'] === true ? 'reasoning' : 'text', events);
     else this.#readOther(part, events);
     if (signature === '') return;
-    if (this.#signature !== '') this.#close(events);
+    if (this.#signature !== '') this.#close(this.#held ?? events);
     this.#signature = signature;
   }
 
+  /** The text that was held open ends, and what came behind it is told. */
+  #release(events: GenerationEvent[]): void {
+    events.push(...(this.#held ?? []));
+    this.#held = undefined;
+  }
+
   #addText(delta: string, kind: OpenPart['kind'], events: GenerationEvent[]): void {
+    this.#release(events);
     this.#closeCall(events);
     if (this.#open?.kind !== kind || this.#signature !== '') {
       this.#close(events);
       this.#open = { kind, index: this.#begin({ type: kind, text: '' }, events) };
+      if (kind === 'text') this.#texts.push({ index: this.#open.index, text: '' });
     }
-    if (kind === 'text') {
+    const spoken = kind === 'text' ? this.#texts.at(-1) : undefined;
+    if (spoken !== undefined) {
       this.#said = true;
-      this.#text += delta;
+      spoken.text += delta;
     }
     events.push({ type: 'part-delta', index: this.#open.index, field: 'text', delta });
   }
@@ -145,6 +166,7 @@ export class AnswerReader {
   #readOther(part: JsonObject, events: GenerationEvent[]): void {
     const data = Object.keys(part).filter((name) => !besideData.has(name) && isPresent(part[name]));
     if (data.length === 0) return;
+    this.#release(events);
     this.#closeCall(events);
     this.#close(events);
     this.#said = true;
@@ -219,12 +241,8 @@ export class AnswerReader {
   /** Ends the open text or reasoning; what seals it stands behind it as reasoning without words. */
   #close(events: GenerationEvent[]): void {
     const open = this.#open;
-    if (open !== undefined) {
-      if (open.kind === 'text') this.#cite(open.index, events);
-      events.push({ type: 'part-end', index: open.index });
-    }
+    if (open !== undefined) events.push({ type: 'part-end', index: open.index });
     this.#open = undefined;
-    this.#text = '';
     const signature = this.#signature;
     if (signature === '') return;
     this.#signature = '';
@@ -233,12 +251,29 @@ export class AnswerReader {
     events.push({ type: 'part-end', index });
   }
 
-  #cite(index: number, events: GenerationEvent[]): void {
-    if (this.#grounding === undefined || this.#cited) return;
-    this.#cited = true;
-    for (const citation of citationsOf(this.#grounding, this.#text)) {
+  /** Where no text is open, an empty one has the sources. */
+  #cite(grounding: JsonObject, events: GenerationEvent[]): void {
+    const texts = this.#citable();
+    const isSilent = texts.length === 0;
+    if (isSilent) {
+      this.#close(events);
+      texts.push({ index: this.#next, text: '' });
+    }
+    const cited = citationsOf(grounding, texts);
+    if (cited.length === 0) return;
+    if (isSilent) {
+      this.#open = { kind: 'text', index: this.#begin({ type: 'text', text: '' }, events) };
+    }
+    for (const { index, citation } of cited) {
       events.push({ type: 'part-citation', index, citation });
     }
+  }
+
+  /** Texts that can still get sources: what a stream told is over. */
+  #citable(): SpokenText[] {
+    if (this.#isDocument) return [...this.#texts];
+    const isOpen = this.#held !== undefined || this.#open?.kind === 'text';
+    return isOpen ? this.#texts.slice(-1) : [];
   }
 
   /** Undefined for an end that leaves nothing to answer with. */

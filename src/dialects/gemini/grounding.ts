@@ -3,25 +3,48 @@ import type { Citation, TextSpan } from '../../core/conversation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { dialectId } from './fields.ts';
 
-/** The citations of a text. Those of passages that are not in it are left out. */
-export function citationsOf(grounding: JsonObject, text: string): readonly Citation[] {
+/** A text of the answer. */
+export interface SpokenText {
+  /** Of its part. */
+  readonly index: number;
+  text: string;
+}
+
+export interface CitedText {
+  /** Of the part that rests on it. */
+  readonly index: number;
+  readonly citation: Citation;
+}
+
+/**
+ * The sources of an answer, each with the text that rests on it. One that belongs to no passage, or to a passage that no
+ * text has, is a source of the last text as a whole.
+ * @param texts in their order, at least one
+ */
+export function citationsOf(
+  grounding: JsonObject,
+  texts: readonly SpokenText[],
+): readonly CitedText[] {
   const sources = objects(grounding['groundingChunks']).map(sourceOf);
   const cited = new Set<number>();
-  const citations: Citation[] = [];
+  const citations: CitedText[] = [];
   for (const support of objects(grounding['groundingSupports'])) {
     const segment = isObject(support['segment']) ? support['segment'] : {};
-    const span = spanOf(segment, text);
-    if (span === undefined) continue;
-    for (const index of numbers(support['groundingChunkIndices'])) {
-      const source = sources[index];
+    const passage = passageOf(segment, texts);
+    if (passage === undefined) continue;
+    const { index, span, words } = passage;
+    for (const at of numbers(support['groundingChunkIndices'])) {
+      const source = sources[at];
       if (source === undefined) continue;
-      cited.add(index);
-      const words = text.slice(span.start, span.end);
-      citations.push({ ...source, citedText: words, span });
+      cited.add(at);
+      citations.push({ index, citation: { ...source, citedText: words, span } });
     }
   }
-  const uncited = sources.filter((source, i) => source !== undefined && !cited.has(i));
-  return [...citations, ...uncited.filter((source) => source !== undefined)];
+  const last = texts.at(-1)?.index ?? 0;
+  sources.forEach((source, at) => {
+    if (source !== undefined && !cited.has(at)) citations.push({ index: last, citation: source });
+  });
+  return citations;
 }
 
 /** How many searches an answer took: models before Gemini 3 are charged for one a request, later ones for each query. */
@@ -45,21 +68,37 @@ function sourceOf(chunk: JsonObject): Citation | undefined {
   };
 }
 
+interface Passage {
+  readonly index: number;
+  readonly span: TextSpan;
+  readonly words: string;
+}
+
 /**
- * Offsets count bytes of UTF-8, here units of UTF-16. Where the words at the offsets are others than the segment says, the
- * words decide.
+ * Where a passage stands. Offsets count from the beginning of its text, in bytes of UTF-8; here in units of UTF-16. Where
+ * the words at the offsets are others than the segment says, the words decide.
  */
-function spanOf(segment: JsonObject, text: string): TextSpan | undefined {
-  const { startIndex = 0, endIndex } = segment;
+function passageOf(segment: JsonObject, texts: readonly SpokenText[]): Passage | undefined {
   const words = textOf(segment['text']);
-  if (typeof startIndex === 'number' && typeof endIndex === 'number' && endIndex >= startIndex) {
-    const bytes = Buffer.from(text);
-    const start = bytes.toString('utf8', 0, startIndex).length;
-    const end = bytes.toString('utf8', 0, endIndex).length;
-    if (words === '' || text.slice(start, end) === words) return { start, end };
+  for (const each of texts.toReversed()) {
+    const span = spanAt(segment, each.text);
+    if (span === undefined) continue;
+    const there = each.text.slice(span.start, span.end);
+    if (words === '' || there === words) return { index: each.index, span, words: there };
   }
-  const at = words === '' ? -1 : text.indexOf(words);
-  return at === -1 ? undefined : { start: at, end: at + words.length };
+  const holding = words === '' ? undefined : texts.findLast(({ text }) => text.includes(words));
+  if (holding === undefined) return undefined;
+  const start = holding.text.indexOf(words);
+  return { index: holding.index, span: { start, end: start + words.length }, words };
+}
+
+/** Undefined where the text ends before that. */
+function spanAt({ startIndex = 0, endIndex }: JsonObject, text: string): TextSpan | undefined {
+  if (typeof startIndex !== 'number' || typeof endIndex !== 'number') return undefined;
+  const bytes = Buffer.from(text);
+  if (endIndex < startIndex || endIndex > bytes.length) return undefined;
+  const start = bytes.toString('utf8', 0, startIndex).length;
+  return { start, end: bytes.toString('utf8', 0, endIndex).length };
 }
 
 function objects(value: Json | undefined): readonly JsonObject[] {

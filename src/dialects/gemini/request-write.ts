@@ -11,6 +11,7 @@ import { chatDefaults, withQuestion } from '../anthropic-messages/request-write.
 import {
   isInstruction,
   withInstructionsInFront,
+  writeEndUser,
   writeMessagesExtras,
 } from '../openai-chat/request-write.ts';
 import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
@@ -39,7 +40,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeSampling(conversation.sampling, target),
     ...output.members,
     ...writeThinking(conversation, target),
-    ...writeForeign(conversation.extras, target),
+    ...writeForeign(conversation, target),
   };
   return {
     ...conversation.extras[dialectId],
@@ -50,6 +51,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
       : { systemInstruction: { parts: system } }),
     ...tools.members,
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
+    ...writeTier(conversation.extras, target),
   };
 }
 
@@ -112,22 +114,37 @@ const penalties: ReadonlyMap<string, string> = new Map([
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
 
 /** What only the client's dialect knows: members of the configuration, notes or a refusal. */
-function writeForeign(extras: Extras, { traits, notes }: Target): JsonMembers {
+function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {
+  const { extras } = conversation;
   const own = { ...traits, cacheMarks: false, serviceTiers: false };
   writeMessagesExtras(extras['anthropic-messages'] ?? {}, own, notes, () => unknown);
-  const { verbosity, serviceTier } = responsesOptions(extras);
-  if (verbosity !== undefined) notes.lost(['text', 'verbosity'], unknown);
-  if (serviceTier !== undefined && serviceTier !== 'default') notes.lost(['service_tier'], unknown);
+  writeEndUser(conversation, { ...traits, endUserField: undefined }, notes);
+  if (responsesOptions(extras).verbosity !== undefined) notes.lost(['text', 'verbosity'], unknown);
   return writeChatExtras(extras['openai-chat'] ?? {}, { traits, notes });
 }
 
-const usualTiers: ReadonlySet<Json> = new Set(['auto', 'default']);
+/** By OpenAI's words. `auto` is what is served anyway. */
+const tiers: ReadonlyMap<Json, string> = new Map([
+  ['default', 'standard'],
+  ['flex', 'flex'],
+  ['priority', 'priority'],
+]);
+
+/** The Gemini API has tiers; with Vertex AI they are an agreement. */
+function writeTier(extras: Extras, { traits, notes }: Target): JsonMembers {
+  const tier = responsesOptions(extras).serviceTier ?? extras['openai-chat']?.['service_tier'];
+  if (tier === undefined || tier === null || tier === 'auto') return {};
+  const own = traits.serviceTiers === true ? tiers.get(tier) : undefined;
+  if (own !== undefined) return { serviceTier: own };
+  notes.lost(['service_tier'], 'the provider has no such tier');
+  return {};
+}
 
 function writeChatExtras(extras: JsonObject, { traits, notes }: Target): JsonMembers {
   const members: JsonMembers = {};
   for (const [key, value] of Object.entries(extras)) {
     if (value === undefined || value === null || value === chatDefaults.get(key)) continue;
-    if (harmless.has(key) || (key === 'service_tier' && usualTiers.has(value))) continue;
+    if (harmless.has(key) || key === 'service_tier') continue;
     const penalty = penalties.get(key);
     if (penalty !== undefined && traits.refuses?.includes(key) !== true) members[penalty] = value;
     else notes.lost([key], unknown);

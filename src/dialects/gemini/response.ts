@@ -12,7 +12,7 @@ import { AnswerReader } from './answer.ts';
  */
 export function readResponse(body: JsonObject): Generation {
   if (isPresent(body['error'])) throw readErrorValue(body);
-  const reader = new AnswerReader();
+  const reader = new AnswerReader({ isDocument: true });
   const events: GenerationEvent[] = [];
   reader.read(body, events);
   if (!reader.finished) throw noAnswer(body);

@@ -48,8 +48,6 @@ export interface Cloud extends CloudRules {
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** What signs requests, instead of tokens and keys; absent = nothing does. */
   signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
-  /** The model that a name stands for, where the name tells; absent = the name itself. */
-  modelOf?(name: string): string;
   /** Whether it can be asked for its models; absent = the config names them. */
   listsModels?(input: CloudInput): boolean;
   /** Whether it can have a model of that name. */
@@ -58,8 +56,6 @@ export interface Cloud extends CloudRules {
   place(input: CloudInput, name: string, model: string | undefined): ModelPlace;
   /** The row whose traits hold for a model in its dialect. */
   rowOf(dialect: HttpDialect, model?: string): ProviderRow;
-  /** What is asked by chat completions can be asked by the Responses API as well. */
-  readonly responses?: true;
 }
 
 export interface CloudProviderOptions {

@@ -22,7 +22,7 @@ export const geminiRow: ProviderRow = {
   baseUrl: `${host}${version}`,
   keyVariable: keyVariables[0],
   prices: 'google',
-  traits: { callIds: true },
+  traits: { callIds: true, serviceTiers: true },
   modelTraits: (model) =>
     /gemini-[12](\D|$)|gemma/.test(model) ? {} : { searchBesideTools: true },
   cloud: {

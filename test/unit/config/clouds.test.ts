@@ -194,6 +194,30 @@ const mistakes: readonly (readonly [
     {},
     'gateway.yaml:2: providers.openai.credentials: does not apply to this provider',
   ],
+  [
+    "one of OpenAI's APIs for a model that has neither",
+    'providers:\n  gemini: { api_key: k }\nmodels:\n  fast:\n    targets: [gemini/gemini-3-pro]\n    api: chat\n',
+    {},
+    'gateway.yaml:6: models.fast.api: "gemini/gemini-3-pro" has no chat API: remove api, or name another target',
+  ],
+  [
+    'the same for Claude at a provider that has both for other models',
+    'providers:\n  foundry: { resource: acme, api_key: k, deployments: { fast: claude-opus-4-6 } }\nmodels:\n  fast:\n    targets: [foundry/fast]\n    api: responses\n',
+    {},
+    'gateway.yaml:6: models.fast.api: "foundry/fast" has no responses API: remove api, or name another target',
+  ],
+  [
+    'the Responses API of a model that has chat completions alone',
+    'providers:\n  vertex: { project: acme, credentials: sa.json }\nmodels:\n  fast:\n    targets: [vertex/mistral-medium-3]\n    api: responses\n',
+    {},
+    'gateway.yaml:6: models.fast.api: "vertex/mistral-medium-3" has no responses API: remove api, or name another target',
+  ],
+  [
+    'the chat API of Claude at its maker',
+    'providers:\n  anthropic: { api_key: k }\nmodels:\n  fast:\n    targets: [anthropic/claude-opus-4-6]\n    api: chat\n',
+    {},
+    'gateway.yaml:6: models.fast.api: "anthropic/claude-opus-4-6" has no chat API: remove api, or name another target',
+  ],
 ];
 
 /** With all vendors that the gateway knows. */
@@ -206,6 +230,25 @@ describe('mistakes in a cloud', () => {
       assert.deepEqual(await withAll(t, yaml).errors({ env }), [line]);
     });
   }
+});
+
+describe('the API that a route wants', () => {
+  it('is taken where a model of a cloud has it', async (t) => {
+    const yaml = `
+providers:
+  azure: { resource: acme, api_key: k }
+  foundry: { resource: acme, api_key: k, deployments: { cheap: gpt-5-mini } }
+  vertex: { project: acme, credentials: sa.json }
+models:
+  a: { targets: [azure/fast, foundry/cheap], api: responses }
+  b: { targets: [azure/fast, vertex/mistral-medium-3, vertex/meta/llama-4-maas], api: chat }
+`;
+    const { routes } = await withAll(t, yaml).load();
+    assert.deepEqual(
+      routes.map(({ api }) => api),
+      ['responses', 'chat'],
+    );
+  });
 });
 
 describe('a cloud as check shows it', () => {
