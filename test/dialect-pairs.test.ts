@@ -1,9 +1,18 @@
 /** The suites that are to run each client on each upstream take both from `support/dialects.ts`. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
+import { clientDialects as registeredClients } from '../src/dialects/registry.ts';
+import { beforeContentRows } from './faults/before-content-rows.ts';
+import { cutRows } from './faults/cut-rows.ts';
+import { endingRows, framingRows } from './faults/framing-rows.ts';
+import { casesOf } from './faults/row-case.ts';
+import { wireRows } from './faults/wire-rows.ts';
+import { upstreamHalves } from './property/dialect-halves.ts';
+import { recordedDocuments, recordedStreams, whyLeftOut } from './recordings/recorded.ts';
 import { clientDialects, pairs, upstreamDialects } from './support/dialects.ts';
+import { firstTurns } from './two-turn/first-turns.ts';
 
 function textsOf(folder: string): readonly (readonly [file: string, text: string])[] {
   return globSync(`${folder}/*.ts`, { cwd: import.meta.dirname }).map((file) => [
@@ -15,6 +24,49 @@ function textsOf(folder: string): readonly (readonly [file: string, text: string
 test('there is a pair for each client on each upstream', () => {
   const names = new Set(pairs.map(({ client, upstream }) => `${client} on ${upstream}`));
   assert.equal(names.size, clientDialects.length * upstreamDialects.length);
+});
+
+/** Upstreams that these suites do not play yet, with the tests that they have of their own. */
+const elsewhere = { 'bedrock-converse': 'clouds/converse*.test.ts' } as const;
+
+test('the lists have every dialect that the gateway has', () => {
+  assert.equal(clientDialects.length, registeredClients.length);
+  const folders = globSync('src/dialects/*/upstream.ts', { cwd: join(import.meta.dirname, '..') });
+  const ids = folders.map((folder) => basename(dirname(folder)));
+  const spoken = upstreamDialects.map((each) => upstreamHalves[each].upstream.id);
+  assert.deepEqual([...spoken, ...Object.keys(elsewhere)].toSorted(), ids.toSorted());
+  for (const [id, tests] of Object.entries(elsewhere)) {
+    assert.ok(globSync(tests, { cwd: import.meta.dirname }).length > 0, id);
+  }
+});
+
+const rows = [beforeContentRows, cutRows, framingRows, endingRows, wireRows].flat();
+
+test('each fault before and within an answer is played by each upstream to each client, or says whose it is', () => {
+  for (const row of rows) {
+    const own = [row.upstream ?? upstreamDialects].flat();
+    const played = casesOf([row]).map(({ dialect, upstream }) => `${dialect} on ${upstream}`);
+    const wanted = own.flatMap((upstream) =>
+      clientDialects
+        .filter(
+          (client) => row.mode === undefined || (client === upstream) === (row.mode === 'relay'),
+        )
+        .map((client) => `${client} on ${upstream}`),
+    );
+    assert.deepEqual(new Set(played), new Set(wanted), `${row.id} ${row.name}`);
+  }
+});
+
+test('each upstream has recordings and first turns that want something back', () => {
+  for (const upstream of upstreamDialects) {
+    assert.ok(
+      firstTurns.some((turn) => turn.upstream === upstream),
+      upstream,
+    );
+    if (whyLeftOut !== undefined) continue;
+    assert.ok(recordedDocuments([upstream]).length > 0, upstream);
+    assert.ok(recordedStreams([upstream]).length > 0, upstream);
+  }
 });
 
 /** In these, each client meets each upstream. */

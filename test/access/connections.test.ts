@@ -9,29 +9,31 @@ import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
-import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
+import {
+  type ClientDialect,
+  clientDialects,
+  upstreamDialects,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
+import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';
+import { geminiDocument } from '../upstream/gemini.ts';
 import { messagesDocument } from '../upstream/messages.ts';
 import { responsesDocument, textItem } from '../upstream/responses.ts';
 
-const documents: { readonly [D in ClientDialect]: (text: string) => JsonObject } = {
+const documents: { readonly [D in UpstreamDialect]: (text: string) => JsonObject } = {
   chat: (text) => chatDocument({ text }),
   messages: (text) => messagesDocument({ text }),
   responses: (text) => responsesDocument([textItem(text)]),
+  gemini: (text) => geminiDocument({ parts: [{ text }] }),
 };
-const declared: { readonly [D in ClientDialect]: string } = {
-  chat: 'openai-chat',
-  messages: 'anthropic-messages',
-  responses: 'openai-responses',
-};
-
 /** Each answer holds the question; on a used connection it is the one before. */
 class Echo {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor(dialect: ClientDialect) {
+  constructor(dialect: UpstreamDialect) {
     this.#server = createServer((socket) => this.#serve(socket, dialect));
   }
 
@@ -49,7 +51,7 @@ class Echo {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #serve(socket: Socket, dialect: ClientDialect): void {
+  #serve(socket: Socket, dialect: UpstreamDialect): void {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket)).on('error', () => undefined);
     let late: string | undefined;
@@ -59,8 +61,8 @@ class Echo {
       const at = text.indexOf('\r\n\r\n');
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (at === -1 || text.length < at + 4 + length) return;
-      const { messages, input } = tryParseObject(text.slice(at + 4)) ?? {};
-      const asked = JSON.stringify(messages ?? input ?? '');
+      const { messages, input, contents } = tryParseObject(text.slice(at + 4)) ?? {};
+      const asked = JSON.stringify(messages ?? input ?? contents ?? '');
       text = '';
       const own = JSON.stringify(documents[dialect](/asks-\w+/.exec(asked)?.[0] ?? ''));
       const body = late ?? own;
@@ -77,21 +79,17 @@ describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
     chat: new Echo('chat'),
     messages: new Echo('messages'),
     responses: new Echo('responses'),
+    gemini: new Echo('gemini'),
   };
   let rig: LimitedRig;
   const keys: { [name: string]: LimitedKey } = {};
   before(async () => {
     for (const echo of Object.values(echoes)) await echo.open();
     const providers = Object.fromEntries(
-      clientDialects.flatMap((dialect) =>
+      upstreamDialects.flatMap((dialect) =>
         ['shared', 'per-team', 'per-key', 'per-call'].map((connections) => [
           `${dialect}-${connections}`,
-          {
-            dialect: declared[dialect],
-            base_url: `http://127.0.0.1:${echoes[dialect].port}${dialect === 'messages' ? '' : '/v1'}`,
-            api_key: 'k',
-            connections,
-          },
+          providerAt(dialect, echoes[dialect].port, { connections }),
         ]),
       ),
     );
@@ -109,7 +107,7 @@ describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
   /** Who got whose answers, of some rounds of calls one after the other. */
   async function mixed(
     client: ClientDialect,
-    upstream: ClientDialect,
+    upstream: UpstreamDialect,
     connections: string,
   ): Promise<Set<string>> {
     const found = new Set<string>();

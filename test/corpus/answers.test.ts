@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { answerTables, eventPath, rowId, type DecidedRow } from '../decisions/rows.ts';
 import { send, type Reply } from '../support/http.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { framesOf, readDocument, readStream, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { schemaJudge, typeComplaints, type Judge, type Typed } from '../support/schemas.ts';
@@ -131,7 +131,7 @@ function rowsEvent(upstream: AnyDialect, event: JsonObject): JsonObject {
   return upstream === 'chat' ? event : { [eventPath(String(event['type']))]: event };
 }
 
-for (const upstream of upstreamDialects) {
+for (const upstream of clientDialects) {
   const samples = answerSamples[upstream];
 
   test(`issue 3: each row of ${upstream} answers is in a sample, as document and as stream`, () => {

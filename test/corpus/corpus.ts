@@ -1,8 +1,9 @@
 /** Sends the corpus through a gateway and keeps what came of each request. */
 import type { JsonObject } from '../../src/json/value.ts';
 import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 import { send } from '../support/http.ts';
-import { allDialects, type AnyDialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
@@ -20,7 +21,7 @@ const vendors: { readonly [id: string]: AnyDialect } = {
 
 export interface CorpusRig {
   readonly gateway: TestGateway;
-  readonly upstreams: { readonly [D in AnyDialect]: ScriptedUpstream };
+  readonly upstreams: { readonly [D in UpstreamDialect]: ScriptedUpstream };
   stop(): Promise<void>;
 }
 
@@ -29,9 +30,9 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
     responses: await ScriptedUpstream.start(),
+    gemini: await ScriptedUpstream.start(),
   };
-  const { chat, messages, responses } = upstreams;
-  const { providers } = upstreamConfig(chat.port, messages.port, responses.port);
+  const { providers } = upstreamConfig((upstream) => upstreams[upstream].port);
   const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => [
     id,
     {
@@ -60,7 +61,7 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     upstreams,
     stop: async () => {
       await gateway.stop();
-      await Promise.all(allDialects.map((dialect) => upstreams[dialect].close()));
+      await Promise.all(Object.values(upstreams).map((upstream) => upstream.close()));
     },
   };
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance, type MadeKey } from '../cluster/instance.ts';
-import { upstreamConfig } from '../support/gateway.ts';
+import { providerAt } from '../support/gateway.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
@@ -62,6 +62,10 @@ export async function startStage(
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
   };
+  const providers = {
+    'up-chat': providerAt('chat', upstreams.chat.port),
+    'up-messages': providerAt('messages', upstreams.messages.port),
+  };
   const { models: more, ...others } = config;
   const directory = mkdtempSync(join(tmpdir(), 'gw-stage-'));
   await seed?.(directory);
@@ -70,7 +74,7 @@ export async function startStage(
     directory,
     upstream: upstreams.chat.port,
     config: {
-      ...upstreamConfig(upstreams.chat.port, upstreams.messages.port),
+      providers,
       // Its routes lead to its upstreams: with other providers there are none.
       models: { ...(others['providers'] === undefined ? models : {}), ...(more as JsonObject) },
       ...others,

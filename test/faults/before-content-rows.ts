@@ -4,10 +4,10 @@ import { chatError } from '../upstream/chat.ts';
 import { messagesError } from '../upstream/messages.ts';
 import { answerIn, errorIn, plainUsage } from '../upstream/reply.ts';
 import { everyBytes, type Answer } from '../upstream/scripted.ts';
-import type { AnyDialect } from '../support/reading.ts';
 import { errorBody, frame } from './stream-pieces.ts';
 import { waitRows } from './wait-rows.ts';
 import { errorTable as e, refused, served, type FaultRow, type Outcome } from './fault-row.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 
 const html = '<html><body><h1>502 Bad Gateway</h1>nginx</body></html>';
 const text = 'Hello, 你好🦀 and good day.';
@@ -149,12 +149,12 @@ const statusRows: readonly FaultRow[] = [
 ];
 
 /** A legal answer, whole or streamed. */
-function legal(upstream: AnyDialect, stream: boolean): Answer {
+function legal(upstream: UpstreamDialect, stream: boolean): Answer {
   return answerIn(upstream, { text }, stream);
 }
 
 function errorInside(
-  upstream: AnyDialect,
+  upstream: UpstreamDialect,
   kind: 'overloaded' | 'limited',
   stream: boolean,
 ): Answer {
@@ -162,11 +162,11 @@ function errorInside(
   return { body: stream ? [frame(upstream, body)] : JSON.stringify(body) };
 }
 
-function overloadedInside(upstream: AnyDialect, stream: boolean): Answer {
+function overloadedInside(upstream: UpstreamDialect, stream: boolean): Answer {
   return errorInside(upstream, 'overloaded', stream);
 }
 
-function limitedInside(upstream: AnyDialect, stream: boolean): Answer {
+function limitedInside(upstream: UpstreamDialect, stream: boolean): Answer {
   return errorInside(upstream, 'limited', stream);
 }
 

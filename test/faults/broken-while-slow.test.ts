@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { createGzip } from 'node:zlib';
 import { clientKey } from '../support/keys.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { endingOf, framesOf, numberAt, objectAt } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
@@ -38,10 +38,18 @@ const upstream = createServer((asked, response) => {
 });
 let gateway: TestGateway;
 
+const pathOf: { readonly [D in UpstreamDialect]: RegExp } = {
+  chat: /\/chat\/completions$/,
+  messages: /\/messages$/,
+  responses: /\/responses$/,
+  gemini: /:streamGenerateContent/,
+};
+
 async function serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
   asked.resume();
   await once(asked, 'end');
-  const dialect = upstreamDialects.find((each) => asked.url === endpointOf[each]) ?? assert.fail();
+  const path = asked.url ?? '';
+  const dialect = upstreamDialects.find((each) => pathOf[each].test(path)) ?? assert.fail();
   const frames = texts.map((text) => frame(dialect, textPiece(dialect, text)));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
   const zip = createGzip({ level: 1 });
@@ -72,7 +80,7 @@ before(async () => {
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   const { port } = upstream.address() as AddressInfo;
-  gateway = await startTestGateway(upstreamConfig(port, port, port));
+  gateway = await startTestGateway(upstreamConfig(() => port));
 });
 after(async () => {
   channel('http.server.request.start').unsubscribe(started);

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { listAt, textAt, type AnyDialect } from '../support/reading.ts';
 import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
@@ -55,10 +55,13 @@ const call = (model: string, dialect: AnyDialect, session = 's'): Promise<Reply>
   });
 
 const keyOf = (request: Received | undefined): string =>
-  request?.header('authorization') ?? request?.header('x-api-key') ?? '';
+  request?.header('authorization') ??
+  request?.header('x-api-key') ??
+  request?.header('x-goog-api-key') ??
+  '';
 
 /** Refuses the key that asks first, answers any other. */
-function refuseOne(dialect: AnyDialect, status: number, headers = {}) {
+function refuseOne(dialect: UpstreamDialect, status: number, headers = {}) {
   let refused: string | undefined;
   return (request: Received) => {
     const key = keyOf(request);
@@ -92,29 +95,30 @@ async function triesOf(reply: Reply): Promise<readonly JsonObject[]> {
   return listAt(body, 'attempt_list');
 }
 
-for (const dialect of upstreamDialects) {
+for (const upstream of upstreamDialects) {
+  const dialect = clientDialects.find((each) => each === upstream) ?? 'chat';
   for (const [status, headers] of [
     [429, { 'retry-after': '30' }],
     [401, {}],
   ] as const) {
-    test(`R3 R6 a ${status} leads to the next key, and the calls that follow go there, ${dialect}`, async () => {
+    test(`R3 R6 a ${status} leads to the next key, and the calls that follow go there, ${upstream}`, async () => {
       const model = `keys-${status}`;
-      const script = rig.upstreams[dialect].script(model, refuseOne(dialect, status, headers));
+      const script = rig.upstreams[upstream].script(model, refuseOne(upstream, status, headers));
       const attempts: unknown[] = [];
       for (const session of ['a', 'a', 'b', 'c', 'd']) {
-        const reply = await call(`${dialect}-${status}/${model}`, dialect, session);
+        const reply = await call(`${upstream}-${status}/${model}`, dialect, session);
         assert.equal(reply.status, 200, reply.text);
         attempts.push(reply.headers['x-gateway-attempts']);
         if (attempts.length > 1) continue;
         const tries = (await triesOf(reply)).map((each) => textAt(each, 'credential'));
         assert.equal(new Set(tries).size, 2);
-        const known = dialect === 'messages' ? ['key-1', 'key-2'] : Object.keys(keys);
+        const known = upstream === 'messages' ? ['key-1', 'key-2'] : Object.keys(keys);
         assert.deepEqual([...tries].sort(), known);
       }
       assert.deepEqual(attempts, ['2', '1', '1', '1', '1']);
       assert.equal(script.requests.length, 6);
       const state = status === 429 ? /degraded: rate limited until/ : /down: until/;
-      assert.ok(state.test(await shown(`${dialect}-r-${status}`)));
+      assert.ok(state.test(await shown(`${upstream}-r-${status}`)));
     });
   }
 }

@@ -1,4 +1,5 @@
 /** Streams that break behind their first content (reliability.md F40–F46, F54). */
+import { clientDialects } from '../support/dialects.ts';
 import { broken, errorTable as e, refused, rowsWith } from './fault-row.ts';
 import {
   begun,
@@ -109,6 +110,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F54',
     name: 'the end mark and nothing else',
+    upstream: clientDialects,
     play: (upstream) => stream(endMark[upstream]),
     outcome: refused(e.e12, e.e11, e.interruptedEarly),
   },

@@ -1,20 +1,22 @@
 /** S14: an upstream that quotes the request it got, in every place where its words reach a client. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
-import { type AnyDialect } from '../support/reading.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
+import { geminiErrorBody } from '../upstream/gemini.ts';
 import { errorIn } from '../upstream/reply.ts';
 import type { Received, Scripted } from '../upstream/scripted.ts';
 import { begun, frame } from './stream-pieces.ts';
 
 /** As the rig configures them: no pattern of any vendor fits. */
-const keys = {
+const keys: { readonly [D in UpstreamDialect]: string } = {
   chat: 'upstream-chat-key',
   messages: 'upstream-messages-key',
   responses: 'upstream-responses-key',
-} as const;
+  gemini: 'upstream-gemini-key',
+};
 
 let rig: Rig;
 before(async () => {
@@ -26,12 +28,18 @@ function quote({ headerLines }: Received): string {
   return `cannot read ${JSON.stringify(Object.fromEntries(headerLines))}`;
 }
 
-function errorFrame(upstream: AnyDialect, message: string): string {
+function errorFrame(upstream: UpstreamDialect, message: string): string {
   const error = { message, type: 'invalid_request_error', code: null };
-  return frame(upstream, upstream === 'chat' ? { error } : { type: 'error', error });
+  const errors: { readonly [D in UpstreamDialect]: JsonObject } = {
+    chat: { error },
+    messages: { type: 'error', error },
+    responses: { type: 'error', error },
+    gemini: geminiErrorBody(message, 400),
+  };
+  return frame(upstream, errors[upstream]);
 }
 
-const places: { readonly [name: string]: (upstream: AnyDialect) => Scripted } = {
+const places: { readonly [name: string]: (upstream: UpstreamDialect) => Scripted } = {
   'in an error answer': (upstream) => (request) => errorIn(upstream, 400, quote(request)),
   'in one that is cut within the key': (upstream) => (request) => {
     const value = `${'.'.repeat(2038)}${keys[upstream]}`;

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
-import { type AnyDialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -12,11 +11,12 @@ import { replying } from '../upstream/reply.ts';
 import type { Received, Scripted } from '../upstream/scripted.ts';
 
 /** As the rig configures them: no pattern of any vendor fits. */
-const keys = {
+const keys: { readonly [D in UpstreamDialect]: string } = {
   chat: 'upstream-chat-key',
   messages: 'upstream-messages-key',
   responses: 'upstream-responses-key',
-} as const;
+  gemini: 'upstream-gemini-key',
+};
 
 let rig: Rig;
 before(async () => {
@@ -70,7 +70,10 @@ type Words = (request: Received) => string;
 
 /** The credential and nothing else: it looks like any other name of a field or code. */
 const bare: Words = (request) =>
-  request.header('x-api-key') ?? request.header('authorization')?.slice('Bearer '.length) ?? '';
+  request.header('x-api-key') ??
+  request.header('x-goog-api-key') ??
+  request.header('authorization')?.slice('Bearer '.length) ??
+  '';
 
 function failing(status: number, words: Words): Scripted {
   return (request) => ({
@@ -102,7 +105,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'keep-alive',
 ]);
 
-function assertClean({ headers, text }: Reply, upstream: AnyDialect): void {
+function assertClean({ headers, text }: Reply, upstream: UpstreamDialect): void {
   const all = `${JSON.stringify(headers)}${text}`;
   assert.ok(!all.includes(keys[upstream]), all);
   assert.ok(!all.includes(clientKey), all);
@@ -136,7 +139,7 @@ for (const upstream of upstreamDialects) {
           const value = JSON.stringify(echoing(quote(request)));
           const headers = echoedHeaders(request);
           if (!stream) return { headers, body: value };
-          const event = upstream === 'chat' ? '' : 'event: error\n';
+          const event = ['chat', 'gemini'].includes(upstream) ? '' : 'event: error\n';
           return {
             headers: { ...headers, 'content-type': 'text/event-stream' },
             body: [`${event}data: ${value}\n\n`],
@@ -194,7 +197,7 @@ const clientHeaders = {
 } as const;
 
 interface Way {
-  readonly upstream: AnyDialect;
+  readonly upstream: UpstreamDialect;
   readonly relayed: boolean;
 }
 
@@ -208,14 +211,18 @@ function assertBuilt(request: Received, { upstream, relayed }: Way): void {
     ['content-type', 'application/json'],
     ['accept-encoding', 'identity'],
     ['content-length', String(request.body.length)],
-    ...(upstream !== 'messages'
+    ...(upstream === 'chat' || upstream === 'responses'
       ? ([['authorization', `Bearer ${keys[upstream]}`]] as const)
-      : ([
+      : []),
+    ...(upstream === 'gemini' ? ([['x-goog-api-key', keys.gemini]] as const) : []),
+    ...(upstream === 'messages'
+      ? ([
           ['x-api-key', keys.messages],
           ['anthropic-version', '2023-06-01'],
           // The one list of the dialect itself; a client of another dialect cannot speak it.
           ...(relayed ? ([['anthropic-beta', 'some-beta-2026-01-01']] as const) : []),
-        ] as const)),
+        ] as const)
+      : []),
   ]);
   assert.deepEqual([...sent.keys()].sort(), [...expected.keys()].sort());
   for (const [name, value] of expected) {

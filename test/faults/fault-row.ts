@@ -2,6 +2,7 @@
 import type { JsonObject } from '../../src/json/value.ts';
 import type { AnyDialect, Dialect, Seen } from '../support/reading.ts';
 import type { Answer } from '../upstream/scripted.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 
 export type Shape = 'stream' | 'document';
 
@@ -90,10 +91,10 @@ export interface FaultRow {
    * What the upstream does; `stream` is what it was asked for. `contentSeen` resolves when content
    * has reached the client: a reset sent earlier might overtake it.
    */
-  readonly play: (upstream: AnyDialect, stream: boolean, contentSeen: Promise<void>) => Answer;
+  readonly play: (upstream: UpstreamDialect, stream: boolean, contentSeen: Promise<void>) => Answer;
   readonly shapes?: readonly Shape[];
   /** Only upstreams of this dialect have this fault. */
-  readonly upstream?: AnyDialect | readonly AnyDialect[];
+  readonly upstream?: UpstreamDialect | readonly UpstreamDialect[];
   readonly mode?: 'relay' | 'translate';
   readonly outcome: Outcome;
   /** A look that holds for one of the client's shapes only. */

@@ -1,4 +1,5 @@
 /** Streams that are framed or ended oddly and are whole all the same (reliability.md F47–F53). */
+import { clientDialects } from '../support/dialects.ts';
 import { everyBytes } from '../upstream/scripted.ts';
 import { rowsWith, served } from './fault-row.ts';
 import {
@@ -135,6 +136,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F53',
     name: 'the end mark twice, and content behind it',
+    upstream: clientDialects,
     play: (upstream) => {
       const frames = legalFrames(upstream);
       const [mark, content] = [frames.at(-1) ?? '', frames[contentCount(upstream) - 1] ?? ''];

@@ -13,35 +13,31 @@ import {
   readStream,
   textAt,
 } from '../support/reading.ts';
-import {
-  clientDialects,
-  upstreamDialects,
-  type ClientDialect,
-  type UpstreamDialect,
-} from '../support/dialects.ts';
+import { clientDialects, type ClientDialect, type UpstreamDialect } from '../support/dialects.ts';
+import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, type Asking } from '../support/rig.ts';
 import { allSdks } from '../support/sdks.ts';
 import { answerIn, replying } from '../upstream/reply.ts';
-import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
+import { wantsStream, type Answer, type Script, type Scripted } from '../upstream/scripted.ts';
 
 /**
  * Names of routes, each with a first target of one dialect and a second one of another, and with
  * providers of its own: a hedge takes from the retry budget of its provider.
  */
-const routesOf: { readonly [D in UpstreamDialect]: string[] } = {
+const routesOf: { readonly [D in ClientDialect]: string[] } = {
   chat: [],
   messages: [],
   responses: [],
 };
-for (const first of upstreamDialects) {
+for (const first of clientDialects) {
   for (let i = 0; i < 24; i += 1) routesOf[first].push(`hedged-${first}-${i}`);
 }
 
-const other: { readonly [D in UpstreamDialect]: UpstreamDialect } = {
+const other: { readonly [D in ClientDialect]: UpstreamDialect } = {
   chat: 'messages',
   messages: 'responses',
-  responses: 'chat',
+  responses: 'gemini',
 };
 
 /** Input costs 1 $, output 10 $ a million tokens; what the second target asks is ten times as much. */
@@ -54,7 +50,7 @@ const targetsOf = (name: string): string[] => [`${name}-a/${name}-1`, `${name}-b
 
 function models(): JsonObject {
   const found: { [name: string]: JsonObject } = {};
-  for (const name of upstreamDialects.flatMap((first) => routesOf[first])) {
+  for (const name of clientDialects.flatMap((first) => routesOf[first])) {
     found[name] = { targets: targetsOf(name), hedge: { after: '30ms' } };
   }
   const total = { targets: ['up-chat/total-1', 'up-messages/total-2'], hedge: { after: '30ms' } };
@@ -67,23 +63,15 @@ function models(): JsonObject {
 }
 
 function providers(upstreams: LimitedRig['upstreams']): JsonObject {
-  const at: { readonly [D in UpstreamDialect]: JsonObject } = {
-    chat: { dialect: 'openai-chat', base_url: `http://127.0.0.1:${upstreams.chat.port}/v1` },
-    messages: {
-      dialect: 'anthropic-messages',
-      base_url: `http://127.0.0.1:${upstreams.messages.port}`,
-    },
-    responses: {
-      dialect: 'openai-responses',
-      base_url: `http://127.0.0.1:${upstreams.responses.port}/v1`,
-    },
-  };
+  const at = (upstream: UpstreamDialect): JsonObject =>
+    providerAt(upstream, upstreams[upstream].port);
+  const { api_key: _one, ...keyless } = at('chat');
   const keys = { one: 'upstream-key-one', two: 'upstream-key-two' };
-  const found: { [name: string]: JsonObject } = { keyed: { ...at.chat, credentials: keys } };
-  for (const first of upstreamDialects) {
+  const found: { [name: string]: JsonObject } = { keyed: { ...keyless, credentials: keys } };
+  for (const first of clientDialects) {
     for (const name of routesOf[first]) {
-      found[`${name}-a`] = { ...at[first], api_key: 'upstream-key' };
-      found[`${name}-b`] = { ...at[other[first]], api_key: 'upstream-key' };
+      found[`${name}-a`] = at(first);
+      found[`${name}-b`] = at(other[first]);
     }
   }
   return found;
@@ -107,7 +95,7 @@ function behind(gate: Promise<unknown>, make: Scripted): Scripted {
     const answer = typeof make === 'function' ? make(request) : make;
     const { body } = answer;
     const pieces = typeof body === 'string' || Buffer.isBuffer(body) ? [body] : body;
-    const type = request.json['stream'] === true ? 'text/event-stream' : 'application/json';
+    const type = wantsStream(request) ? 'text/event-stream' : 'application/json';
     const headers = { ...answer.headers, 'content-type': type };
     return { ...answer, headers, framing: 'chunked', body: [gate, ...pieces] };
   };
@@ -120,7 +108,7 @@ interface Pair {
 }
 
 function pair(
-  first: UpstreamDialect,
+  first: ClientDialect,
   answers: { readonly first: Scripted; readonly second: Scripted },
 ): Pair {
   const model = routesOf[first].pop();
@@ -305,10 +293,10 @@ for (const dialect of clientDialects) {
         const late = behind(gate.promise, replying(up, { text: 'Too late.' }));
         const rest = Promise.withResolvers<void>();
         const begins = (request: Parameters<Extract<Scripted, Function>>[0]): Answer => {
-          const answer = answerIn(other[up], { text: 'Second.' }, request.json['stream'] === true);
+          const answer = answerIn(other[up], { text: 'Second.' }, wantsStream(request));
           const bytes = Buffer.from(answer.body as string);
-          const half = request.json['stream'] === true ? bytes.length - 20 : bytes.length;
-          const type = request.json['stream'] === true ? 'text/event-stream' : 'application/json';
+          const half = wantsStream(request) ? bytes.length - 20 : bytes.length;
+          const type = wantsStream(request) ? 'text/event-stream' : 'application/json';
           return {
             ...answer,
             headers: { 'content-type': type },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { providerAt } from '../support/gateway.ts';
 import { ask } from '../support/rig.ts';
@@ -43,7 +43,7 @@ interface Left {
 
 let played = 0;
 
-function play(upstream: AnyDialect, answer: Answer): { model: string; script: Script } {
+function play(upstream: UpstreamDialect, answer: Answer): { model: string; script: Script } {
   played += 1;
   const name = `left-${played}`;
   const script = rig.upstreams[upstream].script(name, answer);
@@ -65,7 +65,7 @@ const cap = 100;
 /** Leaves at the first content; what the ledger says then. */
 async function leave(
   dialect: AnyDialect,
-  upstream: AnyDialect,
+  upstream: UpstreamDialect,
   answer: (gone: Promise<void>) => Answer,
 ): Promise<Left> {
   const gone = Promise.withResolvers<void>();

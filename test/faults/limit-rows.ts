@@ -2,18 +2,19 @@
 import { chatChunk, chatFrame } from '../upstream/chat.ts';
 import { blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import type { AnyDialect } from '../support/reading.ts';
 import { broken, errorTable as e, rowsWith, served } from './fault-row.ts';
 import { frame, legalFrames, textPiece } from './stream-pieces.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 
 const word = ' tomorrow';
 
-function endless(upstream: AnyDialect, start = messageStart()): Answer {
+function endless(upstream: UpstreamDialect, start = messageStart()): Answer {
   const begin = {
     chat: [chatFrame(chatChunk({ role: 'assistant', content: '' }))],
     messages: [messagesFrame(start), messagesFrame(blockStart(0, { type: 'text', text: '' }))],
     // created, in_progress, the item and its part.
     responses: legalFrames('responses').slice(0, 4),
+    gemini: [],
   }[upstream];
   const delta = frame(upstream, textPiece(upstream, word));
   return { body: [...begin, ...Array.from({ length: 2000 }, () => delta)], ending: 'hang' };

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import {
   endingOf,
   listAt,
@@ -23,7 +23,7 @@ import type { Reply } from '../support/http.ts';
 import { chatError, chatFrame } from '../upstream/chat.ts';
 import { blockStart, messagesError, messagesFrame, messageStart } from '../upstream/messages.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
-import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
+import { wantsStream, type Answer, type Script, type Scripted } from '../upstream/scripted.ts';
 import { begun } from './stream-pieces.ts';
 
 const providers = 110;
@@ -70,7 +70,7 @@ function fresh(): number {
 
 interface Asked {
   readonly dialect?: AnyDialect;
-  readonly upstream?: AnyDialect;
+  readonly upstream?: UpstreamDialect;
   readonly stream?: boolean;
 }
 
@@ -101,11 +101,11 @@ async function tries(reply: Reply): Promise<readonly JsonObject[]> {
   return listAt(row, 'attempt_list');
 }
 
-function fine(upstream: AnyDialect): Scripted {
-  return (request) => answerIn(upstream, { text }, request.json['stream'] === true);
+function fine(upstream: UpstreamDialect): Scripted {
+  return (request) => answerIn(upstream, { text }, wantsStream(request));
 }
 
-type Fault = (upstream: AnyDialect, stream: boolean) => Answer;
+type Fault = (upstream: UpstreamDialect, stream: boolean) => Answer;
 
 const passing: readonly (readonly [string, Fault])[] = [
   ...[408, 409, 500, 502, 503, 504, 529].map((status): [string, Fault] => [

@@ -4,7 +4,9 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';
-import { allDialects, listAt, type AnyDialect } from '../support/reading.ts';
+import { listAt, type AnyDialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { providerAt } from '../support/gateway.ts';
 import { impatience, startRig, type Rig } from '../support/rig.ts';
 import type { Script } from '../upstream/scripted.ts';
 import type { FaultRow, LedgerCode, Outcome, Shape } from './fault-row.ts';
@@ -16,18 +18,12 @@ const times = {
   'to drip': { first_event: '30s', document: '30s', idle: '1500ms' },
 } as const;
 
-const nameOf: { readonly [D in AnyDialect]: string } = {
-  chat: 'openai-chat',
-  messages: 'anthropic-messages',
-  responses: 'openai-responses',
-};
-
 export interface Case {
   /** Of its provider, which shares neither retries nor health with any other. */
   readonly provider: string;
   readonly row: FaultRow;
   readonly dialect: AnyDialect;
-  readonly upstream: AnyDialect;
+  readonly upstream: UpstreamDialect;
   readonly mode: 'relay' | 'translate';
   readonly shape: Shape;
 }
@@ -39,8 +35,8 @@ export const nanodollarsOfToken = 10_000;
 /** All that a row is played in. */
 export function casesOf(rows: readonly FaultRow[]): readonly Case[] {
   const cases: Case[] = [];
-  for (const dialect of allDialects) {
-    for (const upstream of allDialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of upstreamDialects) {
       const mode = dialect === upstream ? 'relay' : 'translate';
       for (const row of rows) {
         if (![row.upstream ?? upstream].flat().includes(upstream)) continue;
@@ -58,10 +54,13 @@ export function outcomeOf({ row, shape }: Case): Outcome {
   return (shape === 'document' ? row.documentOutcome : undefined) ?? row.outcome;
 }
 
+/** Of these, documents are asked for as streams. */
+const collecting: ReadonlySet<UpstreamDialect> = new Set(['messages', 'gemini']);
+
 export function attemptsOf({ row, shape, dialect, upstream }: Case): number {
   const { attempts = 1 } = row;
   if (typeof attempts === 'number') return attempts;
-  const collected = shape === 'document' && dialect !== 'messages' && upstream === 'messages';
+  const collected = shape === 'document' && dialect !== upstream && collecting.has(upstream);
   return attempts[collected ? 'collected' : shape];
 }
 
@@ -77,12 +76,11 @@ export function startCases(cases: readonly Case[]): Promise<Rig> {
     Object.fromEntries(
       cases.map(({ provider, upstream, row }) => [
         provider,
-        {
-          dialect: nameOf[upstream],
-          base_url: `http://127.0.0.1:${upstreams[upstream].port}${upstream === 'messages' ? '' : '/v1'}`,
-          api_key: 'k',
-          ...(row.impatient === undefined ? {} : { timeouts: times[row.impatient] }),
-        },
+        providerAt(
+          upstream,
+          upstreams[upstream].port,
+          row.impatient === undefined ? {} : { timeouts: times[row.impatient] },
+        ),
       ]),
     );
   const prices = Object.fromEntries(

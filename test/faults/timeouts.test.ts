@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { endingOf, objectAt, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { providerAt } from '../support/gateway.ts';
@@ -65,7 +65,7 @@ async function closedPort(): Promise<number> {
 
 interface Pair {
   readonly dialect: AnyDialect;
-  readonly upstream: AnyDialect;
+  readonly upstream: UpstreamDialect;
   readonly stream: boolean;
 }
 

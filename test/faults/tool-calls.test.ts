@@ -20,6 +20,7 @@ import {
   chatFrame,
   chatUsageChunk,
 } from '../upstream/chat.ts';
+import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { messagesAnswer, messagesDocument } from '../upstream/messages.ts';
 import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
@@ -336,6 +337,10 @@ describe('F55 usage that never comes', () => {
             },
         responses: responsesAnswer([textItem('Hello there, this is an answer.')], {
           stream,
+          usage: null,
+        }),
+        gemini: (stream ? streamOf : geminiAnswer)({
+          parts: [{ text: 'Hello there, this is an answer.' }],
           usage: null,
         }),
       };

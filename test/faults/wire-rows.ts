@@ -1,12 +1,12 @@
 /** Faults of HTTP itself: framing, statuses, headers, compression, sizes (reliability.md F9, F26–F36, F65). */
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { answerIn } from '../upstream/reply.ts';
-import type { AnyDialect } from '../support/reading.ts';
 import type { Answer, Piece } from '../upstream/scripted.ts';
 import { broken, errorTable as e, refused, rowsWith, served, type FaultRow } from './fault-row.ts';
 import { begun, frame, legalFrames, rest, seen, stream, text, textPiece } from './stream-pieces.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 
-function legalBytes(upstream: AnyDialect, streamed: boolean): string {
+function legalBytes(upstream: UpstreamDialect, streamed: boolean): string {
   const { body } = answerIn(upstream, { text }, streamed);
   return typeof body === 'string' ? body : '';
 }

@@ -3,13 +3,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { pairs, upstreamDialects, clientDialects, type Pair } from '../support/dialects.ts';
+import {
+  pairs,
+  upstreamDialects,
+  clientDialects,
+  type Pair,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { listAt, objectAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { rawPost } from '../support/raw-post.ts';
 import { replying } from '../upstream/reply.ts';
+import { modelIn } from '../upstream/scripted.ts';
 import { messagesWith, tool, user } from './bad-row.ts';
 import { goodImages } from './media-rows.ts';
 
@@ -24,7 +31,17 @@ interface Served {
   /** What the upstream got. */
   readonly sent: JsonObject;
   readonly text: string;
+  /** The name that it was asked for by. */
+  readonly model: string;
 }
+
+/** What a request calls its turns. */
+const turnsOf: { readonly [D in UpstreamDialect]: string } = {
+  chat: 'messages',
+  messages: 'messages',
+  responses: 'input',
+  gemini: 'contents',
+};
 
 /** Sends a body (its model name filled in for `MODEL`) and expects it to be answered. */
 async function serve(
@@ -37,7 +54,8 @@ async function serve(
   assert.equal(reply.status, 200, reply.text);
   const request = script.requests[0];
   assert.ok(request !== undefined, 'the upstream was asked');
-  return { reply, sent: request.json, text: request.body.toString('utf8') };
+  const text = request.body.toString('utf8');
+  return { reply, sent: request.json, text, model: modelIn(request) };
 }
 
 /** What the gateway would add to a relayed request (wire/responses.md §3.12). */
@@ -154,7 +172,8 @@ for (const pair of pairs) {
       const { sent } = await serve(pair, (model) =>
         legal(model, messagesWith({ role: 'user', content: said })),
       );
-      const content = listAt(sent, upstream === 'responses' ? 'input' : 'messages')[0]?.['content'];
+      const [turn] = listAt(sent, turnsOf[upstream]);
+      const content = turn?.['content'] ?? turn?.['parts'];
       const first = Array.isArray(content) ? content.find(isObject)?.['text'] : content;
       assert.equal(first, said);
     });
@@ -172,9 +191,9 @@ for (const pair of pairs) {
     });
 
     test('C4 the model name: upstream gets its own, the client its own', async () => {
-      const { sent, reply } = await serve(pair, (model) => legal(model));
-      assert.match(String(sent['model']), /^model-\d+$/);
-      assert.equal(reply.json['model'], `up-${upstream}/${String(sent['model'])}`);
+      const { model, reply } = await serve(pair, (name) => legal(name));
+      assert.match(model, /^model-\d+$/);
+      assert.equal(reply.json['model'], `up-${upstream}/${model}`);
       assert.equal(reply.headers['x-gateway-mode'], mode);
       assert.equal(reply.headers['x-gateway-attempts'], '1');
       assert.equal(reply.headers['x-gateway-target'], reply.json['model']);

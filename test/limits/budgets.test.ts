@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
-import { type AnyDialect } from '../support/reading.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { objectAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn, replying, type Reply } from '../upstream/reply.ts';
-import type { Scripted } from '../upstream/scripted.ts';
+import { wantsStream, type Scripted } from '../upstream/scripted.ts';
 import { errorOf, nanodollarsOfOutput, startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 let rig: LimitedRig;
@@ -18,6 +18,7 @@ before(async () => {
       'up-chat/*': { input: 0, output: 10 },
       'up-messages/*': { input: 0, output: 10 },
       'up-responses/*': { input: 0, output: 10 },
+      'up-gemini/*': { input: 0, output: 10 },
       'up-chat/gpt-5': { input: 10, output: 10 },
       'up-chat/*dear': { input: 1000, output: 10 },
     },
@@ -41,11 +42,11 @@ function bodyOf(dialect: AnyDialect, model: string, more: JsonObject = {}): Json
 }
 
 /** Answers that wait until they are let go. */
-function heldBack(dialect: AnyDialect, gate: Promise<unknown>): Scripted {
+function heldBack(dialect: UpstreamDialect, gate: Promise<unknown>): Scripted {
   return (request) => {
-    const { body, ...rest } = answerIn(dialect, answer, request.json['stream'] === true);
+    const { body, ...rest } = answerIn(dialect, answer, wantsStream(request));
     const text = Buffer.isBuffer(body) || typeof body === 'string' ? body : '';
-    const framing = request.json['stream'] === true ? ('chunked' as const) : ('close' as const);
+    const framing = wantsStream(request) ? ('chunked' as const) : ('close' as const);
     return {
       ...rest,
       framing,
@@ -232,6 +233,14 @@ describe('more expensive service', () => {
   });
 });
 
+/** The cap on the output that a request asks for. */
+const capOf: { readonly [D in UpstreamDialect]: (request: JsonObject) => unknown } = {
+  chat: (request) => request['max_tokens'],
+  messages: (request) => request['max_tokens'],
+  responses: (request) => request['max_output_tokens'],
+  gemini: (request) => objectAt(request, 'generationConfig')['maxOutputTokens'],
+};
+
 describe('caps', () => {
   for (const dialect of clientDialects) {
     for (const upstream of upstreamDialects) {
@@ -240,8 +249,7 @@ describe('caps', () => {
         const key = await rig.key({ budget: '0.004', per: 'day' });
         const reply = await rig.call(key, dialect, bodyOf(dialect, model));
         assert.equal(reply.status, 200, reply.text);
-        const cap = upstream === 'responses' ? 'max_output_tokens' : 'max_tokens';
-        assert.equal((await script.request(0)).json[cap], 400);
+        assert.equal(capOf[upstream]((await script.request(0)).json), 400);
         assert.match(
           String(reply.headers['x-gateway-notes']),
           /max_(output_)?tokens: changed, lowered to 400/,

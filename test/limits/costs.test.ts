@@ -7,7 +7,7 @@ import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { recordedDocuments, recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
-import { replying } from '../upstream/reply.ts';
+import { replying, toldUsage } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 const sonnet = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6 };
@@ -20,7 +20,12 @@ before(async () => {
       xai: { base_url: `http://127.0.0.1:${chat.port}/v1`, api_key: 'vendor-key' },
       anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'vendor-key' },
     },
-    prices: { 'up-chat/*': sonnet, 'up-messages/*': sonnet, 'up-responses/*': sonnet },
+    prices: {
+      'up-chat/*': sonnet,
+      'up-messages/*': sonnet,
+      'up-responses/*': sonnet,
+      'up-gemini/*': sonnet,
+    },
   }));
 });
 after(() => rig.stop());
@@ -52,7 +57,8 @@ for (const dialect of clientDialects) {
       test(`F2 four rates: ${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`, async () => {
         const usage = { fresh: 3, cacheRead: 1000, cacheWrite: 12_304, output: 550, reasoning: 9 };
         const { model } = rig.play(upstream, replying(upstream, { text: 'Good day.', usage }));
-        const rates = 3 * 3000 + 1000 * 300 + 12_304 * 3750 + 550 * 15_000;
+        const { fresh, cacheWrite } = toldUsage(upstream, usage);
+        const rates = fresh * 3000 + 1000 * 300 + cacheWrite * 3750 + 550 * 15_000;
         assert.equal(await charged({ dialect, model, stream }), rates);
       });
     }

@@ -2,18 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { clientDialects } from '../support/dialects.ts';
-import {
-  endingOf,
-  objectAt,
-  readDocument,
-  readStream,
-  type AnyDialect,
-} from '../support/reading.ts';
+import { clientDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { endingOf, objectAt, readDocument, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { framesOf } from '../unit/openai-chat/answer-context.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { chatAnswer, chatChunk, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
+import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { messagesAnswer, messagesFrames } from '../upstream/messages.ts';
 import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
@@ -35,7 +30,7 @@ const asked = { messages: [{ role: 'user', content: prompt }], max_tokens: 500 }
 
 interface Row {
   readonly name: string;
-  readonly upstream: AnyDialect;
+  readonly upstream: UpstreamDialect;
   readonly usage: JsonObject;
   /** What of the report cannot be, so that it is estimated. */
   readonly estimated: 'input' | 'output' | 'nothing';
@@ -105,11 +100,13 @@ const rows: readonly Row[] = [
   ),
 ];
 
-const answers: { readonly [U in AnyDialect]: (usage: JsonObject, stream: boolean) => Answer } = {
-  chat: (usage, stream) => chatAnswer({ text, usage }, stream),
-  messages: (usage, stream) => messagesAnswer({ text, usage }, stream),
-  responses: (usage, stream) => responsesAnswer([textItem(text)], { usage, stream }),
-};
+const answers: { readonly [U in UpstreamDialect]: (usage: JsonObject, stream: boolean) => Answer } =
+  {
+    chat: (usage, stream) => chatAnswer({ text, usage }, stream),
+    messages: (usage, stream) => messagesAnswer({ text, usage }, stream),
+    responses: (usage, stream) => responsesAnswer([textItem(text)], { usage, stream }),
+    gemini: (usage, stream) => (stream ? streamOf : geminiAnswer)({ parts: [{ text }], usage }),
+  };
 
 /** The last report that the client got. */
 function reportIn(told: string, stream: boolean): JsonObject {

@@ -36,6 +36,7 @@ export const outputOnly = {
   'up-chat/*': { input: 0, output: 10 },
   'up-messages/*': { input: 0, output: 10 },
   'up-responses/*': { input: 0, output: 10 },
+  'up-gemini/*': { input: 0, output: 10 },
 } as const;
 export const nanodollarsOfOutput = 10_000;
 

@@ -1,7 +1,7 @@
 /** who may use up a tag's limits by naming it in a request, and what the others are told. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -24,7 +24,7 @@ describe('X-5 tags that a client names', { timeout: 300_000 }, () => {
 
   interface Naming {
     readonly dialect?: AnyDialect;
-    readonly upstream?: AnyDialect;
+    readonly upstream?: UpstreamDialect;
     readonly long?: boolean;
   }
 

@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { caseCount } from '../support/depth.ts';
 import { send } from '../support/http.ts';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
-import type { Answer, Received, Scripted } from '../upstream/scripted.ts';
+import { wantsStream, type Answer, type Received, type Scripted } from '../upstream/scripted.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from './limited-rig.ts';
 
 let rig: LimitedRig;
@@ -29,20 +29,20 @@ function dice(seed: number): (sides: number) => number {
   };
 }
 
-function whole(upstream: AnyDialect, request: Received, output: number): Answer {
+function whole(upstream: UpstreamDialect, request: Received, output: number): Answer {
   const usage = { fresh: 12, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 };
-  return answerIn(upstream, { text: 'Good day to you.', usage }, request.json['stream'] === true);
+  return answerIn(upstream, { text: 'Good day to you.', usage }, wantsStream(request));
 }
 
 /** The first half of an answer, and then the end that it is given. */
-function broken(upstream: AnyDialect, request: Received, ending: 'reset' | 'hang'): Answer {
+function broken(upstream: UpstreamDialect, request: Received, ending: 'reset' | 'hang'): Answer {
   const { body, ...rest } = whole(upstream, request, 9);
   const text = String(body);
-  const framing = request.json['stream'] === true ? ('chunked' as const) : ('close' as const);
+  const framing = wantsStream(request) ? ('chunked' as const) : ('close' as const);
   return { ...rest, framing, body: [text.slice(0, text.length / 2)], ending };
 }
 
-const outcomes: { readonly [name: string]: (upstream: AnyDialect) => Scripted } = {
+const outcomes: { readonly [name: string]: (upstream: UpstreamDialect) => Scripted } = {
   ok: (upstream) => (request) => whole(upstream, request, 20),
   unreported: (upstream) => (request) => {
     const { body, ...rest } = whole(upstream, request, 20);

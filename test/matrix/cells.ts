@@ -44,7 +44,7 @@ export function startVendorRig(): Promise<Rig> {
 }
 
 function vendorOf(upstream: UpstreamDialect, name: string): string {
-  if (upstream === 'responses') return 'up-responses';
+  if (upstream === 'responses' || upstream === 'gemini') return `up-${upstream}`;
   const vendor = vendors.find((each) => name.startsWith(each));
   return vendor ?? (/^(envoy-)?azure/.test(name) ? 'openai' : 'anthropic');
 }
@@ -99,7 +99,22 @@ const documentOf: { readonly [D in UpstreamDialect]: (recorded: RecordedStream) 
       output: listAt(response, 'output').length > 0 ? response['output'] : output,
     };
   },
+  gemini: (recorded) => geminiWhole(expectedOfStream(recorded), recorded.events),
 };
+
+/** The last of a stream's response objects, with all that the stream said. */
+function geminiWhole(seen: Seen, events: readonly JsonObject[]): JsonObject {
+  const parts = [
+    ...(seen.reasoning === '' ? [] : [{ text: seen.reasoning, thought: true }]),
+    ...(seen.text === '' ? [] : [{ text: seen.text }]),
+    ...seen.calls.map(({ id, name, arguments: args }) => ({
+      functionCall: { name, args, ...(id === '' ? {} : { id }) },
+    })),
+  ];
+  const last = events.at(-1) ?? {};
+  const [candidate] = listAt(last, 'candidates');
+  return { ...last, candidates: [{ ...candidate, content: { role: 'model', parts } }] };
+}
 
 const chatWords: { readonly [finish: string]: string } = {
   stop: 'stop',

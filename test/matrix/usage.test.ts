@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
+import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import {
   framesOf,
   numberAt,
@@ -26,6 +26,7 @@ import {
   chatFrame,
   chatUsageChunk,
 } from '../upstream/chat.ts';
+import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import {
   messageDelta,
   messagesDocument,
@@ -47,7 +48,7 @@ after(() => rig.stop());
 
 interface Row {
   readonly name: string;
-  readonly upstream: ClientDialect;
+  readonly upstream: UpstreamDialect;
   readonly usage: JsonObject;
   readonly means: SeenUsage;
   /** A client of the same dialect gets the vendor's own sums. */
@@ -172,6 +173,19 @@ const rows: readonly Row[] = [
     means: { fresh: 3, cacheRead: 800, cacheWrite: 50, output: 550, reasoning: 500 },
   },
   {
+    name: 'Gemini: cached within the prompt, thoughts and tools beside what is counted',
+    upstream: 'gemini',
+    usage: {
+      promptTokenCount: 100,
+      cachedContentTokenCount: 60,
+      toolUsePromptTokenCount: 5,
+      candidatesTokenCount: 7,
+      thoughtsTokenCount: 30,
+      totalTokenCount: 142,
+    },
+    means: { fresh: 45, cacheRead: 60, cacheWrite: 0, output: 37, reasoning: 30 },
+  },
+  {
     name: 'R-81 Responses: reads and writes, reasoning within',
     upstream: 'responses',
     usage: {
@@ -205,6 +219,7 @@ const rows: readonly Row[] = [
 ];
 
 function answer({ upstream, usage }: Row, stream: boolean): Answer {
+  if (upstream === 'gemini') return (stream ? streamOf : geminiAnswer)({ usage });
   if (upstream === 'responses') return responsesAnswer([textItem('Hi')], { stream, usage });
   if (upstream === 'chat') {
     return stream
@@ -286,6 +301,11 @@ for (const dialect of clientDialects) {
             input_tokens: 100,
             input_tokens_details: { cached_tokens: 60, cache_write_tokens: 0 },
             output_tokens: 7,
+          },
+          gemini: {
+            promptTokenCount: 100,
+            cachedContentTokenCount: 60,
+            candidatesTokenCount: 7,
           },
         }[upstream];
         const { model } = rig.play(

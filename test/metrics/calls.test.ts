@@ -8,7 +8,7 @@ import { adminToken } from '../support/keys.ts';
 import { type ClientDialect, clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
 import { scrape, scrapeUntil, type Labels, type Scrape } from '../support/scrape.ts';
-import { answerIn, errorIn, replying } from '../upstream/reply.ts';
+import { answerIn, errorIn, replying, toldUsage } from '../upstream/reply.ts';
 import { ask } from '../support/rig.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 
@@ -18,7 +18,12 @@ const price = { input: 1, cache_read: 0.1, cache_write: 2, output: 10 };
 let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig((upstreams) => ({
-    prices: { 'up-chat/*': price, 'up-messages/*': price, 'up-responses/*': price },
+    prices: {
+      'up-chat/*': price,
+      'up-messages/*': price,
+      'up-responses/*': price,
+      'up-gemini/*': price,
+    },
     models: {
       rescued: { targets: ['up-chat/broken', 'up-messages/good'] },
       'never-there': { targets: ['up-chat/never-there'] },
@@ -106,11 +111,24 @@ for (const dialect of clientDialects) {
         assert.equal(later.sum(`${pace}_count`, genAi), stream ? 3 : 0);
 
         const own = { provider: `up-${upstream}`, model };
-        const counted = { input: 30, cache_read: 60, cache_write: 10, output: 30, reasoning: 20 };
+        const { fresh, cacheWrite } = toldUsage(upstream, usage);
+        const counted = {
+          input: fresh,
+          cache_read: 60,
+          cache_write: cacheWrite,
+          output: 30,
+          reasoning: 20,
+        };
         for (const [type, each] of Object.entries(counted)) {
           assert.equal(later.one('model_gateway_tokens_total', { ...own, type }), 3 * each, type);
         }
-        const costs = { input: 30, cache_read: 6, cache_write: 20, output: 300, reasoning: 200 };
+        const costs = {
+          input: fresh,
+          cache_read: 6,
+          cache_write: 2 * cacheWrite,
+          output: 300,
+          reasoning: 200,
+        };
         for (const [name, millionths] of Object.entries(costs)) {
           const dollars = later.one('model_gateway_cost_dollars_total', { ...own, class: name });
           assert.ok(Math.abs(dollars - (3 * millionths) / 1e6) < 1e-12, `${name} ${dollars}`);
@@ -132,7 +150,8 @@ for (const dialect of clientDialects) {
         assert.equal(rise(both, 'model_gateway_key_tokens_total', { ...key, type: 'input' }), 300);
         assert.equal(rise(both, 'model_gateway_key_tokens_total', { ...key, type: 'output' }), 150);
         const spent = rise(both, 'model_gateway_key_cost_dollars_total', key);
-        assert.ok(Math.abs(spent - (3 * 556) / 1e6) < 1e-12);
+        const cost = Object.values(costs).reduce((sum, each) => sum + each, 0);
+        assert.ok(Math.abs(spent - (3 * cost) / 1e6) < 1e-12);
       });
     }
   }

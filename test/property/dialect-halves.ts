@@ -1,33 +1,41 @@
-/** Both halves of each dialect, and what they need to be called. */
+/** The halves of each dialect, and what they need to be called. */
 import type {
   AnswerContext,
   Ask,
   ClientDialect,
   Frame,
-  UpstreamDialect,
+  UpstreamDialect as UpstreamHalf,
 } from '../../src/core/dialect.ts';
 import type { GatewayError } from '../../src/core/errors.ts';
 import type { GenerationEvent } from '../../src/core/generation.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import {
   chatTraits,
+  geminiTraits,
   messagesTraits,
   responsesTraits,
   type UpstreamTraits,
 } from '../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../src/dialects/anthropic-messages/upstream.ts';
+import { geminiUpstream } from '../../src/dialects/gemini/upstream.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
 import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
 import { openaiResponsesUpstream } from '../../src/dialects/openai-responses/upstream.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 import type { AnyDialect } from '../support/reading.ts';
 
-export interface Halves {
+/** What faces a provider. */
+export interface Upstream {
+  readonly name: UpstreamDialect;
+  readonly upstream: UpstreamHalf;
+  readonly traits: UpstreamTraits;
+}
+
+export interface Halves extends Upstream {
   readonly name: AnyDialect;
   readonly client: ClientDialect;
-  readonly upstream: UpstreamDialect;
-  readonly traits: UpstreamTraits;
 }
 
 /** Traits that allow everything: what is lost then is lost by the dialect itself. */
@@ -52,13 +60,19 @@ export const halves: { readonly [D in AnyDialect]: Halves } = {
   },
 };
 
+/** The same of all that upstreams speak. */
+export const upstreamHalves: { readonly [D in UpstreamDialect]: Upstream } = {
+  ...halves,
+  gemini: { name: 'gemini', upstream: geminiUpstream, traits: geminiTraits },
+};
+
 /** Ids that are new each time and the same in each run. */
 export function countingIds(): (prefix: string) => string {
   let count = 0;
   return (prefix) => `${prefix}${String((count += 1)).padStart(24, '0')}`;
 }
 
-export function ask({ traits }: Halves): Ask {
+export function ask({ traits }: Pick<Upstream, 'traits'>): Ask {
   return { model: 'model', stream: false, traits, newId: countingIds() };
 }
 
@@ -92,7 +106,7 @@ export function writeStream(
 
 /** Reads a whole stream with the upstream half. */
 export function readEvents(
-  { upstream, traits }: Halves,
+  { upstream, traits }: Upstream,
   frames: readonly Frame[],
 ): readonly GenerationEvent[] {
   const reader = upstream.streamReader(traits);

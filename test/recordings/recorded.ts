@@ -12,6 +12,7 @@ import {
   readStream,
   textAt,
   type Seen,
+  type SeenCall,
 } from '../support/reading.ts';
 
 const folder = join(import.meta.dirname, '../../../shared/recordings');
@@ -48,6 +49,7 @@ const patterns: { readonly [D in UpstreamDialect]: readonly string[] } = {
   ],
   messages: ['anthropic-messages/*'],
   responses: ['openai-responses/*', 'azure/azure-t*'],
+  gemini: ['gemini/google-*', 'gemini/agentgateway-[!r]*', 'gemini/agentgateway-reasoning*'],
 };
 
 function files<D extends UpstreamDialect>(
@@ -137,13 +139,20 @@ const named = (line: string, event: JsonObject): string =>
 
 const frameOf: {
   readonly [D in UpstreamDialect]: (line: string, event: JsonObject) => string;
-} = { chat: (line) => `data: ${line}\n\n`, messages: named, responses: named };
+} = {
+  chat: (line) => `data: ${line}\n\n`,
+  messages: named,
+  responses: named,
+  gemini: (line) => `data: ${line}\r\n\r\n`,
+};
 
 const hasFinish: { readonly [D in UpstreamDialect]: (event: JsonObject) => boolean } = {
   chat: (event) =>
     listAt(event, 'choices').some((choice) => typeof choice['finish_reason'] === 'string'),
   messages: (event) => typeof objectAt(event, 'delta')['stop_reason'] === 'string',
   responses: (event) => /^response\.(completed|incomplete|failed)$/.test(textAt(event, 'type')),
+  gemini: (event) =>
+    listAt(event, 'candidates').some((each) => textAt(each, 'finishReason') !== ''),
 };
 
 /** What a recorded answer says to a client of this dialect, in the numbers that all dialects must show. */
@@ -163,6 +172,19 @@ export function expectedOfStream(recorded: RecordedStream, client?: ClientDialec
       .map((event) => objectAt(event, 'item')),
     usage: usages.findLast((usage) => Object.keys(usage).length > 0) ?? {},
   });
+}
+
+/**
+ * Calls of an answer as they are compared: where a recording has no id, the gateway made one.
+ * @param expected those of the recording
+ */
+export function withRecordedIds(
+  calls: readonly SeenCall[],
+  expected: readonly SeenCall[],
+): readonly SeenCall[] {
+  const ids = new Set(calls.map(({ id }) => id));
+  if (ids.size !== calls.length || ids.has('')) return calls;
+  return calls.map((call, i) => (expected[i]?.id === '' ? { ...call, id: '' } : call));
 }
 
 interface Told {

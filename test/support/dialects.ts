@@ -3,12 +3,15 @@
  * their tables have a row for each, so that a further dialect shows each place that does not know it.
  */
 
-/** What a client may speak. */
+/** What a client may speak. Upstreams speak each of them, too: then the bytes are relayed. */
 export const clientDialects = ['chat', 'messages', 'responses'] as const;
 export type ClientDialect = (typeof clientDialects)[number];
 
+/** What upstreams alone speak: it is always translated. */
+export const upstreamOnlyDialects = ['gemini'] as const;
+
 /** What an upstream may speak. */
-export const upstreamDialects = ['chat', 'messages', 'responses'] as const;
+export const upstreamDialects = [...clientDialects, ...upstreamOnlyDialects] as const;
 export type UpstreamDialect = (typeof upstreamDialects)[number];
 
 export interface Pair {

@@ -6,7 +6,7 @@ import { startGateway } from '../../src/main.ts';
 import type { LoadSource } from '../../src/http/overload/load.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
-import type { UpstreamDialect } from './dialects.ts';
+import { upstreamDialects, type UpstreamDialect } from './dialects.ts';
 import { adminToken, clientKey } from './keys.ts';
 
 export interface TestGateway {
@@ -46,12 +46,15 @@ export interface TestConfig {
   readonly responses?: JsonObject;
 }
 
-const wires: { readonly [D in UpstreamDialect]: { readonly name: string; readonly path: string } } =
-  {
-    chat: { name: 'openai-chat', path: '/v1' },
-    messages: { name: 'anthropic-messages', path: '' },
-    responses: { name: 'openai-responses', path: '/v1' },
-  };
+/** How a config names a provider of a dialect, and the path of its address. */
+const wires: {
+  readonly [D in UpstreamDialect]: { readonly is: JsonObject; readonly path: string };
+} = {
+  chat: { is: { dialect: 'openai-chat' }, path: '/v1' },
+  messages: { is: { dialect: 'anthropic-messages' }, path: '' },
+  responses: { is: { dialect: 'openai-responses' }, path: '/v1' },
+  gemini: { is: { like: 'gemini' }, path: '/v1beta' },
+};
 
 /** A provider that speaks a dialect at a port of this machine, with whatever else `more` says of it. */
 export function providerAt(
@@ -59,26 +62,20 @@ export function providerAt(
   port: number,
   more: JsonObject = {},
 ): JsonObject {
-  const { name, path } = wires[upstream];
+  const { is, path } = wires[upstream];
   const base = `http://127.0.0.1:${port}${path}`;
-  return { dialect: name, base_url: base, api_key: `upstream-${upstream}-key`, ...more };
+  return { ...is, base_url: base, api_key: `upstream-${upstream}-key`, ...more };
 }
 
-/** A config with each dialect as an upstream, at the scripted upstreams' ports. */
+/** A config with a provider `up-DIALECT` for each dialect, at the ports of scripted upstreams. */
 export function upstreamConfig(
-  chatPort: number,
-  messagesPort: number,
-  responsesPort?: number,
+  portOf: (upstream: UpstreamDialect) => number,
 ): Required<Pick<TestConfig, 'providers'>> {
-  return {
-    providers: {
-      'up-chat': providerAt('chat', chatPort),
-      'up-messages': providerAt('messages', messagesPort),
-      ...(responsesPort === undefined
-        ? {}
-        : { 'up-responses': providerAt('responses', responsesPort) }),
-    },
-  };
+  const providers = upstreamDialects.map((upstream): [string, JsonObject] => [
+    `up-${upstream}`,
+    providerAt(upstream, portOf(upstream)),
+  ]);
+  return { providers: Object.fromEntries(providers) };
 }
 
 /** What waits and weights are drawn with: with 0 no backoff takes any time. */

@@ -5,12 +5,16 @@
 import assert from 'node:assert/strict';
 import { tryParse, tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
-import { clientDialects, type ClientDialect } from './dialects.ts';
+import { clientDialects, type ClientDialect, type UpstreamDialect } from './dialects.ts';
+import { listAt, numberAt, objectAt, textAt } from './members.ts';
+import { foldGemini, readGeminiDocument } from './reading-gemini.ts';
+
+export { listAt, numberAt, objectAt, textAt };
 
 export type Dialect = 'chat' | 'messages';
 export const dialects: readonly Dialect[] = ['chat', 'messages'];
 
-/** Every dialect that clients and upstreams speak; a suite that takes these runs all nine pairs. */
+/** Every dialect that clients speak, and upstreams as well: what upstreams alone speak is not one of them. */
 export type AnyDialect = ClientDialect;
 export const allDialects: readonly AnyDialect[] = clientDialects;
 
@@ -90,26 +94,6 @@ export function streamError(text: string): JsonObject {
   return objectAt(tryParseObject(told?.data ?? '') ?? {}, 'error');
 }
 
-export function objectAt(value: JsonObject, key: string): JsonObject {
-  const found = value[key];
-  return isObject(found) ? found : {};
-}
-
-export function listAt(value: JsonObject, key: string): readonly JsonObject[] {
-  const found = value[key];
-  return Array.isArray(found) ? found.filter(isObject) : [];
-}
-
-export function textAt(value: JsonObject, key: string): string {
-  const found = value[key];
-  return typeof found === 'string' ? found : '';
-}
-
-export function numberAt(value: JsonObject, key: string): number {
-  const found = value[key];
-  return typeof found === 'number' ? found : 0;
-}
-
 function parsed(text: string): Json {
   return tryParse(text === '' ? '{}' : text) ?? text;
 }
@@ -167,14 +151,15 @@ export function responsesUsageOf(usage: JsonObject): SeenUsage {
   };
 }
 
-const documentReaders: { readonly [D in AnyDialect]: (body: JsonObject) => Seen } = {
+const documentReaders: { readonly [D in UpstreamDialect]: (body: JsonObject) => Seen } = {
   chat: readChatDocument,
   messages: readMessagesDocument,
   responses: readResponse,
+  gemini: readGeminiDocument,
 };
 
-/** Reads a chat.completion, a message or a response. */
-export function readDocument(dialect: AnyDialect, body: JsonObject): Seen {
+/** Reads a whole answer. */
+export function readDocument(dialect: UpstreamDialect, body: JsonObject): Seen {
   return documentReaders[dialect](body);
 }
 
@@ -287,14 +272,17 @@ function readResponse(body: JsonObject): Seen {
   };
 }
 
-const streamReaders: { readonly [D in AnyDialect]: (frames: readonly SeenFrame[]) => Seen } = {
+const streamReaders: {
+  readonly [D in UpstreamDialect]: (frames: readonly SeenFrame[]) => Seen;
+} = {
   chat: foldChat,
   messages: foldMessages,
   responses: foldResponses,
+  gemini: foldGemini,
 };
 
 /** Folds a whole stream into what it says. */
-export function readStream(dialect: AnyDialect, text: string): Seen {
+export function readStream(dialect: UpstreamDialect, text: string): Seen {
   return streamReaders[dialect](framesOf(text));
 }
 

@@ -9,6 +9,7 @@ import {
   type TestMeans,
 } from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
+import { upstreamDialects, type UpstreamDialect } from './dialects.ts';
 import { assertAnyStream } from './legality.ts';
 import type { AnyDialect } from './reading.ts';
 import { endpointOf } from './requests.ts';
@@ -21,11 +22,11 @@ export interface Played {
 
 export interface Rig {
   readonly gateway: TestGateway;
-  readonly upstreams: { readonly [D in AnyDialect]: ScriptedUpstream };
+  readonly upstreams: { readonly [D in UpstreamDialect]: ScriptedUpstream };
   /** Sets the answers of a model that nobody else uses. */
-  play(upstream: AnyDialect, ...answers: readonly Scripted[]): Played;
+  play(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;
   /** The same behind a route with short timeouts (`impatience`). */
-  playImpatient(upstream: AnyDialect, ...answers: readonly Scripted[]): Played;
+  playImpatient(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;
   stop(): Promise<void>;
 }
 
@@ -33,7 +34,7 @@ export interface Rig {
 export const impatience = { first_event: '300ms', document: '300ms', idle: '300ms' } as const;
 const impatientRoutes = 100;
 
-function impatientModels(upstream: AnyDialect): JsonObject {
+function impatientModels(upstream: UpstreamDialect): JsonObject {
   return Object.fromEntries(
     Array.from({ length: impatientRoutes }, (_, index) => {
       const route = `impatient-${upstream}-${index + 1}`;
@@ -45,28 +46,28 @@ function impatientModels(upstream: AnyDialect): JsonObject {
 /** Config that must know where the upstreams are. */
 export type RigConfig = TestConfig | ((upstreams: Rig['upstreams']) => TestConfig);
 
-/** A gateway on all upstreams, with impatient routes to each and whatever else `config` adds. */
-export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): Promise<Rig> {
-  const upstreams = {
+async function startUpstreams(): Promise<Rig['upstreams']> {
+  return {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
     responses: await ScriptedUpstream.start(),
+    gemini: await ScriptedUpstream.start(),
   };
+}
+
+/** A gateway on all upstreams, with impatient routes to each and whatever else `config` adds. */
+export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): Promise<Rig> {
+  const upstreams = await startUpstreams();
   const config = typeof wanted === 'function' ? wanted(upstreams) : wanted;
-  const { chat, messages, responses } = upstreams;
-  const basic = upstreamConfig(chat.port, messages.port, responses.port);
+  const basic = upstreamConfig((upstream) => upstreams[upstream].port);
+  const impatientOnes = upstreamDialects.map(impatientModels);
   const everything: TestConfig = {
     ...config,
     providers: { ...basic.providers, ...config.providers },
-    models: {
-      ...impatientModels('chat'),
-      ...impatientModels('messages'),
-      ...impatientModels('responses'),
-      ...config.models,
-    },
+    models: { ...Object.assign({}, ...impatientOnes), ...config.models },
   };
   const closeUpstreams = async (): Promise<void> => {
-    await Promise.all([chat, messages, responses].map((upstream) => upstream.close()));
+    await Promise.all(Object.values(upstreams).map((upstream) => upstream.close()));
   };
   // A start that is to fail leaves nothing open: the test's process would never end.
   const gateway = await startTestGateway(everything, means).catch(async (error: unknown) => {

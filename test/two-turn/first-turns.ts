@@ -19,6 +19,7 @@ import {
   messageStop,
   messagesFrame,
 } from '../upstream/messages.ts';
+import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { callItem, reasoningItem, responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
@@ -339,4 +340,55 @@ export const responsesTurns: readonly FirstTurn[] = [
   ]),
 ];
 
-export const firstTurns: readonly FirstTurn[] = [...messagesTurns, ...chatTurns, ...responsesTurns];
+const geminiSignature = 'CiQBjz1rX25KieIB+/==';
+const geminiTime = (id: string): JsonObject => ({
+  functionCall: { name: 'get_time', args: { zone: 'UTC' }, id },
+});
+const geminiDate = { functionCall: { name: 'get_date', args: {}, id: 'call-of-gemini-2' } };
+
+/** A turn of Gemini; of parallel calls the first one is signed. */
+function geminiTurn(
+  name: string,
+  model: string,
+  { parts, unknown }: { parts: readonly JsonObject[]; unknown: readonly JsonObject[] },
+): FirstTurn {
+  // Thoughts are not sent back.
+  const back = parts.filter((part) => part['thought'] !== true);
+  return {
+    name,
+    upstream: 'gemini',
+    provider: 'gemini',
+    model,
+    answer: (stream) => (stream ? streamOf({ parts }) : geminiAnswer({ parts })),
+    callIds: back.flatMap(({ functionCall }) =>
+      isObject(functionCall) ? [String(functionCall['id'])] : [],
+    ),
+    expected: { role: 'model', parts: back },
+    unknown: { role: 'model', parts: unknown },
+  };
+}
+
+export const geminiTurns: readonly FirstTurn[] = [
+  geminiTurn('a signed call of Gemini 3', 'gemini-3-flash', {
+    parts: [
+      { text: thought, thought: true },
+      { ...geminiTime('call-of-gemini-1'), thoughtSignature: geminiSignature },
+      geminiDate,
+    ],
+    unknown: [
+      { ...geminiTime('call-of-gemini-1'), thoughtSignature: 'skip_thought_signature_validator' },
+      geminiDate,
+    ],
+  }),
+  geminiTurn('a signed call of Gemini 2.5, which does not insist', 'gemini-2.5-pro', {
+    parts: [{ ...geminiTime('call-of-gemini-3'), thoughtSignature: geminiSignature }],
+    unknown: [geminiTime('call-of-gemini-3')],
+  }),
+];
+
+export const firstTurns: readonly FirstTurn[] = [
+  ...messagesTurns,
+  ...chatTurns,
+  ...responsesTurns,
+  ...geminiTurns,
+];

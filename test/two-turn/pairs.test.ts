@@ -26,6 +26,7 @@ const turns: {
   chat: { name: 'reasoning_content of DeepSeek', proof: 'First the time' },
   messages: { name: 'signed thinking', proof: 'ErUBCkYIBxgCIkD' },
   responses: { name: 'encrypted reasoning', proof: 'gAAAAB' },
+  gemini: { name: 'a signed call of Gemini 3', proof: 'CiQBjz1rX25K' },
 };
 
 function turnOf(upstream: UpstreamDialect): FirstTurn {

@@ -11,6 +11,7 @@ export interface Stage {
   readonly chat: ScriptedUpstream;
   readonly messages: ScriptedUpstream;
   readonly responses: ScriptedUpstream;
+  readonly gemini: ScriptedUpstream;
   url(): string;
   /** Ends the gateway and starts it on the same directory: what it held in memory is gone. */
   restart(): Promise<void>;
@@ -30,6 +31,7 @@ export async function startStage(): Promise<Stage> {
   const chat = await ScriptedUpstream.start();
   const messages = await ScriptedUpstream.start();
   const responses = await ScriptedUpstream.start();
+  const gemini = await ScriptedUpstream.start();
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-two-turn-'));
   const config = join(directory, 'gateway.yaml');
   const base_url = `http://127.0.0.1:${chat.port}/v1`;
@@ -45,6 +47,7 @@ export async function startStage(): Promise<Stage> {
           base_url: `http://127.0.0.1:${responses.port}/v1`,
           api_key: 'key-of-openai',
         },
+        gemini: { base_url: `http://127.0.0.1:${gemini.port}/v1beta`, api_key: 'key-of-gemini' },
       },
     }),
   );
@@ -65,6 +68,7 @@ export async function startStage(): Promise<Stage> {
     chat,
     messages,
     responses,
+    gemini,
     url: () => running.url,
     restart: async () => {
       await running.stop();
@@ -72,7 +76,7 @@ export async function startStage(): Promise<Stage> {
     },
     stop: async () => {
       await running.stop();
-      await Promise.all([chat, messages, responses].map((upstream) => upstream.close()));
+      await Promise.all([chat, messages, responses, gemini].map((upstream) => upstream.close()));
       await rm(directory, { recursive: true, force: true });
     },
   };

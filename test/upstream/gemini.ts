@@ -48,12 +48,18 @@ export function geminiAnswer(answer: GeminiAnswer = {}): Answer {
   return { body: JSON.stringify(geminiDocument(answer)) };
 }
 
+/** A response object of a stream, with parts that go on. */
+export function geminiChunk(parts: readonly JsonObject[]): JsonObject {
+  return { candidates: [{ content: { role: 'model', parts }, index: 0 }] };
+}
+
+export function geminiFrame(chunk: JsonObject): string {
+  return `data: ${JSON.stringify(chunk)}\r\n\r\n`;
+}
+
 /** A stream of response objects as it stands on the wire. */
 export function geminiStream(chunks: readonly JsonObject[]): Answer {
-  return {
-    body: chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\r\n\r\n`),
-    framing: 'chunked',
-  };
+  return { body: chunks.map(geminiFrame), framing: 'chunked' };
 }
 
 /** The same answer as a stream: each part by itself, the finish with the last one. */
@@ -76,6 +82,28 @@ export function streamOf(answer: GeminiAnswer): Answer {
       };
     }),
   );
+}
+
+/** The words of statuses (google.rpc.Code). */
+const statusWords: { readonly [status: number]: string } = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+};
+
+/** An error as it stands in an answer. */
+export function geminiErrorBody(message: string, code: number): JsonObject {
+  return { error: { code, message, status: statusWords[code] ?? 'UNKNOWN' } };
+}
+
+export function geminiError(message: string, code: number): string {
+  return JSON.stringify(geminiErrorBody(message, code));
 }
 
 // What the service refuses.

@@ -1,10 +1,12 @@
 /** One reply in nobody's dialect, as an upstream of each dialect would send it. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { AnyDialect, Seen, SeenUsage } from '../support/reading.ts';
-import { chatAnswer, chatError, type ChatToolCall } from './chat.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
+import type { Seen, SeenUsage } from '../support/reading.ts';
+import { chatAnswer, chatError, halves, type ChatToolCall } from './chat.ts';
+import { geminiAnswer, geminiError, streamOf, type GeminiAnswer } from './gemini.ts';
 import { messagesAnswer, messagesError } from './messages.ts';
 import { callItem, reasoningItem, responsesAnswer, textItem } from './responses.ts';
-import type { Answer, Scripted } from './scripted.ts';
+import { wantsStream, type Answer, type Scripted } from './scripted.ts';
 
 export interface Reply {
   readonly text?: string;
@@ -70,46 +72,85 @@ function responsesReply({ text, reasoning, calls = [], ...reply }: Reply, stream
   ];
   const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
   const usage = responsesUsageOf(reply.usage ?? plainUsage);
-  const { body, ...answer } = responsesAnswer(output, {
-    stream,
-    usage,
-    ...(reply.length === undefined ? {} : cut),
-  });
+  return responsesAnswer(output, { stream, usage, ...(reply.length === undefined ? {} : cut) });
+}
+
+/** What a server of the dialect can tell of a usage: Gemini has no count of what is written to a cache. */
+export function toldUsage(dialect: UpstreamDialect, usage: SeenUsage): SeenUsage {
+  if (dialect !== 'gemini') return usage;
+  return { ...usage, fresh: usage.fresh + usage.cacheWrite, cacheWrite: 0 };
+}
+
+function geminiUsageOf(usage: SeenUsage): JsonObject {
+  const prompt = usage.fresh + usage.cacheRead + usage.cacheWrite;
+  return {
+    promptTokenCount: prompt,
+    cachedContentTokenCount: usage.cacheRead,
+    candidatesTokenCount: usage.output - usage.reasoning,
+    thoughtsTokenCount: usage.reasoning,
+    totalTokenCount: prompt + usage.output,
+  };
+}
+
+function geminiReply({ text, reasoning, calls = [], ...reply }: Reply, stream: boolean): Answer {
+  const cut = (whole: string | undefined): readonly string[] =>
+    stream ? halves(whole) : whole === undefined ? [] : [whole];
+  const answer: GeminiAnswer = {
+    parts: [
+      ...cut(reasoning).map((part) => ({ text: part, thought: true })),
+      ...cut(text).map((part) => ({ text: part })),
+      ...calls.map(({ id, name, arguments: args }) => ({
+        functionCall: { id, name, args: JSON.parse(args) },
+      })),
+      // Streams tell their finish behind all content.
+      ...(stream ? [{ text: '' }] : []),
+    ],
+    finishReason: reply.length === undefined ? 'STOP' : 'MAX_TOKENS',
+    usage: geminiUsageOf(reply.usage ?? plainUsage),
+  };
+  return stream ? streamOf(answer) : geminiAnswer(answer);
+}
+
+function chatReply({ text, reasoning, calls, ...reply }: Reply, stream: boolean): Answer {
+  const answer = {
+    ...(text === undefined ? {} : { text }),
+    ...(calls === undefined ? {} : { calls }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(reply.length === undefined ? {} : { finish: 'length' }),
+    usage: chatUsageOf(reply.usage ?? plainUsage),
+  };
+  return chatAnswer(answer, stream);
+}
+
+function messagesReply({ text, reasoning, calls, ...reply }: Reply, stream: boolean): Answer {
+  const answer = {
+    ...(text === undefined ? {} : { text }),
+    ...(calls === undefined ? {} : { calls }),
+    ...(reasoning === undefined ? {} : { thinking: reasoning }),
+    ...(reply.length === undefined ? {} : { stop: 'max_tokens' }),
+    usage: messagesUsageOf(reply.usage ?? plainUsage),
+  };
+  return messagesAnswer(answer, stream);
+}
+
+const replies: {
+  readonly [D in UpstreamDialect]: (reply: Reply, stream: boolean) => Answer;
+} = {
+  chat: chatReply,
+  messages: messagesReply,
+  responses: responsesReply,
+  gemini: geminiReply,
+};
+
+/** The reply as one answer, whose body is one piece. */
+export function answerIn(dialect: UpstreamDialect, reply: Reply, stream: boolean): Answer {
+  const { body, ...answer } = replies[dialect](reply, stream);
   return { ...answer, body: Array.isArray(body) ? body.join('') : body };
 }
 
-/** The reply as one answer. */
-export function answerIn(dialect: AnyDialect, reply: Reply, stream: boolean): Answer {
-  if (dialect === 'responses') return responsesReply(reply, stream);
-  const { text, reasoning, calls, usage = plainUsage } = reply;
-  const shared = {
-    ...(text === undefined ? {} : { text }),
-    ...(calls === undefined ? {} : { calls }),
-  };
-  return dialect === 'chat'
-    ? chatAnswer(
-        {
-          ...shared,
-          ...(reasoning === undefined ? {} : { reasoning }),
-          ...(reply.length === undefined ? {} : { finish: 'length' }),
-          usage: chatUsageOf(usage),
-        },
-        stream,
-      )
-    : messagesAnswer(
-        {
-          ...shared,
-          ...(reasoning === undefined ? {} : { thinking: reasoning }),
-          ...(reply.length === undefined ? {} : { stop: 'max_tokens' }),
-          usage: messagesUsageOf(usage),
-        },
-        stream,
-      );
-}
-
 /** The reply, streamed or whole as the request asks. */
-export function replying(dialect: AnyDialect, reply: Reply): Scripted {
-  return (request) => answerIn(dialect, reply, request.json['stream'] === true);
+export function replying(dialect: UpstreamDialect, reply: Reply): Scripted {
+  return (request) => answerIn(dialect, reply, wantsStream(request));
 }
 
 /** What a client must see of a reply. */
@@ -131,7 +172,7 @@ export function seenOf(reply: Reply, model: string): Seen {
 
 /** An error answer in the upstream's own words. */
 export function errorIn(
-  dialect: AnyDialect,
+  dialect: UpstreamDialect,
   status: number,
   message: string,
   headers: { readonly [name: string]: string } = {},
@@ -147,12 +188,12 @@ export function errorIn(
     529: ['overloaded_error', 'overloaded_error'],
   };
   const [chat, messages] = types[status] ?? ['server_error', 'api_error'];
-  return {
-    status,
-    headers,
-    body:
-      dialect !== 'messages'
-        ? chatError(message, chat, status === 404 ? 'model_not_found' : null)
-        : messagesError(message, messages),
+  const code = status === 404 ? 'model_not_found' : null;
+  const bodies: { readonly [D in UpstreamDialect]: string } = {
+    chat: chatError(message, chat, code),
+    messages: messagesError(message, messages),
+    responses: chatError(message, chat, code),
+    gemini: geminiError(message, status),
   };
+  return { status, headers, body: bodies[dialect] };
 }

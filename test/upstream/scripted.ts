@@ -196,12 +196,21 @@ export class ScriptedUpstream {
   }
 }
 
-/** The model of a request: in its body, or in its path (`/models/NAME:method`); else the path. */
-function modelIn({ json, path }: Received): string {
+/** The model of a request: in its body, or in its path; else the path. */
+export function modelIn({ json, path }: Received): string {
   const { model } = json;
-  if (typeof model === 'string') return model;
+  return typeof model === 'string' ? model : (modelOfPath(path) ?? path);
+}
+
+/** `/models/NAME:method` */
+function modelOfPath(path: string): string | undefined {
   const named = /\/models\/([^/:?]+):/.exec(path)?.[1];
-  return named === undefined ? path : decodeURIComponent(named);
+  return named === undefined ? undefined : decodeURIComponent(named);
+}
+
+/** Whether a request asks for a stream: in its body, or by its address. */
+export function wantsStream({ json, path }: Pick<Received, 'json' | 'path'>): boolean {
+  return json['stream'] === true || path.includes(':streamGenerateContent');
 }
 
 const unscripted: Answer = {
@@ -311,6 +320,9 @@ interface ParsedRequest {
 function modelSoFar(bytes: Buffer): string {
   const start = bytes.indexOf('\r\n\r\n');
   if (start === -1) return '';
+  const [, path = ''] = bytes.toString('latin1', 0, bytes.indexOf('\r\n')).split(' ');
+  const named = modelOfPath(path);
+  if (named !== undefined) return named;
   return /"model":"([^"]*)"/.exec(bytes.toString('latin1', start, start + 4096))?.[1] ?? '';
 }
 

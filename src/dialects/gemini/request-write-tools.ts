@@ -95,8 +95,9 @@ function offeredTools(setting: ToolSetting): Offer {
   const { native } = search.tool;
   const place = native?.dialect === 'openai-chat' ? search.path : [...search.path, 'type'];
   if (!isOptional(search.tool, conversation)) throw searchRefusal(place);
+  // As a whole: what stands in it is lost, too.
   notes.lost(
-    place,
+    search.path,
     may ? 'the model does not search beside functions' : 'the model has no web search',
   );
   return { functions, searches: false };
