@@ -145,6 +145,8 @@ for (const dialect of clientDialects) {
       reply = await rig.call(key, dialect, next);
       assert.equal(reply.status, 200, reply.text);
       await rig.gateway.noneLeft();
+      // Rows are written behind the answers.
+      await rig.gateway.callsAfter(model, 2);
       assert.equal(await rig.spent(key), 2 * 7 * nanodollarsOfOutput);
     });
 

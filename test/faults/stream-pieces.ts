@@ -28,7 +28,7 @@ export function legalFrames(upstream: UpstreamDialect): readonly string[] {
 /** The first frame that tells something of the ending. */
 const firstOfEnding: { readonly [D in UpstreamDialect]: RegExp } = {
   chat: /"finish_reason":"/,
-  messages: /^event: message_delta/,
+  messages: /^event: content_block_stop/,
   responses: /^event: response\.output_text\.done/,
   gemini: /"finishReason"/,
 };
