@@ -535,13 +535,13 @@ function counted(amount: number, what: string): string {
 function waitText(ms: number): string {
   if (ms < 10_000) return `${Math.ceil(ms / 100) / 10} s`;
   const seconds = Math.ceil(ms / 1000);
-  const deps = [
+  const parts = [
     [Math.floor(seconds / 86_400), 'd'],
     [Math.floor(seconds / 3600) % 24, 'h'],
     [Math.floor(seconds / 60) % 60, 'min'],
     [seconds % 60, 's'],
   ] as const;
-  const first = deps.findIndex(([count]) => count > 0);
-  const shown = deps.slice(first, first + 2).filter(([count]) => count > 0);
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = parts.slice(first, first + 2).filter(([count]) => count > 0);
   return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
 }

@@ -13,7 +13,7 @@ import { parseBody } from '../core/client-body.ts';
 import { GatewayError, expectedError } from '../core/errors.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import { BadKeys } from '../http/authenticate-request.ts';
+import { BadKeys } from '../http/overload/bad-keys.ts';
 import { type BodyWatch, checkBodyHeaders, readBody } from '../http/body.ts';
 import { createListener, dataTimes } from '../http/listen.ts';
 import {

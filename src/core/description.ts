@@ -3,7 +3,7 @@ import type { JsonSource } from './client-body.ts';
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import type { RaisedCost } from './policy.ts';
 
-/** A picture, a document or a sound of a prompt. */
+/** An image, a document or audio of a prompt. */
 export interface Medium {
   readonly kind: 'image' | 'document' | 'audio';
   /** Base64, or undefined when only an address is known. */

@@ -88,13 +88,13 @@ export interface Rates {
   readonly cacheWriteLong?: number;
   /** Reasoning, where it is not priced as output. */
   readonly reasoning?: number;
-  /** Input that is sound, pictures or film, where it is not priced as input. */
+  /** Input that is audio, images or video, where it is not priced as other input. */
   readonly audioInput?: number;
   readonly imageInput?: number;
   readonly videoInput?: number;
   /** Sound that is read from a cache, where it is not priced as other reads. */
   readonly audioCacheRead?: number;
-  /** Answers in sound and in pictures, where they are not priced as output. */
+  /** Answers in audio and in images, where they are not priced as other output. */
   readonly audioOutput?: number;
   readonly imageOutput?: number;
 }
@@ -152,8 +152,8 @@ export interface ConfiguredPrice {
 
 /**
  * What a call cost, in integer nanodollars. `total` is rounded once; each part is rounded on its own.
- * `output` excludes `reasoning`. Sound and pictures are in `input`, `cacheRead` and `output`. `cacheWrite` holds both
- * lifetimes. `call` is what is not for tokens: the call itself, its pictures and its web searches.
+ * `output` excludes `reasoning`. Audio and images are in `input`, `cacheRead` and `output`. `cacheWrite` holds both
+ * lifetimes. `call` is what is not for tokens: the call itself, its images and its web searches.
  */
 export interface Cost {
   readonly total: number;

@@ -163,8 +163,8 @@ export interface UpstreamTraits {
   /** Reasoning of earlier turns may stand among the parts of a content (Mistral). */
   readonly thinkingParts?: true;
   /**
-   * Members that messages may have, `role.member` where only one role has it; absent = others are
-   * skipped. A server that refuses unknown ones refuses cache marks on parts, too.
+   * Members that messages may have, `role.member` where only one role has it. Absent: the server ignores unknown
+   * members, so none are removed. A server that refuses unknown ones refuses cache marks on parts, too.
    */
   readonly messageMembers?: ReadonlySet<string>;
   /** The deprecated `function_call` and messages with the role `function` are known. */

@@ -202,8 +202,8 @@ export class AttemptLoop {
   }
 
   /**
-   * The client left. False where nothing is to be read on: a document that has come is, as it says what it costs; it
-   * counts of two hedged requests, and no other request follows.
+   * The client left. If a whole document has arrived and is being parsed, it is read to its end for its usage; no
+   * further request is sent. False when there is none.
    */
   readOn(): boolean {
     const tracks = [this.#track, this.#secondary];
@@ -400,7 +400,7 @@ export class AttemptLoop {
     try {
       return await this.#askBy(track, target);
     } catch (error) {
-      if (!this.#isMissing(track, error)) throw error;
+      if (!this.#endedAsMissing(track, error)) throw error;
     }
     try {
       const answer = await this.#askBy(track, byOwnApi);
@@ -417,8 +417,8 @@ export class AttemptLoop {
     }
   }
 
-  /** The server does not know the API: ends the attempt without a word against its target. */
-  #isMissing(track: Track, error: unknown): boolean {
+  /** Ends the attempt, without a word against its target, if the server does not know the API; false otherwise. */
+  #endedAsMissing(track: Track, error: unknown): boolean {
     const { attempt } = track;
     const refusal = asGatewayError(error);
     const { upstream } = refusal;
@@ -456,12 +456,12 @@ export class AttemptLoop {
       try {
         const attempt = this.#begin(track, target);
         const prepared = await this.#prepare(track, attempt, traits);
-        if (again !== undefined) assertCorrected(prepared, again, attempt.notes);
+        if (again !== undefined) noteCorrection(prepared, again, attempt.notes);
         const answer = await this.#send(track, attempt, prepared);
         if (again !== undefined) learned.remember({ target, tenant, ...again.taught });
         return answer;
       } catch (error) {
-        if (!renewed && this.#renews(track, error)) {
+        if (!renewed && this.#endedForRenewal(track, error)) {
           renewed = true;
           continue;
         }
@@ -475,15 +475,19 @@ export class AttemptLoop {
     }
   }
 
-  /** The credential was refused, and a newer one can be had: ends the attempt without a word against its target. */
-  #renews(track: Track, error: unknown): boolean {
+  /**
+   * Ends the attempt, without a word against its target, if its credential was refused and a newer one can be had; false
+   * otherwise.
+   */
+  #endedForRenewal(track: Track, error: unknown): boolean {
     const { attempt } = track;
     const { credential } = attempt?.target.provider.generate ?? {};
-    if (credential === undefined || attempt?.letInBy === undefined) return false;
+    if (credential === undefined || attempt?.credentialHeaders === undefined) return false;
     if (track.stopped || this.#left === 0 || this.#lastAsked) return false;
     const refusal = asGatewayError(error);
     const { code, message, upstream } = refusal;
-    if (upstream === undefined || !credential.renew(attempt.letInBy, refusal)) return false;
+    if (upstream === undefined || !credential.renew(attempt.credentialHeaders, refusal))
+      return false;
     this.#outcomes.giveUp(attempt, new GatewayError(code, message, { upstream, ofRequest: true }));
     return true;
   }
@@ -725,7 +729,7 @@ function cut({ attempt }: Track, why: CutReason): void {
 }
 
 /** Notes the correction. @throws GatewayError if it changed nothing: the request would be refused again. */
-function assertCorrected(
+function noteCorrection(
   { request }: PreparedRequest,
   { refused, members }: Again,
   notes: NoteList,

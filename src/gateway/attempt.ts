@@ -66,8 +66,8 @@ export class Attempt implements UpstreamHandler {
   /** The prepared request; the first one of a paused turn. */
   prepared: PreparedRequest | undefined;
   mode: Mode | undefined;
-  /** The headers that its credential let it in by; absent where that is a header of its endpoint. */
-  letInBy: readonly string[] | undefined;
+  /** The headers that its credential added; absent where the credential is a fixed header of its endpoint. */
+  credentialHeaders: readonly string[] | undefined;
   /** Present if several requests may make up one answer. */
   rounds: TurnRounds | undefined;
   /** Monotonic ms at which the answer began, with the first request of a paused turn; set at the commit point. */
@@ -142,7 +142,7 @@ export class Attempt implements UpstreamHandler {
     this.#phase = 'waiting';
     this.chargeable = true;
     this.#sent = true;
-    this.letInBy = request.letInBy;
+    this.credentialHeaders = request.credentialHeaders;
     this.#deadlines.start(this.#clock.now(), reasons);
     this.#exchange = this.#client.send(request, this);
     return this.#settled.promise;

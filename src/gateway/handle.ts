@@ -217,24 +217,25 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   left(): void {
     if (this.#settled || this.#leftAt !== undefined) return;
-    if (this.#readsOn()) return;
+    if (this.#detach()) return;
     this.#settle('canceled', 'canceled');
     this.#close();
   }
 
   /**
-   * Detaches what is billed in full anyway and says how much it is: a stream by its end, and a document that has come
-   * and is still read.
+   * Detaches the answer from the client that left and frees its slots, if its rest tells what it costs: a stream under
+   * `on_abort: drain`, or a document that has arrived and is being parsed. False where there is nothing to read.
    */
-  #readsOn(): boolean {
-    if (!this.#loop.readOn() && !this.#drains()) return false;
+  #detach(): boolean {
+    if (!this.#loop.readOn() && !this.#takeDetachedSlot()) return false;
     this.#leftAt = this.#gateway.clock.now();
     this.#call.grant?.releaseSlots();
     this.drained();
     return true;
   }
 
-  #drains(): boolean {
+  /** Takes a slot for a stream that is read to its end without its client; false where it is not to be, or none is free. */
+  #takeDetachedSlot(): boolean {
     const { attempt } = this.#loop;
     if (attempt?.running !== true || this.#responder === undefined) return false;
     if (attempt.target.provider.options?.onAbort !== 'drain') return false;

@@ -91,7 +91,10 @@ export class TargetHealth {
     return this.#of(target).every((state) => state.isReady(now));
   }
 
-  /** The same for a call that is sent there now: only one probe runs at a time (G13). */
+  /**
+   * A call is sent there now; where the breaker is open it is the probe, of which one runs at a time (G13). False, and
+   * nothing changes, if the target is not ready.
+   */
   enter(target: Target): boolean {
     if (this.calm) return true;
     if (!this.isReady(target)) return false;

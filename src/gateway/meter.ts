@@ -51,8 +51,7 @@ export class Meter {
   /** Upper bound of output tokens, if one is enforced. */
   #most = Number.POSITIVE_INFINITY;
   /**
-   * Usage of all requests of this answer when one of them has not reported yet, with what was counted for it so
-   * far.
+   * While one request of a paused turn has not reported: the sum so far, with an estimate for it.
    */
   #further: FurtherRequest | undefined;
   /** A request before the last one did not report all that it used. */
@@ -229,7 +228,7 @@ export class Meter {
     });
   }
 
-  /** What the last request read, guessed by what was there before it, as long as it does not say it. */
+  /** Estimated usage of all requests while the last one has not reported its own. */
   get #unreported(): Usage | undefined {
     const usage = this.#further?.usage;
     const known = this.#reported?.earlier?.length ?? 0;

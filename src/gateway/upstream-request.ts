@@ -132,7 +132,7 @@ interface Asked {
   readonly ask: UpstreamBodyInput['ask'];
 }
 
-/** The same where the body is long. A kept turn that the thread asked for makes it do the work once more. */
+/** The same for a long body. If the thread needs remembered turns, the job runs a second time with them. */
 async function requestInThread(asked: Asked, source: LongBody): Promise<PreparedRequest> {
   const { call, target, options, ask } = asked;
   const { bodies, memory, wanted } = options;
@@ -183,7 +183,7 @@ function prepared(
       connectMs: timeouts.connectMs,
       ...sharerOf(provider.generate, call),
     },
-    // Whose text is looked through cannot be passed on as it came.
+    // An answer that is searched for stop sequences cannot be relayed byte for byte.
     mode: relay && scanned.length === 0 ? 'relay' : 'translate',
     conversation,
     watch: options.memory.watch(call, target, { conversation, digest }),
@@ -352,7 +352,7 @@ function withoutRefused(
   return Object.fromEntries(Object.entries(body).filter(([name]) => !refused.includes(name)));
 }
 
-/** Without what the address says, and with what the server wants besides. */
+/** Removes members that the URL carries, and adds members that the server requires. */
 function addressed(body: JsonObject, { inAddress, added }: Ask): JsonObject {
   if (inAddress === undefined && added === undefined) return body;
   const rest = Object.entries(body).filter(([name]) => !inAddress?.some((said) => said === name));

@@ -292,7 +292,7 @@ export function parseRequestBody(
   { dialect, counting, traced }: AskedBody,
   { overload, response, bodies }: ParseOptions,
 ): JsonSource | Promise<LongBody> {
-  // What it refers to was put into it: it is longer than what came.
+  // Kept responses were inserted, so the body may be longer than the one received.
   if (!share.grow(pieces.length)) throw noRoom(overload);
   const parsed = parseClientBody(pieces, dialect.ownedKeys);
   if (parsed !== undefined) {

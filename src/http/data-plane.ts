@@ -142,7 +142,7 @@ interface ReadCall {
   /** With all that it refers to. */
   readonly source: JsonSource;
   readonly head: RequestHead;
-  /** Its own items where others were put before them. */
+  /** The request's own input, if items of kept responses were put before it. */
   readonly input: Buffer | undefined;
 }
 
@@ -703,7 +703,7 @@ function countedModel(source: JsonSource, { count }: ClientDialect): string {
   return count.readModel(source.value);
 }
 
-// What `POST /v1/messages/count_tokens` answers, once it is known who counts.
+// The answer to a token count (`/v1/messages/count_tokens`, `/v1/responses/input_tokens`), once it is known who counts.
 
 interface AskedCount {
   readonly request: IncomingMessage;

@@ -158,7 +158,7 @@ const otherApis: readonly KnownPath[] = [
   {
     form: /^\/responses\/./,
     sentence:
-      'There are POST /v1/responses, GET and DELETE /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.',
+      'There are POST /v1/responses, POST /v1/responses/compact, POST /v1/responses/input_tokens, GET and DELETE /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.',
   },
   {
     form: /^\/messages\/batches(\/|$)/,
@@ -197,8 +197,9 @@ const foreignApis: readonly KnownPath[] = [
   { form: /^\/(model|invocations)(\/|$)/, sentence: 'This is an address of Amazon’s own API.' },
 ];
 
-/** Paths that are served, without `/v1`. */
-const ownPaths = /^\/(chat\/completions|messages(\/count_tokens)?|responses|models(\/.*)?)$/;
+/** Paths that are served, without `/v1`; below `responses` they are `compact`, `input_tokens` and kept responses. */
+const ownPaths =
+  /^\/(chat\/completions|messages(\/count_tokens)?|responses(\/[\w-]{1,128}(\/(cancel|input_items))?)?|models(\/.*)?)$/;
 
 /** A 404 that says what is wrong with this path and what to use instead. */
 export function notFound(path: string): GatewayError {
@@ -209,8 +210,6 @@ export function notFound(path: string): GatewayError {
 function hintFor(path: string): string {
   const [, prefix = '', rest = path] = /^((?:\/v1)*)(\/[^]*)$/.exec(path) ?? [];
   const plain = rest.replace(/\/$/, '');
-  const other = otherApis.find(({ form }) => form.test(plain));
-  if (other !== undefined) return other.sentence;
   if (ownPaths.test(plain)) {
     const right = `/v1${plain}`;
     if (prefix === '') {
@@ -223,6 +222,8 @@ function hintFor(path: string): string {
       ? `The path is ${right}.`
       : `The path is ${right}, without a slash at its end.`;
   }
+  const other = otherApis.find(({ form }) => form.test(plain));
+  if (other !== undefined) return other.sentence;
   const foreign = foreignApis.find(({ form }) => form.test(path));
   const what = foreign === undefined ? '' : `${foreign.sentence} `;
   return `${what}The gateway offers ${served}.`;

@@ -78,8 +78,8 @@ interface MessagesAddress {
 /** The Responses API of a vendor whose own dialect is another. */
 interface ResponsesAddress {
   /**
-   * Clients of the Responses API are sent there, and the calls of others that reason beside tools where the model does
-   * so only there; both unless the config names a dialect or an API.
+   * Calls of clients of the Responses API go there. Calls of other clients go there if they ask for reasoning with tools
+   * and the model offers that only there. Neither holds where the config names a dialect or an API.
    */
   readonly preferred?: true;
   /** Absent = that of the row. */

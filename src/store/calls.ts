@@ -152,8 +152,8 @@ type SummedUsage = { readonly [C in SummedRow['member'] | FaultKind['member']]: 
 
 /**
  * Sums of one group; `group` is '' for calls that have none, `2026-11-21` or `2026-11-21T13:00Z` in
- * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes, and what of them is
- * told apart as sound, pictures and film.
+ * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes, their audio, images and video
+ * included.
  */
 export interface UsageRow extends SummedUsage {
   readonly group: string;

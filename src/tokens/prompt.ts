@@ -59,7 +59,7 @@ function sampling(prompt: Prompt, most: number, random?: () => number): number {
   return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);
 }
 
-// What pictures, documents and sound in a prompt cost, by published rules or by a stated constant.
+// What images, documents and audio in a prompt cost, by published rules or by a stated constant.
 
 /** Where neither size nor rule is known: a large picture at most vendors. */
 const unknownImageTokens = 1600;

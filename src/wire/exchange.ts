@@ -14,7 +14,7 @@ export interface UpstreamRequest {
   readonly headers: readonly string[];
   readonly body?: Pieces;
   /** What the endpoint's credential added to `headers`; absent = nothing. */
-  readonly letInBy?: readonly string[];
+  readonly credentialHeaders?: readonly string[];
   readonly connectMs: number;
   /**
    * Where the endpoint's connections are not shared by all, only requests with the same sharer reuse a connection.
@@ -80,7 +80,7 @@ export function authorized(request: UpstreamRequest): UpstreamRequest | Promise<
   const letIn = (added: readonly string[]): UpstreamRequest => ({
     ...request,
     headers: [...headers, ...added],
-    letInBy: added,
+    credentialHeaders: added,
   });
   const added = credential.headersFor(final);
   return added instanceof Promise ? added.then(letIn) : letIn(added);
@@ -100,9 +100,10 @@ export async function requestWhole(
   const first = await authorized(request);
   const answer = await sendWhole(client, first, limits);
   const { status, body } = answer;
-  if (credential === undefined || first.letInBy === undefined || status < 400) return answer;
+  if (credential === undefined || first.credentialHeaders === undefined || status < 400)
+    return answer;
   const refusal = new GatewayError('upstream_auth', 'refused', { upstream: { status, body } });
-  if (!credential.renew(first.letInBy, refusal)) return answer;
+  if (!credential.renew(first.credentialHeaders, refusal)) return answer;
   return sendWhole(client, await authorized(request), limits);
 }
 

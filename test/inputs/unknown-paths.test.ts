@@ -1,6 +1,8 @@
 /** C8 E7: what a 404 says of paths that clients ask for: which API that is, and what is there instead. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { clientDialects } from '../../src/dialects/registry.ts';
+import { compactingPaths, generatingPaths, notFound, sidePaths } from '../../src/http/paths.ts';
 import { send } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { startRig, type Rig } from '../support/rig.ts';
@@ -15,7 +17,14 @@ const chat = /POST \/v1\/chat\/completions, POST \/v1\/messages and POST \/v1\/r
 
 const rows: readonly (readonly [path: string, ...said: readonly RegExp[]])[] = [
   ['/responses', /lacks \/v1; with it the path is \/v1\/responses\./],
-  ['/responses/resp_1/items', /GET and DELETE \/v1\/responses\/ID/],
+  ['/responses/compact', /lacks \/v1; with it the path is \/v1\/responses\/compact\./],
+  ['/responses/resp_1/input_items', /lacks \/v1; with it the path is \/v1\/responses\/resp_1\//],
+  ['/v1/responses/resp_1/', /\/v1\/responses\/resp_1, without a slash at its end/],
+  [
+    '/responses/resp_1/items',
+    /POST \/v1\/responses\/compact, POST \/v1\/responses\/input_tokens/,
+    /GET and DELETE \/v1\/responses\/ID/,
+  ],
   ['/v1/conversations', /keeps no files, conversations/, chat],
   ['/v1/completions', /plain text are not offered/, chat],
   ['/v1/complete', /plain text are not offered/, chat],
@@ -61,6 +70,18 @@ for (const [path, ...said] of rows) {
     });
   }
 }
+
+test('C8 E7 each path that is served is known without its /v1', () => {
+  const served = [
+    ...generatingPaths(clientDialects).keys(),
+    ...compactingPaths(clientDialects).keys(),
+    ...sidePaths(clientDialects),
+  ];
+  for (const path of served) {
+    const { message } = notFound(path.replace(/^\/v1/, ''));
+    assert.ok(message.endsWith(`lacks /v1; with it the path is ${path}.`), message);
+  }
+});
 
 test('C8 E6 a model that is not there is told as one, by its name', async () => {
   for (const name of ['nobody', 'nobody/knows']) {

@@ -45,10 +45,11 @@ export const wordings = {
 } as const satisfies { readonly [name: string]: RegExp };
 
 /**
- * Errors that name a rule and no member: of chat templates, of the items of a Responses input, of models behind Converse. Of templates: vLLM, omlx and Ollama answer them with 400, llama.cpp with
- * 400 or 500 (vllm#41114, llama.cpp#20733, ollama#17774), so their status does not matter.
+ * Errors that name a rule and no member: of chat templates, of the items of a Responses input, of models behind Converse.
+ * vLLM, omlx and Ollama answer those of chat templates with 400, llama.cpp with 400 or 500 (vllm#41114, llama.cpp#20733,
+ * ollama#17774), so the status does not matter.
  */
-const templateRules = {
+const ruleRefusals = {
   system_position:
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
   /** One name of a beta that is not known there fails the request (Bedrock). */
@@ -98,7 +99,7 @@ export function readComplaint(error: GatewayError): Complaint | undefined {
   const names = new Set<string>();
   gather(tryParseInner(upstream.body) ?? upstream.body, { texts, names });
   const text = texts.join('\n');
-  const rules = Object.entries(templateRules).filter(([, pattern]) => pattern.test(text));
+  const rules = Object.entries(ruleRefusals).filter(([, pattern]) => pattern.test(text));
   if (rules.length > 0) return { names: new Set(rules.map(([name]) => name)), text };
   if (error.code !== 'upstream_rejected' || !refusal.test(text)) return undefined;
   if (upstream.status !== 400 && upstream.status !== 422) return undefined;

@@ -85,9 +85,9 @@ export function sealAnswer(request: SealedRequest, answer: StoredAnswer, iv: Uin
   length.writeUInt32BE(head.length);
   const cipher = createCipheriv('aes-256-gcm', request.sealKey, iv);
   cipher.setAAD(boundTo(request));
-  const deps = [length, head, answer.body].map((part) => cipher.update(part));
-  deps.push(cipher.final());
-  return Buffer.concat([Buffer.of(version), iv, cipher.getAuthTag(), ...deps]);
+  const pieces = [length, head, answer.body].map((part) => cipher.update(part));
+  pieces.push(cipher.final());
+  return Buffer.concat([Buffer.of(version), iv, cipher.getAuthTag(), ...pieces]);
 }
 
 /** Undefined for what was sealed for another request, with another secret, or was changed since. */

@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { expectedError, GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
-import { BadKeys } from '../authenticate-request.ts';
+import { BadKeys } from './bad-keys.ts';
 import { type AskedRoom, BodyBudget, SlowBodies } from './body-budget.ts';
 import {
   type Collection,
@@ -23,8 +23,7 @@ import { CounterMap } from '../../core/counter-map.ts';
 
 export interface SlotLimits {
   readonly streams: number;
-  /** Share of the slots that a key may hold while slots are scarce and other keys have calls. */
-  /** Percent, 1 to 100. */
+  /** Share of the slots that a key may hold while slots are scarce and other keys have calls: percent, 1 to 100. */
   readonly keySharePercent: number;
   /** Target for the median delay of the event loop. */
   readonly loopDelayMs: number;
@@ -347,7 +346,7 @@ export class Overload {
     return expectedError('overloaded', `${why}; retry later.`, { retryAfterMs });
   }
 
-  /** Counts a refused call; returns whether it gets a ledger row. */
+  /** Counts a refused call, and logs the count of each second. Returns whether the call gets a ledger row. */
   noteShed(): boolean {
     const now = this.#deps.clock.now();
     if (now - this.#shedSince >= second) {

@@ -1,6 +1,6 @@
 /**
  * What is counted of calls: once a call, from the row that its ledger gets, and never while it runs. A
- * scrape makes text of it; calls only add numbers (docs/decisions, metrics).
+ * scrape makes text of it; calls only add numbers (docs/decisions/0026).
  */
 import type { CountedUsage } from '../../core/token-classes.ts';
 import type { AttemptRow, CallOutcome, CallRow } from '../../store/calls.ts';
@@ -385,7 +385,6 @@ function counter(name: string, { help, value }: { help: string; value: number })
 
 /** Of `gen_ai.client.token.usage`. */
 const tokenBounds = Array.from({ length: 14 }, (_, power) => 4 ** power);
-/** Of `gen_ai.server.request.duration`, s. */
 /** Of `gen_ai.server.time_to_first_token`, s. */
 const firstTokenBounds = [
   0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
@@ -394,7 +393,7 @@ const firstTokenBounds = [
 const outputTokenBounds = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 
 const costClasses = ['input', 'cache_read', 'cache_write', 'output', 'reasoning', 'call'] as const;
-const tokenClasses = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'] as const;
+const tokenKinds = ['input', 'cache_read', 'cache_write', 'output', 'reasoning'] as const;
 
 interface ModelNames {
   /** As the config calls it. */
@@ -413,7 +412,7 @@ class ModelSeries {
   readonly #failed = new Map<string, Histogram>();
   readonly #firstToken = new Histogram(firstTokenBounds);
   readonly #outputToken = new Histogram(outputTokenBounds);
-  readonly #tokens = new Float64Array(tokenClasses.length);
+  readonly #tokens = new Float64Array(tokenKinds.length);
   readonly #nanodollars = new Float64Array(costClasses.length);
   #unpriced = 0;
   #suspect = 0;
@@ -522,7 +521,7 @@ class ModelSeries {
   } {
     const labels = this.#shortLabels;
     return {
-      tokens: tokenClasses.map((name, i) => ({
+      tokens: tokenKinds.map((name, i) => ({
         labels: `${labels},type="${name}"`,
         value: this.#tokens[i] ?? 0,
       })),

@@ -417,7 +417,7 @@ export class BudgetLeases {
   /** @returns false when the database did not answer. */
   async #send(): Promise<boolean> {
     const leases = this.#nextLeases();
-    const stated = this.#stated(leases);
+    const stated = this.#prepareStatements(leases);
     const sentAt = this.#clock.now();
     const { instance } = this;
     const [number, isKnown] = [(this.#number += 1), this.#isKnown];
@@ -451,8 +451,8 @@ export class BudgetLeases {
   }
 
   /**
-   * An earlier try of the statement came through, and its answer was lost. That is not so each time: another process
-   * stated for this instance then.
+   * An earlier try of the statement came through, and its answer was lost. Once this is harmless. If it repeats, another
+   * process uses this instance's name.
    * @throws StoreError after some times in a row
    */
   #wasLate(): void {
@@ -476,7 +476,8 @@ export class BudgetLeases {
     return [...leases];
   }
 
-  #stated(leases: readonly Lease[]): readonly StatedLease[] {
+  /** What the database is told of each lease. Money that no waiting call can use is given back by it. */
+  #prepareStatements(leases: readonly Lease[]): readonly StatedLease[] {
     const wants = new Map<Lease, { wanted: number; ask: boolean }>();
     for (const each of this.#waiting) {
       each.isStated = true;

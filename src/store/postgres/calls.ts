@@ -494,7 +494,7 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
     });
   }
 
-  /** What may be gone is said before it goes: no query counts on half of an hour. */
+  /** The new boundary is stored before rows are deleted, so that no query sums a partly deleted hour. */
   async prune({ callsBefore, hoursBefore }: Retention, most: number): Promise<number> {
     const calls = Math.floor(callsBefore / hourMs) * hourMs;
     const hours = Math.floor(hoursBefore / dayMs) * dayMs;

@@ -375,7 +375,7 @@ export class SqliteCalls extends SqliteCallReads implements Plain {
     return this.#sql.of(spentPage).all(counter, window, endingAfter, limit).map(readSpent);
   }
 
-  /** What may be gone is said before it goes: no query counts on half of an hour. */
+  /** The new boundary is stored before rows are deleted, so that no query sums a partly deleted hour. */
   prune({ callsBefore, hoursBefore }: Retention, most: number): number {
     const calls = Math.floor(callsBefore / hourMs) * hourMs;
     const hours = Math.floor(hoursBefore / dayMs) * dayMs;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BadKeys, maxAddresses } from '../../../../src/http/authenticate-request.ts';
+import { BadKeys, maxAddresses } from '../../../../src/http/overload/bad-keys.ts';
 import { HeldClock } from '../../access/fakes.ts';
 
 function scene(perMinute = 20) {
