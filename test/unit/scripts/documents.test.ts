@@ -109,3 +109,32 @@ test('the files and documents that comments name exist', () => {
     [],
   );
 });
+
+test('docs/operator/logs.md has each event of warn and error, with its level, and no other event', () => {
+  const written = new Set<string>();
+  for (const line of textOf('docs/operator/logs.md').split('\n')) {
+    const [, events = '', levels = ''] = line.split('|').map((cell) => cell.trim());
+    const names = [...events.matchAll(/`([a-z_]+)`/g)].map(([, name = '']) => name);
+    const each = levels.split(', ');
+    // One level for all of a row, a level for each event, or two for the only event.
+    if (names.length === 1) for (const level of each) written.add(`${names[0]}: ${level}`);
+    else names.forEach((name, i) => written.add(`${name}: ${each[i] ?? each[0]}`));
+  }
+  const known = readFileSync(join(root, 'test/golden/files/log-events.txt'), 'utf8')
+    .trim()
+    .split('\n');
+  const loud = known.filter((event) => /: (?:warn|error)$/.test(event));
+  assert.ok(loud.length > 60);
+  assert.deepEqual(
+    loud.filter((event) => !written.has(event)),
+    [],
+    'not on the page',
+  );
+  // The first one is the head of the tables.
+  written.delete('event: level');
+  assert.deepEqual(
+    [...written].filter((event) => !known.includes(event)),
+    [],
+    'no such event',
+  );
+});
