@@ -257,7 +257,7 @@ class Admitting {
   }
 
   #reserve(): ReserveRequest {
-    const { places, rates, tokens, budgets } = this.#held;
+    const { slots, rates, tokens, budgets } = this.#held;
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
     if (sized) this.#windows = this.#held.windows(this.#now);
@@ -265,7 +265,7 @@ class Admitting {
     const paid = sized && !reservation.free && budgets.length > 0;
     const request: { -readonly [K in keyof ReserveRequest]: ReserveRequest[K] } = {
       callId: this.#call.id,
-      concurrent: places,
+      concurrent: slots,
       requests: rates,
       tokens: !sized
         ? noTokens
@@ -407,7 +407,7 @@ function unavailable(error: unknown): GatewayError {
 
 /** Random addition to the wait of a refused caller, so that not all retry at once. */
 const jitterMs = 500;
-/** Clients that would wait longer are told not to retry (E8). */
+/** Above this, the answer tells clients not to retry (E8). */
 const maxWaitMs = 60_000;
 
 interface RefusalFacts {
@@ -462,17 +462,19 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
   const when = refused.waitMs === undefined ? '' : ` Try again in ${waitText(refused.waitMs)}.`;
   switch (kind) {
     case 'requests':
-      return `Rate limit of ${whose} ${counted(amount, 'request')} per minute, ${remaining} left.${when}`;
+      return `Rate limit of ${whose} ${amount} ${amount === 1 ? 'request' : 'requests'} per minute, ${remaining} left.${when}`;
     case 'tokens':
       return `Rate limit of ${whose} ${amount} tokens per minute, ${remaining} left; ${sizeText(reservation)}.${when}`;
     case 'concurrent':
-      return `Limit of ${whose} ${counted(amount, 'call')} at a time, ${amount === 1 ? 'and it runs' : 'all of them running'}. Try again when one is over.`;
+      return amount === 1
+        ? `Limit of ${whose} 1 call at a time, and it is running. Try again when it is over.`
+        : `Limit of ${whose} ${amount} calls at a time, all of them running. Try again when one is over.`;
     default:
       return kind satisfies never;
   }
 }
 
-/** A prompt that is larger than the whole bucket: waiting does not help, and the SDKs are told so. */
+/** A prompt that is larger than the whole bucket: waiting does not help, and the answer tells SDKs not to retry. */
 function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const { reservation } = facts;
   const why =
@@ -525,10 +527,6 @@ function holderText({ kind, name }: Holder): string {
 function sizeText({ prompt, output, choices }: Reservation): string {
   const times = choices === 1 ? '' : ` times ${choices}`;
   return `about ${prompt} prompt tokens and up to ${output}${times} output tokens`;
-}
-
-function counted(amount: number, what: string): string {
-  return amount === 1 ? `1 ${what}` : `${amount} ${what}s`;
 }
 
 /** Long waits in the two largest units: `2 d 3 h`, `4 min 5 s`, `0.3 s`. */

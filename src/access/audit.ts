@@ -35,7 +35,7 @@ export interface AuditLogDeps {
   readonly store: AuditStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Records the newest entry; absent if there is no place for it. */
+  /** Records the newest entry; absent if it is recorded nowhere. */
   readonly anchor?: AuditAnchor;
 }
 

@@ -76,11 +76,11 @@ interface Watched {
 }
 
 export class BudgetWatch {
-  readonly #tell: (event: BudgetEvent) => void;
+  readonly #report: (event: BudgetEvent) => void;
   readonly #watched = new Map<string, Watched>();
 
-  constructor(tell: (event: BudgetEvent) => void) {
-    this.#tell = tell;
+  constructor(report: (event: BudgetEvent) => void) {
+    this.#report = report;
   }
 
   /** Spending by the ledger: at the start, and periodically if other instances spend too. */
@@ -113,13 +113,13 @@ export class BudgetWatch {
     if (watched === undefined) return;
     watched.spent += call.nanodollars;
     // A call that was admitted before the budget changed may end after the change.
-    this.#look(watched.held ?? held, watched, false);
+    this.#check(watched.held ?? held, watched, false);
   }
 
   /** A call was refused because the budget is exhausted. */
   refused(held: HeldBudget, call: CallDrew): void {
     const watched = this.#of(held, call);
-    if (watched !== undefined) this.#look(held, watched, true);
+    if (watched !== undefined) this.#check(held, watched, true);
   }
 
   /** An event of another process. */
@@ -147,14 +147,14 @@ export class BudgetWatch {
     return watched;
   }
 
-  #look({ holder, budget }: HeldBudget, watched: Watched, refused: boolean): void {
+  #check({ holder, budget }: HeldBudget, watched: Watched, refused: boolean): void {
     const { notified, spent } = watched;
     const { nanodollars, per } = budget;
     const threshold = refused ? 100 : reached(budget, spent);
     if (threshold === 0 || threshold <= (notified.get(nanodollars) ?? 0)) return;
     notified.set(nanodollars, threshold);
     const { window, endsAt } = watched.window;
-    this.#tell({
+    this.#report({
       threshold,
       holder,
       per,

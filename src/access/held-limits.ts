@@ -76,7 +76,7 @@ export class HeldLimits {
   readonly tokens: readonly HeldLimit[];
   readonly budgets: readonly HeldBudget[];
   /** Reserves that are the same for every call. */
-  readonly places: readonly ConcurrencyItem[];
+  readonly slots: readonly ConcurrencyItem[];
   readonly rates: readonly RequestsItem[];
   readonly #sameForAll: boolean;
   #ofNames: WeakMap<ModelNames, HeldLimits> | undefined;
@@ -89,7 +89,7 @@ export class HeldLimits {
     this.requests = ofKind('requests');
     this.tokens = ofKind('tokens');
     this.budgets = budgets;
-    this.places = this.concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount }));
+    this.slots = this.concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount }));
     this.rates = this.requests.map(({ counter, limit }) => ({ counter, perMinute: limit.amount }));
     this.#sameForAll = limits.every((limit) => limit.everyModel);
   }

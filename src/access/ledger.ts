@@ -20,6 +20,7 @@ const notedFromMs = 10;
 const maxQueuedRows = 10_000;
 const maxFailingMs = 5000;
 
+/** After a failed write: 100 ms, twice as long after each further one, at most a second. */
 const firstRetryMs = 100;
 const lastRetryMs = 1000;
 
@@ -55,7 +56,8 @@ export class Ledger {
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
   #busySince: number | undefined;
-  #retryMs = firstRetryMs;
+  /** Delay of the next write after a failure; 0 = the last write succeeded. */
+  #retryMs = 0;
   /** Rows written to the store since the start. */
   #saved = 0;
   #failures = 0;
@@ -91,9 +93,9 @@ export class Ledger {
     this.#schedule(writeEveryMs);
   }
 
-  /** Calls `tell` with calls that still run here and that another gateway has settled. */
-  onSettled(tell: (callIds: ReadonlySet<string>) => void): void {
-    this.#onSettled = tell;
+  /** Calls `listener` with calls that still run here and that another gateway has settled. */
+  onSettled(listener: (callIds: ReadonlySet<string>) => void): void {
+    this.#onSettled = listener;
   }
 
   /** Rows that are not in the store yet. */
@@ -179,13 +181,13 @@ export class Ledger {
       await this.#writeFinished();
       await this.#writeRunning();
     } catch (error) {
-      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#retryMs = Math.min(Math.max(firstRetryMs, this.#retryMs * 2), lastRetryMs);
       this.#failures += 1;
       this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: textOf(error) });
       throw error;
     }
     this.#busySince = undefined;
-    this.#retryMs = firstRetryMs;
+    this.#retryMs = 0;
   }
 
   async #writeFinished(): Promise<void> {
@@ -226,7 +228,7 @@ export class Ledger {
   }
 
   #nextDelay(): number {
-    if (this.#busySince !== undefined) return this.#retryMs;
+    if (this.#retryMs > 0) return this.#retryMs;
     return this.#queue.length >= batchRows ? 0 : writeEveryMs;
   }
 }

@@ -87,14 +87,14 @@ export class Overruns {
   /** Records that a call at this target cost this much more than it had reserved. */
   learn({ held }: Pick<Reserving, 'held'>, target: Named, nanodollars: number): void {
     for (const { counter } of held) {
-      this.#keep(nameOf(counter, target), nanodollars);
+      this.#remember(nameOf(counter, target), nanodollars);
       for (const call of this.#running.get(counter) ?? []) {
         if (call.mayAsk(target)) call.holdExtra(nanodollars);
       }
     }
   }
 
-  #keep(name: string, nanodollars: number): void {
+  #remember(name: string, nanodollars: number): void {
     const now = this.#clock.wall();
     const known = this.#learned.get(name);
     const before = known !== undefined && known.until > now ? known.nanodollars : 0;

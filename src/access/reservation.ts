@@ -154,7 +154,7 @@ export class Reservation {
   /** null = not determined yet. */
   #raised: RaisedCost | undefined | null = null;
   #output: number;
-  /** A target may answer with as many output tokens whatever the cap. */
+  /** A target may answer with this many output tokens even if the cap is smaller. */
   readonly #minCap: number;
   /** Maximum cost of the output; undefined = not computed for the current values. */
   #cost: number | undefined;
@@ -244,7 +244,7 @@ export class Reservation {
       if (cost > highest) highest = cost;
     }
     if (raised !== undefined && raised.requests > 1) {
-      highest = Math.min(highest, maxOfOne / raised.requests) * raised.requests;
+      highest = Math.min(highest, Math.floor(maxOfOne / raised.requests)) * raised.requests;
     }
     highest += this.learned;
     return this.#hedged ? 2 * Math.min(highest, maxOfOne) : highest;

@@ -143,7 +143,7 @@ export class ContentSweeper extends MinuteSweeper {
   }
 }
 
-// Removes kept responses whose time is over, and the oldest where they take too much.
+// Removes expired stored responses, and the oldest above the size limit.
 
 const responseRows = 200;
 
@@ -174,7 +174,7 @@ export class ResponseSweeper extends MinuteSweeper {
       }
       if (rows > 0) log.debug('responses_swept', { rows });
     } catch (error) {
-      // A store that is away says so itself.
+      // An unavailable store reports itself.
       log.debug('responses_sweep_deferred', { rows, reason: String(error) });
     }
   }

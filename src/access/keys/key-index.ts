@@ -47,7 +47,7 @@ interface Prepared {
   readonly previous: readonly Known[];
 }
 
-interface KeyPlace {
+interface KeyPosition {
   readonly source: KeySource;
   readonly position: number;
   readonly policies: PolicySource;
@@ -56,7 +56,7 @@ interface KeyPlace {
 
 export class KeyEntry {
   readonly source: KeySource;
-  /** Place in the order of its source; keys of the store are never removed, so it stays. */
+  /** Index in the order of its source; keys of the store are never removed, so it stays. */
   position: number;
   /** Kept outside the record, since they do not change the key. */
   lastUsedAt: number | undefined;
@@ -68,12 +68,12 @@ export class KeyEntry {
   #prepared: Prepared | undefined;
   #removed = false;
 
-  constructor(record: KeyRecord, place: KeyPlace) {
+  constructor(record: KeyRecord, origin: KeyPosition) {
     this.#record = record;
-    this.source = place.source;
-    this.position = place.position;
-    this.#policies = place.policies;
-    this.#trust = place.trust;
+    this.source = origin.source;
+    this.position = origin.position;
+    this.#policies = origin.policies;
+    this.#trust = origin.trust;
     this.lastUsedAt = record.lastUsedAt;
     this.previousUsedAt = record.previousUsedAt;
   }
@@ -196,7 +196,7 @@ export class KeyIndex {
   readonly #gone = new Map<string, number>();
   /** The fixed keys by digest: their secrets may have any form, so no id can be read from them. */
   #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
-  /** Ids of keys of the store by owner, now or before: a look at one person's keys must not walk over 500,000. */
+  /** Ids of keys of the store by owner, current or former: listing the keys of one person must not scan 500,000. */
   readonly #byOwner = new Map<string, Set<string>>();
   /** Of stored keys; those of the config have no pepper. */
   readonly #trust: SecretTrust = { plain: true };
@@ -234,7 +234,9 @@ export class KeyIndex {
 
   /** Keys of this owner, in any state; those of the store in the order of creation. */
   ofOwner(owner: string): readonly KeyEntry[] {
-    const stored = [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.find(id) ?? []);
+    const stored = [...(this.#byOwner.get(owner) ?? [])]
+      .flatMap((id) => this.find(id) ?? [])
+      .sort((a, b) => a.position - b.position);
     return [...this.#fixed, ...stored].filter(({ record }) => record.owner === owner);
   }
 
@@ -303,7 +305,7 @@ export class KeyIndex {
       throw new Error(`keys.${id}: another key has this id; give the declared one another name.`);
     }
     const wanted = new Set(records.map(({ id }) => id));
-    this.#forgetPlaces([...old.values()].filter(({ record }) => !wanted.has(record.id)));
+    this.#forgetPositions([...old.values()].filter(({ record }) => !wanted.has(record.id)));
     for (const [id, entry] of old) {
       if (wanted.has(id)) {
         this.#gone.delete(id);
@@ -365,7 +367,7 @@ export class KeyIndex {
   }
 
   /** Positions of the keys after them move up. */
-  #forgetPlaces(removed: readonly KeyEntry[]): void {
+  #forgetPositions(removed: readonly KeyEntry[]): void {
     const places = removed.map(({ position }) => position);
     const movedUp = (place: number): number =>
       place - places.filter((position) => position < place).length;
@@ -430,7 +432,7 @@ export class KeyIndex {
     const state: PepperState = read.state === 'none' && somePeppered ? 'done' : read.state;
     if (state !== 'done') await this.#pepperAll(pepper);
     this.#trust.plain = false;
-    this.#tellForged();
+    this.#reportForged();
   }
 
   /** Adds the pepper to older keys, once. From then on a key without it is rejected as forged. */
@@ -470,7 +472,7 @@ export class KeyIndex {
     return this.#next;
   }
 
-  #tellForged(): void {
+  #reportForged(): void {
     const forged = this.#stored.filter(({ record }) => !isPeppered(record));
     if (forged.length === 0) return;
     this.#deps.log.error('keys_without_pepper_refused', {

@@ -594,9 +594,9 @@ export class CoalescedRefresh {
   }
 }
 
-// When keys were last used: noted in memory with each call, told to the store now and then.
+// When keys were last used: noted in memory with each call, written to the store every ten seconds.
 
-/** A crash loses so much of it; it is a hint for people, nothing is decided by it. */
+/** A crash loses the uses of this time. They are information for people; nothing depends on them. */
 const writeEveryMs = 10_000;
 
 class LastUses {
@@ -618,7 +618,7 @@ class LastUses {
     this.#timer ??= setTimeout(() => void this.flush(), writeEveryMs).unref();
   }
 
-  /** Tells the store; what it does not take is told with the next ones. Never rejects. */
+  /** Writes them to the store; those of a failed write are written with the next ones. Never rejects. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;

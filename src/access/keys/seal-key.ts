@@ -79,12 +79,12 @@ export const noContentKey: ContentKey = { find: () => undefined, need: () => und
  */
 export function keyOrNone(
   key: Pick<ContentKey, 'need'>,
-  tell: (reason: string) => void,
+  report: (reason: string) => void,
 ): Uint8Array | undefined {
   try {
     return key.need();
   } catch (error) {
-    tell(String(error));
+    report(String(error));
     return undefined;
   }
 }

@@ -133,3 +133,119 @@ test('Q1 a call that names no tier may be charged at any that its account can be
   assert.deepEqual(possiblePrices(whole, 'fast'), [standard, fast]);
   assert.deepEqual(possiblePrices(whole, 'default'), [standard]);
 });
+
+test('Q1 F64 before a further request of a paused turn, what it reads again is paid for', async () => {
+  const rig = new LimitsRig();
+  const poor = principalOf([heldBy('k1', { budgets: [budgetOf(400_000)] })]);
+  const asked = rig.asked({ id: 'c1', principal: poor, prompt: 100, maxOutputTokens: 100 });
+  const grant = await rig.admission.admit(asked);
+  assert.equal(await grant?.outputOfRound({ freshInputTokens: 90 }), undefined);
+  assert.equal(grant?.reserved, 300_000, 'less than what was reserved');
+  assert.equal(await grant.outputOfRound({ freshInputTokens: 150 }), undefined);
+  assert.equal(grant.reserved, 350_000);
+  // 50,000 are left, 100,000 are missing: 350,000 pay for 250 tokens of prompt and 50 of answer.
+  assert.equal(await grant.outputOfRound({ freshInputTokens: 250 }), 50);
+  assert.equal(grant.reserved, 350_000);
+});
+
+test('Q1 F64 a further request may search as well: what it may find is paid for before', async () => {
+  const rig = new LimitsRig(() => ({ ...price, webSearch: 10_000_000_000 }));
+  const grant = await granted(rig, { webSearches: 1 });
+  const first = 10_100 * 1000 + 100 * 2000 + 10_000_000;
+  assert.equal(grant.reserved, first);
+  await grant.outputOfRound({ freshInputTokens: 5000, webSearches: 1 });
+  // 5,000 tokens and the 10,000 of another search.
+  assert.equal(grant.reserved, 15_000 * 1000 + 100 * 2000 + 10_000_000);
+});
+
+test('Q1 R5 what is reserved for a hedged request pays for no larger prompt', async () => {
+  const rig = new LimitsRig();
+  const asked = rig.asked({ id: 'c1', principal, prompt: 10, maxOutputTokens: 10 });
+  const grant = await rig.admission.admit({ ...asked, size: { ...asked.size, hedged: true } });
+  assert.deepEqual([grant?.reserved, grant?.mayHedge], [60_000, true]);
+  await grant?.outputAfter({ freshInputTokens: 20 });
+  assert.equal(grant?.reserved, 70_000);
+});
+
+test('Q1 R5 where the budget pays for one request only, none is hedged', async () => {
+  const rig = new LimitsRig();
+  const poor = principalOf([heldBy('k1', { budgets: [budgetOf(59_999)] })]);
+  const asked = rig.asked({ id: 'c1', principal: poor, prompt: 10, maxOutputTokens: 10 });
+  const grant = await rig.admission.admit({ ...asked, size: { ...asked.size, hedged: true } });
+  assert.deepEqual([grant?.reserved, grant?.mayHedge], [30_000, false]);
+  const limited = principalOf([heldBy('k1', { limits: [{ kind: 'requests', amount: 9 }] })]);
+  const unpaid = await rig.admit({ id: 'c2', principal: limited });
+  assert.equal(unpaid?.mayHedge, true, 'a rate does not forbid it');
+});
+
+test('H5 the standings of a call are those of the limits that it has, the tightest of each kind', async () => {
+  const rig = new LimitsRig();
+  const at = rig.clock.wall();
+  const tokens = { limit: 1000, remaining: 980, fullAt: at + 1200 };
+  const requests = { limit: 3, remaining: 2, fullAt: at + 20_000 };
+  for (const [name, limits, standings] of [
+    ['tokens', [{ kind: 'tokens', amount: 1000 }], { tokens }],
+    ['requests', [{ kind: 'requests', amount: 3 }], { requests }],
+    ['calls', [{ kind: 'concurrent', amount: 3 }], {}],
+    [
+      'all',
+      [
+        { kind: 'requests', amount: 10, model: 'm' },
+        { kind: 'requests', amount: 3 },
+        { kind: 'requests', amount: 20, model: 'm*' },
+        { kind: 'tokens', amount: 1000 },
+        { kind: 'tokens', amount: 2000, model: 'm' },
+      ],
+      { requests, tokens },
+    ],
+  ] as const) {
+    const limited = principalOf([heldBy(name, { limits })]);
+    const grant = await rig.admit({ id: name, principal: limited, maxOutputTokens: 10 });
+    assert.deepEqual(grant?.standings, standings, name);
+  }
+});
+
+test('F63 an answer is cut at its cap where the cap was reserved, and nowhere else', async () => {
+  const rig = new LimitsRig();
+  const limited = (kind: 'tokens' | 'requests') =>
+    principalOf([heldBy(kind, { limits: [{ kind, amount: 100_000 }] })]);
+  const capOf = async (id: string, by: 'tokens' | 'requests', maxOutputTokens?: number) => {
+    const own = maxOutputTokens === undefined ? {} : { maxOutputTokens };
+    const grant = await rig.admit({ id, principal: limited(by), ...own });
+    return [grant?.outputCap, grant?.tellsCap, grant?.paid];
+  };
+  assert.deepEqual(await capOf('a', 'tokens', 50), [50, false, false]);
+  assert.deepEqual(await capOf('b', 'tokens'), [undefined, false, false]);
+  assert.deepEqual(await capOf('c', 'requests', 50), [undefined, false, false]);
+});
+
+test('F72 a call whose client has left frees its slot at once, and only once', async () => {
+  const rig = new LimitsRig();
+  const one = principalOf([heldBy('k1', { limits: [{ kind: 'concurrent', amount: 1 }] })]);
+  const call = (id: string) => rig.admit({ id, principal: one });
+  const first = await call('a');
+  await assert.rejects(call('b'), { code: 'rate_limited' });
+  first?.releaseSlots();
+  const second = await call('c');
+  rig.settle(first, {});
+  await assert.rejects(call('d'), { code: 'rate_limited' }, 'the slot of c is taken');
+  rig.settle(second, {});
+  assert.ok(await call('e'));
+});
+
+test('Q1 the windows of a call name the lease that pays, one list for all calls of a key', async () => {
+  const rig = new LimitsRig();
+  const reserve = rig.counters.reserve.bind(rig.counters);
+  let lease = 'gateway-1';
+  rig.counters.reserve = async (request) => {
+    const result = await reserve(request);
+    return result.granted ? { ...result, lease } : result;
+  };
+  const first = (await rig.admit({ id: 'a', principal, maxOutputTokens: 10 }))?.budgets;
+  const second = (await rig.admit({ id: 'b', principal, maxOutputTokens: 10 }))?.budgets;
+  assert.deepEqual(first, [{ counter: 'key:k1:ever', window: 'ever', lease }]);
+  assert.equal(second, first);
+  lease = 'gateway-2';
+  const third = (await rig.admit({ id: 'c', principal, maxOutputTokens: 10 }))?.budgets;
+  assert.equal(third?.[0]?.lease, 'gateway-2');
+});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { makeKey, digestOf } from '../../../src/access/keys/key-format.ts';
-import { KeyRing } from '../../../src/access/keys/keys.ts';
+import { KeyRing, type WriteKey } from '../../../src/access/keys/keys.ts';
 import { Policies } from '../../../src/access/policies.ts';
 import type { Policy } from '../../../src/core/policy.ts';
 import { memoryStore } from '../../support/memory-store.ts';
@@ -204,6 +204,58 @@ it('S5 an overlap of 0 ends all old secrets; a shorter one shortens that of thos
   const fourth = (await keys.rotate(id, 0))?.key.reveal();
   assert.throws(() => keys.authenticate(undefined, third), refused);
   assert.equal(keys.authenticate(undefined, fourth).keyId, id);
+});
+
+it('S5 of many rotations within an overlap the five newest replaced secrets work', async () => {
+  const { keys } = await ring();
+  const { id, key } = await keys.create({ name: 'a', models: ['*'] });
+  const secrets = [key.reveal()];
+  for (let i = 0; i < 6; i++) {
+    clock.time += 1;
+    secrets.push((await keys.rotate(id, day))?.key.reveal() ?? '');
+  }
+  assert.throws(() => keys.authenticate(undefined, secrets[0]), refused);
+  for (const secret of secrets.slice(1)) keys.authenticate(undefined, secret);
+  assert.equal(keys.find(id)?.record.previous.length, 5);
+  clock.time += day;
+  await keys.rotate(id, day);
+  assert.equal(keys.find(id)?.record.previous.length, 1, 'those that are over are not kept');
+});
+
+it('S24 the audit entry of a change names the state before and after it', async () => {
+  const { keys } = await ring();
+  const { id } = await keys.create({ name: 'a', models: ['*'], expiresAt: clock.wall() + 10 });
+  clock.time += 10;
+  const states: unknown[] = [];
+  const write: WriteKey = async (change, { before, after }) => {
+    states.push([change.op, before?.state, after.state, after.record.name]);
+    return true;
+  };
+  await keys.update(id, () => ({ name: 'b' }), write);
+  await keys.update(id, () => ({ expiresAt: clock.wall() + 10 }), write);
+  await keys.revoke(id, write);
+  await keys.create({ name: 'c', models: ['*'] }, write);
+  assert.deepEqual(states, [
+    ['replaceKey', 'expired', 'expired', 'b'],
+    ['replaceKey', 'expired', 'active', 'b'],
+    ['revokeKey', 'active', 'revoked', 'b'],
+    ['addKey', undefined, 'active', 'c'],
+  ]);
+});
+
+it('K8 a change that loses every race is refused as busy, after five tries', async () => {
+  const { keys } = await ring();
+  const { id } = await keys.create({ name: 'a', models: ['*'] });
+  let tries = 0;
+  const write: WriteKey = async () => {
+    tries += 1;
+    return false;
+  };
+  await assert.rejects(
+    keys.update(id, () => ({ name: 'b' }), write),
+    { code: 'store_unavailable' },
+  );
+  assert.deepEqual([tries, keys.find(id)?.record.name], [5, 'a']);
 });
 
 it('S5 rotation under load: no call with either secret is refused', async () => {

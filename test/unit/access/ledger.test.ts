@@ -216,3 +216,113 @@ it('F81 a running call is noted, refreshed, and gone with its final row', async 
   await ledger.close();
   assert.equal((await store.calls.find('c1'))?.error, 'interrupted');
 });
+
+/** A store whose writes fail until they are allowed, and a ledger on timers that the test advances. */
+function failingLedger(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const inner = memoryStore();
+  const batches: number[] = [];
+  const state = { broken: true, tries: 0 };
+  const record: Store['calls']['record'] = async (rows) => {
+    state.tries += 1;
+    if (state.broken) throw new Error('disk full');
+    batches.push(rows.length);
+    await inner.calls.record(rows);
+  };
+  const store = altered(inner, { calls: { record } });
+  const clock = new HeldClock();
+  const ledger = new Ledger({ store, clock, log: silentLog });
+  const advance = async (ms: number): Promise<void> => {
+    clock.time += ms;
+    t.mock.timers.tick(ms);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { ledger, state, batches, advance };
+}
+
+it('F85 a failed write is tried again after 100 ms, then after twice as long, at most after a second', async (t) => {
+  const { ledger, state, batches, advance } = failingLedger(t);
+  ledger.record(callRow('c1'));
+  await advance(19);
+  assert.equal(state.tries, 0);
+  await advance(1);
+  assert.equal(state.tries, 1);
+  for (const [i, wait] of [100, 200, 400, 800, 1000, 1000].entries()) {
+    await advance(wait - 1);
+    assert.equal(state.tries, i + 1, `${wait} ms are not over`);
+    await advance(1);
+    assert.equal(state.tries, i + 2, `after ${wait} ms`);
+  }
+  assert.deepEqual([ledger.waitMs, ledger.queued], [3500, 1]);
+  assert.deepEqual(ledger.counts, { saved: 0, failures: 7, refused: 0 });
+  state.broken = false;
+  await advance(1000);
+  assert.deepEqual([ledger.waitMs, ledger.queued, batches], [0, 0, [1]]);
+  assert.deepEqual(ledger.counts, { saved: 1, failures: 7, refused: 0 });
+  // The next row waits as usual, and the next failure begins again.
+  ledger.record(callRow('c2'));
+  await advance(20);
+  assert.deepEqual(batches, [1, 1]);
+  state.broken = true;
+  ledger.record(callRow('c3'));
+  await advance(20);
+  state.broken = false;
+  await advance(99);
+  assert.equal(ledger.queued, 1);
+  await advance(1);
+  assert.equal(ledger.queued, 0);
+});
+
+it('F8 rows are written 500 at a time, and without a pause where more are waiting', async (t) => {
+  const { ledger, state, batches, advance } = failingLedger(t);
+  state.broken = false;
+  for (let i = 0; i < 1001; i++) ledger.record(callRow(`c${i}`));
+  await advance(20);
+  await advance(0);
+  assert.deepEqual(batches, [500, 500]);
+  await advance(19);
+  assert.equal(ledger.queued, 1);
+  await advance(1);
+  assert.deepEqual([batches, ledger.queued], [[500, 500, 1], 0]);
+});
+
+it('F84 without a file for rows that the store refuses they stay, and calls are refused', async () => {
+  const clock = new HeldClock();
+  const ledger = new Ledger({ store: memoryStore(), clock, log: silentLog });
+  ledger.record(callRow('poison', { startedAt: Number.NaN }));
+  await assert.rejects(ledger.flush(), { name: 'StoreError' });
+  clock.time += 4999;
+  assert.deepEqual([ledger.queued, ledger.healthy()], [1, true]);
+  clock.time += 1;
+  assert.equal(ledger.healthy(), false);
+  await assert.rejects(ledger.close(), /1 finished call is not in the ledger/);
+});
+
+it('F81 Q3 a call that another gateway has settled is reported, so that it is cut', async () => {
+  const inner = memoryStore();
+  const store = altered(inner, { calls: { open: async () => ['taken'] } });
+  const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
+  const settled: (readonly string[])[] = [];
+  ledger.onSettled((ids) => settled.push([...ids]));
+  ledger.running('taken', () => callRow('taken'));
+  ledger.running('other', () => callRow('other'));
+  ledger.record(callRow('c1'));
+  await ledger.flush();
+  assert.deepEqual(settled, [['taken']]);
+  await ledger.close();
+});
+
+it('F8 long notes are cut, short ones are not', async () => {
+  const store = memoryStore();
+  const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
+  ledger.record(callRow('long', { notes: 'n'.repeat(5000) }));
+  ledger.record(callRow('short', { notes: 'n'.repeat(2048), model: 'm'.repeat(512) }));
+  ledger.record(callRow('model', { model: 'm'.repeat(513) }));
+  await ledger.close();
+  const notes = async (id: string) => (await store.calls.find(id))?.notes;
+  assert.deepEqual(
+    [(await notes('long'))?.length, (await notes('short'))?.length, await notes('model')],
+    [2048, 2048, undefined],
+  );
+  assert.equal((await store.calls.find('model'))?.model.length, 512);
+});

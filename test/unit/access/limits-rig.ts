@@ -6,10 +6,12 @@ import { Overruns } from '../../../src/access/overruns.ts';
 import { noPolicies, type HeldPolicy } from '../../../src/access/policies.ts';
 import type { Principal } from '../../../src/access/keys/principal.ts';
 import { Settlement, type SettledCall } from '../../../src/access/settle.ts';
+import type { Receipt } from '../../../src/core/call.ts';
 import type { Usage } from '../../../src/core/generation.ts';
 import { modelNames } from '../../../src/core/model-names.ts';
 import type { Budget, Policy, RateLimit } from '../../../src/core/policy.ts';
 import type { Price } from '../../../src/core/money.ts';
+import type { Target } from '../../../src/core/provider.ts';
 import type { Counters } from '../../../src/store/counters/counters.ts';
 import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
 import type { CallRow, Spent } from '../../../src/store/calls.ts';
@@ -78,9 +80,18 @@ export class LimitsRig {
   aheadMs = 0;
   /** How often the tokenizer was asked. */
   counted = 0;
+  /** In [0, 1): the jitter of waits. */
+  random = 0;
+  /** What each request has that vendors bill and do not report. */
+  images = 0;
+  searches = 0;
+  /** Rows in the ledger. */
+  readonly recorded: CallRow[] = [];
+  /** Holder and kind of each limit that refused. */
+  readonly refusals: string[] = [];
 
   constructor(
-    prices: (model: string) => Price | undefined = () => price,
+    prices: (model: string, provider: string) => Price | undefined = () => price,
     spent: readonly Spent[] = [],
   ) {
     const counters = new MemoryCounters({
@@ -92,7 +103,7 @@ export class LimitsRig {
     const watch = new BudgetWatch((event) => this.events.push(event));
     watch.restore(spent);
     const book = {
-      find: (_provider: string, model: string) => prices(model),
+      find: (provider: string, model: string) => prices(model, provider),
       otherwise: undefined,
     };
     this.admission = new Admission({
@@ -100,15 +111,16 @@ export class LimitsRig {
       clock: this.clock,
       policies: noPolicies,
       prices: () => book,
-      random: () => 0,
+      random: () => this.random,
       overruns: new Overruns(this.clock),
       watch,
+      refused: (kind, holder) => this.refusals.push(`${holder} ${kind}`),
     });
     this.settlement = new Settlement({
       prices: () => book,
       watch,
-      pieces: { images: () => 0, searches: () => 0 },
-      ledger: { record: () => undefined, running: () => undefined },
+      pieces: { images: () => this.images, searches: () => this.searches },
+      ledger: { record: (row) => this.recorded.push(row), running: () => undefined },
       observe: () => undefined,
     });
   }
@@ -151,18 +163,27 @@ export class LimitsRig {
   }
 
   /** Ends a call. @returns its row. */
-  settle(grant: CallGrant | undefined, charged: Usage): CallRow {
-    return this.settlement.settle(this.#call(grant), {
-      outcome: 'ok',
-      status: 200,
-      error: undefined,
-      attempts: [],
-      usageSource: 'reported',
-      suspect: false,
-      firstEventMs: undefined,
-      notes: [],
-      ...usedBy(charged),
-    });
+  settle(
+    grant: CallGrant | undefined,
+    charged: Usage,
+    more: Partial<Receipt> = {},
+    call: Partial<SettledCall> = {},
+  ): CallRow {
+    return this.settlement.settle(
+      { ...this.#call(grant), ...call },
+      {
+        outcome: 'ok',
+        status: 200,
+        error: undefined,
+        attempts: [],
+        usageSource: 'reported',
+        suspect: false,
+        firstEventMs: undefined,
+        notes: [],
+        ...usedBy(charged),
+        ...more,
+      },
+    );
   }
 
   /** The row of a call that still runs. */
@@ -184,17 +205,19 @@ export class LimitsRig {
   }
 }
 
-const provider = createHttpProvider({
-  id: 'p',
-  dialect: 'openai-chat',
-  baseUrl: 'http://127.0.0.1:1/v1',
-});
 const ms = 1000;
 const timeouts = { connectMs: ms, firstEventMs: ms, documentMs: ms, idleMs: ms, totalMs: ms };
 
+export function targetOf(model: string, id = 'p'): Target {
+  const options = { id, dialect: 'openai-chat', baseUrl: 'http://127.0.0.1:1/v1' } as const;
+  return { provider: createHttpProvider(options), model, weight: 1, timeouts };
+}
+
+const target = targetOf('m');
+
 function usedBy(charged: Usage) {
   return {
-    target: { provider, model: 'm', weight: 1, timeouts },
+    target,
     mode: 'relay',
     reported: charged,
     charged,

@@ -1,7 +1,15 @@
 /** Content of calls between the answer and the store (docs/user/content.md): sealed, bounded, without secrets. */
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,6 +88,17 @@ describe('S15 the key', () => {
     writeFileSync(path, 'no key');
     assert.throws(() => contentKeyFile(path, countingBytes()).find(), /content\.key/);
     assert.equal(readFileSync(path, 'utf8'), 'no key');
+  });
+
+  test('in a file that cannot be read is not made anew: the old one opens what is stored', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, 'content.key');
+    mkdirSync(path);
+    const file = contentKeyFile(path, countingBytes());
+    assert.throws(() => file.find(), { code: 'EISDIR' });
+    assert.throws(() => file.need(), { code: 'EISDIR' });
+    assert.ok(!existsSync(`${path}.new`));
   });
 
   test('where it cannot be read it is told and missed, and stops nothing; half a file of a full disk is none', (t) => {
