@@ -17,27 +17,27 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 }
 
 const loaders: { readonly [name: string]: () => Promise<Command> } = {
-  start: async () => (await import('./compose/command.ts')).startCommand,
-  check: async () => (await import('./compose/command.ts')).checkCommand,
+  start: async () => (await import('./compose/commands/command.ts')).startCommand,
+  check: async () => (await import('./compose/commands/command.ts')).checkCommand,
   keys: async () => (await import('./cli/commands/keys.ts')).keysCommand,
   teams: async () => (await import('./cli/commands/policies.ts')).teamsCommand,
   tags: async () => (await import('./cli/commands/policies.ts')).tagsCommand,
-  models: async () => (await import('./compose/model-commands.ts')).modelsCommand,
+  models: async () => (await import('./compose/commands/model-commands.ts')).modelsCommand,
   prices: async () => (await import('./cli/commands/prices.ts')).pricesCommand,
-  pull: async () => (await import('./compose/model-commands.ts')).pullCommand,
+  pull: async () => (await import('./compose/commands/model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/commands/usage.ts')).usageCommand,
   audit: async () => (await import('./cli/commands/audit.ts')).auditCommand,
   backup: async () =>
     (await import('./cli/commands/backup.ts')).backupCommand({ cwd: process.cwd() }),
-  copy: async () => (await import('./compose/copy-stores.ts')).copyCommand(process.cwd()),
+  copy: async () => (await import('./compose/commands/copy-stores.ts')).copyCommand(process.cwd()),
   explain: async () =>
     (await import('./cli/commands/explain.ts')).explainCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/commands/connect.ts')).connectCommand,
   status: async () => (await import('./cli/commands/status.ts')).statusCommand,
   errors: async () => (await import('./cli/commands/errors.ts')).errorsCommand,
   tail: async () => (await import('./cli/commands/tail.ts')).tailCommand,
-  init: async () => (await import('./compose/command.ts')).initCommand,
-  import: async () => (await import('./compose/command.ts')).importCommand,
+  init: async () => (await import('./compose/commands/command.ts')).initCommand,
+  import: async () => (await import('./compose/commands/command.ts')).importCommand,
   completion: async () => {
     const { completionCommand } = await import('./cli/completion.ts');
     const others = Object.entries(loaders).filter(([name]) => name !== 'completion');
@@ -66,7 +66,7 @@ async function run(args: readonly string[]): Promise<number> {
     ...(errorScreen.columns === undefined ? {} : { terminalColumns: errorScreen.columns }),
     env: process.env,
     admin: async () => {
-      const { findGateway } = await import('./compose/find-gateway.ts');
+      const { findGateway } = await import('./compose/commands/find-gateway.ts');
       const { from, client } = await findGateway(process.env, process.cwd());
       // A person must see which of several gateways was meant; a program has said it.
       if (!isNamed && !rest.includes('--json') && !rest.includes('--csv')) {
@@ -76,7 +76,7 @@ async function run(args: readonly string[]): Promise<number> {
       return client;
     },
     gatewayUrl: async () => {
-      const { runningUrl } = await import('./compose/find-gateway.ts');
+      const { runningUrl } = await import('./compose/commands/find-gateway.ts');
       return runningUrl(process.env, process.cwd());
     },
   };

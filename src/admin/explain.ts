@@ -20,7 +20,7 @@ import type { NewId } from '../core/runtime.ts';
 import { clientDialects } from '../dialects/registry.ts';
 import { type ExplainedCall, type ExplainedTarget, explainCall } from '../gateway/explain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { nameOf, neverCalled } from '../gateway/health.ts';
+import { nameOf, neverCalled } from '../gateway/targets/health.ts';
 import type { AuthenticationDeps } from '../http/authenticate-request.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
 import { callingEndpoints, generatingEndpoints } from '../http/paths.ts';

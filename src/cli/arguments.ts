@@ -104,7 +104,7 @@ function parse(
   return { values, switches, positionals };
 }
 
-/** Runs a command; a UsageError is told with the way to its help, exit code 2. */
+/** Runs a command; a UsageError is printed with the command for its help, exit code 2. */
 export async function withUsage(
   context: CommandContext,
   command: string,

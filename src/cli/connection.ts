@@ -16,7 +16,7 @@ export interface Connection {
 }
 
 /**
- * What a list of models says of one, as clients should be told it: an answer may take half of the window at
+ * What a list of models says of one, as clients should see it: an answer may take half of the window at
  * most, since some lists have the window in both places.
  */
 export function answerLimits(

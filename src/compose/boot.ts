@@ -59,7 +59,7 @@ export class Boot {
 
   /**
    * Of the admin token; nothing passes it before it is known.
-   * @throws StoreError `unavailable` until then: what is the token is not to be told that it is none.
+   * @throws StoreError `unavailable` until then: a valid token must not be refused as an invalid one.
    */
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'> = {
     verify: (text) => this.#requireAdmin().check.verify(text),

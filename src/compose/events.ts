@@ -5,7 +5,7 @@
 import { hostname } from 'node:os';
 import type { JsonObject } from '../json/value.ts';
 import type { Log } from '../core/runtime.ts';
-import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import type { DeadCredential, TargetChange } from '../gateway/targets/health.ts';
 import { later, newId, systemClock as clock } from '../observe/runtime.ts';
 import { HealthEvents, type Webhook, Webhooks } from '../features/webhooks.ts';
 import { deadCredentialJson } from './local.ts';
@@ -77,7 +77,7 @@ export class Events {
   targetChanged(change: TargetChange): void {
     const { provider, model, credential, out } = change;
     if (model === undefined) {
-      // What takes a credential out is told with more than its name.
+      // The event says more than the name of the credential.
       if (out !== undefined) return;
       const data = { provider, credential: credential ?? null };
       const subject = credentialSubject(provider, credential);

@@ -29,7 +29,7 @@ export interface Authenticator {
   readonly audit: AuditLog;
   /** Reads keys and policies, or what changed of them. @throws StoreError */
   load(): Promise<void>;
-  /** The same in the background; what is told meanwhile is read after it. Never throws. */
+  /** The same in the background; changes that are announced meanwhile are read after it. Never throws. */
   reload(): void;
   /** Takes over what the config declares. @throws Error that names a key which cannot be taken. */
   declare(settings: AuthenticatorOptions['settings']): void;
@@ -157,7 +157,7 @@ export async function revokeUnshownKey({
   return id;
 }
 
-/** Before it is made: a token that no entry tells of never exists. @throws StoreError */
+/** Before it is made: no token exists without an audit entry. @throws StoreError */
 export function noteAdminToken({ audit }: Authenticator): Promise<void> {
   return audit.note({ actor, action: 'admin_token.create', subject: 'admin_token' });
 }

@@ -67,7 +67,7 @@ export interface LimitsOptions
   readonly tell: (type: string, data: JsonObject) => void;
   /** Where refusals and thresholds are counted; absent = nowhere. */
   readonly metrics?: Pick<Metrics, 'limitRefusals' | 'budgetEvents'>;
-  /** Where another process watches what budgets spend: it is told. */
+  /** Called where another process watches the spending of budgets. */
   readonly noteBudget?: (note: BudgetNote) => void;
 }
 
@@ -109,7 +109,7 @@ export function createLimits(options: LimitsOptions): Limits {
   };
 }
 
-/** Pairs of a tag and a key that are remembered as told. */
+/** Pairs of a tag and a key that were logged. */
 const maxWarned = 1000;
 
 function tellsOnce(log: Log): (tag: string, keyId: string) => void {

@@ -10,7 +10,7 @@ import {
   neverCalled,
   type TargetHealth,
   worstOf,
-} from '../gateway/health.ts';
+} from '../gateway/targets/health.ts';
 import { localModelJson } from '../http/models.ts';
 import type { JsonObject } from '../json/value.ts';
 import { type FolderProblem, readModelFolder, tinyModel } from '../local-models/model-folder.ts';

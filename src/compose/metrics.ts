@@ -2,7 +2,7 @@
 import type { Server } from 'node:http';
 import type { Settings } from '../config/settings.ts';
 import type { Webhooks } from '../features/webhooks.ts';
-import type { TargetHealth } from '../gateway/health.ts';
+import type { TargetHealth } from '../gateway/targets/health.ts';
 import type { Sweeper } from '../gateway/deadlines.ts';
 import { countConnections } from '../http/listen.ts';
 import type { Overload } from '../http/overload/overload.ts';
@@ -15,7 +15,7 @@ import type { LocalEngines } from '../providers/local.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { Access } from './access.ts';
 import type { Contents, Idempotency, Responses } from './features.ts';
-import { storeDown, type Tallies, unready } from './data-plane-host.ts';
+import { storeDown, type Tallies, unready } from './host/data-plane-host.ts';
 import type { Limits } from './limits.ts';
 import { version } from './options.ts';
 

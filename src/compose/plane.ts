@@ -10,12 +10,12 @@ import type { Settings } from '../config/settings.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { clientDialects } from '../dialects/registry.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { TargetHealth } from '../gateway/health.ts';
+import { TargetHealth } from '../gateway/targets/health.ts';
 import { LearnedParameters } from '../gateway/learned-parameters.ts';
 import { BodyThread } from '../gateway/long-bodies/body-thread.ts';
 import { ReasoningMemory, ReasoningStore, type SharedTurn } from '../gateway/reasoning-memory.ts';
-import { RetryBudget } from '../gateway/retries.ts';
-import { Routing } from '../gateway/routing.ts';
+import { RetryBudget } from '../gateway/targets/retries.ts';
+import { Routing } from '../gateway/targets/routing.ts';
 import { DetachedStreams, Sweeper } from '../gateway/deadlines.ts';
 import { TokenEstimator } from '../gateway/call-size.ts';
 import { callLogFields } from '../http/call-log.ts';
@@ -265,7 +265,7 @@ export class Plane {
     log.setLevel(settings.logLevel);
   }
 
-  /** What its peers tell. */
+  /** Messages of its peers. */
   readonly heard: Required<Peers> = {
     keyRefused: (address) => void this.#overload.badKeys.refused(address),
     keyForgiven: (address) => this.#overload.badKeys.forgive(address),

@@ -1,6 +1,6 @@
 /**
- * Part of the composition root: the addresses of both planes. They are taken before keys are made, and what is wrong
- * with them is told with what to do.
+ * Part of the composition root: the addresses of both planes. They are reserved before keys are made, and each error
+ * says what to do.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { addressText, type Address } from '../config/errors.ts';

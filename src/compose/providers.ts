@@ -99,7 +99,7 @@ function withoutSecrets(address: string): string {
   return url === null ? address : `${url.origin}${url.pathname}`;
 }
 
-/** What a gateway tells of them. @param gateway whose settings may change, and ids of those that answer */
+/** What the admin API shows of them. @param gateway whose settings may change, and ids of those that answer */
 export function providerDeps(
   gateway: { readonly settings: Settings; readonly providers: readonly string[] },
   env: Environment,
@@ -142,7 +142,7 @@ export function listedWindows(
   };
 }
 
-/** The same as for prices: a package that cannot be loaded is told there, once. */
+/** The same as for prices: a package that cannot be loaded is logged there, once. */
 function windowIn(listName: string, model: string): number | undefined {
   try {
     return list.window(listName, model);
@@ -202,7 +202,7 @@ export function priceToCompare(
   return rates === undefined ? undefined : 3 * rates.input + rates.output;
 }
 
-/** What the admin API tells of prices. @param deps those that hold when it is asked */
+/** What the admin API shows of prices. @param deps the current ones at each request */
 export function priceDeps(deps: () => PriceDeps): PriceRouteDeps {
   return {
     prices: (model) => pricedTargets(deps(), model),

@@ -6,9 +6,9 @@ import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
 import { Events } from './events.ts';
-import { localHost, type DataPlaneHost } from './data-plane-host.ts';
+import { localHost, type DataPlaneHost } from './host/data-plane-host.ts';
 import { adminModel, createLocalModels, type LocalModels } from './local.ts';
-import type { OpenedPool } from './parent.ts';
+import type { OpenedPool } from './host/parent.ts';
 import { Plane } from './plane.ts';
 import { knownProviders, priceDeps, providerDeps } from './providers.ts';
 import { statusJson } from './metrics.ts';
@@ -143,7 +143,7 @@ async function openPool(
     });
     return undefined;
   }
-  const { openPool: open } = await import('./parent.ts');
+  const { openPool: open } = await import('./host/parent.ts');
   return open();
 }
 
@@ -299,7 +299,7 @@ class Runtime implements RunningGateway {
       await localModels.engines.stop();
       events.close();
       await plane.close();
-      // A log line of it tells what could not be saved.
+      // Its log line names what could not be saved.
       await access.close().finally(() => log.flush());
     }
   }

@@ -69,7 +69,7 @@ export async function openSharedCounters(options: SharedCountersOptions): Promis
   return { ...opened, spent: await whatIsSpent(shared, clock) };
 }
 
-/** While the book is away or locked nothing is known; the upkeep tells it later. */
+/** While the store is away or locked nothing is known; the upkeep reports it later. */
 async function whatIsSpent(shared: PostgresStore, clock: Clock): Promise<readonly Spent[]> {
   try {
     return await shared.calls.spent(clock.wall());

@@ -28,7 +28,7 @@ export interface KnownProvider {
   readonly dialect?: string;
   /** The provider also has an address that speaks messages. */
   readonly messages?: object;
-  /** It speaks the Responses API beside its own. */
+  /** It speaks the Responses API in addition to its own. */
   readonly responses?: object;
   /** Environment variable of the key; absent for engines that need none. */
   readonly keyVariable?: string;

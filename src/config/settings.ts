@@ -172,7 +172,7 @@ export interface TraceSettings {
   readonly sample: number;
   /** Whether a client's trace goes on, and its sampled flag decides. */
   readonly follow: boolean;
-  /** Whether prompts and answers are told. */
+  /** Whether prompts and answers are exported. */
   readonly content: boolean;
   /** What all spans have in common; `service.name` is among it. */
   readonly resource: { readonly [name: string]: string };

@@ -16,7 +16,7 @@ export class AddressRange {
   readonly #shift: bigint;
   readonly #prefix: bigint;
 
-  /** @throws RangeError when the text is not a range; `rangeProblem` tells beforehand. */
+  /** @throws RangeError when the text is not a range; `rangeProblem` checks it beforehand. */
   constructor(text: string) {
     const range = readRange(text);
     if (range === undefined) throw new RangeError('no address range');

@@ -16,7 +16,7 @@ export interface Caller {
   revoked(): boolean;
 }
 
-/** What the cost of a call is told apart by. */
+/** By what costs are attributed. */
 export interface Labels {
   readonly tags: readonly string[];
   /** The client's own name for its user. */
@@ -38,7 +38,7 @@ export interface Call {
   readonly cache?: 'auto' | undefined;
   /** Whose call it is. */
   readonly caller: Caller;
-  /** What its cost is told apart by. */
+  /** By what its cost is attributed. */
   readonly labels: Labels;
   /** What it may use; undefined = nothing limits it. */
   readonly grant: Grant | undefined;
@@ -52,7 +52,7 @@ export interface Call {
   header(name: string): string | undefined;
 }
 
-// Where a call stands in a trace (W3C Trace Context), and what is told of it when it is over.
+// The position of a call in a trace (W3C Trace Context), and its spans when it is over.
 
 /** The gateway's part of a trace, for one call. */
 export interface CallTrace {
@@ -64,9 +64,9 @@ export interface CallTrace {
   readonly parentId?: string;
   /** The `tracestate` that came with it. */
   readonly state?: string;
-  /** Whether its spans are told; the trace id exists all the same. */
+  /** Whether its spans are exported; the trace id exists in both cases. */
   readonly sampled: boolean;
-  /** Whether prompt and answer are told as well; only of a call that is sampled. */
+  /** Whether prompt and answer are exported as well; only for a sampled call. */
   readonly content: boolean;
   /** For one more span of the call. */
   newSpanId(): string;
@@ -161,7 +161,7 @@ export interface UpstreamStatement {
   readonly output?: { readonly parts: readonly Part[]; readonly cut: boolean } | undefined;
 }
 
-/** `limit`: at the end of what was reserved (F63); `stop`: at a stop sequence that the upstream was not told. */
+/** `limit`: at the end of what was reserved (F63); `stop`: at a stop sequence that was not sent upstream. */
 export type CutReason = 'limit' | 'stop';
 
 /** A hedged request that was canceled: its vendor may bill it all the same. */
@@ -185,7 +185,7 @@ export interface Receipt {
   /** Canceled hedged requests, which are paid for. */
   readonly secondary: readonly ChargedTry[];
   readonly usageSource: UsageSource;
-  /** The upstream reported what cannot be: it was put right, or left out. */
+  /** The upstream reported impossible usage: it was corrected or left out. */
   readonly suspect: boolean;
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;

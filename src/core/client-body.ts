@@ -111,7 +111,7 @@ function checkBeginning(bytes: Buffer): void {
   throw notJson(bytes.toString('utf8', 0, at + 1));
 }
 
-/** V8's message quotes the content, which may be a secret: only the position is told. */
+/** V8's message quotes the content, which may be a secret: only the position is reported. */
 function notJson(text: string): GatewayError {
   const { line, column } = locateJsonError(text);
   return invalidRequest(`The request body is not valid JSON (line ${line}, column ${column}).`);

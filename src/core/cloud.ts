@@ -35,7 +35,7 @@ export interface CloudSettings {
   /** Bedrock: `ID:VERSION`. */
   readonly guardrail?: string;
   readonly latency?: 'standard' | 'optimized';
-  /** Bedrock: what AWS logs beside each call. */
+  /** Bedrock: names and values that AWS logs with each call. */
   readonly requestMetadata?: { readonly [name: string]: string };
 }
 

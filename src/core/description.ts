@@ -52,7 +52,7 @@ export interface CostTerms {
   readonly tokensOf: (text: string) => number;
 }
 
-/** The settings of a request as telemetry tells them; absent members were not sent. */
+/** The settings of a request for telemetry; absent members were not sent. */
 export interface RequestParameters {
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
@@ -85,7 +85,7 @@ export interface RequestDescription {
   userTexts(): Iterable<string>;
   /**
    * Tools are offered to a model that is not kept from reasoning, and nothing is asked for that only chat completions
-   * have: the model may be asked by the API in which it reasons beside tools.
+   * have: the model may be asked by the API in which it reasons with tools.
    */
   reasonsWithTools(): boolean;
   /** The name that the client gives its prompt cache, which one session keeps. */

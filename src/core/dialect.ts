@@ -69,7 +69,7 @@ export interface AnswerContext {
   readonly sealing?: Sealing;
   /** The call has a cap at which the gateway may end the stream itself (F63). */
   readonly mayBeCut?: boolean;
-  /** Present when the client was told of the answer before an upstream began it. */
+  /** Present when the answer to the client began before the upstream's. */
   readonly opening?: StreamOpening;
 }
 
@@ -116,7 +116,7 @@ export interface StreamReader {
   readonly finishPending: boolean;
   /** The frame that was read last went on with a text, and said nothing else. */
   readonly plain?: boolean;
-  /** Characters of all answers but the first, where several were asked for; no event tells of them. */
+  /** Characters of all answers but the first, where several were asked for; they have no events. */
   readonly otherChoicesLength?: number;
 }
 
@@ -178,7 +178,7 @@ export interface WrittenError {
 /** Says what is wrong in the words of a dialect. @param rule the end of a sentence: `must not be empty`. */
 export type Fault = (path: FieldPath, rule: string) => GatewayError;
 
-/** What tells the dialect of a client on a path that no dialect owns, such as the list of models. */
+/** How the dialect of a client is recognised on a path that no dialect owns, such as the list of models. */
 export interface SharedRequest {
   /** Without the question mark. */
   readonly query: string;
@@ -244,7 +244,7 @@ export interface ClientDialect {
   writeStreamError(error: GatewayError, requestId: string): string;
   /** A harmless frame for silent times; `started` = something of the stream was already sent. */
   keepAlive(started: boolean): string;
-  /** Flat headers that tell where the caller's limits stand; none without limits. */
+  /** Flat headers with the state of the caller's limits; none without limits. */
   limitHeaders(standings: Standings, wallMs: number): readonly string[];
 }
 

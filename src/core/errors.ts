@@ -69,7 +69,7 @@ export interface GatewayErrorOptions {
   readonly location?: string;
   /** Whether another try (same or other target) may succeed; default by code. */
   readonly retryable?: boolean;
-  /** Whether the same target may be tried again, where code and status alone do not tell (R2). */
+  /** Whether the same target may be tried again, where code and status alone do not decide (R2). */
   readonly repeat?: Repeat;
   readonly ofRequest?: boolean;
   readonly cause?: unknown;
@@ -192,7 +192,7 @@ export function withWords(error: GatewayError, reword: (text: string) => string)
  */
 const retryWords = 'Connection lost: provider returned error (premature close of the stream).';
 
-/** The error in the words in which the last frame of a stream tells it. */
+/** The error as the last frame of a stream states it. */
 export function streamError(error: GatewayError): GatewayError {
   if (!transientCodes.has(error.code)) return error;
   return new GatewayError(error.code, `${retryWords} ${error.message}`, optionsOf(error));

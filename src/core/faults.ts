@@ -46,7 +46,7 @@ export function isFault(name: string | undefined): name is Fault {
 /** Why a call or an attempt failed, for the operator. */
 export interface Failure {
   readonly fault: Fault;
-  /** The named reason that the client was told: `price_unknown`, `content_filter`. */
+  /** The named reason in the client's answer: `price_unknown`, `content_filter`. */
   readonly reason?: string;
   /** At most 500 characters. No secrets: credentials are masked where the error is made. */
   readonly message: string;
@@ -94,7 +94,7 @@ const priceUnknown = 'price_unknown';
 /** Longer messages are cut. */
 const maxMessageLength = 500;
 
-/** Whose fault it is. A provider that is overloaded or lacks the model is told by its answer. */
+/** Whose fault it is. An answer of the provider shows that it is overloaded or lacks the model. */
 export function faultOf(error: GatewayError): Fault {
   if (error instanceof LimitError || error.reason === priceUnknown) return 'limit';
   const { code, upstream } = error;
@@ -103,7 +103,7 @@ export function faultOf(error: GatewayError): Fault {
   return ofProvider ? 'provider' : ofCode[code];
 }
 
-/** What the client was told. */
+/** With the message for the client. */
 export function failureOf(error: GatewayError): Failure {
   return withMessage(error, error.message);
 }

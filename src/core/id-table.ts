@@ -16,7 +16,7 @@ interface Entry<T> {
 const firstBuckets = 256;
 /** Entries of a bucket, on average, beyond which there are twice as many buckets. */
 const maxOfBucket = 4;
-/** Ids end in what tells them apart. */
+/** The ends of ids differ. */
 const hashedCharacters = 5;
 
 export class IdTable<T> {

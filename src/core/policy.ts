@@ -34,7 +34,7 @@ export interface Policy {
   readonly budgets: readonly Budget[];
 }
 
-/** Keys that may count for a tag by naming it in a request, besides those that have it. */
+/** Keys that may count for a tag by naming it in a request, in addition to those that have it. */
 export interface NamedBy {
   /** Ids of keys; `*` = all. */
   readonly keys: readonly string[];
@@ -104,7 +104,7 @@ export interface Grant {
   releaseSlots(): void;
 }
 
-/** A rate limit or a budget refused the call; the answer tells where the limits stand. */
+/** A rate limit or a budget refused the call; the answer says what is left of the limits. */
 export class LimitError extends GatewayError {
   readonly standings: Standings;
   /** The counter that refused: `key:a1b2c3d4:requests`, `team:research:month`. */

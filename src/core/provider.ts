@@ -90,7 +90,7 @@ export interface ProviderOptions {
   readonly serverTools?: boolean;
   /** drain: a stream whose client left is read to its end, where the provider charges for it. */
   readonly onAbort?: 'abort' | 'drain';
-  /** It is told the trace that a call belongs to. */
+  /** It gets the trace context of each call. */
   readonly traceContext?: boolean;
   /** next: a prompt that a filter of the provider blocks is sent to the route's other targets. */
   readonly onContentFilter?: 'stop' | 'next';
@@ -140,7 +140,7 @@ export interface Provider {
   wake?(): Promise<void>;
   /** The same provider as it serves one model, where each has an address of its own. */
   forModel?(model: string): Provider;
-  /** Its models, where the config names them and the provider cannot tell; absent = it is asked for its list. */
+  /** Its models, where the config names them and the provider has no list; absent = it is asked for its list. */
   readonly ownModels?: readonly string[];
   /** False for a name that it cannot have; absent = any name may be a model of it. */
   mayHave?(model: string): boolean;
@@ -175,7 +175,7 @@ export interface Target {
   readonly timeouts: Timeouts;
   /** Name of the credential; absent where the provider has no more than one. */
   readonly credential?: string;
-  /** Why the provider is asked by another API than its own, as the notes of a call tell it; absent = it is not. */
+  /** Why the provider is asked by another API than its own, for the notes of a call; absent = it is not. */
   readonly otherApi?: string;
   /**
    * The same by the provider's own API, where the gateway chose another one that the server may not have. Absent =
@@ -191,7 +191,7 @@ export type RouteOrder = (typeof orders)[number];
 export interface Route {
   /** The name that clients use. */
   readonly name: string;
-  /** In the order of the config; of one with several credentials one for each, side by side. */
+  /** In the order of the config; of one with several credentials one for each, next to each other. */
   readonly targets: readonly Target[];
   readonly order: RouteOrder;
   /** A request that translation would change or drop parts of is refused. */
@@ -209,7 +209,7 @@ export interface Route {
 
 /** Absent members: no target differs. */
 export interface OtherApis {
-  /** For calls that reason beside tools, of any client. */
+  /** For calls with reasoning and tools, of any client. */
   readonly reasoningWithTools?: Route;
   /** For all calls of clients of a dialect: it is that of the other API. */
   readonly ofClient?: { readonly [D in DialectId]?: Route };

@@ -71,7 +71,7 @@ interface Stranger {
 /** Where a value stands: which of those before holds it, and under what name or number. */
 type Step = readonly [parent: number, step: string | number];
 
-/** What is left to be looked at, with the way to it; a path is made for what is told only. */
+/** What is left to check, and how it was reached; a path is made only for members that are reported. */
 class Queue {
   readonly values: (JsonObject | readonly Json[])[] = [];
   readonly shapes: Fields[] = [];
@@ -93,7 +93,7 @@ class Queue {
   }
 }
 
-/** Looks at each object that the shape knows. @param see told of each member that it does not know. */
+/** Looks at each object that the shape knows. @param see called with each member that it does not know. */
 function walk(body: JsonObject, shape: Fields, see: (member: Stranger) => void): void {
   const queue = new Queue();
   const { values, shapes } = queue;
@@ -129,7 +129,7 @@ function isList(value: JsonObject | readonly Json[]): value is readonly Json[] {
 }
 
 /**
- * A name as readers take it that do not tell upper case from lower. Beside what JavaScript folds these are `K` (U+212A)
+ * A name as case-insensitive readers take it. In addition to what JavaScript folds, these are `K` (U+212A)
  * and `ſ` (Go's `encoding/json`, Unicode's simple folding), and `ı` and `İ` (Java's `equalsIgnoreCase`).
  */
 function foldCase(name: string): string {
@@ -154,7 +154,7 @@ function twinOf(name: string, { members, family = members }: Fields): string | u
   return folded.get(foldCase(name));
 }
 
-/** What a body tells of its names. */
+/** What is known of the names in a body. */
 interface Named {
   /** Of all but the top-level members: none can be another's twin. */
   lacks(feature: 'unusualName'): boolean;
@@ -167,7 +167,7 @@ export class TwinNames {
   readonly #shape: Fields;
   readonly #forms: ReadonlyMap<string, string>;
 
-  /** @param owned top-level members that must not be told in another form either (`maxTokens`). */
+  /** @param owned top-level members that must not appear in another spelling either (`maxTokens`). */
   constructor(shape: Fields, owned: ReadonlySet<string>) {
     this.#shape = shape;
     this.#forms = new Map([...owned].map((name) => [foldForm(name), name]));

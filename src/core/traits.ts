@@ -38,7 +38,7 @@ export interface UpstreamTraits {
   readonly oneCapField?: true;
   /** How instructions are addressed in chat. */
   readonly systemRole: 'system' | 'developer';
-  /** Instructions may come as `developer` messages; else they are told as `system`. */
+  /** Instructions may be sent as `developer` messages; else they are sent as `system`. */
   readonly developerRole?: boolean;
   /** Messages with the role `system` are refused; else they are taken, whatever `systemRole` says. */
   readonly refusesSystemRole?: true;
@@ -84,7 +84,7 @@ export interface UpstreamTraits {
   readonly reasonsFirst?: boolean;
   /** Responses upstreams: ids of items must begin with the prefix of their type, or are refused. */
   readonly itemIdPrefixes?: true;
-  /** Responses upstreams: what Codex tells its own maker of the session may go there. */
+  /** Responses upstreams: takes the members in which Codex describes its session. */
   readonly clientMetadata?: true;
   /** Responses upstreams: false = `include`, which asks for encrypted reasoning, is refused. */
   readonly asksForReasoning?: false;
@@ -181,13 +181,13 @@ export interface UpstreamTraits {
     readonly most: number;
     readonly off: boolean;
   };
-  /** Gemini: the web may be searched beside functions that the client runs. */
+  /** Gemini: web search works together with functions that the client runs. */
   readonly searchBesideTools?: true;
-  /** Gemini: a format may be demanded beside functions. */
+  /** Gemini: a format works together with functions. */
   readonly jsonBesideTools?: true;
   /** Gemini, Converse: false = the model has no place for instructions: they begin the first turn. */
   readonly instructions?: false;
-  /** Converse: results of tools may say that they failed; else it is told in words. */
+  /** Converse: results of tools have a status of failure; else the text says it. */
   readonly resultStatus?: true;
   /** Converse: false = cache marks are refused among tools. */
   readonly toolCacheMarks?: false;

@@ -81,7 +81,7 @@ export class PendingLogprobs {
 
   #entry({ token, logprob }: Likelihood): JsonObject {
     const text = this.#head.textOf(token);
-    // A token may be a part of a character; then its bytes cannot be told.
+    // A token may be a part of a character; then its bytes are unknown.
     const bytes = text.includes('\uFFFD') ? null : [...Buffer.from(text)];
     return { token: text, logprob, bytes };
   }

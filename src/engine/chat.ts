@@ -50,7 +50,7 @@ export class StreamWriter implements AnswerWriter {
     this.#textEnd = `},"logprobs":null,"finish_reason":null}]${this.#nullUsage()}}\n\n`;
   }
 
-  /** The role chunk. With usage asked for it already tells the prompt's tokens. */
+  /** The role chunk. If usage is requested, it already has the prompt's tokens. */
   begin(): void {
     this.#response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',

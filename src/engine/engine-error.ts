@@ -56,7 +56,7 @@ export function unavailable(message: string, code: string, retryAfterSeconds: nu
   });
 }
 
-/** Any thrown value as an EngineError; what is not one becomes a 500 that does not tell its text. */
+/** Any thrown value as an EngineError; any other becomes a 500 without its text. */
 export function asEngineError(thrown: unknown): EngineError {
   if (thrown instanceof EngineError) return thrown;
   return new EngineError('The engine failed to answer this request.', {

@@ -29,7 +29,7 @@ import { Slots } from './slots.ts';
 // The engine's side of its IPC channel. The parent hears what state the engine is in, may ask for a
 // sign of life, and may ask an idle engine to leave.
 
-/** What a sign of life tells. */
+/** Content of a heartbeat. */
 interface SignOfLife {
   /** Requests that came in so far. */
   readonly served: number;

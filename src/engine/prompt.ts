@@ -58,7 +58,7 @@ export interface PromptOptions {
 export interface PromptRequest {
   readonly messages: readonly ChatMessage[];
   readonly tools: ToolUse;
-  /** What else the template is told, by the names that it uses. */
+  /** Further values for the template, by the names that it uses. */
   readonly values: JsonObject;
 }
 

@@ -270,7 +270,7 @@ function heldLength(text: string, sequences: readonly string[]): number {
 //
 // <function=NAME> <parameter=KEY> value </parameter> … </function>
 //
-// Values are text; the tool's schema tells which of them are JSON.
+// Values are text; the tool's schema says which of them are JSON.
 
 /** A template that holds it teaches this form. */
 export const xmlCallMark = '<function=';
@@ -332,7 +332,7 @@ export interface ToolSink {
 
 interface ToolScannerOptions {
   readonly names: ReadonlySet<string>;
-  /** The parameters of a tool, for forms that do not tell text from JSON. */
+  /** The parameters of a tool, for forms that do not distinguish text from JSON. */
   readonly schemaOf?: (name: string) => JsonObject | undefined;
   /** Asked when a call begins, with the text behind its tag: is its form certain from here on? */
   readonly holdsForm: (rest: string) => boolean;
@@ -491,7 +491,7 @@ class JsonDepth {
     this.closed = false;
   }
 
-  /** How much of the text belongs to the object; `closed` tells whether it ended there. */
+  /** How much of the text belongs to the object; `closed` says whether it ended there. */
   read(text: string): number {
     for (let index = 0; index < text.length; index++) {
       const character = text[index] ?? '';

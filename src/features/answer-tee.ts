@@ -1,6 +1,6 @@
 /** The one copy of an answer on its way to the client: for idempotent answers and the content log. */
 import type { Receipt } from '../core/call.ts';
-import type { ClientObserver, ClientSink } from '../gateway/client-answer.ts';
+import type { ClientObserver, ClientSink } from '../gateway/answer/client-answer.ts';
 
 export interface TeeOptions {
   /** The copy ends here; the client gets all of a longer answer. */

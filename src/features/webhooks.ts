@@ -1,6 +1,6 @@
 /**
  * Posts events to the addresses of `webhooks:`, signed, with retries. Nothing here holds up a call: what
- * cannot be sent in time is dropped, and that is told in the log (F95).
+ * cannot be sent in time is dropped, and that is logged (F95).
  */
 import { createHmac } from 'node:crypto';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
@@ -26,7 +26,7 @@ interface WebhookDeps {
   readonly random: () => number;
   /** The current ones: a reload replaces them. */
   readonly hooks: () => readonly Webhook[];
-  /** Which gateway tells. */
+  /** The gateway that sends it. */
   readonly source?: string;
   /** Before the second try; doubles from there. */
   readonly firstRetryMs?: number;
@@ -176,7 +176,7 @@ function hostOf({ url }: Webhook): string {
 
 // What becomes of parts of the gateway that fail and come back, as events for webhooks: one when it gets
 // worse, one when it is well again, and no more than these two a minute and subject, however it flaps: what fails again
-// within the minute is told at its end, if it has not come back.
+// within the minute is reported at its end, unless it was undone.
 
 interface HealthChange {
   /** What it is about: changes of one subject follow each other. */
@@ -194,9 +194,9 @@ interface HealthEventDeps {
 }
 
 interface Subject {
-  /** The level that was told last. */
+  /** The level that was reported last. */
   reported: number;
-  /** When it was last told that it is not well, monotonic ms. */
+  /** When a bad state was last reported, monotonic ms. */
   badAt: number;
   latest: HealthChange;
   /** Since the last event. */
@@ -224,7 +224,7 @@ export class HealthEvents {
     subject.latest = change;
     subject.changes += 1;
     const waitMs = subject.badAt + everyMs - clock.now();
-    // What gets worse while it is told to be bad is news at once, and so is that it is well.
+    // A state that gets worse after it was reported as bad is reported at once, and so is its end.
     if (waitMs <= 0 || change.level === 0 || subject.reported > 0) this.#tell(subject);
     else {
       subject.cancel ??= later(waitMs, () => {

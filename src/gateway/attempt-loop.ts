@@ -13,104 +13,24 @@ import { isMissingApi } from '../dialects/shared/vendor-errors.ts';
 import { samplePrompt } from '../tokens/prompt.ts';
 import { authorized, type UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
+import { AttemptOutcomes } from './attempt-outcomes.ts';
 import type { AttemptReceipt, Call, ChargedTry, ClientEnd, CutReason } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
-import { nameOf } from './health.ts';
+import { nameOf } from './targets/health.ts';
 import { corrected, readRefused, type Again, type RefusedRequest } from './learned-parameters.ts';
-import { Meter } from './meter.ts';
-import { OutputGuard } from './output-guard.ts';
-import { Retries, mayFallBack, type FailedTry } from './retries.ts';
-import { maxAttempts, plan } from './routing.ts';
-import { type NextRound, TranslatedTurn, TurnRounds, payRound } from './translated-turn.ts';
+import { Meter } from './answer/meter.ts';
+import { OutputGuard } from './answer/output-guard.ts';
+import { Retries } from './targets/retries.ts';
+import { maxAttempts, plan } from './targets/routing.ts';
+import { type NextRound, TranslatedTurn, TurnRounds, payRound } from './answer/translated-turn.ts';
 import {
   eventsFrame,
   StreamCollector,
   type Answer,
   type CollectedAnswer,
   type StreamConsumer,
-} from './upstream-answer.ts';
+} from './answer/upstream-answer.ts';
 import { requestOf, type PreparedRequest, type Preparing } from './upstream-request.ts';
-
-// Records the ends of attempts: receipts for the ledger, health, speed and load of targets, and log lines.
-
-class AttemptOutcomes {
-  /** Of all ended attempts of the call, including hedged ones. */
-  readonly receipts: AttemptReceipt[] = [];
-  readonly #gateway: Gateway;
-  readonly #call: Call;
-
-  constructor(gateway: Gateway, call: Call) {
-    this.#gateway = gateway;
-    this.#call = call;
-  }
-
-  /** A failed attempt: writes its receipt, closes its connection, and records what it says about its target. */
-  giveUp(attempt: Attempt, error: GatewayError): FailedTry {
-    const { health, routing, clock, log } = this.#gateway;
-    const { target, status, streamed } = attempt;
-    const { maybeBilled = false } = this.end(attempt, 'failed', error) ?? {};
-    attempt.abort();
-    attempt.chargeable = false;
-    health.failed(target, error);
-    const now = clock.now();
-    if (error.code === 'timeout') this.tellSpeed(attempt, now);
-    else if (mayFallBack(error)) routing.speed.failed(nameOf(target), { streamed, now });
-    log.warn('attempt_failed', {
-      call: this.#call.id,
-      trace_id: this.#call.trace?.traceId,
-      target: nameOf(target),
-      credential: target.credential,
-      error: error.code,
-      message: error.detail ?? error.message,
-      upstream_status: error.upstream?.status,
-      location: error.location,
-    });
-    return { status, streamed, maybeBilled };
-  }
-
-  /** The last attempt of a track ended with the call; failed attempts were reported to the health before. */
-  finish(
-    attempt: Attempt | undefined,
-    outcome: AttemptReceipt['outcome'],
-    error?: GatewayError | ClientEnd,
-  ): void {
-    if (attempt === undefined) return;
-    const { health } = this.#gateway;
-    const { target } = attempt;
-    if (!attempt.chargeable) health.release(target);
-    else if (outcome === 'ok') health.succeeded(target, attempt.answeredAt);
-    else if (error === undefined || typeof error === 'string') health.release(target);
-    else health.failed(target, error);
-    this.end(attempt, outcome, error);
-  }
-
-  /** Writes the receipt of an attempt, once. */
-  end(
-    attempt: Attempt,
-    outcome: AttemptReceipt['outcome'],
-    error?: GatewayError | ClientEnd,
-  ): AttemptReceipt | undefined {
-    this.unload(attempt);
-    if (attempt.ended) return undefined;
-    attempt.ended = true;
-    const receipt = attempt.receipt(outcome, error);
-    this.receipts.push(receipt);
-    return receipt;
-  }
-
-  unload(attempt: Attempt): void {
-    if (!attempt.loads) return;
-    attempt.loads = false;
-    this.#gateway.routing.load.end(nameOf(attempt.target));
-  }
-
-  /** @param until monotonic ms at which the answer began or was given up; undefined = neither. */
-  tellSpeed({ target, startedAt, streamed }: Attempt, until: number | undefined): void {
-    if (until === undefined) return;
-    const ms = until - startedAt;
-    this.#gateway.routing.speed.saw(nameOf(target), { streamed, now: until, ms });
-  }
-}
 
 /** What an attempt costs if it ends now; undefined when no request of it is charged. */
 function chargeOf(attempt: Attempt | undefined): ChargedTry | undefined {
@@ -164,7 +84,7 @@ export class AttemptLoop {
   #waiting: PromiseWithResolvers<void> | undefined;
   #promptGuess: number | undefined;
   #stopped = false;
-  /** Nothing more is asked of any upstream. */
+  /** No further request goes upstream. */
   #lastAsked = false;
 
   constructor(gateway: Gateway, call: Call) {
@@ -377,7 +297,7 @@ export class AttemptLoop {
     if (track === undefined) return;
     const charge = chargeOf(attempt);
     if (charge !== undefined && attempt?.begun === false) {
-      this.#outcomes.tellSpeed(attempt, this.#gateway.clock.now());
+      this.#outcomes.noteSpeed(attempt, this.#gateway.clock.now());
     }
     this.#outcomes.finish(attempt, 'canceled', 'canceled');
     track.stop();
@@ -417,7 +337,7 @@ export class AttemptLoop {
     }
   }
 
-  /** Ends the attempt, without a word against its target, if the server does not know the API; false otherwise. */
+  /** Ends the attempt, without a failure of its target, if the server does not know the API; false otherwise. */
   #endedAsMissing(track: Track, error: unknown): boolean {
     const { attempt } = track;
     const refusal = asGatewayError(error);
@@ -476,7 +396,7 @@ export class AttemptLoop {
   }
 
   /**
-   * Ends the attempt, without a word against its target, if its credential was refused and a newer one can be had; false
+   * Ends the attempt, without a failure of its target, if its credential was refused and a newer one can be had; false
    * otherwise.
    */
   #endedForRenewal(track: Track, error: unknown): boolean {
@@ -521,7 +441,7 @@ export class AttemptLoop {
     return meter;
   }
 
-  /** @param round of a paused turn: its notes were told with the first request. */
+  /** @param round of a paused turn: its notes are those of the first request. */
   #prepare(track: Track, attempt: Attempt, traits: UpstreamTraits, round?: NextRound): Preparing {
     const notes = round === undefined ? attempt.notes : new NoteList();
     const { spanId } = attempt;
@@ -576,7 +496,7 @@ export class AttemptLoop {
     if (prepared.conversation?.tools.some(({ native }) => native !== undefined) === true)
       attempt.rounds = new TurnRounds();
     const answer = await this.#exchange(track, attempt, prepared.request);
-    // Its client left: what it used is all that is wanted of it.
+    // The client left: the answer is read for its usage only.
     if (this.#lastAsked) return answer;
     const mustCollect =
       answer.kind === 'stream' || prepared.scanned.length > 0 || attempt.rounds?.paused === true;
@@ -600,7 +520,7 @@ export class AttemptLoop {
     // The other one of two hedged requests may have won in the same tick.
     if (track.stopped) throw canceled();
     track.onContent?.();
-    this.#outcomes.tellSpeed(attempt, attempt.firstEventAt);
+    this.#outcomes.noteSpeed(attempt, attempt.firstEventAt);
     attempt.answeredAt ??= attempt.firstEventAt;
     return answer;
   }

@@ -18,15 +18,20 @@ import type {
 } from '../wire/exchange.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import { SseSplitter } from '../wire/sse.ts';
-import { AnswerBody, contentStart, kindOf } from './answer-body.ts';
+import { AnswerBody, contentStart, kindOf } from './answer/answer-body.ts';
 import { Deadlines } from './deadlines.ts';
-import type { TargetHealth } from './health.ts';
+import type { TargetHealth } from './targets/health.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
 import { maskEvents } from './mask-credentials.ts';
-import type { Meter } from './meter.ts';
+import type { Meter } from './answer/meter.ts';
 import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/call.ts';
-import type { TurnRounds } from './translated-turn.ts';
-import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
+import type { TurnRounds } from './answer/translated-turn.ts';
+import type {
+  Answer,
+  DocumentAnswer,
+  ReadFrame,
+  StreamConsumer,
+} from './answer/upstream-answer.ts';
 import type { PreparedRequest } from './upstream-request.ts';
 
 /** Maximum size of frames without content that are held before the commit point. */

@@ -327,7 +327,7 @@ export class TokenEstimator {
     return Math.max(1, Math.ceil(guess * this.#of(model).usual));
   }
 
-  /** The same where too low is worse than too high: what a client is told before it asks. */
+  /** The same where too low is worse than too high: for counts that a client reads before it calls. */
   promptAtMost(model: string, guess: number): number {
     return Math.max(1, Math.ceil(guess * this.#of(model).highest));
   }

@@ -110,7 +110,7 @@ export class Deadlines {
 // a call that every chunk would have to reset.
 
 export const sweepEveryMs = 100;
-/** A sweep that comes so late behind the one before it tells that this process did nothing meanwhile. */
+/** If a sweep comes this late after the one before it, the process was suspended or blocked meanwhile. */
 const lateMs = 2 * sweepEveryMs;
 
 export interface Swept {

@@ -8,8 +8,8 @@ import type { Target } from '../core/provider.ts';
 import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
 import { type TokenCount, countTokens } from './count-tokens.ts';
-import { nameOf } from './health.ts';
-import { maxAttempts, plan } from './routing.ts';
+import { nameOf } from './targets/health.ts';
+import { maxAttempts, plan } from './targets/routing.ts';
 import { type PreparedRequest, requestOf } from './upstream-request.ts';
 
 export interface ExplainedTarget {

@@ -2,15 +2,15 @@
 import type { Call, Receipt, RunningCall } from '../core/call.ts';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
-import type { TargetHealth } from './health.ts';
+import type { TargetHealth } from './targets/health.ts';
 import type { DetachedStreams, Sweeper } from './deadlines.ts';
 import type { LearnedParameters } from './learned-parameters.ts';
 import type { LongBodies } from './long-bodies/body-thread.ts';
 import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './call-size.ts';
-import type { RetryBudget } from './retries.ts';
-import type { Routing } from './routing.ts';
+import type { RetryBudget } from './targets/retries.ts';
+import type { Routing } from './targets/routing.ts';
 
 /** Ms; Infinity = never. */
 export interface ClientTimes {

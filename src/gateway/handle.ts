@@ -20,14 +20,14 @@ import {
   type StreamOwner,
   StreamResponder,
   answerHeaders,
-} from './client-answer.ts';
+} from './answer/client-answer.ts';
 import { type Swept, maxDetachedMs } from './deadlines.ts';
 import type { ClientTimes, Gateway } from './gateway.ts';
 import type { BodyOfJob, LongBodies } from './long-bodies/body-thread.ts';
 import type { MadeAnswer, PlainContext } from './long-bodies/jobs.ts';
 import { addNotes, bufferOver } from './long-bodies/transfer.ts';
-import type { Meter } from './meter.ts';
-import type { Answer, StreamAnswer } from './upstream-answer.ts';
+import type { Meter } from './answer/meter.ts';
+import type { Answer, StreamAnswer } from './answer/upstream-answer.ts';
 
 /**
  * A stream gets a keep-alive after this silence, from the start of the call on; it carries the status line where no
@@ -88,7 +88,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
-  /** What the client was told before an upstream answered. */
+  /** What the client got before an upstream answered. */
   #opening: StreamOpening | undefined;
   #closedAt: number | undefined;
   #settled = false;

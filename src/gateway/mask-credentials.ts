@@ -77,7 +77,7 @@ function writtenForms(secret: string): readonly string[] {
 
 /** Long messages are cut, perhaps within a secret. */
 function withoutCutOff(text: string, secret: string): string {
-  // Most texts end with nothing of it: one look tells, and a body may be a million short texts.
+  // Most texts do not end with a part of it: one comparison shows that, and a body may be a million short texts.
   if (text.length < minCut || !secret.includes(text.slice(-minCut))) return text;
   for (let length = secret.length - 1; length >= minCut; length--) {
     if (text.endsWith(secret.slice(0, length))) return `${text.slice(0, -length)}${mask}`;

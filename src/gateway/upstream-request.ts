@@ -15,7 +15,7 @@ import type { Call, Mode } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
 import { type BodyOfJob, type LongBodies, LongBody } from './long-bodies/body-thread.ts';
 import { addNotes, receivedError, receivedPieces } from './long-bodies/transfer.ts';
-import type { NextRound } from './translated-turn.ts';
+import type { NextRound } from './answer/translated-turn.ts';
 import {
   type ReasoningMemory,
   type TurnWatch,
@@ -39,7 +39,7 @@ export interface PreparedRequest {
   readonly traits: UpstreamTraits;
   /** A stream was asked for, whatever the client wants. */
   readonly streamed: boolean;
-  /** Stop sequences that the upstream was not told: the path looks for them. */
+  /** Stop sequences that were not sent upstream: the path searches the answer for them. */
   readonly scanned: readonly string[];
 }
 
@@ -285,7 +285,7 @@ interface UpstreamBody {
   readonly body: Pieces;
   /** A stream is asked for. */
   readonly stream: boolean;
-  /** Stop sequences that the upstream is not told: the path looks for them. */
+  /** Stop sequences that are not sent upstream: the path searches the answer for them. */
   readonly scanned: readonly string[];
   /** Headers that the rendered body needs. */
   readonly needed: readonly string[];

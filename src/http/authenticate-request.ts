@@ -1,8 +1,10 @@
 /** Authenticates a request by its key and client address. Refused keys are counted by address (`overload/bad-keys.ts`). */
 import type { IncomingMessage } from 'node:http';
+import { presentedKey } from '../access/keys/key-format.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { BadKeys } from './overload/bad-keys.ts';
+import { headerValue } from './request-headers.ts';
 
 export interface AuthenticationDeps {
   readonly authenticate: (
@@ -61,4 +63,9 @@ function known(
     throw new GatewayError('forbidden', 'This key may not be used from this address.');
   }
   return principal;
+}
+
+/** The API key as the client presented it. */
+export function secretOf(request: IncomingMessage): string {
+  return presentedKey(headerValue(request, 'authorization'), headerValue(request, 'x-api-key'));
 }

@@ -313,7 +313,7 @@ interface AskedBody {
   readonly dialect: ClientDialect;
   /** It is a request to count tokens. */
   readonly counting: boolean;
-  /** What it asks is told in a trace. */
+  /** Its content goes into a trace. */
   readonly traced: boolean;
 }
 

@@ -92,7 +92,7 @@ export class QuietConnections {
   }
 }
 
-/** Closes the connection that has gone longest without asking for anything, and tells it; none when all are new. */
+/** Closes the connection that has gone longest without a request, and returns it; undefined when all are new. */
 export function closeOldestSilent(server: Server): Socket | undefined {
   const sockets = silent.get(server) ?? [];
   const before = performance.now() - silentForMs;

@@ -3,8 +3,7 @@
  * key; other paths reveal only that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
-import { mayHoldMedia, checkMedia } from '../dialects/shared/body-media.ts';
+import type { ClientDialect } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
@@ -13,24 +12,22 @@ import type { Call, CallTrace, Tracer } from '../core/call.ts';
 import { minOutputTokens, type AskedCall } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import type { ClientSink } from '../gateway/client-answer.ts';
+import type { ClientSink } from '../gateway/answer/client-answer.ts';
 import { CallSize, otherModels } from '../gateway/call-size.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
-import { compactingRoute, firstAble, routeByApi } from '../gateway/routing.ts';
+import { compactingRoute, firstAble, routeByApi } from '../gateway/targets/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
-import { keyRefusal } from '../access/keys/keys.ts';
-import { presentedKey } from '../access/keys/key-format.ts';
 import type { Principal } from '../access/keys/principal.ts';
-import { type TakenBody, clientLeft, parseRequestBody, readRequestBody } from './body.ts';
+import { clientLeft } from './body.ts';
+import { callLabels, checkRequestHead, clientTags, headerValue } from './request-headers.ts';
 import {
-  callLabels,
-  checkClientHeaders,
-  checkRequestHead,
-  clientTags,
-  headerValue,
-} from './request-headers.ts';
+  newRequestProgress,
+  RequestReader,
+  type ReadCall,
+  type RequestProgress,
+} from './request-reader.ts';
 import { refusedRow } from '../access/settle.ts';
 import { refusedSpan } from '../observe/traces/call-spans.ts';
 import {
@@ -55,25 +52,15 @@ import {
   usableNames,
   wantsPage,
 } from './paths.ts';
-import type { ContentLog, WatchedCall } from '../features/content-log/content-log.ts';
+import type { ContentLog } from '../features/content-log/content-log.ts';
 import { type IdempotentAnswers, answerOnce } from '../features/idempotency/idempotent-answers.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
-import {
-  expandRequest,
-  storingSink,
-  ownerOf,
-  refersTo,
-  answerStoredResponse,
-} from './stored-responses.ts';
+import { answerStoredResponse, ownerOf, storingSink } from './stored-responses.ts';
 import { modelsAnswer } from './models.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
-import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';
+import { authenticateRequest, secretOf, type AuthenticationDeps } from './authenticate-request.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
-import type { BodyShare } from './overload/body-budget.ts';
-
-/** The scope of a key that allows token counts. */
-const countScope = 'count_tokens';
 
 export interface DataPlaneOptions extends AuthenticationDeps {
   readonly gateway: Gateway;
@@ -129,32 +116,17 @@ interface LabelledCall extends Pick<
   readonly tags: readonly string[];
 }
 
-interface RequestToExpand {
-  readonly sent: JsonSource;
-  readonly state: RequestState;
-  readonly counting: boolean;
-}
-
-/** A call's request as it is served. */
-interface ReadCall {
-  /** As it came. */
-  readonly sent: JsonSource;
-  /** With all that it refers to. */
-  readonly source: JsonSource;
-  readonly head: RequestHead;
-  /** The request's own input, if items of kept responses were put before it. */
-  readonly input: Buffer | undefined;
-}
-
 export class DataPlane {
   readonly #options: DataPlaneOptions;
   readonly #refusals: RefusalLog;
+  readonly #reader: RequestReader;
   readonly #generating: ReadonlyMap<string, ClientDialect>;
   readonly #counting: ReadonlyMap<string, ClientDialect>;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     this.#refusals = new RefusalLog(options.gateway);
+    this.#reader = new RequestReader(options);
     this.#generating = new Map([
       ...generatingPaths(options.dialects),
       ...compactingPaths(options.dialects),
@@ -180,12 +152,12 @@ export class DataPlane {
       checkRequestHead(request, response);
       await this.#route(context);
     } catch (error) {
-      this.#tell(context, asGatewayError(error));
+      this.#answerRefusal(context, asGatewayError(error));
     }
   }
 
   /** A refusal that is not a call: it gets a log line and no row. */
-  #tell(context: RequestContext, error: GatewayError): void {
+  #answerRefusal(context: RequestContext, error: GatewayError): void {
     const { request, requestId, path } = context;
     const status = this.#refuse(context, error);
     this.#options.refused?.(error.code);
@@ -240,7 +212,7 @@ export class DataPlane {
     throw notFound(path);
   }
 
-  /** The dialect with kept responses below whose path this one is. */
+  /** The dialect with stored responses that this path belongs to. */
   #stateful(path: string): ClientDialect | undefined {
     const { dialects } = this.#options;
     return dialects.find(
@@ -324,7 +296,7 @@ export class DataPlane {
     } finally {
       asked.content?.end();
       asked.body?.release();
-      this.#forget(asked);
+      this.#reader.forget(asked);
       overload.calls.leave(principal.keyId);
     }
   }
@@ -370,7 +342,7 @@ export class DataPlane {
 
   async #serve(context: RequestContext, asked: RequestProgress): Promise<void> {
     const { principal, dialect, trace, content } = asked;
-    const read = await this.#readCall(context, asked);
+    const read = await this.#reader.readCall(context, asked);
     const { source, head } = read;
     const { request, response, requestId, path } = context;
     const header = (name: string): string | undefined => headerValue(request, name);
@@ -401,7 +373,7 @@ export class DataPlane {
     const watched = content?.watch(socket) ?? socket;
     const idempotencyKey = header('idempotency-key');
     const run = (sink: ClientSink): Promise<void> =>
-      this.#keeping(context, labelled, { read, sink });
+      this.#callAndStore(context, labelled, { read, sink });
     if (idempotencyKey === undefined) return run(watched);
     const { method = '' } = request;
     const { keyId } = principal;
@@ -412,8 +384,8 @@ export class DataPlane {
     await answerOnce({ answers, request: sent, gateway, sink: watched, requestId }, run);
   }
 
-  /** A call whose response may be kept; over when its end was passed on. */
-  async #keeping(
+  /** A call whose response may be stored; resolves when its end was passed on. */
+  async #callAndStore(
     context: RequestContext,
     call: LabelledCall,
     { read, sink }: { readonly read: ReadCall; readonly sink: ClientSink },
@@ -426,52 +398,9 @@ export class DataPlane {
     const { source, input } = read;
     const { startedWall: startedAt } = context;
     const request = { dialect, codec: stored, source, state, owner, input, startedAt };
-    const keeping = storingSink(this.#options, request, sink);
-    await this.#call(context, call, keeping);
-    await keeping.finished();
-  }
-
-  /** The request with its head, and with all that it refers to. */
-  async #readCall(context: RequestContext, asked: RequestProgress): Promise<ReadCall> {
-    const { dialect } = asked;
-    const sent = await this.#readBody(context, asked, dialect.scope);
-    const head = headOf(sent, dialect);
-    asked.head = head;
-    const { state } = head;
-    if (state === undefined) return { sent, source: sent, head, input: undefined };
-    const compacts = context.path === dialect.compactPath;
-    const store = state.store && this.#options.responses.on && !compacts;
-    const own = { ...state, store };
-    const { source, input } = await this.#expanded(context, asked, {
-      sent,
-      state: own,
-      counting: false,
-    });
-    asked.head = {
-      ...(source === sent ? head : headOf(source, dialect)),
-      state: own,
-      ...(compacts ? { compacts, stream: false } : {}),
-    };
-    return { sent, source, head: asked.head, input };
-  }
-
-  async #expanded(
-    context: RequestContext,
-    asked: RequestProgress,
-    { sent, state, counting }: RequestToExpand,
-  ): Promise<{ readonly source: JsonSource; readonly input: Buffer | undefined }> {
-    const { dialect, principal, body: share } = asked;
-    const { stored } = dialect;
-    if (stored === undefined || share === undefined || !refersTo(state)) {
-      return { source: sent, input: undefined };
-    }
-    const owner = ownerOf(principal, secretOf(context.request));
-    const request = { dialect, codec: stored, source: sent, state, owner };
-    const { maxBodyBytes } = this.#options.overload;
-    const { pieces, input } = await expandRequest(this.#options, request, maxBodyBytes);
-    this.#forget(asked);
-    const source = await this.#parse(context, asked, { pieces, share, counting });
-    return { source, input };
+    const storing = storingSink(this.#options, request, sink);
+    await this.#call(context, call, storing);
+    await storing.finished();
   }
 
   async #call(
@@ -524,17 +453,12 @@ export class DataPlane {
     });
   }
 
-  /** Releases the body that the worker thread holds. */
-  #forget({ longBody }: RequestProgress): void {
-    if (longBody !== undefined) this.#options.gateway.bodies.forget(longBody);
-  }
-
   /** A token count takes a slot and memory as a call does. */
   async #count(context: RequestContext, asked: RequestProgress): Promise<void> {
     await this.#options.overload.within(asked.principal.keyId, () =>
       this.#countIn(context, asked).finally(() => {
         asked.body?.release();
-        this.#forget(asked);
+        this.#reader.forget(asked);
       }),
     );
   }
@@ -542,11 +466,7 @@ export class DataPlane {
   async #countIn(context: RequestContext, asked: RequestProgress): Promise<void> {
     const { gateway } = this.#options;
     const { principal, dialect } = asked;
-    const sent = await this.#readBody(context, asked, countScope);
-    const state = dialect.stored?.stateOf(sent.skeleton);
-    const expanded =
-      state && (await this.#expanded(context, asked, { sent, state, counting: true }));
-    const source = expanded?.source ?? sent;
+    const source = await this.#reader.readCount(context, asked);
     const model = countedModel(source, dialect);
     const found = this.#knownRoute(principal, model) ?? (await this.#searchRoute(principal, model));
     const route = routeByApi(found, { dialect, source }, dialect.describe(source));
@@ -582,46 +502,6 @@ export class DataPlane {
       modelsAnswer(registry(), principal, asked),
     );
     sendJson(response, { status: 200, body: await answer, headers: idHeaders(requestId) });
-  }
-
-  async #readBody(
-    context: RequestContext,
-    asked: RequestProgress,
-    scope: string,
-  ): Promise<JsonSource> {
-    const { request } = context;
-    const { principal } = asked;
-    if (request.method !== 'POST') throw new MethodNotAllowed('POST');
-    requireScope(principal, scope);
-    checkClientHeaders((name) => headerValue(request, name));
-    const { overload } = this.#options;
-    const taken = await readRequestBody(context, principal.keyId, overload);
-    asked.body = taken.share;
-    // Receiving a body may take minutes; the key must still be valid when the call begins (S6).
-    if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
-    asked.content?.asked(taken.pieces);
-    return this.#parse(context, asked, { ...taken, counting: scope === countScope });
-  }
-
-  async #parse(
-    { response }: RequestContext,
-    asked: RequestProgress,
-    { counting, ...taken }: TakenBody & { readonly counting: boolean },
-  ): Promise<JsonSource> {
-    const { dialect } = asked;
-    const { overload, gateway } = this.#options;
-    const means = { overload, response, bodies: gateway.bodies };
-    const traced = asked.trace?.content === true;
-    const parsed = parseRequestBody(taken, { dialect, counting, traced }, means);
-    if (parsed instanceof Promise) {
-      // It was checked where it was read.
-      const long = await parsed;
-      asked.longBody = long.id;
-      return long;
-    }
-    dialect.names.check(parsed);
-    if (mayHoldMedia(parsed)) checkMedia(parsed.skeleton, dialect.fault);
-    return parsed;
   }
 
   /**
@@ -687,16 +567,6 @@ function asksForWebSocket({ headers, method }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/** The API key as the client presented it. */
-function secretOf(request: IncomingMessage): string {
-  return presentedKey(headerValue(request, 'authorization'), headerValue(request, 'x-api-key'));
-}
-
-function headOf(source: JsonSource, dialect: ClientDialect): RequestHead {
-  const known = source instanceof LongBody ? source.head : undefined;
-  return known ?? dialect.readHead(source.skeleton);
-}
-
 function countedModel(source: JsonSource, { count }: ClientDialect): string {
   if (source instanceof LongBody) return source.model;
   if (count === undefined) throw new TypeError('The dialect counts no tokens.');
@@ -743,37 +613,4 @@ async function answerCount(gateway: Gateway, asked: AskedCount): Promise<void> {
       ...(grant === undefined ? [] : dialect.limitHeaders(grant.standings, gateway.clock.wall())),
     ],
   });
-}
-
-// What is known of a request while it is read.
-
-/** A call as far as it was read, for the row of its refusal. */
-interface RequestProgress {
-  readonly principal: Principal;
-  readonly dialect: ClientDialect;
-  readonly trace: CallTrace | undefined;
-  head: RequestHead | undefined;
-  tags: readonly string[];
-  /** What its body holds of the memory for bodies. */
-  body: BodyShare | undefined;
-  /** Id of a long body in the worker thread. */
-  longBody?: number;
-  /** Absent unless the key's content is logged. */
-  content: WatchedCall | undefined;
-}
-
-function newRequestProgress(
-  principal: Principal,
-  dialect: ClientDialect,
-  trace?: CallTrace,
-): RequestProgress {
-  return {
-    principal,
-    dialect,
-    trace,
-    head: undefined,
-    tags: [],
-    body: undefined,
-    content: undefined,
-  };
 }

@@ -323,7 +323,7 @@ export function bindSocket(
   const handle: unknown = create(host, port, family, undefined, flags);
   if (typeof handle === 'number') throw bindError(handle, host, port);
   if (!isHandle(handle)) throw new Error('Node binds in another way than known here.');
-  // libuv tells EADDRINUSE at the first use of the socket.
+  // libuv reports EADDRINUSE at the first use of the socket.
   const failure = handle.getsockname({});
   if (failure === 0) return handle;
   handle.close();

@@ -86,7 +86,7 @@ interface OpenFacts {
   readonly step: Step;
 }
 
-/** For a browser that came to the data plane. Where the admin plane listens is not told to strangers. */
+/** For a browser that opens the data plane. It does not name the address of the admin plane. */
 const dashboard = 'on the admin plane of this gateway, by default port 8687 of its machine';
 
 const greetedEndpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];

@@ -3,7 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { type ClientObserver, type ClientSink, retryHeaders } from '../gateway/client-answer.ts';
+import {
+  type ClientObserver,
+  type ClientSink,
+  retryHeaders,
+} from '../gateway/answer/client-answer.ts';
 import { leavesTooMuch } from './body.ts';
 import { cutWhenStalled, stalledEndMs } from './connections.ts';
 

@@ -11,7 +11,7 @@ import type {
   ResponseOwner,
   StoredResponses,
 } from '../features/stored-responses/stored-responses.ts';
-import { type ClientSink, streamHeaders } from '../gateway/client-answer.ts';
+import { type ClientSink, streamHeaders } from '../gateway/answer/client-answer.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { bufferOver, receivedPieces } from '../gateway/long-bodies/transfer.ts';
@@ -128,7 +128,7 @@ async function inputOf(
 
 const nothing: ReadonlyMap<string, Buffer> = new Map();
 
-// The endpoints beside `POST /v1/responses`: a kept response is told, listed and removed (docs/user/responses.md).
+// The endpoints below `/v1/responses`: a stored response is read, listed and removed (docs/user/responses.md).
 
 interface StoredResponseRequest {
   readonly method: string | undefined;

@@ -166,7 +166,7 @@ interface TextPosition {
 }
 
 /**
- * Line and column (from 1) of the first token that cannot stand where it stands. V8 tells the position only sometimes,
+ * Line and column (from 1) of the first token that cannot stand where it stands. V8 reports the position only sometimes,
  * and its message quotes the content, which may be a secret.
  */
 export function locateJsonError(text: string): TextPosition {

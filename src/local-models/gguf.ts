@@ -6,7 +6,7 @@
 import { open, stat } from 'node:fs/promises';
 import { type LocalModelFacts, quantizationName } from './model-file.ts';
 
-// What a model's chat template tells of its reasoning, by the words that the engine goes by as well.
+// Whether a model reasons, by words of its chat template that the engine uses as well.
 
 /** As `src/engine/scanners.ts`; a test holds both against each other. */
 const closingTags = ['</think>', '</thinking>', '</seed:think>', '[/THINK]'];

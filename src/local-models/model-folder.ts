@@ -220,7 +220,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '0.64 GB',
     licence: 'Apache-2.0',
     tools: 'yes',
-    remark: 'thinks unless told not to',
+    remark: 'thinks unless the request turns it off',
   },
   {
     title: 'Gemma 3 1B it',
@@ -244,7 +244,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '1.3 GB',
     licence: 'Apache-2.0',
     tools: 'yes',
-    remark: 'thinks unless told not to',
+    remark: 'thinks unless the request turns it off',
   },
   {
     title: 'SmolLM3 3B',
@@ -268,7 +268,7 @@ export const knownModels: readonly KnownModel[] = [
     size: '2.7 GB',
     licence: 'Apache-2.0',
     tools: 'good',
-    remark: 'thinks unless told not to',
+    remark: 'thinks unless the request turns it off',
   },
   {
     title: 'Gemma 4 E2B it',

@@ -97,7 +97,7 @@ export async function pull(
   const given = givenHash(request.sha256);
   if (source.kind === 'web' && given === undefined && mustNameHash(source)) {
     throw new PullError(
-      'Over http:// anybody on the way can put in another file: give its hash with --sha256, or use https://.',
+      'Over http:// the file can be replaced on the way: give its hash with --sha256, or use https://.',
     );
   }
   const hub = new Hub(request.env);
@@ -533,7 +533,7 @@ class Download {
       for await (const piece of body) {
         const bytes = Buffer.from(piece);
         if (part.length === 0) {
-          // The first piece of a body is at least four bytes long wherever that can tell anything.
+          // The first piece of a body is at least four bytes long wherever the bytes matter.
           if (bytes.length >= 4 && !beginsAsGguf(bytes)) {
             const isPage = /^\s*<(!doctype|html)/i.test(bytes.toString('latin1', 0, 64));
             throw new PullError(

@@ -125,7 +125,7 @@ export interface WebAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Dispatcher.ResponseData['body'];
-  /** SHA-256 (hex) and size of the file, where the hub told them on the way. */
+  /** SHA-256 (hex) and size of the file, where the hub reported them in a redirect. */
   readonly linked: { readonly sha256?: string; readonly bytes?: number };
   /** Where the answer came from, without its query: that may be a signature. */
   readonly place: string;

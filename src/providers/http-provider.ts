@@ -56,7 +56,7 @@ export interface HttpProviderOptions {
   /** In place of those of the dialect. */
   readonly forwarded?: readonly ForwardedHeader[];
   readonly body?: Provider['body'];
-  /** How the address frames its streams and tells its errors, where it is not the dialect's way. */
+  /** How the address frames its streams and reports its errors, where it differs from the dialect. */
   readonly answers?: Pick<Provider, 'splitter' | 'readError'>;
   /** The header of the key, `authorization` with the word Bearer; absent = that of the dialect. */
   readonly keyHeader?: string;
@@ -87,7 +87,7 @@ interface DialectCounter {
   readonly answers: string;
   /** The members of a request that are counted; absent = all of it. */
   readonly members?: readonly string[];
-  /** Where they stand beside the name of the model, with those that may only stand there. */
+  /** The member that holds them together with the name of the model, and those that may only stand in it. */
   readonly named?: { readonly inside: string; readonly members: readonly string[] };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Keeps the engine of one model: starts it at the first call, ends it when no call came for a while,
- * ends it when it hangs, starts it again after a crash, and tells why when it cannot run.
+ * ends it when it hangs, starts it again after a crash, and reports why it cannot run.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -71,11 +71,11 @@ class EngineProcess {
     logLines(this.#child.stdout, log, options.name);
     logLines(this.#child.stderr, log, options.name);
     this.#child.on('message', (message) => {
-      if (!this.#ended) tell(listener, message);
+      if (!this.#ended) notify(listener, message);
     });
     this.#child.once('exit', (code, signal) => this.#end({ code, signal }));
     this.#child.on('error', () => {
-      // Also told when a message cannot be sent; only a process that never was ends by it.
+      // Also emitted when a message cannot be sent; only a process that never was ends by it.
       if (this.#child.pid !== undefined) return;
       listener.failed('The local engine process cannot be started.');
       this.#end({ code: null, signal: null });
@@ -101,7 +101,7 @@ class EngineProcess {
   }
 
   #ask(question: { readonly ask: string; readonly served?: number }): void {
-    // A process that is gone is told by `ended`.
+    // `ended` reports a process that has exited.
     if (this.#child.connected) this.#child.send(question, () => {});
   }
 
@@ -174,7 +174,7 @@ function logLines(stream: Readable | null, log: Log, model: string): void {
   );
 }
 
-function tell(listener: ProcessListener, message: unknown): void {
+function notify(listener: ProcessListener, message: unknown): void {
   if (!isObject(message)) return;
   const { state, reason, percent } = message;
   switch (state) {
@@ -229,7 +229,7 @@ interface LocalEngineOptions {
   readonly cacheDir?: string;
   /** Absent = one in a private folder of its own. */
   readonly socketPath?: string;
-  /** How long a call waits for a starting engine before it is told to come back (F93). */
+  /** How long a call waits for a starting engine before it is refused for now (F93). */
   readonly startWaitMs?: number;
   /** Ends the engine after this time without a call; absent or 0 = never. */
   readonly idleUnloadMs?: number;
@@ -247,7 +247,7 @@ export interface LocalEngineStatus {
   readonly phase: 'stopped' | 'starting' | 'ready' | 'unloading' | 'failed';
   /** Why it failed; fit to be shown. */
   readonly reason?: string;
-  /** Of the model that is loaded, where that takes long enough to be told. */
+  /** Of the model that is loaded, where that takes long enough to be reported. */
   readonly percent?: number;
 }
 
@@ -519,10 +519,10 @@ class EngineSupervisor implements LocalEngine {
     const { phase } = this.#status;
     if (phase === 'starting') {
       if (clock.now() - this.#startedAt <= loadLimitMs) return;
-      return this.#end(this.#tell(`did not finish loading in ${loadLimitMs} ms and was ended`));
+      return this.#end(this.#report(`did not finish loading in ${loadLimitMs} ms and was ended`));
     }
     if (process.platform !== 'win32' && !existsSync(this.socketPath)) {
-      return this.#end(this.#tell('lost its socket and was ended'));
+      return this.#end(this.#report('lost its socket and was ended'));
     }
     const wrong = this.#watch.tick();
     if (wrong !== undefined) return this.#endHung(wrong);
@@ -549,10 +549,10 @@ class EngineSupervisor implements LocalEngine {
 
   #endHung(wrong: string): void {
     this.#options.log.error('engine_hung', { model: this.name, wrong });
-    this.#end(this.#tell(`${wrong} and was ended`));
+    this.#end(this.#report(`${wrong} and was ended`));
   }
 
-  #tell(what: string): string {
+  #report(what: string): string {
     return `The local engine of "${this.name}" ${what}.`;
   }
 

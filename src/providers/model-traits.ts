@@ -231,7 +231,7 @@ export function togetherModelTraits(model: string): Partial<UpstreamTraits> {
   return /gpt-oss/.test(model) ? { efforts: lowToHigh } : noEffort;
 }
 
-/** Mistral: Magistral always reasons, the newer small and medium models if told to. */
+/** Mistral: Magistral always reasons, the newer small and medium models on request. */
 export function mistralModelTraits(model: string): Partial<UpstreamTraits> {
   return /^mistral-(small-(latest|4|26)|medium-(latest|3-[5-9]|[4-9]))/.test(model)
     ? { efforts: ['none', 'high'] }
@@ -336,7 +336,7 @@ const reasoningFormats: Rows = [
 ];
 
 /**
- * OpenRouter: marks are taken for the makers whose models cache where they are told to. Models without a maker's
+ * OpenRouter: marks are taken for the makers whose models cache on request. Models without a maker's
  * own server are served by others, through templates.
  */
 export function openrouterModelTraits(model: string): Partial<UpstreamTraits> {

@@ -2,15 +2,13 @@
  * Which models can be called and who answers them: providers from the config, from the environment
  * and from engines found on loopback ports, and the route behind each name.
  */
-import { type ModelNames, modelNames } from '../core/model-names.ts';
+import type { ModelNames } from '../core/model-names.ts';
 import type { CloudSettings, CloudInput } from '../core/cloud.ts';
 import { dialectOfApi } from '../core/conversation.ts';
 import type {
-  HedgeRule,
   NetworkWay,
   Provider,
   ProviderOptions,
-  RetryRules,
   Route,
   Target,
   Timeouts,
@@ -25,12 +23,23 @@ import {
   responsesRowAt,
   rowIn,
 } from './compatible.ts';
-import { createHttpProvider, type HttpDialect, withTraits } from './http-provider.ts';
+import { createHttpProvider, type HttpDialect } from './http-provider.ts';
 import { type Cloud, createCloudProvider } from './clouds/cloud.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts, ModelLists } from './model-list.ts';
 import { networkWay } from './network-way.ts';
+import {
+  type DeclaredRoute,
+  type Known,
+  type ModelTargets,
+  modelTargets,
+  ownOf,
+  RouteNames,
+  routeOf,
+  routeTarget,
+  single,
+} from './routes.ts';
 
 /** A provider as the config declares it. */
 export interface DeclaredProvider {
@@ -41,38 +50,15 @@ export interface DeclaredProvider {
   /** Instead of it, where there are several. */
   readonly credentials?: readonly { readonly name: string; readonly key: Secret }[];
   readonly headers: ReadonlyMap<string, string>;
-  /** Id of the known vendor whose ways hold at this address. */
+  /** Id of the known vendor whose traits hold at this address. */
   readonly like?: string;
   /** What only clouds have. */
   readonly cloud?: CloudSettings;
   readonly options?: ProviderOptions;
   /** `none`, or the address of a proxy; absent = what the environment says. */
   readonly proxy?: Secret;
-  /** PEM of authorities that are trusted besides the usual ones. */
+  /** PEM of authorities that are trusted in addition to the usual ones. */
   readonly ca?: string;
-  readonly timeouts?: Partial<Timeouts>;
-}
-
-/** A name of the config's `models:`. */
-export interface DeclaredRoute {
-  readonly name: string;
-  readonly targets: readonly {
-    readonly provider: string;
-    readonly model: string;
-    readonly weight: number;
-  }[];
-  readonly order: Route['order'];
-  readonly affinity?: boolean;
-  readonly retry?: RetryRules;
-  readonly hedge?: HedgeRule;
-  readonly strict?: boolean;
-  readonly cache?: 'auto';
-  /** Before the provider's. */
-  readonly serverTools?: boolean;
-  /** Who sees reasoning where the client's dialect has to be asked for it; absent = who asks. */
-  readonly reasoning?: 'asked' | 'shown';
-  /** Which of OpenAI's APIs its targets are asked by; absent = the one of the provider. */
-  readonly api?: 'chat' | 'responses';
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -101,30 +87,6 @@ export interface ModelListing {
   readonly facts?: ModelFacts;
   /** The file, where one model of the embedded engine answers. */
   readonly local?: LocalModelFile;
-}
-
-interface Known {
-  readonly provider: Provider;
-  /** The same with each of its credentials, where there are several; `provider` has the first. */
-  readonly each?: readonly { readonly credential: string; readonly provider: Provider }[];
-  readonly timeouts: Timeouts;
-  /** Only real once its address answered. */
-  readonly probed: boolean;
-  /** The same by another API of its address; absent where it has none. */
-  speaking?(dialect: HttpDialect): Known;
-  /** The API that is better than its own for some calls, where the config leaves the choice to the gateway. */
-  readonly preferred?: HttpDialect;
-  /** Another server than the vendor's: it may lack the preferred API. */
-  readonly foreign?: true;
-}
-
-/** The targets of one model of a provider, by its own API and by the preferred one. */
-interface ModelTargets {
-  readonly own: readonly Target[];
-  /** As many as `own`, in the same order. */
-  readonly preferred?: readonly Target[];
-  /** The preferred API may be missing. */
-  readonly foreign?: true;
 }
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
@@ -541,7 +503,7 @@ function preferredOf(
   return { preferred: 'openai-responses', ...(foreign ? { foreign } : {}) };
 }
 
-/** Whom it is like by its word, its name, or the host of its address. */
+/** The vendor whose ways it has, by its `like`, its id, or the host of its address. */
 function waysOf(
   { id, like, baseUrl }: DeclaredProvider,
   dialect: HttpDialect,
@@ -570,81 +532,6 @@ function localFacts(file: LocalModelFile): ModelFacts {
   };
 }
 
-/** A model of a provider, once for each of its credentials. */
-function targetsOf({ provider, each, timeouts }: Known, model: string): readonly Target[] {
-  if (each !== undefined) {
-    return each.map((one) => {
-      const own = ownOf(one.provider, model);
-      return { credential: one.credential, provider: own, model, weight: 1, timeouts };
-    });
-  }
-  return [{ provider: ownOf(provider, model), model, weight: 1, timeouts }];
-}
-
-function modelTargets(known: Known, model: string): ModelTargets {
-  const own = targetsOf(known, model);
-  const { preferred, foreign } = known;
-  const other = preferred === undefined ? undefined : known.speaking?.(preferred);
-  if (other === undefined) return { own };
-  return { own, preferred: targetsOf(other, model), ...(foreign === true ? { foreign } : {}) };
-}
-
-function routeTarget(
-  target: Target,
-  weight: number,
-  { serverTools, reasoning, timeouts }: DeclaredRoute,
-): Target {
-  const own = { ...target, weight, timeouts: { ...target.timeouts, ...timeouts } };
-  const traits = {
-    ...(serverTools === undefined ? {} : { serverTools }),
-    ...(reasoning === 'shown' ? { showsReasoning: true } : {}),
-  };
-  if (Object.keys(traits).length === 0) return own;
-  return { ...own, provider: withTraits(target.provider, traits) };
-}
-
-/** Told in the notes of a call. */
-const whyOtherApi = 'asked by the Responses API, where it reasons beside tools';
-const whyOwnApi = 'asked by chat completions, since its provider has no Responses API';
-
-/** The targets by the preferred API, each with its own one beside it where the server may have only that. */
-function withOwnApi({ own, preferred, foreign }: ModelTargets): ModelTargets {
-  if (preferred === undefined || foreign !== true) return { own, ...(preferred && { preferred }) };
-  const withOwn = preferred.map((target, i): Target => {
-    const byOwnApi = own[i];
-    if (byOwnApi === undefined) return target;
-    return { ...target, byOwnApi: { ...byOwnApi, otherApi: whyOwnApi } };
-  });
-  return { own, preferred: withOwn };
-}
-
-/** A route with its forms by other APIs, built once for all calls. */
-function routeOf(rules: Omit<Route, 'targets'>, declared: readonly ModelTargets[]): Route {
-  const models = declared.map(withOwnApi);
-  const targets = models.flatMap(({ own }) => own);
-  const preferring = models.flatMap(({ preferred = [] }) => preferred);
-  const [first] = preferring;
-  if (first === undefined) return { ...rules, targets };
-  const ofClient = { ...rules, targets: models.flatMap(({ own, preferred = own }) => preferred) };
-  const reasoning = models.flatMap(({ own, preferred }) => {
-    if (preferred === undefined || !own.some(excludesReasoning)) return own;
-    return preferred.map((target) => ({ ...target, otherApi: whyOtherApi }));
-  });
-  const differs = reasoning.some(({ otherApi }) => otherApi !== undefined);
-  return {
-    ...rules,
-    targets,
-    byApi: {
-      ofClient: { [first.provider.dialect.id]: ofClient },
-      ...(differs ? { reasoningWithTools: { ...rules, targets: reasoning } } : {}),
-    },
-  };
-}
-
-function excludesReasoning({ provider, model }: Target): boolean {
-  return provider.traits(model).toolsExcludeReasoning === true;
-}
-
 function credentialsOf(targets: readonly Target[]): { [target: string]: readonly string[] } {
   const names: { [target: string]: readonly string[] } = {};
   for (const { provider, model, credential } of targets) {
@@ -658,104 +545,4 @@ function credentialsOf(targets: readonly Target[]): { [target: string]: readonly
 function named(id: string, { each }: Known): Pick<ModelListing, 'credentials'> {
   if (each === undefined) return {};
   return { credentials: { [id]: each.map(({ credential }) => credential) } };
-}
-
-function ownOf(provider: Provider, model: string): Provider {
-  return provider.forModel?.(model) ?? provider;
-}
-
-function single(name: string, targets: ModelTargets): Route {
-  return routeOf({ name, order: 'listed' }, [targets]);
-}
-
-/** A route and its forms by other APIs. */
-function formsOf(route: Route): readonly Route[] {
-  const { reasoningWithTools, ofClient = {} } = route.byApi ?? {};
-  return [route, reasoningWithTools, ...Object.values(ofClient)].filter(
-    (form) => form !== undefined,
-  );
-}
-
-// Under which names the targets of a route can be called: its own, theirs, and those of other routes that
-// lead to the same. A limit on one of them counts calls by all of them.
-
-/** Clients can make up names without end: beyond this number the found ones are forgotten. */
-const maxKnown = 1000;
-
-class RouteNames {
-  /** Names of the config's routes by each spelling of a target that they lead to first. */
-  readonly #byOwn = new Map<string, string[]>();
-  /** The same by spellings without date and tag. */
-  readonly #byFamily = new Map<string, string[]>();
-  readonly #declared = new WeakMap<Route, ModelNames>();
-  readonly #others = new Map<string, ModelNames>();
-
-  /** @param declared the routes of the config. */
-  constructor(declared: readonly Route[]) {
-    for (const route of declared) {
-      for (const { own, families } of leading(route)) {
-        for (const name of own) add(this.#byOwn, name, route.name);
-        for (const name of families) add(this.#byFamily, name, route.name);
-      }
-    }
-    for (const route of declared) {
-      const names = this.#find(route, []);
-      for (const form of formsOf(route)) this.#declared.set(form, names);
-    }
-  }
-
-  /**
-   * The same object for the same names.
-   * @param besides another name of all its targets.
-   */
-  of(route: Route, besides?: string): ModelNames {
-    const declared = this.#declared.get(route);
-    if (declared !== undefined) return declared;
-    // It has one model of one provider.
-    const [target] = route.targets;
-    const key = `${route.name}\n${target?.provider.id ?? ''}/${target?.model ?? ''}\n${besides ?? ''}`;
-    let names = this.#others.get(key);
-    if (names === undefined) {
-      if (this.#others.size >= maxKnown) this.#others.clear();
-      names = this.#find(route, besides === undefined ? [] : [besides]);
-      this.#others.set(key, names);
-    }
-    return names;
-  }
-
-  #find(route: Route, besides: readonly string[]): ModelNames {
-    const targets = route.targets.flatMap(({ provider, model }) => [
-      `${provider.id}/${model}`,
-      // Some vendors know a model with and without a path before it: `models/gemini-3-pro`.
-      `${provider.id}/${bare(model)}`,
-    ]);
-    return modelNames([route.name, ...targets, ...this.#aliases(route), ...besides]);
-  }
-
-  /** An undated name may lead to what a dated one is; two dates, or two tags, are two models. */
-  #aliases(route: Route): readonly string[] {
-    return leading(route).flatMap(({ own, families }) => [
-      ...[...own, ...families].flatMap((name) => this.#byOwn.get(name) ?? []),
-      ...own.flatMap((name) => this.#byFamily.get(name) ?? []),
-    ]);
-  }
-}
-
-/** Those that a call goes to as long as nothing fails, in their spellings with the provider. */
-function leading({ order, targets }: Route): readonly ModelNames[] {
-  return (order === 'listed' ? targets.slice(0, 1) : targets).map(({ provider, model }) => {
-    const { own, families } = modelNames([`${provider.id}/${bare(model)}`]);
-    const whole = (name: string): boolean => name.includes('/');
-    return { own: own.filter(whole), families: families.filter(whole) };
-  });
-}
-
-function bare(model: string): string {
-  return model.slice(model.lastIndexOf('/') + 1);
-}
-
-function add(index: Map<string, string[]>, name: string, route: string): void {
-  const known = index.get(name);
-  if (known === undefined) index.set(name, [route]);
-  else known.push(route);
 }

@@ -5,7 +5,7 @@ import type { TokenizerJob, TokenizerReply } from './tokenizer-worker.ts';
 
 /** What the gateway needs of it; tests hand in their own. */
 export interface TextCounter {
-  /** Tokens of all texts together; undefined when it cannot be told in time. Never throws. */
+  /** Tokens of all texts together; undefined when it is not known in time. Never throws. */
   count(encoding: Encoding, texts: readonly string[]): Promise<number | undefined>;
 }
 

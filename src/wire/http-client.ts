@@ -290,7 +290,7 @@ class Call implements Exchange, ConnectionUser, Deferrable {
     while (!this.#paused && !this.#over && this.#first !== undefined) {
       this.#handler.data(this.#takeHeld(this.#first));
     }
-    // After a pause at the first content the end is told on `resume` (attempt.ts).
+    // After a pause at the first content the end is reported on `resume` (attempt.ts).
     if (this.#over || this.#paused) return;
     if (this.#failure !== undefined) return this.#fail(this.#failure);
     this.#connection?.resume();

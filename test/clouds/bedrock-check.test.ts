@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { checkCommand } from '../../src/cli/commands/check.ts';
-import { askProviders } from '../../src/compose/admin-of-directory.ts';
+import { askProviders } from '../../src/compose/commands/admin-of-directory.ts';
 import { describeProviders } from '../../src/compose/providers.ts';
 import { providerRows } from '../../src/providers/compatible.ts';
 import { run } from '../unit/cli-config/context.ts';

@@ -14,7 +14,7 @@ import { ScriptedUpstream, type Scripted, type Script } from '../upstream/script
 
 const responsesPath = '/v1/responses';
 const chatPath = '/v1/chat/completions';
-const note = 'model: changed, asked by the Responses API, where it reasons beside tools';
+const note = 'model: changed, asked by the Responses API, where it reasons with tools';
 
 let rig: Rig;
 let upstream: ScriptedUpstream;
@@ -186,7 +186,7 @@ const onChat: readonly (readonly [what: string, Dialect, model: string, more: Js
     { tools: [{ type: 'custom', custom: { name: 'g', format: grammar } }] },
   ],
   ['no tools', 'chat', 'gpt-5.5', { tools: [] }],
-  ['a model that reasons beside tools there', 'chat', 'gpt-5.1', {}],
+  ['a model that reasons with tools there', 'chat', 'gpt-5.1', {}],
   ['a model that does not reason', 'chat', 'gpt-4o', {}],
   ['thinking switched off', 'messages', 'gpt-5.5', { thinking: { type: 'disabled' } }],
   ['a model that does not reason', 'messages', 'gpt-4o', {}],

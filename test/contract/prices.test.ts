@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { findGateway } from '../../src/compose/find-gateway.ts';
+import { findGateway } from '../../src/compose/commands/find-gateway.ts';
 import { isObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
 import { adminToken, clientKey } from '../support/keys.ts';

@@ -10,13 +10,13 @@ import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/c
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import type { Call, Receipt } from '../../src/core/call.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
-import type { ClientObserver, ClientSink } from '../../src/gateway/client-answer.ts';
+import type { ClientObserver, ClientSink } from '../../src/gateway/answer/client-answer.ts';
 import { handleCall } from '../../src/gateway/handle.ts';
-import { TargetHealth } from '../../src/gateway/health.ts';
+import { TargetHealth } from '../../src/gateway/targets/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory, ReasoningStore } from '../../src/gateway/reasoning-memory.ts';
-import { RetryBudget } from '../../src/gateway/retries.ts';
-import { Routing } from '../../src/gateway/routing.ts';
+import { RetryBudget } from '../../src/gateway/targets/retries.ts';
+import { Routing } from '../../src/gateway/targets/routing.ts';
 import { Sweeper } from '../../src/gateway/deadlines.ts';
 import { TokenEstimator } from '../../src/gateway/call-size.ts';
 import { later, newId, systemClock } from '../../src/observe/runtime.ts';

@@ -3,7 +3,8 @@ import type { Policy } from '../../src/core/policy.ts';
 import type { Price, PriceSettings } from '../../src/core/money.ts';
 import type { Timeouts } from '../../src/core/provider.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { DeclaredProvider, DeclaredRoute } from '../../src/providers/registry.ts';
+import type { DeclaredProvider } from '../../src/providers/registry.ts';
+import type { DeclaredRoute } from '../../src/providers/routes.ts';
 
 export const timeouts: Timeouts = {
   connectMs: 500,

@@ -58,7 +58,7 @@ export const zed: Client = {
   notes: ({ connection }) => [
     'Zed takes the key from MODEL_GATEWAY_API_KEY where it is started, or from its Agent Settings; not from this file.',
     ...(connection.window === undefined
-      ? [`max_tokens is the context window, which Zed must be told; ${zedWindow} is a guess.`]
+      ? [`max_tokens is the context window, which Zed has to know; ${zedWindow} is a guess.`]
       : []),
   ],
 };

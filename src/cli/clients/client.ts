@@ -1,5 +1,5 @@
 /**
- * What a client program is to `connect`, and the text that tells how it is connected. Nothing here is Node's
+ * What a client program is to `connect`, and the text that says how it is connected. Nothing here is Node's
  * own: the dashboard's page Setup shows the same texts.
  */
 import type { Json } from '../../json/value.ts';

@@ -65,7 +65,7 @@ async function run(
   context: CommandContext,
   deps: CheckDeps,
 ): Promise<number> {
-  // Known before the flags are: a wrong flag is told as JSON too.
+  // Known before the flags are: a wrong flag is reported as JSON too.
   const asJson = args.includes('--json');
   try {
     const parsed = parseFlags(args, { switches: ['json', 'ask'] });

@@ -165,7 +165,7 @@ function tokensOf(
   throw new Error(`${flag}: is not a whole number of tokens above 0`);
 }
 
-/** The key may see what the admin API of another gateway would not tell. */
+/** The key may see what the admin API of another gateway would not show. */
 async function knownLimits(
   connection: Connection,
   isElsewhere: boolean,
@@ -175,7 +175,7 @@ async function knownLimits(
   return isElsewhere ? {} : limitsByAdmin(await context.admin(), connection.model);
 }
 
-/** Where the gateway listens as far as the environment tells. */
+/** Where the gateway listens according to the environment. */
 function ownUrl(env: CommandContext['env']): string {
   const address = readAddress(env['MODEL_GATEWAY_LISTEN'] ?? '');
   if (address === undefined || address.port === 0) return `http://${baseOptions.listen.default}`;
@@ -212,7 +212,7 @@ function notesOf(client: Client, ask: Ask): readonly string[] {
     : own;
 }
 
-/** All that a client would be told. */
+/** All settings that a client would get. */
 function values(client: Client, ask: Ask): string {
   const edits = (client.files ?? []).flatMap((file) => file.edits(ask));
   return clientText(client, ask) + JSON.stringify(edits);

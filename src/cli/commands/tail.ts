@@ -23,7 +23,7 @@ it was and why. Ctrl-C ends it.
 
 const filters = ['key', 'model', 'team', 'provider', 'user', 'outcome', 'fault'] as const;
 const everyMs = 1000;
-/** Read each time; what more calls end in that time is told as a number. */
+/** Read each time; calls beyond these are only counted. */
 const pageSize = 500;
 
 export const tailCommand: Command = {
@@ -73,7 +73,7 @@ async function follow(
   before: readonly JsonObject[],
   { admin, query, show, context }: Following,
 ): Promise<never> {
-  // A long call ends after calls that began later: what is new is told by its id.
+  // A long call ends after calls that began later: new calls are recognised by their ids.
   let seen = new Set(before.map(({ id }) => id));
   for (;;) {
     await sleep(everyMs);
@@ -117,7 +117,7 @@ function lineOf(call: JsonObject, { screen = noScreen }: CommandContext): string
   return `${line}\n    ${paint(screen, 'dim', printable(whyText(call)))}\n`;
 }
 
-/** Whose fault, the named reason, and what the client was told. */
+/** Whose fault, the named reason, and the message that the client got. */
 function whyText({ fault, reason, message }: JsonObject): string {
   const named = typeof reason === 'string' ? `, ${reason}` : '';
   return `${cell(fault)}${named}: ${cell(message)}`;

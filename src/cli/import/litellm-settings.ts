@@ -34,7 +34,7 @@ const readElsewhere = new Set([
 const attempts =
   'at most three attempts a call, with waits of their own; retry: says which failures';
 const breakers = 'targets that fail go out and come back by themselves';
-const redis = 'storage.counters: redis://HOST:6379, beside storage.database: postgres://…';
+const redis = 'storage.counters: redis://HOST:6379, together with storage.database: postgres://…';
 const cache =
   'answers are not cached; a repeated call with an Idempotency-Key gets its stored answer';
 const metrics = 'GET /metrics of the admin plane, always';

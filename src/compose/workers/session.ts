@@ -20,7 +20,7 @@ import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
 import type { Link } from './link.ts';
 
-// What the calls of one worker hold and have told. A worker that dies leaves its calls to the parent: each is
+// What the calls of one worker hold and have reported. A worker that dies leaves its calls to the parent: each is
 // recorded as it was last known, or as spent in full where that is unknown (F81, Q1, Q2).
 
 interface Reserved {
@@ -107,12 +107,13 @@ class WorkerCalls {
     const lost = leased(lostCall(id, holds, now), requests);
     if (ended === undefined) return lost;
     const { cost, budgets } = lost;
-    const notes = 'its worker died before it told how this call ended: booked with what it cost';
+    const notes =
+      'its worker died before it reported how this call ended: recorded with what it cost';
     return { ...(noted ?? lost), ...(cost === undefined ? {} : { cost }), budgets, notes };
   }
 }
 
-/** The row says which lease pays it, as the rows of calls that a worker tells of do. */
+/** The row names the lease that pays, as the rows of calls that a worker reports do. */
 function leased(row: CallRow, [first]: readonly Reserved[]): CallRow {
   const { lease } = first ?? {};
   if (lease === undefined) return row;
@@ -153,7 +154,7 @@ export interface SessionDeps {
   readonly log: Log;
   /** Of all workers. */
   readonly writes: Writes;
-  /** Resolves when all workers have told which of their calls have ended by now. Never rejects. */
+  /** Resolves when all workers have reported which of their calls have ended by now. Never rejects. */
   readonly allReported: () => Promise<void>;
   /** Told when keys were used, besides the store. */
   readonly keysUsed: (uses: readonly KeyUse[]) => void;
@@ -287,7 +288,7 @@ export class WorkerSession {
     { result, isWanted }: { readonly result: ReserveResult; readonly isWanted: boolean },
   ): ReserveResult {
     if (!result.granted) return result;
-    // The worker that would return it is gone, or has waited for too long and told its client so.
+    // The worker that would return it is gone, or has waited too long and answered its client.
     if (this.#over || !isWanted) this.#deps.counters.settle(request.callId, nothingUsed);
     else this.#calls.reserved(request, result.lease);
     return result;

@@ -54,7 +54,7 @@ export const anthropicMessagesClient: ClientDialect = {
   limitHeaders,
 };
 
-// `anthropic-ratelimit-*`, as the messages API tells where a caller's limits stand.
+// `anthropic-ratelimit-*`, in which the messages API reports the state of a caller's limits.
 
 const ofRequests = limitNames((part) => `anthropic-ratelimit-requests-${part}`);
 const ofTokens = limitNames((part) => `anthropic-ratelimit-tokens-${part}`);

@@ -95,7 +95,7 @@ function errorForm(error: GatewayError): ErrorForm {
 function messageOf(error: GatewayError, requestId: string): string {
   const { path, message } = error;
   if (error.code === 'context_overflow') {
-    // The message as the native service words it, with its numbers where the upstream told them.
+    // The message as the native service words it, with its numbers where the upstream gave them.
     if (asAgentsReadIt.test(message)) return message;
     const found = limitWords.exec(message);
     const text = found?.[1] ?? found?.[2];

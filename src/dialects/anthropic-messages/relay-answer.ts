@@ -164,7 +164,7 @@ function restated(body: JsonObject): Buffer {
   return Buffer.from(JSON.stringify(body));
 }
 
-/** A further `message_delta` that tells the usage; the client lets its fields replace earlier ones. */
+/** A further `message_delta` with the usage; the client lets its fields replace earlier ones. */
 function usageFrame(reason: FinishReason, usage: Usage): Buffer {
   // What is unknown must be 0 here: null would keep what the start said, which cannot be.
   return Buffer.from(usageText(reason, { cacheReadTokens: 0, cacheWriteTokens: 0, ...usage }));

@@ -280,7 +280,7 @@ class BlockEdits {
     return [{ path, text: JSON.stringify({ type: 'text', text }) }];
   }
 
-  /** A block that only Anthropic's service knows, as other models are told of it in translation. */
+  /** A block that only Anthropic's service knows, as translation writes it for other models. */
   #inWords(path: FieldPath): readonly JsonEdit[] {
     const texts = this.#reader
       .readBlock(this.#whole(path), path)

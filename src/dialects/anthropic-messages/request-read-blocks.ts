@@ -112,7 +112,7 @@ export class BlockReader {
           return [];
         }
         if (isToolChange(block)) {
-          notes.changed(path, 'a change of the tools is told in words');
+          notes.changed(path, 'a change of the tools is written as text');
           return [{ type: 'text', text: describeChange(block), ...readMark(block) }];
         }
         if (type.endsWith('_tool_use')) {

@@ -55,7 +55,7 @@ function offeredTools(conversation: Conversation, { traits, notes }: Writing): r
   return tools.filter((tool) => names.includes(tool.name));
 }
 
-/** Agents of the Responses API always offer a web search beside their own tools; they work without it. */
+/** Agents of the Responses API always offer a web search in addition to their own tools; they work without it. */
 function isLeftOut(tool: Tool, conversation: Conversation, traits: UpstreamTraits): boolean {
   if (tool.native?.dialect !== 'openai-responses' || searches(traits)) return false;
   const { toolChoice, tools } = conversation;
@@ -96,7 +96,7 @@ function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writin
   if (!searches(traits)) throw searchRefusal(['web_search_options']);
   const { user_location: location, search_context_size: size } = options;
   if (size !== undefined && size !== null && size !== 'medium') {
-    notes.lost(['web_search_options', 'search_context_size'], 'the search cannot be told so');
+    notes.lost(['web_search_options', 'search_context_size'], 'the search has no such setting');
   }
   const place = isObject(location) ? location['approximate'] : undefined;
   return {
@@ -116,7 +116,7 @@ function writeSearch(
   const { filters, user_location: location, search_context_size: size } = tool.native?.value ?? {};
   const domains = isObject(filters) ? filters['allowed_domains'] : undefined;
   if (size !== undefined && size !== null && size !== 'medium') {
-    notes.lost([...path, 'search_context_size'], 'the search cannot be told so');
+    notes.lost([...path, 'search_context_size'], 'the search has no such setting');
   }
   return {
     type: 'web_search_20250305',

@@ -49,7 +49,7 @@ export class MessagesStreamReader implements StreamReader {
   #usage: JsonObject = {};
   /** Web searches that the answer shows; the report at its end knows which of them ran. */
   #searches = 0;
-  /** The first reason that was told; it counts once the message stops. */
+  /** The first reason that was reported; it counts once the message stops. */
   #stop: FinishReason | undefined;
   /** The finish, an error or the close was read: nothing after it counts. */
   #over = false;
@@ -175,7 +175,7 @@ export class MessagesStreamReader implements StreamReader {
     return [searched(this.#searches)];
   }
 
-  /** Counts are cumulative: what is told replaces, what is null or missing stays. */
+  /** Counts are cumulative: what is reported replaces, what is null or missing stays. */
   #readUsage(reported: JsonObject, events: GenerationEvent[]): void {
     const merged: { [key: string]: Json | undefined } = { ...this.#usage };
     for (const [key, value] of Object.entries(reported)) if (value !== null) merged[key] = value;

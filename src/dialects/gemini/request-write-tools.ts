@@ -120,7 +120,7 @@ const told: ReadonlySet<string> = new Set(['type', 'name', 'cache_control']);
 function noteSearchOptions({ tool, path }: OfferedTool, notes: Notes): void {
   for (const [key, value] of Object.entries(tool.native?.value ?? {})) {
     if (value === null || value === undefined || told.has(key)) continue;
-    notes.lost([...path, key], 'the search of this model cannot be told so');
+    notes.lost([...path, key], 'the search of this model has no such setting');
   }
 }
 

@@ -38,7 +38,7 @@ export const openaiChatClient: ClientDialect = {
   limitHeaders,
 };
 
-// `x-ratelimit-*`, as chat completions tells where a caller's limits stand.
+// `x-ratelimit-*`, in which chat completions reports the state of a caller's limits.
 
 const ofRequests = limitNames((part) => `x-ratelimit-${part}-requests`);
 const ofTokens = limitNames((part) => `x-ratelimit-${part}-tokens`);

@@ -82,7 +82,7 @@ function adaptedPart(part: JsonObject, j: number, options: PartOptions): JsonObj
       return undefined;
     case 'refusal':
       if (isKnownMember('refusal', message, traits)) break;
-      note(path, 'a refusal is told as text');
+      note(path, 'a refusal is sent as text');
       return { type: 'text', text: part['refusal'] };
     default:
   }
@@ -129,7 +129,7 @@ function withRefusal(message: JsonObject, { traits, path, note }: ContentOptions
   if (typeof refusal !== 'string' || isKnownMember('refusal', message, traits)) return message;
   const { refusal: _refusal, ...rest } = message;
   if (content !== undefined && content !== null && content !== '') return rest;
-  note([...path, 'refusal'], 'a refusal is told as text');
+  note([...path, 'refusal'], 'a refusal is sent as text');
   return { ...rest, content: refusal };
 }
 
@@ -143,7 +143,7 @@ export function isKnownMember(
   return messageMembers.has(`${String(role)}.${name}`);
 }
 
-/** The message without what its server refuses. @param note told of what carried something. */
+/** The message without what its server refuses. @param note called for what carried something. */
 export function withoutUnknownMembers(
   message: JsonObject,
   traits: UpstreamTraits,
@@ -204,7 +204,7 @@ function isText(part: Json): part is JsonObject & { readonly text: string } {
 }
 
 export const frontNote = 'instructions stand in one message in front for this model';
-export const taggedNote = 'instructions behind the first answer are told in a message of the user';
+export const taggedNote = 'instructions after the first answer are sent in a user message';
 export const bridgeNote = 'an assistant message stands between a tool and the user';
 export const unknownMemberNote = 'not known to this provider';
 
@@ -467,7 +467,7 @@ export interface AnswerIdentity {
   readonly created: Json | undefined;
 }
 
-/** What stands beside a call in an answer: signatures of Gemini in the vendor's own spelling for chat clients. */
+/** Further members of a call in an answer: signatures of Gemini in the vendor's own spelling for chat clients. */
 export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined {
   const signature = extras?.gemini?.['thoughtSignature'];
   if (typeof signature !== 'string') return extras?.['openai-chat'];

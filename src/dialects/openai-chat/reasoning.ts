@@ -179,7 +179,7 @@ function textOf(value: Json | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-// Marks on entries of `reasoning_details` that tell whether they came back whole, without any state.
+// Marks on entries of `reasoning_details` that show whether they came back whole, without any state.
 // The helpers of the official SDKs keep the last piece of each entry only, or nothing but the last
 // entry; a signature without its text would be a 400 on the next turn. The entry with the
 // signature therefore carries a digest of the text, with the place of the entry in its turn.

@@ -143,7 +143,7 @@ class MessageAdapter {
     const { traits } = this.#ask;
     const wanted = isHistoryWanted(traits);
     if (!wanted && !hasReasoning(message)) return this.#spoken(message, i);
-    // Without its text the calls of a turn tell who made it, and what was said before them.
+    // A turn without text is identified by its calls and by what was said before them.
     if (this.#probes && originOf(message, this.#ask) === undefined) this.#changed = true;
     const own = withOwnReasoning(message, {
       ask: this.#ask,
@@ -189,19 +189,19 @@ class MessageAdapter {
     if (this.#traits.legacyFunctions === true) return message;
     const { role, function_call: call } = message;
     if (role === 'function') {
-      this.#note(['messages', i, 'role'], 'told in the current form of tool results');
+      this.#note(['messages', i, 'role'], 'sent in the current form of tool results');
       const { name: _name, ...rest } = message;
       return { ...rest, role: 'tool', tool_call_id: this.#legacyId };
     }
     if (role !== 'assistant' || !isObject(call)) return message;
-    this.#note(['messages', i, 'function_call'], 'told in the current form of tool calls');
+    this.#note(['messages', i, 'function_call'], 'sent in the current form of tool calls');
     this.#legacyId = `function_call_${i}`;
     const { function_call: _call, ...rest } = message;
     const calls = [{ id: this.#legacyId, type: 'function', function: call }];
     return { ...rest, tool_calls: calls };
   }
 
-  /** Ids are names: they are the same in the call and its result, and no note tells of them. */
+  /** Ids are names: they are the same in the call and its result, and have no note. */
   #withIds(message: JsonObject): JsonObject {
     const ids = this.#ids;
     if (ids === undefined) return message;
@@ -260,7 +260,7 @@ class MessageAdapter {
   }
 
   /**
-   * In front while nothing was answered: it stays there in later requests. Behind that it is told at its place,
+   * In front while nothing was answered: it stays there in later requests. After that it is sent at its position,
    * or the beginning of the prompt would change with each turn.
    */
   #instruct(message: JsonObject, i: number): void {
@@ -297,7 +297,7 @@ class MessageAdapter {
     this.#push(withContentInFront({ role: 'user', content: [] }, content));
   }
 
-  /** A server that knows answers as beginnings only if told so refuses a last one that is not. */
+  /** A server that continues an answer only if a member says so refuses a last answer without that member. */
   #endInTurn(i: number): void {
     const last = this.#last;
     if (this.#traits.prefillSwitch !== 'prefix' || last?.['role'] !== 'assistant') return;
@@ -433,7 +433,7 @@ function keptMember(
     const kept = all.filter((entry) => isReadable(entry, isOwn, ask.traits));
     if (kept.length === 0) return undefined;
     if (!all.some(({ id }) => isDetailMark(id))) return kept.length === given.length ? given : kept;
-    // The gateway's own marks tell whether the text of a signature is still whole.
+    // The gateway's own marks show whether the text of a signature is still whole.
     const parts = checkReasoning(reasoningParts(readReasoning(message)), ask.sealer);
     const whole = kept.length === all.length && parts.every(({ part }) => part.broken !== true);
     return whole ? parts.map(({ part }, index) => writeDetail(part, index)) : undefined;

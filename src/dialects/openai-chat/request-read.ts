@@ -404,7 +404,7 @@ export function writeWebSearch(
   const located = webSearch === 'options' && isObject(location);
   for (const [key, value] of Object.entries(tool)) {
     if (value === null || (carried.has(key) && (key !== 'user_location' || located))) continue;
-    notes.lost([...path, key], 'the search of this model cannot be told so');
+    notes.lost([...path, key], 'the search of this model has no such setting');
   }
   notes.changed([...path, 'type'], 'the model searches by itself');
   if (webSearch === 'plugin') return { plugins: [{ id: 'web' }] };

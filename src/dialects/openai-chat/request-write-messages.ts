@@ -62,7 +62,7 @@ export class MessageWriter {
   /** Ids of the calls of the last assistant turn. */
   #calls: readonly string[] = [];
   readonly #tools: Conversation['tools'];
-  /** Instructions of this run are told in a message of the user. */
+  /** Instructions of this run are sent in a user message. */
   #tagged = false;
 
   constructor({ conversation, traits, notes, provider }: MessageWriting) {
@@ -328,7 +328,7 @@ export function isPrefill(messages: readonly JsonMembers[]): boolean {
   return last?.['role'] === 'assistant' && last['tool_calls'] === undefined;
 }
 
-/** What the upstream must be told, on the request or on the message; nothing where it continues anyway. */
+/** The member by which the upstream continues, on the request or on the message; none where it continues anyway. */
 export function writePrefill(
   messages: readonly JsonMembers[],
   { prefill, prefillSwitch }: UpstreamTraits,

@@ -77,7 +77,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 
 /**
  * Instructions before the first answer stand in front, where they stay in later requests; those behind it are left to
- * be told at their place, or the beginning of the prompt would change with each turn.
+ * be sent at their position, or the beginning of the prompt would change with each turn.
  */
 export function withInstructionsInFront(
   { system, turns }: Conversation,

@@ -1,5 +1,5 @@
 /**
- * The tool calls of one streamed answer. Servers differ in how they tell calls apart: by index, by id
+ * The tool calls of one streamed answer. Servers differ in how they identify calls: by index, by id
  * with index 0 for all, by neither; with the id on every delta or on none (F59).
  */
 import type { JsonObject } from '../../json/value.ts';

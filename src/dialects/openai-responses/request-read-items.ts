@@ -220,7 +220,7 @@ class TurnBuilder {
       this.#context.notes.lost(path, 'a search that the service ran means nothing to this model');
       return;
     }
-    this.#context.notes.changed(path, 'an output without a call is told as text');
+    this.#context.notes.changed(path, 'an output without a call is sent as text');
     const name = textOf(item['name']) || 'a tool';
     this.user([textPart(`[output of ${name}]`, path), ...parts], path);
   }

@@ -156,7 +156,7 @@ export class Toolbox {
     this.#set({ name: type, description, schema: named, ...withItemExtras({ kind: type }) }, path);
   }
 
-  /** Mapped by the writer where the model's provider searches, else left out beside other tools. */
+  /** Mapped by the writer where the model's provider searches, else left out if there are other tools. */
   #addWebSearch(tool: JsonObject, path: FieldPath): void {
     if (this.#tools.has('web_search')) {
       this.#dropped.push({ path, type: 'web_search' });

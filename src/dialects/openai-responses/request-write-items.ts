@@ -334,7 +334,7 @@ function assistantPart(type: 'text' | 'refusal', text: string): JsonMembers {
     : { type: 'refusal', refusal: text };
 }
 
-/** The id stands only beside what was encrypted: the provider looks for it elsewhere, and keeps nothing. */
+/** The id is written only with encrypted content: the provider looks up other ids, and stores nothing. */
 function reasoningItem(part: ReasoningPart): JsonObject | undefined {
   const { id, raw } = itemExtras(part);
   const blob = part.signature ?? part.encrypted;

@@ -138,7 +138,7 @@ const carried: ReadonlySet<string> = new Set([
 function writeSearch(tool: JsonObject, path: FieldPath, notes: Notes): JsonObject {
   for (const [key, value] of Object.entries(tool)) {
     if (value === null || value === undefined || carried.has(key)) continue;
-    notes.lost([...path, key], 'the search of this model cannot be told so');
+    notes.lost([...path, key], 'the search of this model has no such setting');
   }
   const { allowed_domains: domains, user_location: place, search_context_size: size } = tool;
   const approximate = isObject(place) && isObject(place['approximate']) ? place['approximate'] : {};

@@ -43,7 +43,7 @@ function readInput(raw: JsonObject, input: number | undefined): Usage {
   };
 }
 
-/** GitHub Copilot counts searches beside the usage, xAI all that it ran inside of it. */
+/** GitHub Copilot counts searches outside of the usage, xAI all that it ran inside of it. */
 function countedSearches(response: JsonObject, raw: JsonObject): number | undefined {
   const tools = response['tool_usage'];
   const search = isObject(tools) ? tools['web_search'] : undefined;

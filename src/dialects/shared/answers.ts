@@ -87,7 +87,7 @@ export function withBlankLine(bytes: Buffer): Buffer {
   return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
 }
 
-// Names of the headers that tell where a limit stands.
+// Names of the headers with the state of a limit.
 
 export interface LimitNames {
   readonly limit: string;

@@ -100,7 +100,7 @@ function note(found: Found, member: string, names: readonly string[] | undefined
   }
   for (const name of names) found.names.add(name.length > maxNameLength ? '' : name);
   if (found.names.size > maxNames) {
-    throw invalidRequest(`A request may name at most ${maxNames} models besides its own.`, [
+    throw invalidRequest(`A request may name at most ${maxNames} models in addition to its own.`, [
       member,
     ]);
   }

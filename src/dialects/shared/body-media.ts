@@ -68,7 +68,7 @@ const addressName = /ur[il]s?$/i;
 /** Most names end in another, and need no expression. */
 const lastLetters: ReadonlySet<string | undefined> = new Set('lisLIS');
 
-/** Whether a body may hold any: names such as `fileUri` are told by their upper-case letter alone. */
+/** Whether a body may hold any: names such as `fileUri` are recognised by their upper-case letter alone. */
 export function mayHoldMedia(source: {
   lacks(feature: 'address' | 'media' | 'unusualName'): boolean;
 }): boolean {
@@ -142,7 +142,7 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
 
 /**
  * `input` is the argument of a call, but all that a Responses request asks. `parameters` is the schema of a function, but
- * what a tool or plugin of the service itself is told.
+ * options of a tool or plugin of the service itself.
  * @param around the name of the member that holds it; '' for the body.
  */
 function isLookedAt(key: string, around: string, holder: JsonObject): boolean {
@@ -380,7 +380,7 @@ function fileSource(base64: string, mediaType: string): MediaSource | undefined 
   return { text: Buffer.from(base64, 'base64').toString('utf8') };
 }
 
-/** Bare base64 tells its type by the name of the file, else by the first bytes of a PDF. */
+/** The type of bare base64 follows from the name of the file, else from the first bytes of a PDF. */
 function guessType(base64: string, name: string | undefined): string {
   return typeOfName(name) ?? (base64.startsWith('JVBERi') ? 'application/pdf' : '');
 }
@@ -426,7 +426,7 @@ const known: ReadonlySet<string> = new Set([
 /** Shorter than any image, as in tests. */
 const minLength = 16;
 
-/** The media type that the bytes tell; undefined where they begin as none of the four formats does. */
+/** The media type by the first bytes; undefined where they are of none of the four formats. */
 export function imageTypeOf(base64: string): string | undefined {
   return formats.find(([beginning]) => base64.startsWith(beginning))?.[1];
 }

@@ -11,7 +11,7 @@ import { type Notes, pathOf, withPath, withPathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
 
-/** Whether the upstream can be told that a call must come. */
+/** Whether the upstream has a member that demands a call. */
 export function canDemandCalls({ toolChoice, refusesForcedTools }: UpstreamTraits): boolean {
   return toolChoice && refusesForcedTools !== true;
 }

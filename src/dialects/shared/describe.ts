@@ -405,7 +405,7 @@ function isExpensive(asked: Json | undefined, cheap: ReadonlySet<string>): boole
 
 /** Of each text, its beginning and its end identify it: prompts of agents are long and begin alike. */
 const comparedLength = 2048;
-/** Characters of an opening; more of them tell no two conversations apart. */
+/** Characters of an opening that are compared. */
 const maxOpeningLength = 64 * 1024;
 
 /** Writes equal text for values that mean the same; cache marks move between requests and are left out. */

@@ -27,7 +27,7 @@ export interface BlockWriter {
   assistant(parts: readonly Part[]): readonly JsonMembers[];
   /** The blocks of a user turn besides its tool results. */
   user(parts: readonly Part[]): readonly JsonMembers[];
-  /** @param wrap how an instruction is told. */
+  /** @param wrap writes an instruction as text */
   system(parts: readonly Part[], wrap: (text: string) => string): readonly JsonMembers[];
   result(part: ToolResultPart): WrittenResult;
   /** The sent id of the call that a block is; undefined for any other block. */

@@ -1,6 +1,6 @@
 /**
  * What the frames of an answer have in common: from one piece of text to the next nothing changes but that text, as a
- * rule. Such a frame is told by what stands around its text, and only the text is read.
+ * rule. Such a frame is recognised by the bytes around its text, and only the text is read.
  */
 import { harmlessLength, parseExactly, tryParseEvent } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';

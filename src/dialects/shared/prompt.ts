@@ -154,7 +154,7 @@ function dataOfUrl(url: unknown): string | undefined {
   return url.slice(url.indexOf(',') + 1);
 }
 
-// Leaves a member out of a body at the path that an error tells.
+// Leaves a member out of a body at the path that an error names.
 
 /** Members without which there is no prompt. */
 const needed: ReadonlySet<string | number> = new Set([

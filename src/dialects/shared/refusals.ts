@@ -501,7 +501,7 @@ const configurations = [
   'additionalModelRequestFields',
 ];
 
-/** The members of nested configurations in snake case beside those on top. */
+/** The members of nested configurations in snake case, and those of the top level. */
 function withConfiguration(sent: JsonObject): JsonObject {
   const named: JsonMembers = {};
   for (const key of configurations) {

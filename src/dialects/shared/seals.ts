@@ -15,7 +15,7 @@ export interface SealedRecord {
   readonly encrypted?: string;
   /** The text, where the client did not want to be shown it but its upstream wants it back. */
   readonly text?: string;
-  /** Digest of a text that stands beside the record and that `signature` vouches for. */
+  /** Digest of a text that is sent with the record and that `signature` covers. */
   readonly textDigest?: string;
   /** Members that only the foreign dialect knows, of the reasoning or of the call. */
   readonly extras?: JsonObject;

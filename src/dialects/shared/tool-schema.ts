@@ -126,7 +126,7 @@ class OpenapiSchema {
     } else if (key === 'enum' || key === 'const') {
       this.#keepEnum(key, key === 'const' ? [value] : value);
     } else {
-      this.#tell(key, value);
+      this.#hint(key, value);
     }
   }
 
@@ -168,7 +168,7 @@ class OpenapiSchema {
       this.kept['enum'] = values;
       this.kept['type'] ??= 'string';
     } else if (values.length > 0) {
-      this.#tell(key, value);
+      this.#hint(key, value);
     }
   }
 
@@ -181,7 +181,7 @@ class OpenapiSchema {
     this.kept['required'] = known.length === 0 ? undefined : known;
   }
 
-  #tell(key: string, value: Json): void {
+  #hint(key: string, value: Json): void {
     // That no other properties are allowed is what models assume anyway.
     if (key === 'additionalProperties' && typeof value === 'boolean') return;
     this.#removed.add(key);

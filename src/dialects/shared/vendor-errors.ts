@@ -74,7 +74,7 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'no-money', match: /out of credits|credit balance/i, field: 'message' },
   // Gemini: a model that the account has no quota for at all.
   { means: 'no-money', match: /\blimit: 0\b/i, field: 'message' },
-  // Gemini: spent until midnight of the Pacific, whatever wait is told beside it.
+  // Gemini: exhausted until midnight of the Pacific, even if the answer names a shorter wait.
   { means: 'day-quota', match: /perday/i, field: 'words' },
   // OpenRouter's 402: the balance is too small for this many tokens, and enough for fewer.
   { means: 'money-for-less', match: /fewer max_tokens|can only afford/i, field: 'message' },
@@ -124,7 +124,7 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   { means: 'no-address', match: /\bunknown_url\b/i, field: 'words' },
   { means: 'no-address', match: /\/responses\b/i, field: 'message' },
   { means: 'no-address', match: /default backend/i, field: 'message' },
-  // LM Studio tells it with status 200.
+  // LM Studio reports it with status 200.
   { means: 'no-address-with-200', match: /unexpected endpoint/i, field: 'message' },
   {
     means: 'unauthorized',
@@ -167,7 +167,7 @@ const plainStatuses: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>
   [529, 'overloaded'],
 ]);
 
-/** The code of a status whose body tells nothing more; `undefined` for 400, 404, 413, 422 and 429. */
+/** The code of a status whose body says nothing more; `undefined` for 400, 404, 413, 422 and 429. */
 export function codeOfStatus(status: number): ErrorCode | undefined {
   const plain = plainStatuses.get(status);
   if (plain !== undefined || judgedByWords.has(status)) return plain;
@@ -242,7 +242,7 @@ function standardText(code: ErrorCode, status: number): string {
 // Finds what an upstream's error body says, whatever its shape.
 
 const maxDepth = 6;
-/** Entries of a list that are told. */
+/** Entries of a list that are shown. */
 const maxEntries = 10;
 
 /** Members that hold the sentence, the most telling first. */
@@ -385,9 +385,9 @@ function classify(
 const dayQuotaMs = 600_000;
 
 function waitOf(complaint: Complaint, code: ErrorCode): { readonly retryAfterMs?: number } {
-  const told = complaint.retryAfterMs;
+  const stated = complaint.retryAfterMs;
   const ofDay = code === 'rate_limited' && says('day-quota', complaint);
-  const wait = ofDay ? Math.max(told ?? 0, dayQuotaMs) : told;
+  const wait = ofDay ? Math.max(stated ?? 0, dayQuotaMs) : stated;
   return wait === undefined ? {} : { retryAfterMs: wait };
 }
 

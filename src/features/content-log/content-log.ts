@@ -7,8 +7,8 @@ import type { IncomingMessage } from 'node:http';
 import { Worker } from 'node:worker_threads';
 import type { AttemptReceipt } from '../../core/call.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
-import type { ClientSink } from '../../gateway/client-answer.ts';
-import { nameOf } from '../../gateway/health.ts';
+import type { ClientSink } from '../../gateway/answer/client-answer.ts';
+import { nameOf } from '../../gateway/targets/health.ts';
 import { secretHeaders } from '../../gateway/mask-credentials.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import type { ContentStore, SealedContent } from '../../store/sealed.ts';
@@ -241,7 +241,7 @@ const entry = new URL(
 const timeoutMs = 60_000;
 
 interface ContentSealer {
-  /** Undefined when it cannot be told in time, or not at all. Never throws. */
+  /** Undefined when it is not known in time, or not at all. Never throws. */
   seal(job: Omit<ContentJob, 'seq'>): Promise<SealedCall | undefined>;
   close(): Promise<void>;
 }
@@ -378,7 +378,7 @@ export class WatchedCall {
     this.#deps.over(this);
   }
 
-  /** `none`: there is no call to tell of, an answer was only given again. `no room`: no memory to copy it. */
+  /** `none`: there is no call, a stored answer was sent again. `no room`: no memory to copy it. */
   seen(): SeenCall | 'none' | 'no room' {
     const receipt = this.#answer?.receipt;
     if (receipt === undefined && !this.#refused) return 'none';

@@ -151,7 +151,7 @@ const known: ReadonlySet<string> = new Set([
   'x-client-request-id',
   'x-gateway-tags',
 ]);
-/** What the official clients tell of themselves. */
+/** Headers by which the official clients describe themselves. */
 const knownPrefix = 'x-stainless-';
 
 const maxLength = 1024;
@@ -287,7 +287,7 @@ const comeWhole: ReadonlySet<string> = new Set(['citation', 'citations', 'annota
 const pieceOf: ReadonlySet<string> = new Set(['delta', 'content_block']);
 
 interface WholeText {
-  /** The event where it begins; -1: it was told. */
+  /** Index of the event where it begins; -1 = it was written. */
   at: number;
   text: string;
 }

@@ -9,7 +9,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Receipt } from '../../core/call.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/secret.ts';
-import type { ClientSink } from '../../gateway/client-answer.ts';
+import type { ClientSink } from '../../gateway/answer/client-answer.ts';
 import type { Gateway } from '../../gateway/gateway.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { leaseMs, renewEveryMs } from '../../store/counters/counters.ts';
@@ -141,7 +141,7 @@ type IdempotencyTallies = {
   busy: number;
   /** Another request under the same key. */
   conflict: number;
-  /** Answered, and the answer cannot be told. */
+  /** Answered, and the answer cannot be repeated. */
   expired: number;
   /** Refused because the store could not be asked. */
   refused: number;
@@ -149,7 +149,7 @@ type IdempotencyTallies = {
   lost: number;
 };
 
-/** `too long` = it was answered, and no other sending can be told what. */
+/** `too long` = it was answered, and the answer is too long to be stored. */
 type Finished = StoredAnswer | 'too long' | undefined;
 
 /** Either what was answered before, or the right to answer now. */
@@ -236,7 +236,7 @@ export class IdempotentAnswers {
    * @param owner id of the call that would answer.
    * @throws GatewayError `idempotency_busy` while another request with the key is answered,
    * `idempotency_conflict` for another request under the same key, `idempotency_expired` when the answer cannot
-   * be repeated, `store_unavailable` when the store cannot tell.
+   * be repeated, `store_unavailable` when the store cannot be read.
    */
   async claim(request: IdempotentRequest, owner: string): Promise<Claim> {
     const sealed = sealRequest(request, this.#deps.sealer);

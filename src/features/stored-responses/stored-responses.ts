@@ -253,7 +253,7 @@ export class StoredResponses {
       this.#deps.log.warn('response_not_found', { reason: error.message });
       throw new GatewayError(
         'store_unavailable',
-        'The gateway cannot look up kept responses now; retry later. Nothing was sent to a model.',
+        'The gateway cannot look up stored responses now; retry later. Nothing was sent to a model.',
       );
     }
   }

@@ -1,7 +1,7 @@
 /** The end of an answer waits until its response is kept: clients refer to the response at once. */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import type { Later } from '../../core/runtime.ts';
-import type { ClientObserver, ClientSink } from '../../gateway/client-answer.ts';
+import type { ClientObserver, ClientSink } from '../../gateway/answer/client-answer.ts';
 import type { Receipt } from '../../core/call.ts';
 
 interface StoringSinkDeps {

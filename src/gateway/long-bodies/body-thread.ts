@@ -47,7 +47,7 @@ export interface BodyOfJob {
   readonly textLength?: number;
   /** The bytes are the thread's from now on; else it gets a copy. */
   readonly give?: boolean;
-  /** Whether anybody still waits for the result; asked when the job's turn comes. */
+  /** Whether the result is still awaited; called before the job runs. */
   wanted?(): boolean;
 }
 
@@ -76,7 +76,7 @@ const maxHeapBytes = 512 * 1024 * 1024;
 /**
  * Heap that one byte of a job may need. V8 ends the process, and not the thread, where its own code (`JSON.parse`,
  * `JSON.stringify`) finds no room for a text. A character takes two bytes where one of the text is not Latin-1, and up to
- * three copies of a text stand side by side (the body, its value, the new body), beside the values.
+ * three copies of a text exist at the same time (the body, its value, the new body), in addition to the values.
  */
 const heapPerByte = 8;
 /** Bytes of the jobs that may wait, in heaps of the thread: documents of upstreams have no other bound. */

@@ -21,7 +21,7 @@ import { tryParseObject } from '../../json/parse.ts';
 import { type Feature, featureBits } from '../../json/skeleton.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
-import { parseAnswer, readAnswerDocument } from '../answer-body.ts';
+import { parseAnswer, readAnswerDocument } from '../answer/answer-body.ts';
 import { imagesIn } from '../call-size.ts';
 import { type CountedBody, CountingBody } from '../count-tokens.ts';
 import { type LearnedCorrection, correctionFor } from '../learned-parameters.ts';
@@ -60,7 +60,7 @@ export interface OpenInput {
   readonly client: DialectId;
   /** It is a request to count tokens. */
   readonly counting: boolean;
-  /** What it asks is told in a trace. */
+  /** Its content goes into a trace. */
   readonly traced: boolean;
 }
 
@@ -200,14 +200,14 @@ export interface WrittenAnswer {
   readonly shown: readonly (readonly [id: string, shown: string])[];
 }
 
-/** Each job: what it is given, and what comes back. The body of a job travels beside its input. */
+/** Each job: its input and its result. The body of a job is transferred separately from its input. */
 export interface Jobs {
   /** Reads and checks a client's body. @throws GatewayError */
   readonly open: { readonly input: OpenInput; readonly output: OpenedBody };
   /** Makes the body for one target. */
   readonly request: { readonly input: RequestInput; readonly output: MadeBody | RefusedBody };
   readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
-  /** Puts kept items into a request, and tells its own ones. */
+  /** Puts stored items into a request, and returns its own ones. */
   readonly expand: { readonly input: ExpandInput; readonly output: ExpandedBody };
   /** Looks what an upstream refused of the body that it was sent. */
   readonly correct: {

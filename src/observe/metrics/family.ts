@@ -1,6 +1,6 @@
 /**
  * What a scrape reads: families of samples, plain data that can be sent to another process and summed
- * there (`labels` tells series apart). `metrics.ts` writes them as text.
+ * there (`labels` distinguishes series). `metrics.ts` writes them as text.
  */
 
 /** A number by its labels. */

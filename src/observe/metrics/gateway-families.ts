@@ -1,6 +1,6 @@
 /** The state of a gateway as metrics. */
 import type { BudgetReading } from '../../access/budget-watch.ts';
-import type { HealthReading } from '../../gateway/health.ts';
+import type { HealthReading } from '../../gateway/targets/health.ts';
 import {
   type Family,
   labelText,

@@ -113,7 +113,7 @@ export function processFamilies(): readonly Family[] {
   ];
 }
 
-/** None where no file can be opened to read it from, since no descriptor is left (F92): the others are told all the same. */
+/** None where no file can be opened to read it from, since no descriptor is left (F92): the other metrics are still written. */
 function memoryFamilies(): readonly Family[] {
   try {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();

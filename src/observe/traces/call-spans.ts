@@ -23,7 +23,7 @@ import type {
   SpanData,
   SpanEvent,
 } from '../../core/call.ts';
-import { nameOf } from '../../gateway/health.ts';
+import { nameOf } from '../../gateway/targets/health.ts';
 import type { CallRow } from '../../store/calls.ts';
 import type { Part, Turn } from '../../core/conversation.ts';
 import type { Json, JsonObject } from '../../json/value.ts';
@@ -64,7 +64,7 @@ function spanContent(call: Call, attempt: AttemptReceipt | undefined): SpanConte
   };
 }
 
-/** A relayed request may say what the canonical form cannot hold: nothing of it is told. */
+/** A relayed request may say what the canonical form cannot hold: its content is not exported. */
 const unreadable: PromptExcerpt = { system: [], turns: [], cut: true };
 
 function read({ source, dialect }: Call): PromptExcerpt {

@@ -1,4 +1,4 @@
-/** What calls tell their spans to, where traces are configured. */
+/** Starts traces and exports the spans of calls, where traces are configured. */
 import { randomFillSync } from 'node:crypto';
 import type { Log } from '../../core/runtime.ts';
 import type { CallTrace, SpanData, Tracer } from '../../core/call.ts';
@@ -64,13 +64,13 @@ export class SpanTracer implements Tracer {
 
 // W3C Trace Context (level 2): reads `traceparent` and `tracestate`, decides on sampling, writes them on.
 
-/** Who starts traces, and which of them are told. */
+/** Starts traces, and decides which of them are exported. */
 export interface Sampling {
   /** Share of the traces that begin here, 0 to 1. */
   readonly ratio: number;
   /** Whether a client's trace goes on, and its sampled flag decides. */
   readonly followsParent: boolean;
-  /** Whether prompts and answers are told. Default false. */
+  /** Whether prompts and answers are exported. Default false. */
   readonly content?: boolean;
 }
 

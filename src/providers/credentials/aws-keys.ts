@@ -159,7 +159,7 @@ function tokenOf(given: GivenKeys, wallMs: number): Token<AwsKeys> {
 
 interface Fetched {
   readonly description: string;
-  /** What tells two sources of a kind apart. */
+  /** The difference between two sources of a kind. */
   readonly identity: readonly (string | undefined)[];
   /** What the operator can do about a failure. */
   readonly advice: string;

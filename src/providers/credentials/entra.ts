@@ -133,7 +133,7 @@ function proofOf(
   };
 }
 
-/** The app's own assertion: a JWT under the private key that stands beside its certificate in a PEM file (RFC 7523). */
+/** The app's own assertion: a JWT signed with the private key that a PEM file has with its certificate (RFC 7523). */
 function signedAssertion(pem: string, audience: string, { client, clock }: Signing): string {
   const { raw } = new X509Certificate(pem);
   const thumbprint = createHash('sha256').update(raw).digest('base64url');

@@ -249,7 +249,7 @@ async function sentBy(
   try {
     await grant(sent);
   } catch (error) {
-    // What the server said is told in its own words.
+    // The message of the server is passed on unchanged.
     if (answer === undefined) throw error;
   }
   if (answer === undefined) throw new Error('nothing was asked');

@@ -54,7 +54,7 @@ export class TokenCache<V extends object> {
     const now = this.#clock.now();
     const held = this.#held;
     if (held === undefined || now >= held.endsAt) return this.#next(now);
-    // A failure is told when the token has ended; until then it is only tried again.
+    // A failure is reported when the token has expired; until then it is only tried again.
     if (now >= held.renewAt) this.#next(now).catch(() => undefined);
     return held.value;
   }
@@ -132,7 +132,7 @@ function bearer(value: Secret): readonly string[] {
 }
 
 /**
- * The error of a call that no credential could be had for. The client is told what it can do, which is nothing; the
+ * The error of a call that no credential could be had for. The message says that the client can do nothing; the
  * operator reads in the log what failed.
  * @param detail which identity failed at which address, and what to do
  */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { findGateway } from '../../../src/compose/find-gateway.ts';
+import { findGateway } from '../../../src/compose/commands/find-gateway.ts';
 import { pricesCommand } from '../../../src/cli/commands/prices.ts';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';

@@ -10,7 +10,7 @@ import { anthropicMessagesClient } from '../../../src/dialects/anthropic-message
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
-import { retryHeaders } from '../../../src/gateway/client-answer.ts';
+import { retryHeaders } from '../../../src/gateway/answer/client-answer.ts';
 import { dialects, type Dialect } from '../../support/reading.ts';
 import { releasedClients, type ReleasedClient, type Told, type Verdict } from './retry-rules.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Clock } from '../../../src/core/runtime.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { ClientSink } from '../../../src/gateway/client-answer.ts';
+import type { ClientSink } from '../../../src/gateway/answer/client-answer.ts';
 import {
   type IdempotentAnswers,
   type IdempotentRequest,

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { storedResponses as dialect } from '../../../src/dialects/openai-responses/stored.ts';
 import { StoringSink } from '../../../src/features/stored-responses/storing-sink.ts';
 import { openBytes, sealKey } from '../../../src/features/sealed-bytes.ts';
-import type { ClientSink } from '../../../src/gateway/client-answer.ts';
+import type { ClientSink } from '../../../src/gateway/answer/client-answer.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { storedResponses } from '../../support/stored-responses.ts';
 import type { ResponseToStore } from '../../../src/features/stored-responses/stored-responses.ts';

@@ -1,7 +1,7 @@
 /** What an answer is by its first bytes, where its headers do not say. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { kindOf } from '../../../src/gateway/answer-body.ts';
+import { kindOf } from '../../../src/gateway/answer/answer-body.ts';
 
 const mark = '\uFEFF';
 

@@ -5,7 +5,7 @@ import type { GatewayError } from '../../../src/core/errors.ts';
 import type { Timeouts } from '../../../src/core/provider.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { Attempt } from '../../../src/gateway/attempt.ts';
-import { Meter } from '../../../src/gateway/meter.ts';
+import { Meter } from '../../../src/gateway/answer/meter.ts';
 import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import type { UpstreamHandler } from '../../../src/wire/exchange.ts';

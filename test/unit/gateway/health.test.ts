@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { GatewayError, type ErrorCode } from '../../../src/core/errors.ts';
 import type { Route, Target } from '../../../src/core/provider.ts';
-import { TargetHealth } from '../../../src/gateway/health.ts';
-import { plan } from '../../../src/gateway/routing.ts';
+import { TargetHealth } from '../../../src/gateway/targets/health.ts';
+import { plan } from '../../../src/gateway/targets/routing.ts';
 import { callOf, means } from './planning.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 

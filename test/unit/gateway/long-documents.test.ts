@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
-import { AnswerBody } from '../../../src/gateway/answer-body.ts';
+import { AnswerBody } from '../../../src/gateway/answer/answer-body.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { answerContext, halves } from '../../property/dialect-halves.ts';
 import { chatDocument } from '../../upstream/chat.ts';

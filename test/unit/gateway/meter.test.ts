@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Meter } from '../../../src/gateway/meter.ts';
+import { Meter } from '../../../src/gateway/answer/meter.ts';
 import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 
 /** A prompt that is told as 100 tokens as long as nothing was learned. */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { OutputGuard } from '../../../src/gateway/output-guard.ts';
-import { eventsFrame } from '../../../src/gateway/upstream-answer.ts';
+import { OutputGuard } from '../../../src/gateway/answer/output-guard.ts';
+import { eventsFrame } from '../../../src/gateway/answer/upstream-answer.ts';
 
 const cap = 10;
 const start: GenerationEvent = {

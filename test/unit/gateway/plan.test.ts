@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Route } from '../../../src/core/provider.ts';
-import { plan } from '../../../src/gateway/routing.ts';
+import { plan } from '../../../src/gateway/targets/routing.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { callOf, means } from './planning.ts';
 

@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../../src/json/value.ts';
 import type { Route } from '../../../src/core/provider.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
-import { TargetHealth } from '../../../src/gateway/health.ts';
-import { type Choosing, type PlanDeps, Routing } from '../../../src/gateway/routing.ts';
+import { TargetHealth } from '../../../src/gateway/targets/health.ts';
+import { type Choosing, type PlanDeps, Routing } from '../../../src/gateway/targets/routing.ts';
 
 export interface CallFacts {
   readonly headers?: { readonly [name: string]: string };

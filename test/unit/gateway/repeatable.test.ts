@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError, type Repeat } from '../../../src/core/errors.ts';
-import { mayFallBack, repeatOf } from '../../../src/gateway/retries.ts';
+import { mayFallBack, repeatOf } from '../../../src/gateway/targets/retries.ts';
 
 const cause = (code: string): { readonly cause: unknown } => ({ cause: { code } });
 const unsent = { status: 0, streamed: true };

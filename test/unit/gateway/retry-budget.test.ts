@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RetryBudget } from '../../../src/gateway/retries.ts';
+import { RetryBudget } from '../../../src/gateway/targets/retries.ts';
 
 function taken(budget: RetryBudget, now: number): number {
   let count = 0;

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import { assert as assertProperty, property, string } from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { Route, Target } from '../../../src/core/provider.ts';
-import { TargetHealth } from '../../../src/gateway/health.ts';
-import { Routing, Sticky, conversationKey, plan } from '../../../src/gateway/routing.ts';
+import { TargetHealth } from '../../../src/gateway/targets/health.ts';
+import { Routing, Sticky, conversationKey, plan } from '../../../src/gateway/targets/routing.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { type CallFacts, callOf, quietLog, stillClock } from './planning.ts';
 

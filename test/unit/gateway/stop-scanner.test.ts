@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { collect, replay, type GenerationEvent } from '../../../src/core/generation.ts';
 import type { Part } from '../../../src/core/conversation.ts';
-import { StopScanner } from '../../../src/gateway/translated-turn.ts';
+import { StopScanner } from '../../../src/gateway/answer/translated-turn.ts';
 import { check } from '../../property/checking.ts';
 
 const finish = { type: 'finish', reason: { kind: 'stop' } } as const;

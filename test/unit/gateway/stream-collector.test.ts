@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayError } from '../../../src/core/errors.ts';
 import { Collector, type Generation, type GenerationEvent } from '../../../src/core/generation.ts';
-import { StreamCollector, eventsFrame } from '../../../src/gateway/upstream-answer.ts';
+import { StreamCollector, eventsFrame } from '../../../src/gateway/answer/upstream-answer.ts';
 
 interface Seen {
   readonly collector: StreamCollector;

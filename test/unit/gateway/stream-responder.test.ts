@@ -5,8 +5,8 @@ import type { AnswerRelay } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
-import { StreamResponder } from '../../../src/gateway/client-answer.ts';
-import type { ReadFrame } from '../../../src/gateway/upstream-answer.ts';
+import { StreamResponder } from '../../../src/gateway/answer/client-answer.ts';
+import type { ReadFrame } from '../../../src/gateway/answer/upstream-answer.ts';
 
 const finish: GenerationEvent = { type: 'finish', reason: { kind: 'stop' } };
 const late = new GatewayError('stream_interrupted', 'late');

@@ -103,7 +103,7 @@ describe('items and turns', () => {
     assert.match(refused({ input: [call('c'), call('c'), output('c')] }), /^input: /);
   });
 
-  test('R-43 an output without a call is told as text', () => {
+  test('R-43 an output without a call is sent as text', () => {
     const { call_id: _id, ...injected } = output('c');
     const found = read({ input: [user('u'), { ...injected, name: 'wait' }] });
     assert.deepEqual(outline(found), ['user: u, [output of wait], done']);

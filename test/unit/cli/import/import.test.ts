@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { importCommand } from '../../../../src/cli/import/import.ts';
-import { checkCommand, importCommand as realCommand } from '../../../../src/compose/command.ts';
+import {
+  checkCommand,
+  importCommand as realCommand,
+} from '../../../../src/compose/commands/command.ts';
 import { providerRows } from '../../../../src/providers/compatible.ts';
 import { run, type Ran } from '../../cli-config/context.ts';
 

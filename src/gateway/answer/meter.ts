@@ -8,12 +8,12 @@ import {
   type Usage,
   mergeUsage,
   totalInputTokens,
-} from '../core/generation.ts';
-import { tokenClasses } from '../core/token-classes.ts';
-import type { Part } from '../core/conversation.ts';
-import { isObject, type JsonObject } from '../json/value.ts';
-import type { TokenEstimator } from './call-size.ts';
-import type { UpstreamStatement, UsageSource } from '../core/call.ts';
+} from '../../core/generation.ts';
+import { tokenClasses } from '../../core/token-classes.ts';
+import type { Part } from '../../core/conversation.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import type { TokenEstimator } from '../call-size.ts';
+import type { UpstreamStatement, UsageSource } from '../../core/call.ts';
 import { withFurther } from './translated-turn.ts';
 
 /** A call that counts more is not a call: ten times the longest context. */
@@ -40,7 +40,7 @@ export class Meter {
   #promptGuess: number | undefined;
   #reported: Usage | undefined;
   #outputBytes = 0;
-  /** The same of the answers that no events tell of. */
+  /** The same for answers that have no events. */
   #otherBytes = 0;
   #start: UpstreamStatement['start'];
   #finish: FinishReason | undefined;
@@ -118,7 +118,7 @@ export class Meter {
     return this.#estimator.output(this.#model, length);
   }
 
-  /** The upstream told why the answer ended: what it reports is all of it, whatever becomes of the stream. */
+  /** The upstream reported why the answer ended: its usage is complete, even if the stream breaks afterwards. */
   answered(): void {
     this.#answered = true;
   }
@@ -204,12 +204,12 @@ export class Meter {
     return complete && this.#whole ? 'reported' : 'estimated';
   }
 
-  /** What a client is told in the place of a report that lacks something or cannot be (F55). */
+  /** The usage for the client instead of a report that is incomplete or impossible (F55). */
   get gap(): Usage | undefined {
     return this.source === 'reported' && !this.suspect ? undefined : this.complete();
   }
 
-  /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
+  /** Usage with its gaps filled by estimates: what the client gets and what is charged (F55). */
   complete(): Usage {
     if (this.#reported !== undefined && this.source === 'reported') {
       return withinOutput(this.#reported);

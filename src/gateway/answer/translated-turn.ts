@@ -1,10 +1,10 @@
 /**
  * A translated answer between the upstream's reader and the consumer: a turn that the upstream pauses
- * is gone on with, and stop sequences that the upstream was not told are looked for.
+ * is gone on with, and stop sequences that were not sent upstream are searched for.
  */
-import type { Call } from '../core/call.ts';
-import type { Part } from '../core/conversation.ts';
-import { type GatewayError, asGatewayError } from '../core/errors.ts';
+import type { Call } from '../../core/call.ts';
+import type { Part } from '../../core/conversation.ts';
+import { type GatewayError, asGatewayError } from '../../core/errors.ts';
 import {
   Collector,
   type GenerationEvent,
@@ -13,7 +13,7 @@ import {
   lastRequest,
   mergeUsage,
   totalInputTokens,
-} from '../core/generation.ts';
+} from '../../core/generation.ts';
 import { spent } from './output-guard.ts';
 import { type ReadFrame, type StreamConsumer, eventsFrame } from './upstream-answer.ts';
 
@@ -59,7 +59,7 @@ export class TranslatedTurn implements StreamConsumer {
     if (this.#scanner.matched !== undefined) {
       this.#over = true;
       this.#options.source.cut();
-      // A report that came along behind the sequence is metered, so that the client is told it too.
+      // A usage report after the sequence is metered, so that the client gets it too.
       passed.unshift(eventsFrame(batch.flatMap(({ events }) => events.filter(isUsage))));
       return this.#showLast(passed);
     }
@@ -92,7 +92,7 @@ export class TranslatedTurn implements StreamConsumer {
     try {
       consumer.frames([eventsFrame(this.#scanner.flush())]);
     } catch {
-      // It may be the consumer's own failure that is told: the first one counts.
+      // This may be the consumer's own failure: the first one counts.
     }
     consumer.failed(error);
   }
@@ -111,7 +111,7 @@ type HeldEvent = Extract<
 >;
 
 /**
- * Finds stop sequences that the upstream was not told, in the events between reader and writer. The answer ends
+ * Finds stop sequences that were not sent upstream, in the events between reader and writer. The answer ends
  * before the sequence, as if the provider had found it. Only text counts; reasoning and tool arguments do not.
  */
 export class StopScanner {

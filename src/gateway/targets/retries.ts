@@ -3,14 +3,14 @@
  * with a transient failure are asked again (R2), each after its wait, within the retry budget and the call's deadline
  * (R4). Which failures may be retried is `mayFallBack` and `repeatOf`.
  */
-import { type ErrorCode, GatewayError, type Repeat, transientCodes } from '../core/errors.ts';
-import { StrictRefusal } from '../core/notes.ts';
-import type { RetryRules, Target } from '../core/provider.ts';
-import type { Call } from '../core/call.ts';
-import type { Gateway } from './gateway.ts';
+import { type ErrorCode, GatewayError, type Repeat, transientCodes } from '../../core/errors.ts';
+import { StrictRefusal } from '../../core/notes.ts';
+import type { RetryRules, Target } from '../../core/provider.ts';
+import type { Call } from '../../core/call.ts';
+import type { Gateway } from '../gateway.ts';
 import { isUntrusted, nameOf } from './health.ts';
 
-/** A call does not wait longer; the client is told the wait (R2). */
+/** A call does not wait longer; the answer then names the wait (R2). */
 const maxWaitMs = 5000;
 const firstBackoffMs = 250;
 const maxBackoffMs = 8000;
@@ -160,7 +160,7 @@ function moreTelling(before: GatewayError | undefined, error: GatewayError): Gat
   if (error instanceof StrictRefusal) return before;
   // A transient failure of one target is worth another call.
   if (transientCodes.has(before.code) && !transientCodes.has(error.code)) return before;
-  // The client is told the shortest of several waits.
+  // The answer names the shortest of several waits.
   const sooner = (before.retryAfterMs ?? Infinity) < (error.retryAfterMs ?? Infinity);
   return before.code === error.code && sooner ? before : error;
 }
@@ -171,7 +171,7 @@ export interface FailedTry {
   readonly status: number;
   /** A stream was asked for. */
   readonly streamed: boolean;
-  /** It was sent, and no answer tells whether the vendor worked on it (R5). */
+  /** It was sent, and no answer says whether the vendor worked on it (R5). */
   readonly maybeBilled: boolean;
 }
 

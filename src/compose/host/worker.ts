@@ -6,32 +6,32 @@ import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { loadSealKey, type ContentKey } from '../access/keys/seal-key.ts';
-import { Ledger } from '../access/ledger.ts';
-import { type Settings, unpackSettings } from '../config/settings.ts';
-import { EventLoopBudget } from '../core/event-loop-budget.ts';
-import type { Provider } from '../core/provider.ts';
-import type { Log } from '../core/runtime.ts';
-import { createSealer, type Sealer } from '../core/secret.ts';
-import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
-import { loadOfProcess } from '../http/overload/load.ts';
-import type { LocalModelFile } from '../local-models/model-file.ts';
-import { LineLog } from '../observe/log.ts';
-import type { Family } from '../observe/metrics/family.ts';
-import { newId, systemClock } from '../observe/runtime.ts';
-import { localProvider, localTraitsOf } from '../providers/http-provider.ts';
-import type { LocalEngines } from '../providers/local.ts';
-import { StoreError } from '../store/store-error.ts';
-import type { AnswerStore, Store } from '../store/store.ts';
-import { HttpClient } from '../wire/http-client.ts';
+import { loadSealKey, type ContentKey } from '../../access/keys/seal-key.ts';
+import { Ledger } from '../../access/ledger.ts';
+import { type Settings, unpackSettings } from '../../config/settings.ts';
+import { EventLoopBudget } from '../../core/event-loop-budget.ts';
+import type { Provider } from '../../core/provider.ts';
+import type { Log } from '../../core/runtime.ts';
+import { createSealer, type Sealer } from '../../core/secret.ts';
+import { openaiChatUpstream } from '../../dialects/openai-chat/upstream.ts';
+import { loadOfProcess } from '../../http/overload/load.ts';
+import type { LocalModelFile } from '../../local-models/model-file.ts';
+import { LineLog } from '../../observe/log.ts';
+import type { Family } from '../../observe/metrics/family.ts';
+import { newId, systemClock } from '../../observe/runtime.ts';
+import { localProvider, localTraitsOf } from '../../providers/http-provider.ts';
+import type { LocalEngines } from '../../providers/local.ts';
+import { StoreError } from '../../store/store-error.ts';
+import type { AnswerStore, Store } from '../../store/store.ts';
+import { HttpClient } from '../../wire/http-client.ts';
 import { talliesOf } from './data-plane-host.ts';
-import type { PlaneEvents } from './events.ts';
-import { type Authenticator, makeAuthenticator } from './keys.ts';
-import type { OpenedCounters } from './limits.ts';
-import type { LocalModels } from './local.ts';
-import { type Environment, version } from './options.ts';
-import { type Peers, Plane, type PlaneAccess } from './plane.ts';
-import { openTracer } from './traces.ts';
+import type { PlaneEvents } from '../events.ts';
+import { type Authenticator, makeAuthenticator } from '../keys.ts';
+import type { OpenedCounters } from '../limits.ts';
+import type { LocalModels } from '../local.ts';
+import { type Environment, version } from '../options.ts';
+import { type Peers, Plane, type PlaneAccess } from '../plane.ts';
+import { openTracer } from '../traces.ts';
 import type {
   ParentOperations,
   ParentState,
@@ -39,9 +39,9 @@ import type {
   Welcome,
   WorkerOperations,
 } from './worker-protocol.ts';
-import { Link } from './workers/link.ts';
-import { streamFd, watchHeartbeat } from './workers/processes.ts';
-import { RemoteCounters, remoteStore, type StoreLink } from './workers/session.ts';
+import { Link } from '../workers/link.ts';
+import { streamFd, watchHeartbeat } from '../workers/processes.ts';
+import { RemoteCounters, remoteStore, type StoreLink } from '../workers/session.ts';
 
 interface Served {
   readonly plane: Plane;
@@ -154,7 +154,7 @@ export class WorkerGateway {
     };
   }
 
-  /** Webhooks are the parent's, and so is what budgets have to tell. */
+  /** Webhooks and budget events are the parent's. */
   #events(): PlaneEvents {
     const link = this.#link;
     return {
@@ -185,7 +185,7 @@ export class WorkerGateway {
   async #end(how: StopOfWorker): Promise<void> {
     if (this.#served === undefined) return;
     const { plane, access, log } = this.#served;
-    // Its failure is told by `run`.
+    // `run` reports its failure.
     await this.#opening?.catch(() => undefined);
     if (how.watched) plane.probed();
     await plane.drain(how);
@@ -254,7 +254,7 @@ export class EnginesOfParent implements LocalEngines, Pick<LocalModels, 'engines
     return this.#models;
   }
 
-  /** The parent's are told by the parent. */
+  /** The parent reports its own. */
   status(): readonly [] {
     return [];
   }

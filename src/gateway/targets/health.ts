@@ -3,9 +3,9 @@
  * credential (refused by its provider) and for the pair of both (rate limit used up, 429). A healthy target
  * has no entry, so a gateway without failures compares one number a call.
  */
-import { type ErrorCode, GatewayError } from '../core/errors.ts';
-import type { Target } from '../core/provider.ts';
-import type { Clock, Log } from '../core/runtime.ts';
+import { type ErrorCode, GatewayError } from '../../core/errors.ts';
+import type { Target } from '../../core/provider.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
 
 /** How long a refused credential stays out (R3). */
 const deadCredentialMs = 10 * 60_000;

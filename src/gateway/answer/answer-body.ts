@@ -1,18 +1,18 @@
 /** Collects the bytes of an answer that is not a stream: a document or an error. Bounded. */
 import { isUtf8 } from 'node:buffer';
-import type { JsonObject } from '../json/value.ts';
-import { GatewayError, withRetryAfter } from '../core/errors.ts';
-import { isBoundedAnswer, tryParseObject } from '../json/parse.ts';
-import type { UpstreamDialect } from '../core/dialect.ts';
-import type { Generation } from '../core/generation.ts';
-import { Pieces } from '../json/pieces.ts';
-import type { Provider } from '../core/provider.ts';
-import type { UpstreamTraits } from '../core/traits.ts';
-import type { ResponseHeaders } from '../wire/exchange.ts';
-import { readRetryAfterMs } from '../wire/upstream-error.ts';
-import type { LongBodies } from './long-bodies/body-thread.ts';
-import { bufferOver } from './long-bodies/transfer.ts';
-import { maskCredentials, secretHeaders } from './mask-credentials.ts';
+import type { JsonObject } from '../../json/value.ts';
+import { GatewayError, withRetryAfter } from '../../core/errors.ts';
+import { isBoundedAnswer, tryParseObject } from '../../json/parse.ts';
+import type { UpstreamDialect } from '../../core/dialect.ts';
+import type { Generation } from '../../core/generation.ts';
+import { Pieces } from '../../json/pieces.ts';
+import type { Provider } from '../../core/provider.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import type { ResponseHeaders } from '../../wire/exchange.ts';
+import { readRetryAfterMs } from '../../wire/upstream-error.ts';
+import type { LongBodies } from '../long-bodies/body-thread.ts';
+import { bufferOver } from '../long-bodies/transfer.ts';
+import { maskCredentials, secretHeaders } from '../mask-credentials.ts';
 import type { DocumentAnswer } from './upstream-answer.ts';
 
 const maxErrorBytes = 64 * 1024;

@@ -1,19 +1,19 @@
 /** Part of the composition root: the workers of a gateway, as its parent process knows them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Log } from '../core/runtime.ts';
-import type { DeadCredential, TargetChange } from '../gateway/health.ts';
-import { parseOwn } from '../json/parse.ts';
-import type { JsonObject } from '../json/value.ts';
-import type { Family } from '../observe/metrics/family.ts';
-import { callMethod, remoteParts } from '../store/remote.ts';
-import type { Store } from '../store/store.ts';
-import type { Followers } from './access.ts';
-import type { Events, PlaneEvents } from './events.ts';
-import type { Peers } from './plane.ts';
+import type { Log } from '../../core/runtime.ts';
+import type { DeadCredential, TargetChange } from '../../gateway/targets/health.ts';
+import { parseOwn } from '../../json/parse.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { Family } from '../../observe/metrics/family.ts';
+import { callMethod, remoteParts } from '../../store/remote.ts';
+import type { Store } from '../../store/store.ts';
+import type { Followers } from '../access.ts';
+import type { Events, PlaneEvents } from '../events.ts';
+import type { Peers } from '../plane.ts';
 import type { EventOperations, PeerOperations, WorkerOperations } from './worker-protocol.ts';
-import type { Link } from './workers/link.ts';
-import type { WorkerProcess } from './workers/processes.ts';
-import type { WorkerSession } from './workers/session.ts';
+import type { Link } from '../workers/link.ts';
+import type { WorkerProcess } from '../workers/processes.ts';
+import type { WorkerSession } from '../workers/session.ts';
 
 /** A worker that runs. */
 export interface Member {
@@ -54,7 +54,7 @@ export class WorkerPool implements Followers, Peers {
   #telling: Promise<void> | undefined;
   #tellingNext: Promise<void> | undefined;
 
-  /** Resolves when all workers have told which calls have ended by now; concurrent callers share one round of pings. */
+  /** Resolves when all workers have reported which calls have ended by now; concurrent callers share one round of pings. */
   allReported(): Promise<void> {
     if (this.#telling === undefined) return this.#ask();
     // The running round may have been answered before the end of a call that matters to this caller.
@@ -113,7 +113,7 @@ export class WorkerPool implements Followers, Peers {
     for (const member of this.members) if (member !== but) member.link.tell(op, args);
   }
 
-  /** Passes what one worker tells to this process and to the other workers. */
+  /** Passes a message of one worker to this process and to the other workers. */
   relay(own: PeerOperations, from: () => Member | undefined): PeerOperations {
     return {
       keyRefused: (address) => {
@@ -207,7 +207,7 @@ export class PoolEvents {
   }
 }
 
-/** What is out, so that it can be told that it is back. */
+/** What is out, so that its return can be reported. */
 function subjectOf(named: Omit<TargetChange, 'out'>): string {
   return JSON.stringify(named);
 }

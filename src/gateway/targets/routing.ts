@@ -3,13 +3,13 @@
  * targets by the route's rule and spreads calls over the credentials of each; `plan` leaves out what is unhealthy.
  */
 import { hash } from 'node:crypto';
-import type { Call } from '../core/call.ts';
-import { CounterMap } from '../core/counter-map.ts';
-import type { DescribedSource, RequestDescription } from '../core/description.ts';
-import { unsupported } from '../core/errors.ts';
-import type { Route, Target } from '../core/provider.ts';
+import type { Call } from '../../core/call.ts';
+import { CounterMap } from '../../core/counter-map.ts';
+import type { DescribedSource, RequestDescription } from '../../core/description.ts';
+import { unsupported } from '../../core/errors.ts';
+import type { Route, Target } from '../../core/provider.ts';
 import { type TargetHealth, nameOf } from './health.ts';
-import { LongBody } from './long-bodies/body-thread.ts';
+import { LongBody } from '../long-bodies/body-thread.ts';
 
 /** Share of the calls under `fastest` that go to another target, to measure it. */
 const explored = 0.05;

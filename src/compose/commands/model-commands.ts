@@ -1,17 +1,17 @@
 /** Part of the composition root: the commands that bring and remove model files. */
-import { modelsCommand as makeModelsCommand } from '../cli/commands/models.ts';
-import { pullCommand as makePullCommand, type PullReport } from '../cli/commands/pull.ts';
-import type { Command } from '../cli/command.ts';
-import { loadSettings } from '../config/load.ts';
-import type { Settings } from '../config/settings.ts';
-import { isObject } from '../json/value.ts';
-import { knownModels, removeModel } from '../local-models/model-folder.ts';
-import { PullError } from '../local-models/part-file.ts';
-import { pull, type Pulled } from '../local-models/pull.ts';
-import { systemClock } from '../observe/runtime.ts';
-import { localModelJson } from '../http/models.ts';
+import { modelsCommand as makeModelsCommand } from '../../cli/commands/models.ts';
+import { pullCommand as makePullCommand, type PullReport } from '../../cli/commands/pull.ts';
+import type { Command } from '../../cli/command.ts';
+import { loadSettings } from '../../config/load.ts';
+import type { Settings } from '../../config/settings.ts';
+import { isObject } from '../../json/value.ts';
+import { knownModels, removeModel } from '../../local-models/model-folder.ts';
+import { PullError } from '../../local-models/part-file.ts';
+import { pull, type Pulled } from '../../local-models/pull.ts';
+import { systemClock } from '../../observe/runtime.ts';
+import { localModelJson } from '../../http/models.ts';
 import { runningAdmin } from './find-gateway.ts';
-import { knownProviders } from './providers.ts';
+import { knownProviders } from '../providers.ts';
 
 export const pullCommand: Command = makePullCommand({
   known: knownModels,

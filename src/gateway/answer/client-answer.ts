@@ -1,10 +1,15 @@
 /** The answer to the client of one call: status line, headers, then a document, a stream or an error. */
-import { type GatewayError, transientCodes } from '../core/errors.ts';
-import type { StreamOpening, AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.ts';
-import type { Call, Receipt } from '../core/call.ts';
-import { maxRetryAfterMs } from '../wire/upstream-error.ts';
-import type { AttemptLoop } from './attempt-loop.ts';
-import type { GenerationEvent, Usage } from '../core/generation.ts';
+import { type GatewayError, transientCodes } from '../../core/errors.ts';
+import type {
+  StreamOpening,
+  AnswerRelay,
+  ClientDialect,
+  StreamWriter,
+} from '../../core/dialect.ts';
+import type { Call, Receipt } from '../../core/call.ts';
+import { maxRetryAfterMs } from '../../wire/upstream-error.ts';
+import type { AttemptLoop } from '../attempt-loop.ts';
+import type { GenerationEvent, Usage } from '../../core/generation.ts';
 import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 
 export interface ClientAnswerOptions {
@@ -128,7 +133,7 @@ export const streamHeaders: readonly string[] = [
  */
 export function retryHeaders(error: GatewayError, random: () => number): readonly string[] {
   if (error.code === 'unauthenticated') return ['www-authenticate', 'Bearer'];
-  // Retries cannot succeed, which clients are told (E9).
+  // Retries cannot succeed, which the answer says (E9).
   if (!transientCodes.has(error.code)) return ['x-should-retry', 'false'];
   if (
     error.code !== 'rate_limited' &&
@@ -201,12 +206,12 @@ export class StreamResponder implements StreamConsumer {
     this.#fail(error, []);
   }
 
-  /** @param told with the failure, in one frame of the upstream */
-  #fail(error: GatewayError, told: readonly GenerationEvent[]): void {
+  /** @param events of the upstream frame that has the failure */
+  #fail(error: GatewayError, events: readonly GenerationEvent[]): void {
     if (this.#over) return;
     this.#over = true;
     const { sink, dialect, requestId, owner } = this.#options;
-    const usage = told.find((event) => event.type === 'usage')?.usage;
+    const usage = events.find((event) => event.type === 'usage')?.usage;
     const words = this.#own.fail?.(error, requestId, usage);
     sink.end(words ?? dialect.writeStreamError(error, requestId));
     owner.broken(error);

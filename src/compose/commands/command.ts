@@ -1,20 +1,20 @@
 /** The commands `start` and `check`, which need the composition root. */
-import { banner } from '../cli/banner.ts';
-import { checkCommand as makeCheckCommand } from '../cli/commands/check.ts';
-import type { Command, CommandContext } from '../cli/command.ts';
-import { importCommand as makeImportCommand } from '../cli/import/import.ts';
-import { initCommand as makeInitCommand } from '../cli/commands/init.ts';
-import { providerRows } from '../providers/compatible.ts';
+import { banner } from '../../cli/banner.ts';
+import { checkCommand as makeCheckCommand } from '../../cli/commands/check.ts';
+import type { Command, CommandContext } from '../../cli/command.ts';
+import { importCommand as makeImportCommand } from '../../cli/import/import.ts';
+import { initCommand as makeInitCommand } from '../../cli/commands/init.ts';
+import { providerRows } from '../../providers/compatible.ts';
 import { join } from 'node:path';
 import { isatty } from 'node:tty';
-import { programName } from '../cli/program.ts';
-import { flagsHelp, parseFlags } from '../config/base.ts';
-import { durationText } from '../config/options.ts';
-import type { Settings } from '../config/settings.ts';
-import { readModelFolder } from '../local-models/model-folder.ts';
-import type { RunningGateway } from './options.ts';
-import { processSignals, type Signal } from './signals.ts';
-import { describeProviders, knownProviders } from './providers.ts';
+import { programName } from '../../cli/program.ts';
+import { flagsHelp, parseFlags } from '../../config/base.ts';
+import { durationText } from '../../config/options.ts';
+import type { Settings } from '../../config/settings.ts';
+import { readModelFolder } from '../../local-models/model-folder.ts';
+import type { RunningGateway } from '../options.ts';
+import { processSignals, type Signal } from '../signals.ts';
+import { describeProviders, knownProviders } from '../providers.ts';
 
 const help = `Usage: model-gateway start [options]
 
@@ -43,7 +43,7 @@ export const startCommand: Command = {
       context.stdout(help);
       return 0;
     }
-    const { start } = await import('./start.ts');
+    const { start } = await import('../start.ts');
     const gateway = await start({
       flags: parsed.flags,
       env: context.env,
@@ -68,7 +68,7 @@ export const initCommand: Command = makeInitCommand({
   known: providerRows.flatMap(({ id, keyVariable }) =>
     keyVariable === undefined ? [] : [{ id, keyVariable }],
   ),
-  schema: join(import.meta.dirname, '../../docs/gateway.schema.json'),
+  schema: join(import.meta.dirname, '../../../docs/gateway.schema.json'),
   cwd: process.cwd(),
   program: programName(process.env, process.cwd()),
   ask: isatty(0) && isatty(1) ? ask : undefined,

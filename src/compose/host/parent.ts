@@ -2,21 +2,21 @@
  * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
  * there is once is this process's: store, counters, admin plane, engines.
  */
-import { keyOrNone } from '../access/keys/seal-key.ts';
-import { type Settings, packSettings, workerShare } from '../config/settings.ts';
-import { describeBy, worstOf } from '../gateway/health.ts';
-import { systemClock } from '../observe/runtime.ts';
-import type { LineLog } from '../observe/log.ts';
-import { countedFamilies, type Family, single, sumFamilies } from '../observe/metrics/family.ts';
-import { defaultWaitMs } from '../http/drain.ts';
-import { memoryOfProcess } from '../http/overload/load.ts';
-import type { Access } from './access.ts';
+import { keyOrNone } from '../../access/keys/seal-key.ts';
+import { type Settings, packSettings, workerShare } from '../../config/settings.ts';
+import { describeBy, worstOf } from '../../gateway/targets/health.ts';
+import { systemClock } from '../../observe/runtime.ts';
+import type { LineLog } from '../../observe/log.ts';
+import { countedFamilies, type Family, single, sumFamilies } from '../../observe/metrics/family.ts';
+import { defaultWaitMs } from '../../http/drain.ts';
+import { memoryOfProcess } from '../../http/overload/load.ts';
+import type { Access } from '../access.ts';
 import { type Member, parentEvents, PoolEvents, Renewal, WorkerPool } from './worker-pool.ts';
-import type { Events, PlaneEvents } from './events.ts';
+import type { Events, PlaneEvents } from '../events.ts';
 import { talliesOf, type DataPlaneHost, type Tallies } from './data-plane-host.ts';
-import type { LocalModels } from './local.ts';
-import type { Environment } from './options.ts';
-import type { Plane } from './plane.ts';
+import type { LocalModels } from '../local.ts';
+import type { Environment } from '../options.ts';
+import type { Plane } from '../plane.ts';
 import type {
   ParentOperations,
   ParentState,
@@ -24,16 +24,16 @@ import type {
   Welcome,
   WorkerOperations,
 } from './worker-protocol.ts';
-import { StoreError } from '../store/store-error.ts';
-import { WorkerSession, Writes } from './workers/session.ts';
-import { WorkerSockets } from '../http/worker-sockets.ts';
+import { StoreError } from '../../store/store-error.ts';
+import { WorkerSession, Writes } from '../workers/session.ts';
+import { WorkerSockets } from '../../http/worker-sockets.ts';
 import {
   watchHeartbeat,
   type WorkerEnd,
   type WorkerProcess,
   WorkerProcesses,
-} from './workers/processes.ts';
-import { Link } from './workers/link.ts';
+} from '../workers/processes.ts';
+import { Link } from '../workers/link.ts';
 
 export interface ParentDeps {
   readonly settings: Settings;
@@ -52,7 +52,7 @@ export interface ParentDeps {
 /** Workers that are not started yet. */
 export interface OpenedPool {
   readonly pool: WorkerPool;
-  /** What the parent's own plane tells; what workers tell goes to the same. */
+  /** Events of the parent's own plane; those of workers go to the same. */
   eventsOver(events: Events): PlaneEvents;
   host(deps: Omit<ParentDeps, 'pool' | 'events'>): DataPlaneHost;
 }
@@ -76,7 +76,7 @@ export function openPool(): OpenedPool {
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = import.meta.filename.replace(/parent\.(ts|js)$/, 'worker-main.$1');
 const lookEveryMs = 100;
-/** A scrape waits no longer for a worker; then what it told before stands in. */
+/** A scrape waits no longer for a worker; then the worker's last values are used. */
 const scrapeMs = 3000;
 const applyMs = 30_000;
 /** What a stop takes besides waiting for calls. */
@@ -395,7 +395,7 @@ class WorkerHost implements DataPlaneHost {
     this.#deps.pool.toAll('stateIs', [state]);
   }
 
-  /** @returns the failure that the exit code must tell of. */
+  /** @returns the failure for the exit code */
   async #end(member: Member, how: StopOfWorker): Promise<Error | undefined> {
     const { link, process, gone } = member;
     const { waitMs = defaultWaitMs, limitMs } = this.#settings.drain;

@@ -1,13 +1,13 @@
 /** Part of the composition root: the ends of a copy, by what a person calls them. */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { copyCommand as makeCopyCommand, type CopyResult } from '../cli/commands/copy.ts';
-import type { Command } from '../cli/command.ts';
-import { readPostgres } from '../config/storage.ts';
-import type { ServerAddress } from '../core/addresses.ts';
-import { copyStore } from '../store/copy/copy-store.ts';
-import { PostgresSide } from '../store/copy/postgres-side.ts';
-import { SqliteSide } from '../store/copy/sqlite-side.ts';
+import { copyCommand as makeCopyCommand, type CopyResult } from '../../cli/commands/copy.ts';
+import type { Command } from '../../cli/command.ts';
+import { readPostgres } from '../../config/storage.ts';
+import type { ServerAddress } from '../../core/addresses.ts';
+import { copyStore } from '../../store/copy/copy-store.ts';
+import { PostgresSide } from '../../store/copy/postgres-side.ts';
+import { SqliteSide } from '../../store/copy/sqlite-side.ts';
 
 export function copyCommand(cwd: string): Command {
   return makeCopyCommand({ copy: (from, to, onTable) => copyStores({ from, to, cwd, onTable }) });

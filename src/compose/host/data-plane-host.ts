@@ -1,8 +1,8 @@
 /** Part of the composition root: what serves the data plane of a gateway, this process or worker processes. */
-import type { Settings } from '../config/settings.ts';
-import type { TargetHealth } from '../gateway/health.ts';
-import type { Family } from '../observe/metrics/family.ts';
-import type { Plane } from './plane.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { TargetHealth } from '../../gateway/targets/health.ts';
+import type { Family } from '../../observe/metrics/family.ts';
+import type { Plane } from '../plane.ts';
 
 export interface DataPlaneHost {
   /** Resolves with the address, without `/v1`. @throws the system's error of listening */

@@ -1,15 +1,15 @@
-/** Part of the composition root: what a gateway's parent process and its workers ask and tell each other. */
-import type { BudgetNote } from '../access/budget-watch.ts';
-import type { JsonObject } from '../json/value.ts';
-import type { DeadCredential, TargetChange } from '../gateway/health.ts';
-import type { SharedTurn } from '../gateway/reasoning-memory.ts';
-import type { LocalModelFile } from '../local-models/model-file.ts';
-import type { Family } from '../observe/metrics/family.ts';
+/** Part of the composition root: the messages between a gateway's parent process and its workers. */
+import type { BudgetNote } from '../../access/budget-watch.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { DeadCredential, TargetChange } from '../../gateway/targets/health.ts';
+import type { SharedTurn } from '../../gateway/reasoning-memory.ts';
+import type { LocalModelFile } from '../../local-models/model-file.ts';
+import type { Family } from '../../observe/metrics/family.ts';
 import type { Tallies } from './data-plane-host.ts';
-import type { Environment } from './options.ts';
-import type { SessionOperations } from './workers/session.ts';
+import type { Environment } from '../options.ts';
+import type { SessionOperations } from '../workers/session.ts';
 
-/** How the parent is; told whenever it changes. */
+/** The state of the parent; sent whenever it changes. */
 export interface ParentState {
   /** Whether it has read keys and secrets. */
   readonly loaded: boolean;
@@ -39,21 +39,21 @@ export interface Welcome {
   readonly watchesLoad: boolean;
 }
 
-/** What a worker tells of what befalls upstreams and itself. */
+/** Events of upstreams and of the worker itself. */
 export type EventOperations = {
   credentialOut(dead: DeadCredential): void;
   targetChanged(change: TargetChange): void;
   pressureChanged(step: number, facts: JsonObject): void;
 };
 
-/** What is told to all processes alike. */
+/** Messages to all processes. */
 export type PeerOperations = {
   keyRefused(address: string | undefined): void;
   keyForgiven(address: string | undefined): void;
   turnShared(turn: SharedTurn): void;
 };
 
-/** What a worker asks and tells its parent. */
+/** Requests and messages of a worker to its parent. */
 export type ParentOperations = SessionOperations &
   EventOperations &
   PeerOperations & {
@@ -80,7 +80,7 @@ export interface StopOfWorker {
   readonly alone?: boolean;
 }
 
-/** What a parent asks and tells a worker. */
+/** Requests and messages of the parent to a worker. */
 export type WorkerOperations = PeerOperations & {
   apply(settings: string): Promise<void>;
   stateIs(state: ParentState): void;

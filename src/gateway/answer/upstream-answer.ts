@@ -1,8 +1,8 @@
 /** The part of an upstream's answer that was read, and its consumer. */
-import type { JsonObject } from '../json/value.ts';
-import type { Frame } from '../core/dialect.ts';
-import { GatewayError } from '../core/errors.ts';
-import type { Collector, Generation, GenerationEvent } from '../core/generation.ts';
+import type { JsonObject } from '../../json/value.ts';
+import type { Frame } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Collector, Generation, GenerationEvent } from '../../core/generation.ts';
 
 /** A frame and what it means. */
 export interface ReadFrame {

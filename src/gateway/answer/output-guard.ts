@@ -1,12 +1,12 @@
 /**
- * Counts a streamed answer against its reservation. An upstream that exceeds the cap it was told is cut, and the answer
+ * Counts a streamed answer against its reservation. An upstream that exceeds the cap of its request is cut, and the answer
  * ends with finish `length` (F63); an answer that the budget cannot pay for any more ends with an error (F64). Only
  * limited calls have a guard.
  */
-import { asGatewayError, GatewayError } from '../core/errors.ts';
-import type { GenerationEvent } from '../core/generation.ts';
-import type { Grant } from '../core/policy.ts';
-import { estimateText } from '../tokens/prompt.ts';
+import { asGatewayError, GatewayError } from '../../core/errors.ts';
+import type { GenerationEvent } from '../../core/generation.ts';
+import type { Grant } from '../../core/policy.ts';
+import { estimateText } from '../../tokens/prompt.ts';
 import type { Meter } from './meter.ts';
 import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 
@@ -134,7 +134,7 @@ export class OutputGuard implements StreamConsumer {
       if (consumer.cutShort === undefined) consumer.frames([eventsFrame(events)]);
       else consumer.cutShort(events);
     } catch (error) {
-      // The upstream is closed: nothing else would tell the consumer.
+      // The upstream is closed: nothing else would end the consumer.
       consumer.failed(asGatewayError(error));
     }
   }

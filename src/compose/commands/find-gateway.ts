@@ -5,15 +5,15 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRunFile } from '../admin/operations.ts';
-import { httpAdminClient, type HttpAdminOptions } from '../cli/admin-client.ts';
-import type { AdminClient, FoundGateway } from '../cli/command.ts';
-import { reason, withSecretFiles } from '../config/config-file.ts';
-import { addressText } from '../config/errors.ts';
-import { type GatewayPlace, loadPlace } from '../config/load.ts';
-import { Secret } from '../core/secret.ts';
-import { isObject } from '../json/value.ts';
-import type { Environment } from './options.ts';
+import { readRunFile } from '../../admin/operations.ts';
+import { httpAdminClient, type HttpAdminOptions } from '../../cli/admin-client.ts';
+import type { AdminClient, FoundGateway } from '../../cli/command.ts';
+import { reason, withSecretFiles } from '../../config/config-file.ts';
+import { addressText } from '../../config/errors.ts';
+import { type GatewayPlace, loadPlace } from '../../config/load.ts';
+import { Secret } from '../../core/secret.ts';
+import { isObject } from '../../json/value.ts';
+import type { Environment } from '../options.ts';
 
 /** Where the gateway of this place listens; undefined when none runs. */
 export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {

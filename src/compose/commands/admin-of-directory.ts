@@ -1,25 +1,25 @@
 /** Part of the composition root: the admin API for commands on a data directory on which no gateway runs. */
-import type { AdminModel, ModelProblem } from '../admin/handler.ts';
-import type { PricedTarget } from '../admin/providers.ts';
-import type { AdminClient } from '../cli/command.ts';
-import { loadSettings } from '../config/load.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Log } from '../core/runtime.ts';
-import { LineLog } from '../observe/log.ts';
-import { systemClock } from '../observe/runtime.ts';
-import { Credentials } from '../providers/credentials/credentials.ts';
-import { type AskedProvider, askProvider, ModelLists } from '../providers/model-list.ts';
-import { Registry } from '../providers/registry.ts';
-import { HttpClient } from '../wire/http-client.ts';
-import { adminModel, createLocalModels } from './local.ts';
-import type { Environment } from './options.ts';
+import type { AdminModel, ModelProblem } from '../../admin/handler.ts';
+import type { PricedTarget } from '../../admin/providers.ts';
+import type { AdminClient } from '../../cli/command.ts';
+import { loadSettings } from '../../config/load.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Log } from '../../core/runtime.ts';
+import { LineLog } from '../../observe/log.ts';
+import { systemClock } from '../../observe/runtime.ts';
+import { Credentials } from '../../providers/credentials/credentials.ts';
+import { type AskedProvider, askProvider, ModelLists } from '../../providers/model-list.ts';
+import { Registry } from '../../providers/registry.ts';
+import { HttpClient } from '../../wire/http-client.ts';
+import { adminModel, createLocalModels } from '../local.ts';
+import type { Environment } from '../options.ts';
 import {
   knownProviders,
   listedWindows,
   pricedTargets,
   priceTable,
   providerDeps,
-} from './providers.ts';
+} from '../providers.ts';
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -60,7 +60,7 @@ function withoutUnresolved(settings: Settings): Settings {
 function clientOf(settings: Settings, env: Environment): AdminClient {
   return {
     request: async (method, path, body) => {
-      const { openAdminHandler } = await import('./access.ts');
+      const { openAdminHandler } = await import('../access.ts');
       let problems: readonly ModelProblem[] = [];
       const gateway = {
         models: async () => {
