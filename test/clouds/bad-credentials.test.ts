@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { checkCommand } from '../../src/cli/commands/check.ts';
-import { askProviders } from '../../src/compose/admin-of-directory.ts';
+import { askProviders } from '../../src/compose/commands/admin-of-directory.ts';
 import { describeProviders } from '../../src/compose/providers.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { providerRows } from '../../src/providers/compatible.ts';
