@@ -52,6 +52,11 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   },
 };
 
+/** All commands but `help`, in the order in which it lists them. */
+export function loadCommands(): Promise<readonly Command[]> {
+  return Promise.all(Object.values(loaders).map((load) => load()));
+}
+
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
   const { paint, screenOf } = await import('./cli/screen.ts');
@@ -95,7 +100,7 @@ async function run(args: readonly string[]): Promise<number> {
     });
   }
   const { helpCommand, unknownCommand } = await import('./cli/help.ts');
-  const commands = await Promise.all(Object.values(loaders).map((each) => each()));
+  const commands = await loadCommands();
   if (name === '--version' || name === '-v') return run(['version']);
   if (['help', '--help', '-h'].includes(name)) return helpCommand(commands).run(rest, context);
   context.stderr(unknownCommand(name, commands));

@@ -7,6 +7,8 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Json } from '../../src/json/value.ts';
 import { tryParse } from '../../src/json/parse.ts';
+import { loadCommands } from '../../src/main.ts';
+import { helpCommand } from '../../src/cli/help.ts';
 import { errorTable as messagesErrors } from '../../src/dialects/anthropic-messages/errors.ts';
 import { errorTable as chatErrors } from '../../src/dialects/openai-chat/errors.ts';
 import { adminToken } from '../support/keys.ts';
@@ -15,6 +17,7 @@ import { ask } from '../support/rig.ts';
 import { scrapeUntil } from '../support/scrape.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from '../limits/limited-rig.ts';
+import { run } from '../unit/cli-config/context.ts';
 import { assertGolden, splitProse } from './golden.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -62,9 +65,10 @@ test('errors: status, type and code of each code in both dialects', (t) => {
 
 test('commands: the help of each', async (t) => {
   const overview = await program('help');
+  assert.equal(overview, await help());
   const names = [...overview.matchAll(/^ {2}([a-z]+) /gm)].map(([, name = '']) => name);
-  const helps = await Promise.all(names.map((name) => program('help', name)));
-  const told = helps.map((help, i) => `\n\n==== ${names[i] ?? ''}\n${help}`);
+  const helps = await Promise.all(names.map((name) => help(name)));
+  const told = helps.map((text, i) => `\n\n==== ${names[i] ?? ''}\n${text}`);
   const text = overview + told.join('');
   const wide = text.split('\n').filter((line) => line.length > 80);
   assert.deepEqual(wide, [], 'a terminal of 80 columns breaks these lines');
@@ -92,6 +96,13 @@ function readJson(text: string): Json {
 async function admin(path: string, accept = '*/*'): Promise<string> {
   const headers = { authorization: `Bearer ${adminToken}`, accept };
   return (await fetch(rig.gateway.adminUrl + path, { headers })).text();
+}
+
+/** What `help` prints, without a process. */
+async function help(...args: readonly string[]): Promise<string> {
+  const { out, err } = await run(helpCommand(await loadCommands()), args);
+  assert.equal(err, '');
+  return out;
 }
 
 async function program(...args: readonly string[]): Promise<string> {

@@ -18,22 +18,47 @@ const maxRuns = process.env['CI'] === 'true' ? 4000 : 400;
 const minRuns = 40;
 
 /**
- * Whether to play one more case. fast-check's own limit fails when it strikes within the first case, which a
- * busy machine makes happen; a smaller case of a failed one is always played.
+ * Cases until the time is over, then the last one again and again, which is not played: to make a conversation takes
+ * longer than to play it. fast-check's own limit fails when it strikes within the first case, which a busy machine
+ * makes happen; a smaller case of a failed one is always played.
  */
-function timeBox(least: number): { may(): boolean; failed(): void } {
-  let runs = 0;
-  let shrinking = false;
-  const began = performance.now();
-  return {
-    may: () => {
-      runs += 1;
-      return shrinking || runs <= least || performance.now() - began < limitMs;
-    },
-    failed: () => {
-      shrinking = true;
-    },
-  };
+class TimeBox<T> extends fc.Arbitrary<T> {
+  readonly #all: fc.Arbitrary<T>;
+  readonly #least: number;
+  readonly #began = performance.now();
+  #cases = 0;
+  #isShrinking = false;
+  #last: fc.Value<T> | undefined;
+
+  constructor(all: fc.Arbitrary<T>, least: number) {
+    super();
+    this.#all = all;
+    this.#least = least;
+  }
+
+  /** Whether the case is to be played. */
+  get isOpen(): boolean {
+    const hasTime = this.#cases <= this.#least || performance.now() - this.#began < limitMs;
+    return this.#isShrinking || hasTime;
+  }
+
+  failed(): void {
+    this.#isShrinking = true;
+  }
+
+  override generate(random: fc.Random, bias: number | undefined): fc.Value<T> {
+    this.#cases += 1;
+    if (this.#last === undefined || this.isOpen) this.#last = this.#all.generate(random, bias);
+    return this.#last;
+  }
+
+  override canShrinkWithoutContext(value: unknown): value is T {
+    return this.#all.canShrinkWithoutContext(value);
+  }
+
+  override shrink(value: T, context: unknown): fc.Stream<fc.Value<T>> {
+    return this.#all.shrink(value, context);
+  }
 }
 
 /**
@@ -48,10 +73,10 @@ export function check<T>(
 ): void {
   const seed = chooseSeed();
   context.diagnostic(`seed ${seed}`);
-  const box = timeBox(least);
+  const box = new TimeBox(arbitrary, least);
   fc.assert(
-    fc.property(arbitrary, (value) => {
-      if (!box.may()) return;
+    fc.property(box, (value) => {
+      if (!box.isOpen) return;
       try {
         holds(value);
       } catch (error) {
@@ -71,9 +96,9 @@ export async function checkAsync<T>(
 ): Promise<void> {
   const seed = chooseSeed();
   context.diagnostic(`seed ${seed}`);
-  const box = timeBox(minRuns / 4);
-  const property = fc.asyncProperty(arbitrary, async (value) => {
-    if (!box.may()) return;
+  const box = new TimeBox(arbitrary, minRuns / 4);
+  const property = fc.asyncProperty(box, async (value) => {
+    if (!box.isOpen) return;
     try {
       await holds(value);
     } catch (error) {

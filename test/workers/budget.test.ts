@@ -1,14 +1,20 @@
 /** One key on three workers, of which some are killed: never more than its budget is spent (Q1, F81). */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';
 import { dollar, nanodollarsOfToken, spender, spendTheRest, storm } from '../cluster/storm.ts';
 import { until } from '../support/postgres-store.ts';
 import { chatDocument } from '../upstream/chat.ts';
-import { crewed, killWorker, noneLeft, spentOf } from './crew.ts';
+import { killWorker, noneLeft, spentOf, startCrew, type Crewed } from './crew.ts';
 
-test('Q1: 100 clients with one key of $1.00 on three workers spend $1.00 and no more', async (t) => {
-  const { gateway, upstream } = await crewed(t, 3);
+let crew: Crewed;
+before(async () => {
+  crew = await startCrew(3);
+});
+after(() => crew.end());
+
+test('Q1: 100 clients with one key of $1.00 on three workers spend $1.00 and no more', async () => {
+  const { gateway, upstream } = crew;
   const made = await gateway.makeKey({ budget: 1, per: 'ever' });
   const account = spender(upstream);
   const count = await storm({ instances: [gateway], key: made.key, clients: 100, calls: 8 });
@@ -24,8 +30,8 @@ test('Q1: 100 clients with one key of $1.00 on three workers spend $1.00 and no 
   assert.match(usage.text, new RegExp(`"cost_usd":${account.tokens / 100_000}[,}]`));
 });
 
-test('K1: of 60 calls at once on three workers, a budget for two admits exactly two', async (t) => {
-  const { gateway, upstream } = await crewed(t, 3);
+test('K1: of 60 calls at once on three workers, a budget for two admits exactly two', async () => {
+  const { gateway, upstream } = crew;
   const made = await gateway.makeKey({ budget: 0.01, per: 'ever' });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const usage = { prompt_tokens: 9, completion_tokens: 500, total_tokens: 509 };
@@ -47,8 +53,8 @@ test('K1: of 60 calls at once on three workers, a budget for two admits exactly 
   assert.equal(held.requests.length, 2);
 });
 
-test('Q1 F81: workers that are killed under load leave no way around the budget, and lose none of it', async (t) => {
-  const { gateway, upstream } = await crewed(t, 3);
+test('Q1 F81: workers that are killed under load leave no way around the budget, and lose none of it', async () => {
+  const { gateway, upstream } = crew;
   const made = await gateway.makeKey({ budget: 1, per: 'ever' });
   const account = spender(upstream);
   /** Tokens of the answers that came whole, by the user that the call names. */

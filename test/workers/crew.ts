@@ -14,11 +14,21 @@ import { ScriptedUpstream } from '../upstream/scripted.ts';
 export interface Crewed {
   readonly gateway: Instance;
   readonly upstream: ScriptedUpstream;
+  end(): Promise<void>;
 }
 
-/** Ended with the test. @param node options of Node, for all of its processes */
+/** Ended with the test. */
 export async function crewed(
   t: TestContext,
+  ...crew: Parameters<typeof startCrew>
+): Promise<Crewed> {
+  const started = await startCrew(...crew);
+  t.after(() => started.end());
+  return started;
+}
+
+/** @param node options of Node, for all of its processes */
+export async function startCrew(
   workers: number,
   config: JsonObject = {},
   node?: readonly string[],
@@ -26,17 +36,20 @@ export async function crewed(
   const upstream = await ScriptedUpstream.start();
   const options = optionsOf(upstream, { workers, ...config });
   const gateway = await Instance.start(node === undefined ? options : { ...options, node });
-  t.after(async () => {
+  const end = async (): Promise<void> => {
     await gateway.kill();
     await upstream.close();
     gateway.remove();
-  });
+  };
   // The log comes on a way of its own.
   await until(
     () => workersOf(gateway).size === workers || gateway.log.includes('workers_unsupported'),
     'the log tells of all workers',
-  );
-  return { gateway, upstream };
+  ).catch(async (error: unknown) => {
+    await end();
+    throw error;
+  });
+  return { gateway, upstream, end };
 }
 
 export function optionsOf(

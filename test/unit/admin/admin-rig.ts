@@ -1,4 +1,4 @@
-/** A real admin server on a real SQLite store, and a client for it. */
+/** A real admin server on a SQLite store in memory, or in a file where the test looks into it, and a client for it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
@@ -18,6 +18,8 @@ import { createAdminServer, type AdminDeps } from '../../../src/admin/handler.ts
 import { LoggedContents } from '../../../src/features/content-log/sealed-content.ts';
 import { listen } from '../../../src/http/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
 
 export const adminToken = 'the-admin-token-0123';
@@ -40,7 +42,7 @@ export interface Ask {
 
 export interface Rig {
   readonly url: string;
-  /** Where gateway.db lies. */
+  /** Of its own; `audit.head` lies there. */
   readonly folder: string;
   readonly deps: AdminDeps;
   readonly keys: KeyRing;
@@ -53,6 +55,16 @@ export interface Rig {
   ask(path: string, options?: Ask): Promise<Answer>;
 }
 
+/** A store in a file, for `adminRig`: each costs two threads. */
+export async function fileStore(
+  t: TestContext,
+): Promise<{ readonly store: Store; readonly path: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'gateway.db');
+  return { store: await openSqliteStore({ path, log: silentLog }), path };
+}
+
 export async function adminRig(
   t: TestContext,
   change: Partial<AdminDeps> = {},
@@ -60,7 +72,7 @@ export async function adminRig(
   server: Partial<Parameters<typeof createAdminServer>[0]> = {},
 ): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
-  const store = await openSqliteStore({ path: join(folder, 'gateway.db'), log: silentLog });
+  const store = change.store ?? memoryStore();
   const clock = new HeldClock();
   const random = countingBytes();
   const policies = new Policies(store.policies);

@@ -10,7 +10,7 @@ import { auditCommand } from '../../../src/cli/commands/audit.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { HeldClock, silentLog } from '../access/fakes.ts';
 import { cliRig } from '../cli/cli-rig.ts';
-import { adminRig, listOf, textOf } from './admin-rig.ts';
+import { adminRig, fileStore, listOf, textOf } from './admin-rig.ts';
 
 it('S24 every change is noted: who, from where, what, before and after; no secret, no digest', async (t) => {
   const rig = await adminRig(t);
@@ -107,13 +107,14 @@ const tampering: readonly (readonly [string, string, number])[] = [
 
 for (const [name, sql, brokenAt] of tampering) {
   it(`S24 tampering shows: ${name}`, async (t) => {
-    const rig = await cliRig(t);
+    const { store, path } = await fileStore(t);
+    const rig = await cliRig(t, { store });
     for (const team of ['a', 'b', 'c', 'd']) {
       await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
     }
     const intact = await rig.run(auditCommand, ['check']);
     assert.deepEqual([intact.code, intact.out.startsWith('4 entries')], [0, true]);
-    const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+    const db = new DatabaseSync(path);
     for (const trigger of ['no_update', 'no_delete', 'no_gap']) {
       db.exec(`DROP TRIGGER IF EXISTS audit_${trigger}`);
     }
@@ -132,12 +133,13 @@ for (const [name, sql] of [
   ['all of it', 'DELETE FROM audit'],
 ] as const) {
   it(`S24 a log that lost ${name} shows, at the check and at the next start, and for ever`, async (t) => {
-    const rig = await cliRig(t);
+    const { store, path } = await fileStore(t);
+    const rig = await cliRig(t, { store });
     for (const team of ['a', 'b', 'c', 'd']) {
       await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
     }
     const head = textOf((await rig.ask('/api/audit/check')).body, 'head');
-    const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+    const db = new DatabaseSync(path);
     db.exec('DROP TRIGGER audit_no_delete');
     db.exec(sql);
     db.close();
@@ -149,7 +151,6 @@ for (const [name, sql] of [
 
     const lines: string[] = [];
     const log = { ...silentLog, error: (event: string) => void lines.push(event) };
-    const { store } = rig.deps;
     const anchor = new FileAnchor(join(rig.folder, 'audit.head'));
     const start = new AuditLog({ store: store.audit, clock: new HeldClock(), log, anchor });
     await start.checkEnd();
@@ -182,7 +183,8 @@ it('S24 a start notes how far a log goes that has no note yet; a note that canno
 });
 
 it('S24 a backup has its own entry, also one that could not be written', async (t) => {
-  const rig = await adminRig(t);
+  const { store } = await fileStore(t);
+  const rig = await adminRig(t, { store });
   const body = { path: join(rig.folder, 'copy.db') };
   assert.equal((await rig.ask('/api/backup', { method: 'POST', body })).status, 200);
   const copy = new DatabaseSync(body.path, { readOnly: true });
@@ -201,9 +203,10 @@ it('S24 a backup has its own entry, also one that could not be written', async (
 });
 
 it('S24 the store itself takes no change of the log', async (t) => {
-  const rig = await adminRig(t);
+  const { store, path } = await fileStore(t);
+  const rig = await adminRig(t, { store });
   await rig.ask('/api/teams/a', { method: 'PUT', body: {} });
-  const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+  const db = new DatabaseSync(path);
   for (const sql of [`UPDATE audit SET actor = 'x'`, 'DELETE FROM audit']) {
     assert.throws(() => db.exec(sql), /append-only/);
   }
@@ -240,10 +243,11 @@ it('S24 an entry that the store does not take is an error, and in the log', asyn
 });
 
 it('S24 a change whose entry cannot be written is not made; a revocation holds, and is in the log', async (t) => {
-  const rig = await adminRig(t);
+  const { store, path } = await fileStore(t);
+  const rig = await adminRig(t, { store });
   const made = await rig.ask('/api/keys', { method: 'POST', body: { name: 'a', models: ['*'] } });
   const id = textOf(made.body, 'id');
-  const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+  const db = new DatabaseSync(path);
   db.exec(`CREATE TRIGGER no_audit BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END`);
   db.close();
   const refusals = [

@@ -3,12 +3,11 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { memoryStore } from '../../support/memory-store.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { costing, fullCall } from '../../store/rows.ts';
 import { silentLog } from '../access/fakes.ts';
 import { callRow, day } from '../store/call-rows.ts';
-import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
+import { adminRig, adminToken, errorOf, fileStore, listOf, textOf } from './admin-rig.ts';
 
 /** Rows of tests without a `failure` are of no kind. */
 const noFaults = { failed_limit: 0, failed_client: 0, failed_provider: 0, failed_gateway: 0 };
@@ -177,7 +176,8 @@ it('L5 calls come in pages, and by everything that tells them apart', async (t) 
 });
 
 it('backup writes a complete private copy while calls go on, and never over a file', async (t) => {
-  const rig = await adminRig(t);
+  const { store } = await fileStore(t);
+  const rig = await adminRig(t, { store });
   const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const { record } = await rig.keys.create({ name: 'ci', models: ['*'] });
@@ -214,7 +214,7 @@ it('backup writes a complete private copy while calls go on, and never over a fi
 });
 
 it('backup of a store in memory says that there is no file', async (t) => {
-  const rig = await adminRig(t, { store: memoryStore() });
+  const rig = await adminRig(t);
   const raw = JSON.stringify({ path: '/tmp/never-written' });
   const answer = await rig.ask('/api/backup', { method: 'POST', raw });
   assert.equal(answer.status, 409);

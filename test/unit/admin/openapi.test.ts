@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts
 import { adminRoutes } from '../../../src/admin/handler.ts';
 import { playgroundPrincipal, type Caller } from '../../../src/admin/explain.ts';
 import { fullCall } from '../../store/rows.ts';
-import { adminRig, adminToken, listOf, textOf } from './admin-rig.ts';
+import { adminRig, adminToken, fileStore, listOf, textOf } from './admin-rig.ts';
 
 it('every route of the admin API is described', async (t) => {
   const rig = await adminRig(t);
@@ -116,7 +116,8 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
 }
 
 it('answers are as they are described', async (t) => {
-  const rig = await adminRig(t, { playground, explainer });
+  const { store } = await fileStore(t);
+  const rig = await adminRig(t, { store, playground, explainer });
   const routes = adminRoutes(rig.deps);
   const full = {
     name: 'a',

@@ -5,11 +5,13 @@ import { it } from 'node:test';
 import { backupCommand } from '../../../src/cli/commands/backup.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { silentLog } from '../access/fakes.ts';
+import { fileStore } from '../admin/admin-rig.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 
 it('backup copies the store to a file beside where it is called, and never over one', async (t) => {
-  const rig = await cliRig(t);
+  const { store } = await fileStore(t);
+  const rig = await cliRig(t, { store });
   rig.ledger.record(callRow('c1'));
   await rig.ledger.flush();
   const cwd = join(rig.folder, '..');
