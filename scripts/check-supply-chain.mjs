@@ -32,6 +32,7 @@ const licences = new Set([
 /** Packages that may run something when they are installed, with the reason. */
 const installScripts = new Map([
   ['node-llama-cpp', 'builds llama.cpp; switched off by config.nodeLlamaCppPostinstall'],
+  ['@google/genai', 'prints a line, for development only; switched off by allowScripts'],
 ]);
 const installHooks = ['preinstall', 'install', 'postinstall'];
 
