@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withLibraries } from './installed.ts';
 import { libraryTurns, threeSteps } from './library-turns.ts';
-import { act } from './library.ts';
+import { Actor } from './library.ts';
 import { resultsIn } from './scene.ts';
 import { startStage } from './stage.ts';
 import { wires, type AgentCall, type Wire } from './turn.ts';
@@ -28,32 +28,27 @@ withLibraries((packages) => {
     packages,
     program: 'ai-sdk.mjs',
   };
-  libraryTurns(library);
+  const act = libraryTurns(library);
 
   for (const upstream of ['chat', 'messages'] as const) {
     for (const name of ['typed', 'typedStream']) {
       test(`R-4 R-50 ai-sdk on a ${upstream} upstream: calls have the types of their tools, ${name}`, async () => {
-        const stage = await startStage();
-        try {
-          const steps = [{ calls: typedCalls(upstream) }, { text: 'All ran.' }];
-          const { told, bodies } = await act(stage, { ...library, name, upstream, steps });
-          assert.equal(told['text'], 'All ran.', JSON.stringify(told));
-          assert.deepEqual(told['ran'], {
-            shell: ['ls'],
-            local_shell: ['ls'],
-            apply_patch: patch,
-            free: 'abc',
-          });
-          const results = resultsIn(upstream, bodies[1]);
-          assert.deepEqual(
-            results.map(({ id }) => id),
-            typedCalls(upstream).map(({ id }) => id),
-          );
-          for (const [index, { name: tool }] of typedCalls(upstream).entries()) {
-            assert.ok(results[index]?.text.includes(`of ${tool}`), JSON.stringify(results));
-          }
-        } finally {
-          await stage.stop();
+        const steps = [{ calls: typedCalls(upstream) }, { text: 'All ran.' }];
+        const { told, bodies } = await act({ name, upstream, steps });
+        assert.equal(told['text'], 'All ran.', JSON.stringify(told));
+        assert.deepEqual(told['ran'], {
+          shell: ['ls'],
+          local_shell: ['ls'],
+          apply_patch: patch,
+          free: 'abc',
+        });
+        const results = resultsIn(upstream, bodies[1]);
+        assert.deepEqual(
+          results.map(({ id }) => id),
+          typedCalls(upstream).map(({ id }) => id),
+        );
+        for (const [index, { name: tool }] of typedCalls(upstream).entries()) {
+          assert.ok(results[index]?.text.includes(`of ${tool}`), JSON.stringify(results));
         }
       });
     }
@@ -61,20 +56,22 @@ withLibraries((packages) => {
 
   test('R-23 ai-sdk where no responses are kept: its second step is told so, and store: false helps', async () => {
     const stage = await startStage({ responses: { store: 'off' } });
+    const actor = await Actor.start(stage, library);
     try {
       for (const upstream of wires) {
-        const plot = { ...library, upstream, steps: threeSteps(upstream) };
-        const { told, bodies } = await act(stage, { ...plot, name: 'steps' });
+        const plot = { upstream, steps: threeSteps(upstream) };
+        const { told, bodies } = await actor.act({ ...plot, name: 'steps' });
         assert.match(
           String(told['thrown']),
           /Items are not persisted when `store` is set to false/,
         );
         assert.equal(bodies.length, 1);
-        const unkept = await act(stage, { ...plot, name: 'unkept' });
+        const unkept = await actor.act({ ...plot, name: 'unkept' });
         assert.equal(unkept.told['text'], 'Sunny in both.', JSON.stringify(unkept.told));
         assert.equal(unkept.bodies.length, 3);
       }
     } finally {
+      await actor.close();
       await stage.stop();
     }
   });

@@ -4,11 +4,13 @@
  * be reached whatever it tries; elsewhere every request that honours the customary proxy variables is
  * refused. What it tried to reach is told either way.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 export interface Ran {
   readonly code: number | null;
@@ -22,6 +24,13 @@ export interface Running {
   readonly input?: string;
 }
 
+export interface Talk {
+  /** @throws Error with what the program said when it ends instead of answering */
+  ask(line: string): Promise<string>;
+  /** Ends it. */
+  close(): Promise<void>;
+}
+
 export interface Box {
   readonly home: string;
   readonly project: string;
@@ -31,6 +40,8 @@ export interface Box {
   readonly asked: readonly string[];
   /** Runs a program in the project to its end. */
   run(command: readonly string[], running?: Running): Promise<Ran>;
+  /** Starts a program that answers each line with one. */
+  talk(command: readonly string[], env: Running['env']): Talk;
   write(path: string, content: string | Buffer): Promise<void>;
   /** The project's files, by name. */
   files(): Promise<{ readonly [name: string]: string }>;
@@ -73,17 +84,22 @@ export async function openBox(url: string): Promise<Box> {
     root,
     ports.join(','),
   ];
+  const start = (command: readonly string[], env: object): Program =>
+    new Program(hasNamespaces ? [...inside, ...command] : command, {
+      cwd: project,
+      env: { ...base, ...env },
+    });
   return {
     home,
     project,
     tried,
     asked,
-    run: (command, { env = {}, input } = {}) =>
-      runToEnd(hasNamespaces ? [...inside, ...command] : command, {
-        cwd: project,
-        env: { ...base, ...env },
-        input,
-      }),
+    run: (command, { env = {}, input } = {}) => {
+      const program = start(command, env);
+      program.child.stdin.end(input ?? '');
+      return program.within(program.ended);
+    },
+    talk: (command, env = {}) => talkWith(start(command, env)),
     write: async (path, content) => {
       await mkdir(dirname(path), { recursive: true });
       await writeFile(path, content);
@@ -169,40 +185,65 @@ function leading(port: number, asked: string[]): Server {
 interface Start {
   readonly cwd: string;
   readonly env: { readonly [name: string]: string };
-  readonly input: string | undefined;
 }
 
-function runToEnd(command: readonly string[], { cwd, env, input }: Start): Promise<Ran> {
-  const [program = '', ...args] = command;
-  return new Promise((resolve, reject) => {
+class Program {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly ended: Promise<Ran>;
+  readonly #command: readonly string[];
+  #out = '';
+  #err = '';
+
+  constructor(command: readonly string[], { cwd, env }: Start) {
+    this.#command = command;
+    const [program = '', ...args] = command;
     // A group of its own: what an agent leaves behind ends with it.
-    const child = spawn(program, args, { cwd, env, detached: true });
-    let out = '';
-    let err = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
-    child.stdin.on('error', () => undefined).end(input ?? '');
-    const stop = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // The group is gone already.
-      }
-    };
+    this.child = spawn(program, args, { cwd, env, detached: true });
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#out += text));
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#err += text));
+    this.child.stdin.on('error', () => undefined);
+    this.child.on('exit', () => this.stop());
+    this.ended = new Promise((resolve, reject) => {
+      this.child.on('error', reject);
+      this.child.on('close', (code) => resolve({ code, out: this.#out, err: this.#err }));
+    });
+  }
+
+  stop(): void {
+    try {
+      if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
+    } catch {
+      // The group is gone already.
+    }
+  }
+
+  /** @throws Error when it is not done in time */
+  async within<T>(done: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
-      stop();
-      reject(
-        new Error(`${command.join(' ')} did not end\n${out.slice(-2000)}\n${err.slice(-2000)}`),
-      );
+      this.stop();
+      const said = `${this.#out.slice(-2000)}\n${this.#err.slice(-2000)}`;
+      late.reject(new Error(`${this.#command.join(' ')} did not end\n${said}`));
     }, patienceMs);
-    child.on('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    child.on('exit', () => stop());
-    child.on('close', (code) => {
-      clearTimeout(timer);
-      resolve({ code, out, err });
-    });
-  });
+    return Promise.race([done, late.promise]).finally(() => clearTimeout(timer));
+  }
+}
+
+function talkWith(program: Program): Talk {
+  const lines = createInterface({ input: program.child.stdout });
+  return {
+    ask: async (line) => {
+      const answered = once(lines, 'line');
+      const instead = program.ended.then(({ code, out, err }): never => {
+        throw new Error(`it ended with ${code}\n${out}\n${err}`);
+      });
+      program.child.stdin.write(`${line}\n`);
+      const [answer]: unknown[] = await program.within(Promise.race([answered, instead]));
+      return String(answer);
+    },
+    close: async () => {
+      program.child.stdin.end();
+      await program.within(program.ended);
+    },
+  };
 }

@@ -4,16 +4,11 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { listAt, numberAt, objectAt, textAt } from '../support/reading.ts';
 import { brokenDocumentIn, brokenIn, slowIn } from './answers.ts';
-import { act, type Act, type Acted } from './library.ts';
+import { Actor, type Act, type Acted, type Library } from './library.ts';
 import { resultsIn } from './scene.ts';
 import { startStage, type FullStage } from './stage.ts';
 import { assertServed } from './tool-turns.ts';
 import { reported, wires, type AgentCall, type Turn, type Wire } from './turn.ts';
-
-/** A program with the acts `steps` (documents), `stream`, `object` and `chain`. */
-export interface Library extends Pick<Act, 'runner' | 'packages' | 'program'> {
-  readonly name: string;
-}
 
 const prefix = { chat: 'call_', messages: 'toolu_', responses: 'call_' } as const;
 const typed = { city: 'Paris', degrees: 7 };
@@ -36,17 +31,26 @@ export function threeSteps(upstream: Wire): readonly Turn[] {
   ];
 }
 
-/** Declares its tests on each upstream. */
-export function libraryTurns(library: Library): void {
+/**
+ * Declares its tests on each upstream, by a program with the acts `steps` (documents), `stream`, `object` and `chain`.
+ * @returns what plays further acts of it
+ */
+export function libraryTurns(library: Library): (act: Act) => Promise<Acted> {
   let stage: FullStage;
+  let actor: Actor;
   before(async () => {
     stage = await startStage({ clients: { keep_alive: '50ms' } });
+    actor = await Actor.start(stage, library);
   });
-  after(() => stage.stop());
+  after(async () => {
+    await actor.close();
+    await stage.stop();
+  });
+  const act = (wanted: Act): Promise<Acted> => actor.act(wanted);
   for (const upstream of wires) {
     const pair = `${library.name} on a ${upstream} upstream`;
     const play = (name: string, steps: Act['steps']): Promise<Acted> =>
-      act(stage, { ...library, name, upstream, steps });
+      act({ name, upstream, steps });
 
     for (const name of ['steps', 'stream']) {
       test(`R-22 R-24 R-25 ${pair}: three steps with tools, ${name}`, async () => {
@@ -109,6 +113,7 @@ export function libraryTurns(library: Library): void {
       assertFailed(await play('steps', [{ answer: half }]));
     });
   }
+  return act;
 }
 
 /** It told a failure, and ran no tool of an answer that had no end. */

@@ -1,49 +1,53 @@
 // LangChain's ChatOpenAI with `useResponsesApi`.
-// Usage: node langchain.mjs ACT, with GATEWAY, KEY and MODEL in the environment; prints one JSON object.
+// Usage: node langchain.mjs, with GATEWAY and KEY in the environment. Each line of its input is an object with the act's name
+// and the model; it prints a line with one JSON object for each.
+import { createInterface } from 'node:readline';
 import { HumanMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
 import { ChatOpenAI } from '@langchain/openai';
 import { z } from 'zod';
 
-const { GATEWAY, KEY, MODEL } = process.env;
-const model = new ChatOpenAI({
-  model: MODEL,
-  apiKey: KEY,
-  useResponsesApi: true,
-  maxRetries: 0,
-  configuration: { baseURL: GATEWAY },
-});
+const { GATEWAY, KEY } = process.env;
 const weather = tool(({ city }) => `sunny in ${city}`, {
   name: 'weather',
   description: 'Tells the weather of a city.',
   schema: z.object({ city: z.string() }),
 });
-const able = model.bindTools([weather]);
 
-const acts = {
-  steps: () => loop((messages) => able.invoke(messages)),
-  stream: async () => {
-    let streamed = '';
-    const told = await loop(async (messages) => {
-      let whole;
-      for await (const chunk of await able.stream(messages)) {
-        streamed += chunk.text;
-        whole = whole === undefined ? chunk : whole.concat(chunk);
-      }
-      return whole;
-    });
-    return { streamed, ...told };
-  },
-  object: async () => {
-    const schema = z.object({ city: z.string(), degrees: z.number() });
-    return { object: await model.withStructuredOutput(schema).invoke('Weather?') };
-  },
-  chain: async () => {
-    const first = await model.invoke('Weather?');
-    const options = { previous_response_id: first.response_metadata.id };
-    return { text: (await model.invoke('And tomorrow?', options)).text };
-  },
-};
+function actsWith(name) {
+  const model = new ChatOpenAI({
+    model: name,
+    apiKey: KEY,
+    useResponsesApi: true,
+    maxRetries: 0,
+    configuration: { baseURL: GATEWAY },
+  });
+  const able = model.bindTools([weather]);
+  return {
+    steps: () => loop((messages) => able.invoke(messages)),
+    stream: async () => {
+      let streamed = '';
+      const told = await loop(async (messages) => {
+        let whole;
+        for await (const chunk of await able.stream(messages)) {
+          streamed += chunk.text;
+          whole = whole === undefined ? chunk : whole.concat(chunk);
+        }
+        return whole;
+      });
+      return { streamed, ...told };
+    },
+    object: async () => {
+      const schema = z.object({ city: z.string(), degrees: z.number() });
+      return { object: await model.withStructuredOutput(schema).invoke('Weather?') };
+    },
+    chain: async () => {
+      const first = await model.invoke('Weather?');
+      const options = { previous_response_id: first.response_metadata.id };
+      return { text: (await model.invoke('And tomorrow?', options)).text };
+    },
+  };
+}
 
 /** Asks until no tool is called. */
 async function loop(ask) {
@@ -63,5 +67,9 @@ async function loop(ask) {
   }
 }
 
-const told = await acts[process.argv[2]]().catch((error) => ({ thrown: String(error) }));
-process.stdout.write(JSON.stringify(told));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { name, model } = JSON.parse(line);
+  const act = actsWith(model)[name];
+  const told = await act().catch((error) => ({ thrown: String(error) }));
+  process.stdout.write(`${JSON.stringify(told)}\n`);
+}

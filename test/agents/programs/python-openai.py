@@ -1,6 +1,7 @@
 """The OpenAI SDK for Python on `/v1/responses`.
 
-Usage: python-openai.py ACT, with GATEWAY, KEY and MODEL in the environment; prints one JSON object.
+Usage: python-openai.py, with GATEWAY and KEY in the environment. Each line of its input is an object with the act's
+name and the model; it prints a line with one JSON object for each.
 """
 
 import json
@@ -13,7 +14,7 @@ from pydantic import BaseModel
 client = openai.OpenAI(
     base_url=os.environ['GATEWAY'], api_key=os.environ['KEY'], max_retries=0
 )
-model = os.environ['MODEL']
+model = ''
 weather = {
     'type': 'function',
     'name': 'weather',
@@ -123,8 +124,11 @@ def refused(ask):
 
 
 acts = {'steps': steps, 'stream': stream, 'object': typed, 'chain': chain, 'kept': kept}
-try:
-    told = acts[sys.argv[1]]()
-except Exception as error:
-    told = {'thrown': f'{type(error).__name__}: {error}'}
-print(json.dumps(told))
+for line in sys.stdin:
+    asked = json.loads(line)
+    model = asked['model']
+    try:
+        told = acts[asked['name']]()
+    except Exception as error:
+        told = {'thrown': f'{type(error).__name__}: {error}'}
+    print(json.dumps(told), flush=True)
