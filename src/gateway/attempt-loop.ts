@@ -20,8 +20,8 @@ import { nameOf } from './targets/health.ts';
 import { corrected, readRefused, type Again, type RefusedRequest } from './learned-parameters.ts';
 import { Meter } from './answer/meter.ts';
 import { OutputGuard } from './answer/output-guard.ts';
-import { Retries } from './targets/retries.ts';
-import { maxAttempts, plan } from './targets/routing.ts';
+import { maxAttempts, Retries } from './targets/retries.ts';
+import { plan } from './targets/routing.ts';
 import { type NextRound, TranslatedTurn, TurnRounds, payRound } from './answer/translated-turn.ts';
 import {
   eventsFrame,

@@ -55,7 +55,22 @@ export interface AttemptOptions {
   readonly spanId?: string | undefined;
 }
 
-/** Used by the attempt loop, `handle.ts` and the sweeper; it knows nothing of other attempts. */
+/**
+ * Used by the attempt loop, `handle.ts` and the sweeper; it knows nothing of other attempts.
+ *
+ * Its phase: `unsent` → `waiting` → `stream`, `document` or `error-body` → `over`. `stream` and `document` are told by the
+ * type or the first bytes of the answer, `error-body` by its status. Other state, and when it changes:
+ *
+ * | member | set | cleared |
+ * |---|---|---|
+ * | `chargeable` | by `send`; from the beginning in further requests of a paused turn | when the attempt is given up |
+ * | `#committed` | with the first content of a stream, with a document that was read; then `send` resolves | – |
+ * | `#reading` | while a long document that has arrived is parsed in the worker thread | – |
+ * | `#finishReadAt` | with the finish of a stream; only a usage report may follow | – |
+ * | `cut` | when the loop ends a good answer before its upstream does | – |
+ * | `loads` | while it counts in the load of its target | by the loop, at its end |
+ * | `ended` | when its receipt was written, or none is needed | – |
+ */
 export class Attempt implements UpstreamHandler {
   readonly target: Target;
   readonly meter: Meter;

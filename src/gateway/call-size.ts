@@ -1,4 +1,4 @@
-/** The size of a call, for the reservation of what it may use. */
+/** The size of a call, for the reservation of what it may use; `TokenEstimator` guesses counts that nothing reported yet. */
 import type {
   NamedModels,
   Prompt,

@@ -1,6 +1,7 @@
 /**
- * The deadlines of one upstream request: first event, silence, pings only, minimum rate
- * (docs/operator/time.md).
+ * The times of calls (docs/operator/time.md). `Deadlines` are those of one upstream request: first event, silence, pings
+ * only, minimum rate. `Sweeper` is the one timer that checks them for all calls. `DetachedStreams` limits the answers that
+ * are read to their end after their client left.
  */
 import type { Timeouts } from '../core/provider.ts';
 import { GatewayError } from '../core/errors.ts';

@@ -9,7 +9,8 @@ import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
 import { type TokenCount, countTokens } from './count-tokens.ts';
 import { nameOf } from './targets/health.ts';
-import { maxAttempts, plan } from './targets/routing.ts';
+import { maxAttempts } from './targets/retries.ts';
+import { plan } from './targets/routing.ts';
 import { type PreparedRequest, requestOf } from './upstream-request.ts';
 
 export interface ExplainedTarget {

@@ -1,4 +1,4 @@
-/** Request headers that the gateway reads or forwards. */
+/** Request headers that the gateway checks and reads: framing, labels, and the client's address behind proxies (`ClientAddresses`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
 import { AddressRange } from '../core/addresses.ts';

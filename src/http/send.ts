@@ -1,4 +1,7 @@
-/** The client's side of an answer: one head, backpressure, and disconnects. */
+/**
+ * The client's side of an answer: one head, backpressure, and disconnects. Also the refusals of requests that are not
+ * calls, and `RefusalLog`, which bounds their log lines.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';

@@ -1,4 +1,17 @@
-/** JSON text to values: the only callers of `JSON.parse` are here and in `scan.ts`; the engine has its own. */
+/**
+ * JSON text to values. The only callers of `JSON.parse` are here and in `scan.ts`; the engine has its own.
+ *
+ * | the text is | reader | long integers | bounded |
+ * |---|---|---|---|
+ * | JSON whose length is bounded already, such as a body that was scanned | `tryParse`, `tryParseObject` | exact | no |
+ * | JSON in a string of a request or an answer: arguments, errors | `tryParseInner`, `tryParseInnerObject` | exact | yes |
+ * | an event of a stream | `tryParseAnswerEvent`; `tryParseExactEvent` if its numbers are passed on | –; exact | yes |
+ * | the same, bounded already | `tryParseEvent` | – | no |
+ * | an upstream's document | `isBoundedAnswer`, then `tryParseObject` | exact | yes |
+ * | the gateway's own: a database row, a message of a worker | `parseOwn` | – | no |
+ *
+ * `parseExactly` is what `tryParse` calls, and throws. `parseSlowly` and `parseNatively` are its two ways.
+ */
 import { digitsAtRisk, maxDepth, scan } from './scan.ts';
 import { type Json, type JsonObject, isObject, setMember } from './value.ts';
 

@@ -10,6 +10,9 @@ import type { Call } from '../../core/call.ts';
 import type { Gateway } from '../gateway.ts';
 import { isUntrusted, nameOf } from './health.ts';
 
+/** Upstream requests of one call at most, over all targets; a request that `strict` refuses is not sent (G12). */
+export const maxAttempts = 3;
+
 /** A call does not wait longer; the answer then names the wait (R2). */
 const maxWaitMs = 5000;
 const firstBackoffMs = 250;

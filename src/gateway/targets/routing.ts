@@ -258,9 +258,6 @@ export function compactingRoute(route: Route): Route {
   );
 }
 
-/** Upstream requests of one call at most, over all targets; a request that `strict` refuses is not sent (G12). */
-export const maxAttempts = 3;
-
 export interface PlanDeps {
   readonly random: () => number;
   readonly health: TargetHealth;

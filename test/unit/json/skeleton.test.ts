@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { parseBody, parseClientBody, type JsonSource } from '../../../src/core/client-body.ts';
-import { walkOver } from '../../../src/json/skeleton.ts';
+import { featureBits, featureTexts, walkOver } from '../../../src/json/skeleton.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
@@ -377,4 +377,21 @@ test('the assembled walk is the one of walk.wat', () => {
   const script = join(import.meta.dirname, '../../../scripts/assemble-walk.mjs');
   const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
+});
+
+test('walk.wat finds each text of `featureTexts`, as a value and as a name', () => {
+  const bits = new Map<string, number>(Object.entries(featureBits));
+  for (const [feature, texts] of Object.entries(featureTexts)) {
+    for (const text of texts) {
+      // An escape is whole with two more digits; the quotes of the others are those of the string.
+      const inside = feature === 'escape' ? `${text}e9` : text.replaceAll('"', '');
+      const bodies =
+        feature === 'escape' ? [`{"a":"${inside}"}`] : [`{"a":"${inside}"}`, `{"${inside}":1}`];
+      for (const body of bodies) {
+        assert.ok(body.includes(text), body);
+        assert.notEqual((walked(body)?.features ?? 0) & (bits.get(feature) ?? 0), 0, body);
+      }
+    }
+  }
+  assert.equal(walked('{"a":"b"}')?.features, 0);
 });

@@ -85,6 +85,17 @@ test('the files that docs/maintainer/path.md names exist', () => {
   assert.deepEqual(missing, []);
 });
 
+test('the functions that docs/maintainer/path.md names exist', () => {
+  const drawn = [...textOf('docs/maintainer/path.md').matchAll(/#[a-z]\w+\b|\b[a-z]\w+(?=\(\))/g)];
+  const names = new Set(drawn.map(([name]) => name).filter((name) => name !== '#texts'));
+  const programs = globSync('src/**/*.ts', { cwd: root }).map(textOf);
+  assert.ok(names.size > 3);
+  assert.deepEqual(
+    [...names].filter((name) => !programs.some((text) => text.includes(`${name}(`))),
+    [],
+  );
+});
+
 test('the files and documents that comments name exist', () => {
   const programs = globSync(['{src,bench,dashboard/src}/**/*.{ts,tsx,wat}', 'scripts/**/*.mjs'], {
     cwd: root,
