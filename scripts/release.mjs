@@ -1,5 +1,5 @@
 // Makes a release of the repository in the working directory: the section of the changelog gets its version and date,
-// package.json and the lock file the version, the bill of materials is written, and the commit gets an annotated tag with
+// package.json, the lock file, the Helm chart and the image the version, the bill of materials is written, and the commit gets an annotated tag with
 // the section. Nothing is pushed or published: .github/workflows/release.yml does that with the tag.
 // Usage: node scripts/release.mjs VERSION           says what it would do
 //        node scripts/release.mjs VERSION --write   does it
@@ -71,9 +71,11 @@ if (unreleased === undefined || unreleased.text === '') {
 
 const date = new Date().toISOString().slice(0, 10);
 const bill = `model-gateway-${version}.cdx.json`;
+const chart = 'deploy/helm/model-gateway/Chart.yaml';
+const image = 'deploy/container/Containerfile';
 const steps = [
   `CHANGELOG.md: "${unreleased.heading}" becomes "## ${version} (${date})", with an empty section above it`,
-  `package.json, package-lock.json: version ${manifest.version} becomes ${version}`,
+  `package.json, package-lock.json, ${chart}, ${image}: version ${manifest.version} becomes ${version}`,
   `commit "Release ${version}", annotated tag ${tag} with the section (${unreleased.text.split('\n').length} lines)`,
   `${bill}: the bill of materials, beside the repository's files and not in the commit`,
 ];
@@ -93,7 +95,11 @@ const lock = JSON.parse(readFileSync('package-lock.json', 'utf8'));
 lock.version = version;
 lock.packages[''].version = version;
 writeFileSync('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`);
-git('add', 'CHANGELOG.md', 'package.json', 'package-lock.json');
+const edit = (path, form, text) =>
+  writeFileSync(path, readFileSync(path, 'utf8').replace(form, text));
+edit(chart, /^(version|appVersion): .*$/gm, `$1: ${version}`);
+edit(image, /^ARG VERSION=.*$/m, `ARG VERSION=${version}`);
+git('add', 'CHANGELOG.md', 'package.json', 'package-lock.json', chart, image);
 git('commit', '--quiet', '--message', `Release ${version}`);
 // Headings of the section begin with the sign of comments.
 git('tag', '--annotate', tag, '--cleanup=verbatim', '--message', `${tag}\n\n${unreleased.text}\n`);

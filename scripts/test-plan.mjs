@@ -81,7 +81,7 @@ const rows = [
   { path: 'test/store/postgres-busy.test.ts', seconds: 30 },
   { path: 'test/workers/processes.test.ts', seconds: 40 },
   { path: 'test/overload/memory.test.ts', slow: '50 bodies of 32 MB', seconds: 60 },
-  { path: 'test/package', together: 2, slow: 'packs and installs the package', seconds: 60 },
+  { path: 'test/package', together: 3, slow: 'packs and installs the package', seconds: 90 },
 ];
 
 /** Durations of the last runs, by the name of a job. */

@@ -13,7 +13,11 @@ import {
 } from '../gateway/targets/health.ts';
 import { localModelJson } from '../http/models.ts';
 import type { JsonObject } from '../json/value.ts';
-import { type FolderProblem, readModelFolder, tinyModel } from '../local-models/model-folder.ts';
+import {
+  type FolderProblem,
+  readModelFolder,
+  shippedModels,
+} from '../local-models/model-folder.ts';
 import { systemClock } from '../observe/runtime.ts';
 import {
   createLocalEngines,
@@ -39,7 +43,7 @@ export function createLocalModels(
   log: Log,
 ): LocalModels {
   const engines = createLocalEngines({
-    models: [tinyModel],
+    models: shippedModels,
     dialect: openaiChatUpstream,
     cacheDir: join(settings.dataDir, 'cache'),
     limits: limitsOf(settings.local),

@@ -18,7 +18,7 @@ import { withSecretFiles } from '../config/config-file.ts';
 import { loadSettings } from '../config/load.ts';
 import { ConfigWatch } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
-import { tinyModel } from '../local-models/model-folder.ts';
+import { shippedModels } from '../local-models/model-folder.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
 import { LineLog, prettyFor } from '../observe/log.ts';
 import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
@@ -202,7 +202,9 @@ class Runtime implements RunningGateway {
     access.announce(this.adminUrl, this.settings.adminTls?.cert);
     this.#watch.follow(filesOf(this.settings));
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
-    if (this.providers.length === 1) localModels.engines.prewarm(tinyModel.name);
+    if (this.providers.length === 1) {
+      for (const { name } of shippedModels) localModels.engines.prewarm(name);
+    }
     plane.begin();
   }
 

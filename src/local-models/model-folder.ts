@@ -71,7 +71,8 @@ export async function readModelFolder(
       problems.push({ subject: elsewhere ? name : basename(path), why });
     }
   }
-  return { models: [await demonstration(ways.get(tinyModel.name)), ...models], problems };
+  const shipped = shippedModels.map(({ name }) => demonstration(ways.get(name)));
+  return { models: [...(await Promise.all(shipped)), ...models], problems };
 }
 
 async function filesOf(folder: string, problems: FolderProblem[]): Promise<readonly string[]> {
@@ -292,6 +293,9 @@ export const tinyModel: LocalModelFile & { readonly sha256: string } = {
   demo: true,
   settings: {},
 };
+
+/** None in an image without the engine, which leaves the file out. */
+export const shippedModels: readonly LocalModelFile[] = tinyModel.bytes > 0 ? [tinyModel] : [];
 
 // Downloads that are under way, or were broken off and can be gone on with: by the files they leave.
 

@@ -7,7 +7,15 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -21,6 +29,9 @@ import { makeCertificates } from '../support/certificates.ts';
 import { findProgram } from '../support/server-process.ts';
 
 const chart = join(import.meta.dirname, '../../deploy/helm/model-gateway');
+const about = readFileSync(join(chart, 'Chart.yaml'), 'utf8');
+/** A release changes the versions, and nothing of what is rendered besides. */
+const unversioned = about.replaceAll(/^(version|appVersion): .*$/gm, '$1: 0.0.0');
 const fixtures = join(import.meta.dirname, 'helm');
 const names = ['cluster', 'single', 'whole'];
 const helm = findProgram(['helm'], [join(homedir(), 'go/bin')]);
@@ -39,14 +50,22 @@ function run(...args: readonly string[]): {
 
 const valuesOf = (name: string): string => join(fixtures, `${name}.yaml`);
 const renderedOf = (name: string): string => join(fixtures, `${name}.rendered.yaml`);
-const template = (values: string): ReturnType<typeof run> =>
-  run('template', 'gw', chart, '--namespace', 'ai', '--kube-version', '1.37.0', '-f', values);
+
+function template(t: TestContext, values: string): ReturnType<typeof run> {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-helm-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(chart, folder, { recursive: true });
+  writeFileSync(join(folder, 'Chart.yaml'), unversioned);
+  const options = ['--namespace', 'ai', '--kube-version', '1.37.0', '--values', values];
+  return run('template', 'gw', folder, ...options);
+}
 
 /** Says whether a rendered file is of this chart and of these values. */
 function digestOf(name: string): string {
   const hash = createHash('sha256');
   for (const file of globSync('**/*.*', { cwd: chart }).toSorted()) {
-    hash.update(`${file}\n`).update(readFileSync(join(chart, file)));
+    hash.update(`${file}\n`);
+    hash.update(file === 'Chart.yaml' ? unversioned : readFileSync(join(chart, file)));
   }
   return hash.update(readFileSync(valuesOf(name))).digest('hex');
 }
@@ -110,6 +129,13 @@ test('values that are misspelt, that the chart sets itself, or that hold a secre
   ]) {
     assert.ok(!isValid(values), JSON.stringify(values));
   }
+});
+
+test('the chart has the version of the package', () => {
+  const file = join(import.meta.dirname, '../../package.json');
+  const version: unknown = at(JSON.parse(readFileSync(file, 'utf8')), 'version');
+  const { version: own, appVersion } = parse(about) as JsonObject;
+  assert.deepEqual([own, appVersion], [version, version]);
 });
 
 test('the rendered files are of this chart', () => {
@@ -303,7 +329,7 @@ test(
       );
       assert.equal(linted.status, 0, linted.text);
       assert.doesNotMatch(linted.text, /\[(WARNING|ERROR)\]/);
-      const { status, text } = template(valuesOf(name));
+      const { status, text } = template(t, valuesOf(name));
       assert.equal(status, 0, text);
       const file = `# ${digestOf(name)}\n# values: test/deploy/helm/${name}.yaml\n${text}`;
       t.assert.fileSnapshot(file, renderedOf(name), { serializers: [String] });
@@ -348,7 +374,7 @@ test(
     for (const [index, [what, values]] of refused.entries()) {
       const file = join(folder, `${index}.json`);
       writeFileSync(file, JSON.stringify(values));
-      const { status, text } = template(file);
+      const { status, text } = template(t, file);
       assert.notEqual(status, 0, text.slice(0, 200));
       assert.match(text, what);
     }

@@ -11,7 +11,7 @@ import { programName } from '../../cli/program.ts';
 import { flagsHelp, parseFlags } from '../../config/base.ts';
 import { durationText } from '../../config/options.ts';
 import type { Settings } from '../../config/settings.ts';
-import { readModelFolder } from '../../local-models/model-folder.ts';
+import { readModelFolder, shippedModels } from '../../local-models/model-folder.ts';
 import type { RunningGateway } from '../options.ts';
 import { processSignals, type Signal } from '../signals.ts';
 import { describeProviders, knownProviders } from '../providers.ts';
@@ -105,6 +105,8 @@ async function missingModels({ local }: Settings): Promise<readonly string[]> {
 function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
   const { settings, providers, newKey, newAdminToken } = gateway;
   const only = providers.every((id) => id === 'local');
+  const shipped = shippedModels.map(({ name }) => `local/${name}`)[0];
+  const defaultModel = only ? shipped : (settings.routes[0]?.name ?? shipped);
   const facts = {
     url: gateway.url,
     adminUrl: gateway.adminUrl,
@@ -113,7 +115,7 @@ function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): str
     keyFromEnvironment: isSet(env, 'MODEL_GATEWAY_KEY'),
     adminTokenFromEnvironment: isSet(env, 'MODEL_GATEWAY_ADMIN_TOKEN'),
     providers,
-    defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
+    ...(defaultModel === undefined ? {} : { defaultModel }),
     dataDir: settings.dataDir,
     program: programName(env, process.cwd()),
     ...(settings.configFile === undefined ? {} : { configFile: settings.configFile }),

@@ -16,6 +16,8 @@ import { test, type TestContext } from 'node:test';
 import { tryParseObject } from '../../../src/json/parse.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
+const chart = 'deploy/helm/model-gateway/Chart.yaml';
+const image = 'deploy/container/Containerfile';
 const changelog = `# Changelog
 
 ## Unreleased (0.1.0)
@@ -36,8 +38,10 @@ function repository(t: TestContext) {
   for (const name of ['release.mjs', 'write-sbom.mjs', 'lock-file.mjs']) {
     copyFileSync(join(root, 'scripts', name), join(cwd, 'scripts', name));
   }
-  for (const name of ['package.json', 'package-lock.json'])
+  for (const name of ['package.json', 'package-lock.json', chart, image]) {
+    mkdirSync(join(cwd, name, '..'), { recursive: true });
     copyFileSync(join(root, name), join(cwd, name));
+  }
   writeFileSync(join(cwd, 'CHANGELOG.md'), changelog);
   // No hook, signature or name of this machine's user.
   const env = {
@@ -74,6 +78,8 @@ test('a release is dry by default, and with --write has section, versions, tag a
     /^## Unreleased\n\n## 0\.2\.0 \(\d{4}-\d\d-\d\d\)\n\n### What it does/m,
   );
   assert.equal(tryParseObject(read('package.json'))?.['version'], '0.2.0');
+  assert.match(read(chart), /^version: 0\.2\.0\nappVersion: 0\.2\.0$/m);
+  assert.match(read(image), /^ARG VERSION=0\.2\.0$/m);
   const lock = read('package-lock.json');
   assert.equal(tryParseObject(lock)?.['version'], '0.2.0');
   assert.doesNotMatch(lock, /"resolved"/);
