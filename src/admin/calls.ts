@@ -2,11 +2,12 @@
 import { z } from 'zod';
 import type { Failure } from '../core/faults.ts';
 import { dollarsNumber, type Cost } from '../core/money.ts';
+import type { Clock } from '../core/runtime.ts';
 import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { FoundContent, LoggedContents } from '../features/content-log/sealed-content.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
-import { type AttemptRow, type CallCursor, type CallRow } from '../store/calls.ts';
+import type { AttemptRow, CallCursor, CallQuery, CallRow } from '../store/calls.ts';
 import { faultFilter } from './failures.ts';
 import type { KeyRouteDeps } from './keys.ts';
 import { priceAnswer, priceJson } from './providers.ts';
@@ -28,15 +29,8 @@ const modes = ['relay', 'translate'] as const;
 
 const name = z.string().min(1, 'must not be empty').max(800);
 
-const query = z.strictObject({
-  limit: z.coerce
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(1000, 'must be at most 1000')
-    .default(50)
-    .describe('Maximum number of calls.'),
-  after: z.string().max(800).optional().describe('`next` of the previous page.'),
+/** What chooses calls, in a list and in an export. */
+export const callFilters = z.strictObject({
   ...inPeriod,
   ...groupFilter,
   outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
@@ -78,6 +72,18 @@ const query = z.strictObject({
     .describe('Only calls that took at least this.'),
 });
 
+const query = z.strictObject({
+  limit: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(1000, 'must be at most 1000')
+    .default(50)
+    .describe('Maximum number of calls.'),
+  after: z.string().max(800).optional().describe('`next` of the previous page.'),
+  ...callFilters.shape,
+});
+
 const count = z.number().int().nullable();
 const usd = z.number().nullable();
 const text = z.string().nullable();
@@ -92,7 +98,7 @@ const failure = {
   message: text.describe('Why it failed, at most 500 characters; credentials are masked.'),
 };
 
-const call = z.strictObject({
+export const call = z.strictObject({
   id: z.string().describe('The value of x-request-id.'),
   started_at: time,
   key: z.string(),
@@ -184,13 +190,11 @@ async function list(
   wanted: z.output<typeof query>,
 ): Promise<AdminAnswer> {
   const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
-  const when = readWhen(wanted, clock);
+  const filter = readCallFilter(wanted, clock);
   await flushLedger?.().catch(() => undefined);
   const page = await store.calls.list({
-    ...definedOf(ownFilters(wanted)),
+    ...filter,
     limit: wanted.limit,
-    ...readFilter(wanted),
-    ...when,
     ...(before === undefined ? {} : { before }),
   });
   const calls = page.calls.map(callJson);
@@ -212,7 +216,19 @@ async function show({ store, flushLedger }: UsageRouteDeps, id: string): Promise
   return { status: 200, body };
 }
 
-function ownFilters(wanted: z.output<typeof query>) {
+/** @throws AdminError 400 with the name of a time that is none */
+export function readCallFilter(
+  wanted: z.output<typeof callFilters>,
+  clock: Clock,
+): Omit<CallQuery, 'limit' | 'before'> {
+  return {
+    ...definedOf(ownFilters(wanted)),
+    ...readFilter(wanted),
+    ...readWhen(wanted, clock),
+  };
+}
+
+function ownFilters(wanted: z.output<typeof callFilters>) {
   const { outcome, endpoint, user, status, mode, notes, fault, error, reason } = wanted;
   const { upstream_model: upstreamModel, min_cost_usd: dollars, min_ms: minMs } = wanted;
   const minNanodollars = dollars === undefined ? undefined : Math.round(dollars * 1e9);
@@ -238,7 +254,7 @@ function readCursor(after: string): CallCursor {
   return { startedAt: Number(startedAt), id };
 }
 
-function callJson(row: CallRow): JsonObject {
+export function callJson(row: CallRow): JsonObject {
   return {
     id: row.id,
     started_at: dateText(row.startedAt),
@@ -330,7 +346,7 @@ function attemptJson(row: AttemptRow): JsonObject {
   };
 }
 
-function countsJson(usage: CountedUsage): JsonObject {
+export function countsJson(usage: CountedUsage): JsonObject {
   return Object.fromEntries(
     tokenClasses.map(({ member, column }) => [column, usage[member] ?? null]),
   );

@@ -2,8 +2,9 @@
  * The admin API: JSON for the command line and the dashboard, on a listener of its own (S9). The
  * handler knows no HTTP, so that a command can run it on the store while no gateway runs.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { TokenCheck } from '../access/keys/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
@@ -27,6 +28,8 @@ import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
 import { type Admitted, cookieHeader, enter } from './auth.ts';
 import { budgetRoutes } from './budgets.ts';
+import { exportRoutes } from './call-export.ts';
+import { type TailRouteDeps, tailRoutes } from './call-tail.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
 import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
 import {
@@ -113,6 +116,7 @@ export interface AdminDeps
     PolicyRouteDeps,
     UsageRouteDeps,
     ContentRouteDeps,
+    TailRouteDeps,
     PriceRouteDeps,
     ConfigRouteDeps,
     ProviderRouteDeps,
@@ -154,6 +158,9 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...seriesRoutes(deps),
     ...failureRoutes(deps),
     ...budgetRoutes(deps),
+    // Before the calls: their last parts would be ids.
+    ...exportRoutes(deps),
+    ...tailRoutes(deps),
     ...callRoutes(deps),
     ...contentRoutes(deps),
     ...priceRoutes(deps),
@@ -446,21 +453,24 @@ async function serve(
 ): Promise<void> {
   try {
     const given = await answerRoute(deps, request, response);
-    if (given !== undefined) send(request, response, given);
+    if (given !== undefined) await send(request, response, given);
   } catch (error) {
-    if (error instanceof GatewayError && error.code === 'canceled') return;
+    if (isLeft(error)) return;
     const refusal = refusalAnswer(error);
-    if (refusal === undefined) {
+    if (refusal === undefined || response.headersSent) {
       deps.log.error('admin_request_failed', {
         cause: error instanceof Error ? error.stack : 'unknown',
       });
     }
-    send(
-      request,
-      response,
-      refusal ?? errorAnswer(500, 'The gateway failed. See its log for the cause.'),
-    );
+    const failed = errorAnswer(500, 'The gateway failed. See its log for the cause.');
+    await send(request, response, refusal ?? failed);
   }
+}
+
+/** Whether the client went away, with its request or with the answer unread. */
+function isLeft(error: unknown): boolean {
+  if (error instanceof GatewayError) return error.code === 'canceled';
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
 /** Undefined: it was answered. */
@@ -607,13 +617,39 @@ async function readJson(
   return parseBody((await readBody(request, maxBytes, watch)).whole(), new Set()).value;
 }
 
-function send(request: IncomingMessage, response: ServerResponse, answer: AdminAnswer): void {
+/** @throws what ends an answer in pieces before its end */
+async function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: AdminAnswer,
+): Promise<void> {
   if (response.headersSent || response.destroyed) return;
-  const { type, content, encoding } = contentOf(answer);
+  const { pieces } = answer;
+  if (pieces === undefined) {
+    const { type, content, encoding } = contentOf(answer);
+    writeHead(request, response, answer, {
+      'content-type': type,
+      'content-length': content.length,
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    });
+    response.end(request.method === 'HEAD' ? undefined : content);
+  } else {
+    writeHead(request, response, answer, { 'content-type': pieces.type });
+    if (request.method === 'HEAD') response.end();
+    else await pipeline(pieces.content, response);
+  }
+  // The rest of an unwanted body is discarded, within the time limit of a request.
+  request.resume();
+}
+
+function writeHead(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: AdminAnswer,
+  content: OutgoingHttpHeaders,
+): void {
   response.writeHead(answer.status, {
-    'content-type': type,
-    'content-length': content.length,
-    ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    ...content,
     'cache-control': 'no-store',
     ...(answer.fileName === undefined
       ? {}
@@ -626,9 +662,6 @@ function send(request: IncomingMessage, response: ServerResponse, answer: AdminA
       : { 'retry-after': String(Math.ceil(answer.retryAfterMs / 1000)) }),
     ...(request.complete && answer.last !== true ? {} : { connection: 'close' }),
   });
-  response.end(request.method === 'HEAD' ? undefined : content);
-  // The rest of an unwanted body is discarded, within the time limit of a request.
-  request.resume();
 }
 
 function contentOf({ bytes, csv, body }: AdminAnswer): NonNullable<AdminAnswer['bytes']> {

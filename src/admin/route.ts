@@ -16,6 +16,8 @@ export interface AdminAnswer {
   readonly fileName?: string;
   /** Sent instead of both. */
   readonly bytes?: { readonly type: string; readonly content: Buffer; readonly encoding?: string };
+  /** Sent instead of all of these, piece by piece. A failure on the way cuts the answer, so that its reader notices. */
+  readonly pieces?: { readonly type: string; readonly content: AsyncIterable<string> };
   /** Value of the `allow` header of a 405. */
   readonly allow?: string;
   /** Its connection ends. */

@@ -8,6 +8,7 @@ import {
   metricsToken,
   metricsTokenVariable,
 } from '../access/keys/admin-token.ts';
+import { EndedCalls } from '../access/ended-calls.ts';
 import type { KeyRing } from '../access/keys/keys.ts';
 import { Ledger } from '../access/ledger.ts';
 import { SharedUpkeep } from '../access/shared-upkeep.ts';
@@ -32,6 +33,7 @@ import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/counters.ts';
 import { LeaseExpiry, type LeaseRegister } from '../store/leases/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
+import { overridden } from '../store/remote.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
 import { version } from './options.ts';
 
@@ -140,7 +142,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   let opened: OpenedStorage | undefined;
   try {
     await options.whenLocked?.();
-    opened = followed(await openStorage(settings, log), followers);
+    const ended = new EndedCalls(systemClock);
+    opened = noting(followed(await openStorage(settings, log), followers), ended);
     const { store } = opened;
     const plain = makeAuthenticator({
       store,
@@ -168,7 +171,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const { dataDir } = settings;
     const scraper = readMetricsToken(options, { authenticator, boot });
     const contentKey = contentKeyFor(settings, env);
-    const own = { contentKey, boot, retention, lock, dataDir, log, metricsToken: scraper };
+    const own = { contentKey, boot, retention, lock, dataDir, log, ended, metricsToken: scraper };
     const deps = { ...opened, counting, authenticator, ...own };
     return new OpenAccess(deps, made);
   } catch (error) {
@@ -181,6 +184,21 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
 
 function followed(opened: OpenedStorage, followers: Followers | undefined): OpenedStorage {
   return followers === undefined ? opened : { ...opened, store: followers.over(opened.store) };
+}
+
+/** The calls of all processes of this gateway pass here on their way into the ledger. */
+function noting(opened: OpenedStorage, ended: EndedCalls): OpenedStorage {
+  const { store } = opened;
+  const { keys, policies, audit, answers, contents, responses, people, settings } = store;
+  const calls = overridden(store.calls, {
+    record: async (rows) => {
+      await store.calls.record(rows);
+      ended.add(rows);
+    },
+  });
+  const parts = { keys, policies, audit, calls, answers, contents, responses, people, settings };
+  const own = { backup: (path: string) => store.backup(path), close: () => store.close() };
+  return { ...opened, store: { ...parts, ...own } };
 }
 
 /** What others changed in a shared store is news for the followers, too. */
@@ -256,6 +274,7 @@ interface OpenAccessDeps extends OpenedStorage {
   readonly lock: DataDirLock;
   readonly dataDir: string;
   readonly log: Log;
+  readonly ended: EndedCalls;
   readonly metricsToken: TokenCheck | undefined;
 }
 
@@ -372,7 +391,8 @@ class OpenAccess implements Access {
   }
 
   adminServer(gateway: GatewayAdmin, { flush, metrics, tls }: ServedCalls): Server {
-    const { store, contentKey, authenticator, boot, log, metricsToken: scraper } = this.#deps;
+    const { store, contentKey, authenticator, boot, log, ended } = this.#deps;
+    const { metricsToken: scraper } = this.#deps;
     const { keys, policies, audit } = authenticator;
     return createAdminServer({
       ...gateway,
@@ -382,6 +402,7 @@ class OpenAccess implements Access {
       version,
       store,
       flushLedger: flush,
+      ended,
       contents: new LoggedContents({ store, key: contentKey, clock: systemClock }),
       clock: systemClock,
       newId,

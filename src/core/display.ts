@@ -40,11 +40,12 @@ export function wantsColour(
  * value is an empty field.
  */
 export function csvText(names: readonly string[], rows: readonly JsonObject[]): string {
-  const lines = [
-    names.join(','),
-    ...rows.map((row) => names.map((name) => field(row[name])).join(',')),
-  ];
-  return lines.map((line) => `${line}\r\n`).join('');
+  return `${names.join(',')}\r\n${csvRows(names, rows)}`;
+}
+
+/** The lines of these rows without a header: of a file that is written in parts. */
+export function csvRows(names: readonly string[], rows: readonly JsonObject[]): string {
+  return rows.map((row) => `${names.map((name) => field(row[name])).join(',')}\r\n`).join('');
 }
 
 function field(value: Json | undefined): string {

@@ -245,6 +245,7 @@ function withWorld(stage: Stage): void {
       const all = await found('');
       await view('/calls', async (page) => {
         await settled(page);
+        await page.getByRole('button', { name: 'More' }).click();
         for (const [label, name, value] of [
           ['Key', 'key', world.oddKey],
           ['Model', 'model', 'fast'],

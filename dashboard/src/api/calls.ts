@@ -114,6 +114,14 @@ export function firstTokenMs({ stream, first_event_ms: ms }: Call): number | nul
   return stream ? ms : null;
 }
 
+/** Tokens a second between the first and the last part of a stream; null where that cannot be told. */
+export function outputSpeed(call: Call): number | null {
+  const first = firstTokenMs(call);
+  const tokens = call.charged.output_tokens;
+  if (first === null || tokens === null || call.total_ms <= first) return null;
+  return (tokens * 1000) / (call.total_ms - first);
+}
+
 /** Parameters of a list of calls. */
 export interface CallFilter {
   readonly [name: string]: QueryValue;
@@ -122,6 +130,23 @@ export interface CallFilter {
 /** One page, newest first. @throws ApiError */
 export function fetchCalls(filter: CallFilter, signal?: AbortSignal): Promise<CallPage> {
   return get<CallPage>('/api/calls', { query: filter, signal });
+}
+
+/** Calls that ended since a look before. */
+export interface CallTail {
+  /** The one that ended last first. */
+  readonly calls: readonly Call[];
+  readonly ended: number;
+  /** What ended and was not kept long enough to be told. */
+  readonly lost: number;
+  /** False: there was no look before, or it was too long ago. */
+  readonly continued: boolean;
+  readonly next: string;
+}
+
+/** @throws ApiError */
+export function fetchTail(filter: CallFilter, signal?: AbortSignal): Promise<CallTail> {
+  return get<CallTail>('/api/calls/tail', { query: filter, signal });
 }
 
 export function useCall(id: string) {

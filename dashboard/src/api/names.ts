@@ -50,6 +50,48 @@ export function useModelNames() {
   });
 }
 
+/** Names of the models that upstreams have, of all targets. */
+export function useUpstreamModels() {
+  return useQuery({
+    queryKey: ['upstream-models'],
+    queryFn: async ({ signal }) => {
+      const { models } = await get<ModelTargets>('/api/models', { signal });
+      const names = models.flatMap(({ targets }) =>
+        targets.map(({ target }) => target.slice(target.indexOf('/') + 1)),
+      );
+      return [...new Set(names)];
+    },
+    staleTime: 60_000,
+  });
+}
+
+interface ModelTargets {
+  readonly models: readonly { readonly targets: readonly { readonly target: string }[] }[];
+}
+
+/** Names that calls of the last 30 days have, the most used first. */
+export function useUsedNames(by: 'team' | 'tag') {
+  return useQuery({
+    queryKey: ['used-names', by],
+    queryFn: async ({ signal }) => {
+      const { rows } = await get<UsedNames>('/api/usage', { query: { by, since: '30d' }, signal });
+      return rows
+        .toSorted((a, b) => b.calls - a.calls)
+        .map((row) => row[by])
+        .filter((name) => name !== null && name !== undefined);
+    },
+    staleTime: 60_000,
+  });
+}
+
+interface UsedNames {
+  readonly rows: readonly {
+    readonly calls: number;
+    readonly team?: string | null;
+    readonly tag?: string | null;
+  }[];
+}
+
 export interface Status {
   /** Of the data plane. */
   readonly url: string;

@@ -24,6 +24,7 @@ const paths = {
   leave: 'M6.5 2.5h-4v11h4M10 5l3 3-3 3M13 8H6',
   chevron: 'M6 4l4 4-4 4',
   download: 'M8 2.5v8M4.5 7.5 8 11l3.5-3.5M2.5 13.5h11',
+  columns: 'M2.5 3h11v10h-11zM6.2 3v10M9.8 3v10',
   filter: 'M2.5 3.5h11l-4.2 5v4l-2.6 1.2V8.5z',
   trash: 'M3 4.5h10M6.5 4.5v-2h3v2M4.5 4.5l.5 9h6l.5-9',
   external: 'M9 2.5h4.5V7M13.5 2.5 7.5 8.5M11.5 9.5v4h-9v-9h4',

@@ -15,6 +15,14 @@ export function shortCount(value: number): string {
   return short.format(value);
 }
 
+const two = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
+
+/** Tokens a second: two digits below 100, else whole. */
+export function speed(tokens: number | null | undefined): string {
+  if (tokens === null || tokens === undefined) return unknown;
+  return tokens < 100 ? two.format(tokens) : whole.format(tokens);
+}
+
 /** `0.5%` of a part in a whole; a dash of nothing. */
 export function percent(part: number, of: number): string {
   return of === 0 ? unknown : share.format(part / of);

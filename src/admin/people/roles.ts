@@ -61,6 +61,8 @@ export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' 
   'GET /api/errors': viewers,
   'GET /api/budgets': viewers,
   'GET /api/calls': roles,
+  'GET /api/calls/export': viewers,
+  'GET /api/calls/tail': viewers,
   'GET /api/calls/:id': roles,
   'GET /api/calls/:id/content': operators,
   'GET /api/prices': roles,

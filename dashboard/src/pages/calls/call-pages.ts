@@ -24,7 +24,11 @@ interface KnownPage {
 export interface CallPages {
   readonly rows: number;
   readonly rowAt: (index: number) => Call | undefined;
+  /** Index of a call; undefined: it is not among the pages at hand. */
+  readonly indexOf: (id: string) => number | undefined;
   readonly onSight: (first: number, last: number) => void;
+  /** A row that is looked at elsewhere: its page and what is around it are fetched, too. */
+  readonly onLook: (index: number) => void;
   /** There may be more than `rows`. */
   readonly hasMore: boolean;
   /** Many pages had no row that fits: `searchOn` looks at older ones. */
@@ -42,6 +46,7 @@ export function useCallPages(filter: CallFilter): CallPages {
   const [visit] = useState(() => Math.random());
   const [known, setKnown] = useState<readonly KnownPage[]>([{ after: undefined, rows: undefined }]);
   const [sight, setSight] = useState({ first: 0, last: 0 });
+  const [look, setLook] = useState<number>();
   const [emptyAllowed, setEmptyAllowed] = useState(maxEmptyPages);
   const record = useCallback((index: number, { calls, next }: CallPage): void => {
     setKnown((pages) => {
@@ -56,7 +61,10 @@ export function useCallPages(filter: CallFilter): CallPages {
   const rows = starts.at(-1) ?? 0;
   const empties = emptyAtEnd(known);
   const isPaused = empties >= emptyAllowed;
-  const wanted = wantedPages(known, starts, sight).filter(
+  const inSight = wantedPages(known, starts, sight);
+  const lookedAt =
+    look === undefined ? [] : wantedPages(known, starts, { first: look, last: look });
+  const wanted = [...new Set([...inSight, ...lookedAt])].filter(
     (index) => !isPaused || known[index]?.rows !== undefined,
   );
   const results = useQueries({
@@ -81,7 +89,15 @@ export function useCallPages(filter: CallFilter): CallPages {
       const page = pageAt(starts, index);
       return results[wanted.indexOf(page)]?.data?.calls[index - (starts[page] ?? 0)];
     },
+    indexOf: (id) => {
+      for (const [i, page] of wanted.entries()) {
+        const at = results[i]?.data?.calls.findIndex((call) => call.id === id) ?? -1;
+        if (at !== -1) return (starts[page] ?? 0) + at;
+      }
+      return undefined;
+    },
     onSight: useCallback((first: number, last: number) => setSight({ first, last }), []),
+    onLook: setLook,
     hasMore: known.at(-1)?.rows === undefined,
     isPaused,
     searchOn: () => setEmptyAllowed(empties + maxEmptyPages),

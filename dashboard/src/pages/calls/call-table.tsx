@@ -1,139 +1,59 @@
 /** The calls of a filter, newest first. */
-import { useMemo, type ReactElement } from 'react';
-import { firstTokenMs, type Call, type CallFilter } from '../../api/calls.ts';
-import { useKeyNames } from '../../api/names.ts';
+import type { ReactElement } from 'react';
+import type { Call } from '../../api/calls.ts';
 import { Button } from '../../components/button.tsx';
-import { CutText } from '../../components/cut-text.tsx';
-import { DataTable, type Column } from '../../components/data-table.tsx';
+import { DataTable, type DataTableProps } from '../../components/data-table.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
-import { exactMoney, money } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
-import { fullMoment, moment, span } from '../../format/time.ts';
-import { useCallPages, type CallPages } from './call-pages.ts';
-import { OutcomeBadge } from './outcome-badge.tsx';
+import { fullMoment } from '../../format/time.ts';
+import type { CallPages } from './call-pages.ts';
+import type { CallColumn } from './columns.tsx';
 import styles from './page.module.css';
 
-const numbers: readonly Column<Call>[] = [
-  {
-    id: 'input',
-    title: 'Input',
-    width: '5rem',
-    align: 'end',
-    cell: ({ charged }) => count(inputOf(charged)),
-  },
-  {
-    id: 'output',
-    title: 'Output',
-    width: '5rem',
-    align: 'end',
-    cell: ({ charged }) => count(charged.output_tokens),
-  },
-  {
-    id: 'cost',
-    title: 'Cost',
-    width: '5.5rem',
-    align: 'end',
-    cell: ({ cost_usd: cost }) => <span title={exactMoney(cost)}>{money(cost)}</span>,
-  },
-  {
-    id: 'first',
-    title: 'First token',
-    width: '5.25rem',
-    align: 'end',
-    cell: (call) => span(firstTokenMs(call)),
-  },
-  {
-    id: 'ms',
-    title: 'Total',
-    width: '4.75rem',
-    align: 'end',
-    cell: (call) => span(call.total_ms),
-  },
-];
-
-function columnsOf(keyName: (id: string) => string): readonly Column<Call>[] {
-  return [
-    {
-      id: 'time',
-      title: 'Time',
-      width: '8.75rem',
-      cell: ({ started_at: at }) => <time title={fullMoment(at)}>{moment(at)}</time>,
-    },
-    {
-      id: 'outcome',
-      title: 'Outcome',
-      width: 'minmax(12rem, 2fr)',
-      cell: (call) => <OutcomeBadge call={call} />,
-    },
-    {
-      id: 'model',
-      title: 'Model',
-      width: 'minmax(6rem, 2fr)',
-      cell: ({ model }) => <CutText text={model} />,
-    },
-    {
-      id: 'provider',
-      title: 'Answered by',
-      width: 'minmax(8.5rem, 3fr)',
-      cell: (call) => <CutText text={answeredBy(call)} />,
-    },
-    {
-      id: 'key',
-      title: 'Key',
-      width: 'minmax(6rem, 2fr)',
-      cell: ({ key }) => <CutText text={keyName(key)} />,
-    },
-    ...numbers,
-  ];
-}
-
-/** Provider and its model; a dash where no upstream was asked. */
-function answeredBy(call: Call): string {
-  if (call.provider === null) return '–';
-  const tries = call.attempts > 1 ? ` (attempt ${call.attempts})` : '';
-  return `${call.provider}/${call.upstream_model ?? ''}${tries}`;
-}
-
-/** Null where no part is known. */
-export function inputOf(counts: Call['charged']): number | null {
-  const parts = [counts.fresh_input_tokens, counts.cache_read_tokens, counts.cache_write_tokens];
-  const known = parts.filter((part) => part !== null);
-  return known.length === 0 ? null : known.reduce((sum, part) => sum + part, 0);
-}
-
-interface CallTableProps {
-  readonly filter: CallFilter;
+interface TableProps {
+  readonly columns: readonly CallColumn[];
   readonly selected: string | undefined;
   readonly onOpen: (call: Call) => void;
 }
 
-export function CallTable({ filter, selected, onOpen }: CallTableProps): ReactElement {
-  const pages = useCallPages(filter);
-  const keys = useKeyNames();
-  const columns = useMemo(() => {
-    const known = new Map(keys.data?.map(({ id, name }) => [id, name]));
-    return columnsOf((id) => known.get(id) ?? id);
-  }, [keys.data]);
+interface CallTableProps extends TableProps {
+  readonly pages: CallPages;
+  readonly isFiltered: boolean;
+}
+
+export function CallTable({ pages, isFiltered, ...table }: CallTableProps): ReactElement {
   const { rows, hasMore, isPaused, error } = pages;
-  if (rows === 0) return <NoRows pages={pages} isFiltered={Object.keys(filter).length > 0} />;
+  if (rows === 0) return <NoRows pages={pages} isFiltered={isFiltered} />;
   return (
     <>
       {error === undefined ? null : <ErrorPanel error={error} onRetry={pages.retry} />}
-      <DataTable
-        label="Calls"
-        columns={columns}
+      <RowTable
+        {...table}
         count={hasMore && !isPaused ? rows + 1 : rows}
         rowAt={pages.rowAt}
-        rowKey={({ id }) => id}
-        onOpen={onOpen}
-        selected={selected}
         onSight={pages.onSight}
         hasMore={hasMore}
-        minWidth="68rem"
-        maxHeight="calc(100dvh - 15rem)"
       />
       <End pages={pages} />
     </>
+  );
+}
+
+type RowTableProps = TableProps &
+  Pick<DataTableProps<Call>, 'count' | 'rowAt' | 'onSight' | 'hasMore'>;
+
+/** The table itself, of calls from anywhere. */
+export function RowTable({ columns, ...rest }: RowTableProps): ReactElement {
+  const rems = columns.reduce((sum, { rem }) => sum + rem, 1);
+  return (
+    <DataTable
+      {...rest}
+      label="Calls"
+      columns={columns}
+      rowKey={({ id }) => id}
+      minWidth={`${rems}rem`}
+      maxHeight="calc(100dvh - 15rem)"
+    />
   );
 }
 

@@ -1,18 +1,20 @@
 /** Everything that the ledger knows of one call. */
-import type { ReactElement } from 'react';
+import { useEffect, type ReactElement } from 'react';
 import { Link } from 'wouter';
 import { addressOf } from '../../api/client.ts';
-import { firstTokenMs, useCall, type CallDetails } from '../../api/calls.ts';
+import { firstTokenMs, outputSpeed, useCall, type CallDetails } from '../../api/calls.ts';
 import { limitName, type Fault } from '../../api/errors.ts';
 import { useContent } from '../../api/content.ts';
 import { useKeyNames, useStatus } from '../../api/names.ts';
+import { Button } from '../../components/button.tsx';
 import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { exactMoney } from '../../format/money.ts';
+import { speed } from '../../format/number.ts';
 import { fullMoment, span } from '../../format/time.ts';
-import { inputOf } from './call-table.tsx';
+import { inputOf } from './columns.tsx';
 import { Content } from './content.tsx';
 import { curlOf } from './curl.ts';
 import { OutcomeBadge } from './outcome-badge.tsx';
@@ -21,19 +23,75 @@ import { Section } from './section.tsx';
 import { UsageTable } from './usage-table.tsx';
 import { Waterfall } from './waterfall.tsx';
 
-interface DetailsProps {
+export interface Step {
+  /** Goes to the call above in the list; undefined: there is none. */
+  readonly previous: (() => void) | undefined;
+  /** To the one below. */
+  readonly next: (() => void) | undefined;
+}
+
+interface DetailsProps extends Step {
   readonly id: string;
   readonly onClose: () => void;
 }
 
-export function Details({ id, onClose }: DetailsProps): ReactElement {
+export function Details({ id, onClose, previous, next }: DetailsProps): ReactElement {
   const call = useCall(id);
+  useStepKeys({ previous, next });
   return (
-    <Dialog open shape="side" onClose={onClose} title={call.data?.model ?? 'Call'} description={id}>
+    <Dialog
+      open
+      shape="side"
+      onClose={onClose}
+      title={call.data?.model ?? 'Call'}
+      description={id}
+      footer={
+        <>
+          <StepButton text="Previous call" keyName="k" onStep={previous} />
+          <StepButton text="Next call" keyName="j" onStep={next} />
+        </>
+      }
+    >
       <QueryState query={call}>{(shown) => <Shown call={shown} />}</QueryState>
     </Dialog>
   );
 }
+
+interface StepButtonProps {
+  readonly text: string;
+  readonly keyName: string;
+  readonly onStep: (() => void) | undefined;
+}
+
+function StepButton({ text, keyName, onStep }: StepButtonProps): ReactElement {
+  return (
+    <Button
+      small
+      disabled={onStep === undefined}
+      aria-keyshortcuts={keyName}
+      onClick={() => onStep?.()}
+    >
+      {text} <kbd aria-hidden="true">{keyName}</kbd>
+    </Button>
+  );
+}
+
+/** j and k, as lists of mail have them; what is typed into a field is the field's. */
+function useStepKeys({ previous, next }: Step): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const { target, key, ctrlKey, metaKey, altKey } = event;
+      const isTyped = target instanceof HTMLElement && target.closest(typed) !== null;
+      if (isTyped || ctrlKey || metaKey || altKey) return;
+      if (key === 'j') next?.();
+      if (key === 'k') previous?.();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, [previous, next]);
+}
+
+const typed = 'input, textarea, select, [contenteditable]';
 
 function Shown({ call }: { call: CallDetails }): ReactElement {
   const notes = call.notes?.split('; ') ?? [];
@@ -134,6 +192,13 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
         <code>{call.id}</code> <CopyButton text={call.id} label="Copy the id" />
       </span>,
     ],
+    [
+      'Link',
+      <span key="link">
+        <code>{pathOf(call.id)}</code>{' '}
+        <CopyButton text={new URL(pathOf(call.id), location.href).href} label="Copy the link" />
+      </span>,
+    ],
     ['Began', fullMoment(call.started_at)],
     ['Took', durationText(call)],
     [
@@ -150,7 +215,7 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ...(call.team === null
       ? []
       : [['Team', <OfThis key="team" name="team" value={call.team} />] as const]),
-    ...optional('Tags', call.tags.length === 0 ? null : call.tags.join(', ')),
+    ...call.tags.map((tag) => ['Tag', <OfThis key={tag} name="tag" value={tag} />] as const),
     ...(call.user === null
       ? []
       : [['User', <OfThis key="user" name="user" value={call.user} />] as const]),
@@ -161,9 +226,14 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
   return <Facts facts={facts} />;
 }
 
+/** Of a call's page. */
+export function pathOf(id: string): string {
+  return `/calls/${encodeURIComponent(id)}`;
+}
+
 interface OfThisProps {
   /** Of the filter. */
-  readonly name: 'key' | 'team' | 'user';
+  readonly name: 'key' | 'team' | 'tag' | 'user';
   readonly value: string;
   readonly text?: string;
 }
@@ -180,7 +250,12 @@ function OfThis({ name, value, text = value }: OfThisProps): ReactElement {
 
 function durationText(call: CallDetails): string {
   const first = firstTokenMs(call);
-  return `${span(call.total_ms)}${first === null ? '' : `, first token after ${span(first)}`}`;
+  const tokens = outputSpeed(call);
+  return [
+    span(call.total_ms),
+    ...(first === null ? [] : [`first token after ${span(first)}`]),
+    ...(tokens === null ? [] : [`${speed(tokens)} tokens/s from there on`]),
+  ].join(', ');
 }
 
 function optional(name: string, value: string | null): readonly Fact[] {

@@ -1,7 +1,14 @@
 /** Which calls are shown. All of it stands in the address. */
 import { useState, type ReactElement } from 'react';
 import type { CallFilter } from '../../api/calls.ts';
-import { useKeyNames, useModelNames, useStatus } from '../../api/names.ts';
+import { faultNames, faults } from '../../api/errors.ts';
+import {
+  useKeyNames,
+  useModelNames,
+  useStatus,
+  useUpstreamModels,
+  useUsedNames,
+} from '../../api/names.ts';
 import type { Search } from '../../api/search.ts';
 import { Button } from '../../components/button.tsx';
 import { Dates } from '../../components/dates.tsx';
@@ -29,27 +36,27 @@ const modes = [
   { value: 'translate', label: 'translate' },
 ];
 
-const names = [
-  'since',
-  'until',
-  'key',
-  'team',
-  'tag',
-  'user',
-  'model',
-  'provider',
-  'status',
-  'outcome',
-  'mode',
-  'notes',
-  'endpoint',
-  'fault',
-  'error',
-  'reason',
-  'upstream_model',
-  'min_cost_usd',
-  'min_ms',
+const endpoints = [
+  { value: '', label: 'Any endpoint' },
+  ...['openai-chat', 'anthropic-messages', 'openai-responses'].map((value) => ({
+    value,
+    label: value,
+  })),
+];
+const faultChoices = [
+  { value: '', label: 'Any fault' },
+  ...faults.map((value) => ({ value, label: faultNames[value] })),
+];
+
+/** Filters with a field that is always in sight. */
+const first = ['since', 'model', 'key', 'user', 'provider', 'outcome', 'status'] as const;
+/** With one among the others. */
+const more = [
+  ...(['team', 'tag', 'upstream_model', 'endpoint', 'fault', 'error', 'reason', 'mode'] as const),
+  ...(['min_cost_usd', 'min_ms', 'notes'] as const),
 ] as const;
+const withoutField = ['until'] as const;
+const names = [...first, ...more, ...withoutField] as const;
 
 /** The part of an address that chooses calls. */
 export function filterOf(search: Search): CallFilter {
@@ -58,27 +65,24 @@ export function filterOf(search: Search): CallFilter {
   );
 }
 
-/** Filters that have no field of their own here, but may come with an address. */
-const others = [
-  'team',
-  'tag',
-  'user',
-  'endpoint',
-  'until',
-  'fault',
-  'error',
-  'reason',
-  'upstream_model',
-  'min_cost_usd',
-  'min_ms',
-] as const;
-
 interface FiltersProps {
   readonly search: Search;
   readonly change: (change: Search) => void;
 }
 
-export function Filters({ search, change }: FiltersProps): ReactElement {
+/** What a field of a filter needs. */
+type FieldOf = (name: (typeof names)[number]) => {
+  readonly quietLabel: true;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+};
+
+export function Filters({
+  search,
+  change,
+  onFind,
+}: FiltersProps & { readonly onFind: (id: string) => void }): ReactElement {
+  const [isMore, setMore] = useState(false);
   const keys = useKeyNames();
   const models = useModelNames();
   const providers = useStatus().data?.providers.split(',') ?? [];
@@ -88,46 +92,105 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
     return found.length === 1 ? (found[0]?.id ?? typed) : typed;
   };
   const chosen = names.filter((name) => search[name] !== undefined);
-  const field = (name: string) => ({
+  const field: FieldOf = (name) => ({
     quietLabel: true,
     value: search[name] ?? '',
-    onChange: (value: string) => change({ [name]: value }),
+    onChange: (value) => change({ [name]: value }),
   });
   return (
-    <div className={styles.filters} role="search" aria-label="Calls">
-      <PeriodField search={search} change={change} />
-      <DelayedField
-        label="Model"
-        placeholder="Model"
-        {...field('model')}
-        offers={(models.data ?? []).map((value) => ({ value }))}
-      />
-      <DelayedField
-        label="Key"
-        placeholder="Key"
-        {...field('key')}
-        onChange={(typed) => change({ key: keyIdOf(typed) })}
-        offers={(keys.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-      />
-      <DelayedField
-        label="Provider"
-        placeholder="Provider"
-        {...field('provider')}
-        offers={providers.map((value) => ({ value }))}
-      />
-      <SelectField label="Outcome" {...field('outcome')} choices={outcomes} />
-      <DelayedField label="Status" placeholder="Status" inputMode="numeric" {...field('status')} />
-      <SelectField label="Mode" {...field('mode')} choices={modes} />
-      <DelayedField label="Text in notes" placeholder="Text in notes" {...field('notes')} />
-      <Others search={search} change={change} />
-      {chosen.length === 0 ? null : (
-        <Button
-          look="quiet"
-          onClick={() => change(Object.fromEntries(names.map((name) => [name, undefined])))}
-        >
-          Clear
+    <div role="search" aria-label="Calls">
+      <div className={styles.filters}>
+        <PeriodField search={search} change={change} />
+        <DelayedField
+          label="Model"
+          placeholder="Model"
+          {...field('model')}
+          offers={(models.data ?? []).map((value) => ({ value }))}
+        />
+        <DelayedField
+          label="Key"
+          placeholder="Key"
+          {...field('key')}
+          onChange={(typed) => change({ key: keyIdOf(typed) })}
+          offers={(keys.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+        />
+        <DelayedField label="User" placeholder="User" {...field('user')} />
+        <DelayedField
+          label="Provider"
+          placeholder="Provider"
+          {...field('provider')}
+          offers={providers.map((value) => ({ value }))}
+        />
+        <SelectField label="Outcome" {...field('outcome')} choices={outcomes} />
+        <DelayedField
+          label="Status"
+          placeholder="Status"
+          inputMode="numeric"
+          {...field('status')}
+        />
+        <Button icon="filter" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
+          More
         </Button>
-      )}
+        <Chips search={search} change={change} isMore={isMore} />
+        {chosen.length === 0 ? null : (
+          <Button
+            look="quiet"
+            onClick={() => change(Object.fromEntries(names.map((name) => [name, undefined])))}
+          >
+            Clear
+          </Button>
+        )}
+      </div>
+      {isMore ? <MoreFilters field={field} onFind={onFind} /> : null}
+    </div>
+  );
+}
+
+interface MoreFiltersProps {
+  readonly field: FieldOf;
+  readonly onFind: (id: string) => void;
+}
+
+function MoreFilters({ field, onFind }: MoreFiltersProps): ReactElement {
+  const teams = useUsedNames('team').data ?? [];
+  const tags = useUsedNames('tag').data ?? [];
+  const upstreams = useUpstreamModels().data ?? [];
+  const offered = (values: readonly string[]) => values.map((value) => ({ value }));
+  return (
+    <div className={styles.filters}>
+      <DelayedField label="Team" placeholder="Team" {...field('team')} offers={offered(teams)} />
+      <DelayedField label="Tag" placeholder="Tag" {...field('tag')} offers={offered(tags)} />
+      <DelayedField
+        label="Model that answered"
+        placeholder="Model that answered"
+        {...field('upstream_model')}
+        offers={offered(upstreams)}
+      />
+      <SelectField label="Endpoint" {...field('endpoint')} choices={endpoints} />
+      <SelectField label="Fault" {...field('fault')} choices={faultChoices} />
+      <DelayedField label="Error code" placeholder="Error code" {...field('error')} />
+      <DelayedField label="Reason" placeholder="Reason" {...field('reason')} />
+      <SelectField label="Mode" {...field('mode')} choices={modes} />
+      <DelayedField
+        label="Cost at least, $"
+        placeholder="Cost at least, $"
+        inputMode="decimal"
+        {...field('min_cost_usd')}
+      />
+      <DelayedField
+        label="Took at least, ms"
+        placeholder="Took at least, ms"
+        inputMode="numeric"
+        {...field('min_ms')}
+      />
+      <DelayedField label="Text in notes" placeholder="Text in notes" {...field('notes')} />
+      <DelayedField
+        label="Request id"
+        placeholder="Request id"
+        quietLabel
+        value=""
+        onChange={(id) => (id === '' ? undefined : onFind(id.trim()))}
+      />
     </div>
   );
 }
@@ -158,10 +221,16 @@ function PeriodField({ search, change }: FiltersProps): ReactElement {
   );
 }
 
-function Others({ search, change }: FiltersProps): ReactElement {
+/** What was chosen and has no field in sight. */
+function Chips({
+  search,
+  change,
+  isMore,
+}: FiltersProps & { readonly isMore: boolean }): ReactElement {
+  const hidden = isMore ? withoutField : [...withoutField, ...more];
   return (
     <>
-      {others.map((name) =>
+      {hidden.map((name) =>
         search[name] === undefined ? null : (
           <Button
             key={name}

@@ -1,13 +1,17 @@
 /** The ledger: every call, found by filters, and what happened in each. */
 import { useMemo, useState, type ReactElement } from 'react';
 import { useLocation, useSearch as useSearchText } from 'wouter';
-import { useNewestCall } from '../../api/calls.ts';
+import { useNewestCall, type CallFilter } from '../../api/calls.ts';
+import { addressOf } from '../../api/client.ts';
 import { useSearch } from '../../api/search.ts';
-import { Button } from '../../components/button.tsx';
-import { PageHead, Panel } from '../../components/panel.tsx';
-import { CallTable } from './call-table.tsx';
-import { Details } from './details.tsx';
+import { Button, DownloadLink } from '../../components/button.tsx';
+import { PageHead } from '../../components/panel.tsx';
+import { EndingCalls, LedgerCalls } from './call-lists.tsx';
+import { ColumnDialog } from './column-dialog.tsx';
+import { useColumns } from './columns.tsx';
+import { pathOf } from './details.tsx';
 import { filterOf, Filters } from './filters.tsx';
+import styles from './page.module.css';
 
 const liveMs = 5_000;
 
@@ -15,31 +19,48 @@ export function CallsPage(): ReactElement {
   const [search, change] = useSearch();
   const [location, navigate] = useLocation();
   const searchText = useSearchText();
-  const [, , openId] = location.split('/');
+  const [, , openPart = ''] = location.split('/');
+  const openId = openPart === '' ? undefined : decoded(openPart);
   // A point in time and not a counter: coming back to the page must not find an old list.
   const [since, setSince] = useState(() => Date.now());
+  const [isChoosing, setChoosing] = useState(false);
+  const columns = useColumns();
   const filter = useMemo(() => filterOf(search), [search]);
+  const isLive = search['live'] !== undefined;
   const list = `${since} ${JSON.stringify(filter)}`;
-  const go = (id: string): void => {
-    const path = id === '' ? '/calls' : `/calls/${encodeURIComponent(id)}`;
-    navigate(searchText === '' ? path : `${path}?${searchText}`, { replace: id === '' });
+  const open = (id: string, isStep = false): void => {
+    const path = id === '' ? '/calls' : pathOf(id);
+    const replace = id === '' || isStep;
+    navigate(searchText === '' ? path : `${path}?${searchText}`, { replace });
   };
+  const shown = { filter, columns: columns.shown, openId, onOpen: open };
   return (
     <>
       <PageHead
         title="Calls"
-        about="Newest first."
+        about={isLive ? 'As they end on this gateway, the last one first.' : 'Newest first.'}
         actions={
-          <NewCalls key={list} list={list} filter={filter} onShow={() => setSince(Date.now())} />
+          <>
+            <Exports filter={filter} />
+            <Button icon="columns" onClick={() => setChoosing(true)}>
+              Columns
+            </Button>
+            <Button
+              aria-pressed={isLive}
+              onClick={() => change({ live: isLive ? undefined : '1' })}
+            >
+              <span className={isLive ? styles.liveDot : styles.pausedDot} aria-hidden="true" />
+              Live
+            </Button>
+            {isLive ? null : (
+              <NewCalls key={list} list={list} filter={filter} onShow={() => setSince(Date.now())} />
+            )}
+          </>
         }
       />
-      <Filters search={search} change={change} />
-      <Panel flush>
-        <CallTable key={list} filter={filter} selected={openId} onOpen={({ id }) => go(id)} />
-      </Panel>
-      {openId === undefined || openId === '' ? null : (
-        <Details id={decoded(openId)} onClose={() => go('')} />
-      )}
+      <Filters search={search} change={change} onFind={open} />
+      {isLive ? <EndingCalls key={list} {...shown} /> : <LedgerCalls key={list} {...shown} />}
+      <ColumnDialog columns={columns} open={isChoosing} onClose={() => setChoosing(false)} />
     </>
   );
 }
@@ -53,9 +74,20 @@ function decoded(part: string): string {
   }
 }
 
+/** All calls of the filter as a file. */
+function Exports({ filter }: { readonly filter: CallFilter }): ReactElement {
+  const href = (format: string): string => addressOf('/api/calls/export', { ...filter, format });
+  return (
+    <>
+      <DownloadLink href={href('csv')}>CSV</DownloadLink>
+      <DownloadLink href={href('json')}>JSON</DownloadLink>
+    </>
+  );
+}
+
 interface NewCallsProps {
   readonly list: string;
-  readonly filter: ReturnType<typeof filterOf>;
+  readonly filter: CallFilter;
   readonly onShow: () => void;
 }
 
