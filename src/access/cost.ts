@@ -80,6 +80,30 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   };
 }
 
+/**
+ * What caches saved, in nanodollars: the cost of the same prompt without a cache less its cost. Negative where writing
+ * cost more than reading saved. Undefined: nothing was cached, or the cost is unknown.
+ */
+export function cacheSavingOf(price: Price, usage: BilledTokens): number | undefined {
+  const { cacheReadTokens = 0, cacheWriteTokens = 0 } = usage;
+  if (cacheReadTokens + cacheWriteTokens === 0) return undefined;
+  const cost = costOf(price, usage);
+  const without = costOf(price, uncached(usage));
+  return cost === undefined || without === undefined ? undefined : without.total - cost.total;
+}
+
+function uncached<T extends BilledTokens>(usage: T): T {
+  const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, earlier } = usage;
+  const fresh = freshInputTokens + cacheReadTokens + cacheWriteTokens;
+  const none = { cacheReadTokens: 0, cacheWriteTokens: 0, cacheWriteLongTokens: 0 };
+  return {
+    ...usage,
+    ...none,
+    freshInputTokens: fresh,
+    ...(earlier === undefined ? {} : { earlier: earlier.map(uncached) }),
+  };
+}
+
 /** Cost of two requests; undefined if one of them is unknown. */
 export function addedCost(a: Cost | undefined, b: Cost | undefined): Cost | undefined {
   if (a === undefined || b === undefined) return undefined;

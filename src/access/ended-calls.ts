@@ -111,10 +111,18 @@ const exact: readonly (readonly [name: keyof CallFilter, of: (row: CallRow) => u
 function fits(row: CallRow, filter: CallFilter): boolean {
   const isOther = ([name, of]: (typeof exact)[number]): boolean =>
     filter[name] !== undefined && of(row) !== filter[name];
-  if (exact.some(isOther)) return false;
-  const { since = 0, until = Infinity, minMs = 0, minNanodollars, notes, tag } = filter;
-  if (row.startedAt < since || row.startedAt >= until || row.totalMs < minMs) return false;
-  if (minNanodollars !== undefined && (row.cost?.total ?? -1) < minNanodollars) return false;
+  return !exact.some(isOther) && isWithin(row, filter) && hasWords(row, filter);
+}
+
+function isWithin(
+  { startedAt, totalMs, cost }: CallRow,
+  { since = 0, until = Infinity, minMs = 0, minNanodollars }: CallFilter,
+): boolean {
+  if (startedAt < since || startedAt >= until || totalMs < minMs) return false;
+  return minNanodollars === undefined || (cost !== undefined && cost.total >= minNanodollars);
+}
+
+function hasWords(row: CallRow, { notes, tag }: CallFilter): boolean {
   const text = row.notes?.toLowerCase() ?? '';
   if (notes !== undefined && !text.includes(notes.toLowerCase())) return false;
   if (tag === undefined) return true;

@@ -20,7 +20,7 @@ import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import { type AttemptRow, type BudgetWindow, type CallRow } from '../store/calls.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
-import { addedCost, costOf, noCost, servedPrice } from './cost.ts';
+import { addedCost, cacheSavingOf, costOf, noCost, servedPrice } from './cost.ts';
 import type { Ledger } from './ledger.ts';
 import type { PriceTable } from './prices.ts';
 import type { Principal } from './keys/principal.ts';
@@ -148,7 +148,11 @@ export class Settlement<C extends SettledCall> {
     if (labels.metadata !== undefined) row.metadata = labels.metadata;
     addAnswered(row, used);
     if (cost !== undefined) row.cost = cost;
-    if (cost !== undefined && price !== undefined) row.price = price;
+    if (cost !== undefined && price !== undefined) {
+      row.price = price;
+      const saved = cacheSavingOf(price, counts);
+      if (saved !== undefined) row.cacheSaved = saved;
+    }
     if (grant instanceof CallGrant) addReserved(row, grant);
     return row;
   }

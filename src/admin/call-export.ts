@@ -34,13 +34,38 @@ const costColumns: { readonly [column: string]: keyof Cost } = {
 };
 
 const csvColumns: readonly string[] = [
-  ...['id', 'started_at', 'key', 'key_name', 'team', 'tags', 'user', 'endpoint', 'model'],
-  ...['provider', 'upstream_model', 'mode', 'stream', 'outcome', 'status', 'error', 'fault'],
-  ...['reason', 'message', 'limit', 'attempts'],
+  'id',
+  'started_at',
+  'key',
+  'key_name',
+  'team',
+  'tags',
+  'user',
+  'endpoint',
+  'model',
+  'provider',
+  'upstream_model',
+  'mode',
+  'stream',
+  'outcome',
+  'status',
+  'error',
+  'fault',
+  'reason',
+  'message',
+  'limit',
+  'attempts',
   ...tokenClasses.map(({ column }) => column),
-  ...['usage_source', 'suspect'],
+  'usage_source',
+  'suspect',
   ...Object.keys(costColumns),
-  ...['reserved_usd', 'overrun', 'first_event_ms', 'total_ms', 'notes', 'metadata'],
+  'cache_saved_usd',
+  'reserved_usd',
+  'overrun',
+  'first_event_ms',
+  'total_ms',
+  'notes',
+  'metadata',
 ];
 
 export function exportRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
@@ -105,7 +130,7 @@ async function* csvPieces(pages: Pages, keys: KeyRing): AsyncIterable<string> {
 }
 
 function csvRow(row: CallRow, keys: KeyRing): JsonObject {
-  const { cost, reservedNanodollars: reserved, tags, keyId } = row;
+  const { cost, cacheSaved: saved, reservedNanodollars: reserved, tags, keyId } = row;
   const costs = Object.entries(costColumns).map(([column, part]): [string, string | null] => [
     column,
     cost === undefined ? null : dollarsText(cost[part]),
@@ -117,6 +142,7 @@ function csvRow(row: CallRow, keys: KeyRing): JsonObject {
     key_name: keys.find(keyId)?.record.name ?? null,
     // A tag has no comma.
     tags: tags.join(','),
+    cache_saved_usd: saved === undefined ? null : dollarsText(saved),
     reserved_usd: reserved === undefined ? null : dollarsText(reserved),
   };
 }

@@ -134,6 +134,9 @@ export const call = z.strictObject({
     })
     .nullable()
     .describe('The parts of cost_usd, each rounded.'),
+  cache_saved_usd: usd.describe(
+    'What caches saved by the price of the call; negative: writing cost more than reading saved. Null: nothing was cached, or the price is unknown.',
+  ),
   reserved_usd: usd.describe('Amount that was reserved in budgets while the call ran.'),
   overrun: z.boolean().describe('The call cost more than was reserved.'),
   budgets: z.array(z.strictObject({ counter: z.string(), window: z.string() })),
@@ -302,10 +305,12 @@ function failureJson(failure: Failure | undefined): JsonObject {
   return { fault, reason, message };
 }
 
-function moneyJson({ cost, reservedNanodollars, overrun, budgets }: CallRow): JsonObject {
+function moneyJson(row: CallRow): JsonObject {
+  const { cost, cacheSaved, reservedNanodollars, overrun, budgets } = row;
   return {
     cost_usd: cost === undefined ? null : dollarsNumber(cost.total),
     cost: cost === undefined ? null : costJson(cost),
+    cache_saved_usd: cacheSaved === undefined ? null : dollarsNumber(cacheSaved),
     reserved_usd: reservedNanodollars === undefined ? null : dollarsNumber(reservedNanodollars),
     overrun: overrun === true,
     budgets: budgets.map(({ counter, window }) => ({ counter, window })),

@@ -635,8 +635,7 @@ async function send(
     response.end(request.method === 'HEAD' ? undefined : content);
   } else {
     writeHead(request, response, answer, { 'content-type': pieces.type });
-    if (request.method === 'HEAD') response.end();
-    else await pipeline(pieces.content, response);
+    await pipeline(pieces.content, response);
   }
   // The rest of an unwanted body is discarded, within the time limit of a request.
   request.resume();

@@ -8,7 +8,7 @@ import type { Clock } from '../core/runtime.ts';
 import { summedClasses } from '../core/token-classes.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { UsageFilter } from '../store/calls.ts';
-import { addSums, noSums, type Sums } from '../store/roll-up.ts';
+import { addSums, busiestOf, noSums, type Sums } from '../store/roll-up.ts';
 import type {
   LatencySample,
   LatencySamples,
@@ -30,6 +30,7 @@ import {
   spanHint,
   time,
 } from './route.ts';
+import { seriesByUser, usageByUser } from './usage-by-user.ts';
 
 const name = z.string().max(800);
 
@@ -106,13 +107,15 @@ export interface UsageRouteDeps {
   readonly flushLedger?: () => Promise<void>;
 }
 
-const groupings = ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour'] as const;
+const groupings = ['key', 'model', 'provider', 'team', 'tag', 'user', 'day', 'hour'] as const;
 
 const query = z.strictObject({
   by: z
     .enum(groupings, `must be one of ${groupings.join(', ')}`)
     .default('key')
-    .describe('Days and hours are UTC. A call counts for each of its tags.'),
+    .describe(
+      'Days and hours are UTC. A call counts for each of its tags. Sums by user take a million calls at most.',
+    ),
   ...inPeriod,
   since: inPeriod.since.default('30d'),
   ...groupFilter,
@@ -143,6 +146,7 @@ const row = z.strictObject({
   provider: group,
   team: group,
   tag: group,
+  user: group,
   day: z.string().optional().describe('2026-11-21'),
   hour: z
     .string()
@@ -166,13 +170,17 @@ export function usageRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/usage',
       about: {
-        summary: 'Sum calls, tokens and costs by key, model, provider, team, tag, day or hour.',
+        summary:
+          'Sum calls, tokens and costs by key, model, provider, team, tag, user, day or hour.',
         query,
         answer: z.strictObject({
           by: z.enum(groupings),
           since: time,
           until: time.nullable(),
           rows: z.array(row),
+          expired_calls: count
+            .optional()
+            .describe('Only with `by=user`: calls that have expired; their users are not known.'),
           next,
         }),
         csv: true,
@@ -187,12 +195,8 @@ async function usage(deps: UsageRouteDeps, wanted: z.output<typeof query>): Prom
   const { since, until } = readWhen(wanted, deps.clock);
   // A store that is down must not hide what it has: the query itself tells.
   await deps.flushLedger?.().catch(() => undefined);
-  const rows = await deps.store.calls.usage({
-    by,
-    since: since ?? 0,
-    ...(until === undefined ? {} : { until }),
-    filter: readFilter(wanted),
-  });
+  const filter = readFilter(wanted);
+  const { rows, expired } = await usageRows(deps, { by, since, until, filter });
   const shown = (each: UsageRow): JsonObject => ({
     ...groupJson(each, by, deps.keys),
     ...sumsJson(each),
@@ -211,9 +215,28 @@ async function usage(deps: UsageRouteDeps, wanted: z.output<typeof query>): Prom
     since: dateText(since ?? 0),
     until: until === undefined ? null : dateText(until),
     rows: page.map(shown),
+    ...(expired === undefined ? {} : { expired_calls: expired }),
     next: more ? (page.at(-1)?.group ?? null) : null,
   };
   return { status: 200, body };
+}
+
+interface WantedUsage {
+  readonly by: (typeof groupings)[number];
+  readonly since: number | undefined;
+  readonly until: number | undefined;
+  readonly filter: UsageFilter;
+}
+
+async function usageRows(
+  { store, clock }: UsageRouteDeps,
+  { by, since = 0, until, filter }: WantedUsage,
+): Promise<{ readonly rows: readonly UsageRow[]; readonly expired?: number }> {
+  if (by === 'user') {
+    return usageByUser(store, { since, until: until ?? clock.wall() + 1, filter });
+  }
+  const end = until === undefined ? {} : { until };
+  return { rows: await store.calls.usage({ by, since, ...end, filter }) };
 }
 
 /** The grouping column; a key's name goes with its id. */
@@ -269,9 +292,9 @@ function failedByJson(sums: Pick<UsageRow, FaultKind['member']>): JsonObject {
 
 // What the routes over the ledger have in common: which calls are meant.
 
-// `/api/series`: what happened over time, by model, provider, key or team: for charts.
+// `/api/series`: what happened over time, by model, provider, key, team, tag or user: for charts.
 
-const groupingsSeries = ['model', 'provider', 'key', 'team'] as const;
+const groupingsSeries = ['model', 'provider', 'key', 'team', 'tag', 'user'] as const;
 const steps = ['minute', 'hour', '6h', 'day'] as const;
 
 const stepMs = { minute: 60_000, hour: 3_600_000, '6h': 21_600_000, day: 86_400_000 } as const;
@@ -285,7 +308,10 @@ const querySeries = z.strictObject({
   ...inPeriod,
   since: inPeriod.since.default('24h'),
   ...groupFilter,
-  by: z.enum(groupingsSeries, `must be one of ${groupingsSeries.join(', ')}`).optional(),
+  by: z
+    .enum(groupingsSeries, `must be one of ${groupingsSeries.join(', ')}`)
+    .optional()
+    .describe('A call counts for each of its tags. Sums by user take a million calls at most.'),
   step: z
     .enum(steps, `must be one of ${steps.join(', ')}`)
     .optional()
@@ -312,6 +338,13 @@ const sums = {
     .number()
     .nullable()
     .describe('Cost of the calls with a known price; null: no call has one.'),
+  unpriced_calls: countSeries.describe('Calls that used tokens without a known price.'),
+  cache_saved_usd: z
+    .number()
+    .nullable()
+    .describe(
+      'What caches saved of it, by the price of each call; negative: writing cost more than reading saved.',
+    ),
 };
 const latency = {
   p50_ms: ms.describe('Of successful calls; null: there was none.'),
@@ -320,6 +353,10 @@ const latency = {
     'Time to the first part of the answer, for streams; null: there was none.',
   ),
   first_p95_ms: ms,
+  speed_p50: ms.describe(
+    'Output tokens a second of streams, from the first part on; null: there was none.',
+  ),
+  speed_p5: ms.describe('Nineteen of twenty streams were faster.'),
 };
 
 const answer = z.strictObject({
@@ -370,12 +407,11 @@ async function series(
   await flushLedger?.().catch(() => undefined);
   const { by, groups } = wanted;
   const filter = readFilter(wanted);
-  const asked = { since, until, filter, groups, ...(by === undefined ? {} : { by }) };
-  const kept = step === '6h' ? 'hour' : step;
-  const rows = inSteps(await store.calls.series({ ...asked, step: kept }), stepMs[step]);
-  const { calls, isAll } = await sampleOf(store, { ...asked, step });
-  const names = [...new Set(rows.map(({ group }) => group))];
-  const ofGroup = new Latencies(calls, { ...asked, step });
+  const asked = { since, until, filter, groups, step, ...(by === undefined ? {} : { by }) };
+  const rows = inSteps(await seriesRows(store, asked), stepMs[step]);
+  const { calls, isAll } = await sampleOf(store, asked);
+  const names = busiest(rows, groups);
+  const ofGroup = new Latencies(calls, asked);
   const shown = names.map((name) => ({
     name: name === '' ? null : name,
     ...(by === 'key' ? { key_name: deps.keys.find(name)?.record.name ?? null } : {}),
@@ -398,7 +434,38 @@ async function series(
 type Step = (typeof steps)[number];
 
 /** A series of the store, or one whose hours are put together. */
-type AskedSeries = Omit<SeriesQuery, 'step'> & { readonly step: Step };
+interface AskedSeries extends Omit<SeriesQuery, 'step' | 'by'> {
+  readonly step: Step;
+  readonly by?: (typeof groupingsSeries)[number];
+  readonly filter: UsageFilter;
+}
+
+/** In the steps of the store: of the groups with the most calls at least. */
+async function seriesRows(store: Store, asked: AskedSeries): Promise<readonly SeriesRow[]> {
+  const { by, step, since, until, filter, groups } = asked;
+  const kept = step === '6h' ? 'hour' : step;
+  if (by === 'user') return seriesByUser(store, { step: kept, since, until, filter });
+  if (by !== 'tag') {
+    const ofGroups = by === undefined ? {} : { by };
+    return store.calls.series({ step: kept, since, until, filter, groups, ...ofGroups });
+  }
+  if (filter.tag !== undefined) {
+    throw new AdminError(400, 'cannot be combined with by=tag', 'tag');
+  }
+  const tags = await store.calls.usage({ by, since, until, filter });
+  const rows = busiest(tags, groups).map(async (group) => {
+    const ofTag = { step: kept, since, until, groups: 1, filter: { ...filter, tag: group } };
+    return (await store.calls.series(ofTag)).map((row) => ({ ...row, group }));
+  });
+  return (await Promise.all(rows)).flat();
+}
+
+/** Names of the groups with the most calls, in this order. */
+function busiest(rows: readonly UsageRow[], groups: number): readonly string[] {
+  const calls = new Map<string, number>();
+  for (const row of rows) calls.set(row.group, (calls.get(row.group) ?? 0) + row.calls);
+  return busiestOf(calls, groups);
+}
 
 function stepFor(periodMs: number): Step {
   if (periodMs <= minutesUpToMs) return 'minute';
@@ -457,6 +524,8 @@ function sumsJsonSeries(row: Sums): JsonObject {
     output_tokens: row.outputTokens,
     cache_read_tokens: row.cacheReadTokens,
     cost_usd: knownCost(row),
+    unpriced_calls: row.unpricedCalls,
+    cache_saved_usd: knownCost(row) === null ? null : dollarsNumber(row.cacheSaved),
   };
 }
 
@@ -468,9 +537,10 @@ class Latencies {
   constructor(samples: readonly LatencySample[], asked: AskedSeries) {
     this.#query = asked;
     for (const sample of samples) {
-      const name = this.#nameOf(sample);
-      this.#put(this.#slot(name, undefined), sample);
-      this.#put(this.#slot(name, sample.startedAt), sample);
+      for (const name of this.#namesOf(sample)) {
+        this.#put(this.#slot(name, undefined), sample);
+        this.#put(this.#slot(name, sample.startedAt), sample);
+      }
     }
   }
 
@@ -478,26 +548,34 @@ class Latencies {
     const samples = this.#samples.get(this.#slot(name, at)) ?? [];
     const totals = sorted(samples.map(({ totalMs }) => totalMs));
     const firsts = sorted(samples.flatMap(({ firstEventMs }) => firstEventMs ?? []));
+    const speeds = sorted(samples.flatMap((sample) => outputSpeed(sample) ?? []));
     return {
       p50_ms: percentile(totals, 0.5),
       p95_ms: percentile(totals, 0.95),
       first_p50_ms: percentile(firsts, 0.5),
       first_p95_ms: percentile(firsts, 0.95),
+      speed_p50: percentile(speeds, 0.5),
+      speed_p5: percentile(speeds, 0.05),
     };
   }
 
-  #nameOf(sample: LatencySample): string {
+  #namesOf(sample: LatencySample): readonly string[] {
+    const { keyId, model, provider = '', team = '', user = '', tags } = sample;
     switch (this.#query.by) {
       case 'key':
-        return sample.keyId;
+        return [keyId];
       case 'model':
-        return sample.model;
+        return [model];
       case 'provider':
-        return sample.provider ?? '';
+        return [provider];
       case 'team':
-        return sample.team ?? '';
+        return [team];
+      case 'user':
+        return [user];
+      case 'tag':
+        return tags.length === 0 ? [''] : [...new Set(tags)];
       default:
-        return '';
+        return [''];
     }
   }
 
@@ -510,6 +588,12 @@ class Latencies {
     if (there === undefined) this.#samples.set(slot, [sample]);
     else there.push(sample);
   }
+}
+
+/** Tokens a second from the first part to the last; undefined where there is no such time. */
+function outputSpeed({ firstEventMs: first, totalMs, outputTokens }: LatencySample) {
+  if (first === undefined || outputTokens === undefined || totalMs <= first) return undefined;
+  return (outputTokens * 1000) / (totalMs - first);
 }
 
 function sorted(values: readonly number[]): readonly number[] {

@@ -83,6 +83,7 @@ export const callTable: readonly Column<CallRow>[] = [
   ...countColumns<CallRow>('charged', ({ charged }) => charged),
   required('usage_source', 'text', ({ usageSource }) => usageSource),
   ...costColumns,
+  column('cache_saved', 'count', ({ cacheSaved }) => whole(cacheSaved)),
   column('price_id', 'ref', ({ price }) => (price === undefined ? null : priceText(price))),
   column('budgets', 'text', ({ budgets }) => (budgets.length === 0 ? null : budgetsText(budgets))),
   column('reserved', 'count', ({ reservedNanodollars }) => whole(reservedNanodollars)),
@@ -121,6 +122,7 @@ export const sumTable: readonly Column<Sums>[] = [
   required('priced_calls', 'count', ({ pricedCalls }) => pricedCalls),
   required('unpriced_calls', 'count', ({ unpricedCalls }) => unpricedCalls),
   required('nanodollars', 'count', ({ nanodollars }) => nanodollars),
+  required('cache_saved', 'count', ({ cacheSaved }) => cacheSaved),
 ];
 
 export const callColumns = namesOf(callTable);
@@ -202,6 +204,7 @@ export function readCallRow(row: Columns, attempts: readonly Columns[]): CallRow
     charged: readUsage(row, 'charged') ?? {},
     usageSource: readSource(text(row, 'usage_source')),
     ...readCost(row),
+    ...present('cacheSaved', optionalNumber(row, 'cache_saved')),
     ...(row['price'] === null ? {} : { price: readPrice(text(row, 'price')) }),
     budgets: row['budgets'] === null ? [] : readBudgets(text(row, 'budgets')),
     ...present('reservedNanodollars', optionalNumber(row, 'reserved')),
@@ -295,6 +298,7 @@ export function readSums(row: Columns): Sums {
   sums.pricedCalls = number(row, 'priced_calls');
   sums.unpricedCalls = number(row, 'unpriced_calls');
   sums.nanodollars = number(row, 'nanodollars');
+  sums.cacheSaved = number(row, 'cache_saved');
   for (const { member, column: name } of summedClasses) sums[member] = number(row, name);
   return sums;
 }
@@ -305,10 +309,13 @@ export function sampleOf(row: Columns): LatencySample {
     startedAt: number(row, 'started_at'),
     keyId: text(row, 'key_id'),
     ...present('team', optionalText(row, 'team')),
+    ...present('user', optionalText(row, 'user_name')),
+    tags: row['tags'] === null ? [] : readTexts(text(row, 'tags')),
     model: text(row, 'model'),
     ...present('provider', optionalText(row, 'provider')),
     totalMs: number(row, 'total_ms'),
     ...present('firstEventMs', optionalNumber(row, 'first_event_ms')),
+    ...present('outputTokens', optionalNumber(row, 'charged_output_tokens')),
   };
 }
 

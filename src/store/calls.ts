@@ -69,6 +69,11 @@ export interface CallRow {
   readonly usageSource: 'reported' | 'counted' | 'estimated';
   /** Absent = the price is unknown; never 0 instead. */
   readonly cost?: Cost;
+  /**
+   * Nanodollars that the prompt would have cost more without a cache, by the price of the call; negative where writing
+   * cost more than reading saved. Absent = nothing was cached, or the price is unknown.
+   */
+  readonly cacheSaved?: number;
   /** The price that `cost` was computed with: old bills never change. */
   readonly price?: Price;
   /** Budgets that `cost.total` counts for. */
@@ -110,14 +115,15 @@ export interface Spent {
   readonly nanodollars: number;
 }
 
-export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'day' | 'hour';
+/** `user` reads the calls themselves, those that have expired left out: for a bounded number of calls only. */
+export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'user' | 'day' | 'hour';
 
 /** Sums over time: one row for each step in which there were calls, and each group. */
 export interface SeriesQuery {
   /** `minute` reads the calls themselves: for a few hours only. */
   readonly step: 'minute' | 'hour' | 'day';
-  /** Absent = one group with the name ''. */
-  readonly by?: 'key' | 'model' | 'provider' | 'team';
+  /** Absent = one group with the name ''. `user` reads the calls themselves, as `minute` does. */
+  readonly by?: 'key' | 'model' | 'provider' | 'team' | 'user';
   readonly since: number;
   readonly until: number;
   readonly filter?: UsageFilter;
@@ -166,6 +172,8 @@ export interface UsageRow extends SummedUsage {
   readonly unpricedCalls: number;
   /** Sum over the priced calls. */
   readonly nanodollars: number;
+  /** What caches saved of them, nanodollars. */
+  readonly cacheSaved: number;
 }
 
 /** Place of a call in the order of pages. */

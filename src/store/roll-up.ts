@@ -81,11 +81,12 @@ export function noSums(): Sums {
     pricedCalls: 0,
     unpricedCalls: 0,
     nanodollars: 0,
+    cacheSaved: 0,
   };
 }
 
 /** The sums of one call. */
-export function sumsOf({ charged, outcome, failure, cost }: CallRow): Sums {
+export function sumsOf({ charged, outcome, failure, cost, cacheSaved = 0 }: CallRow): Sums {
   const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = charged;
   const sums = noSums();
   for (const { member } of summedClasses) sums[member] = charged[member] ?? 0;
@@ -93,6 +94,7 @@ export function sumsOf({ charged, outcome, failure, cost }: CallRow): Sums {
   sums.failed = outcome === 'failed' ? 1 : 0;
   for (const { fault, member } of faultKinds) sums[member] = failure?.fault === fault ? 1 : 0;
   sums.inputTokens = freshInputTokens + cacheReadTokens + cacheWriteTokens;
+  sums.cacheSaved = cacheSaved;
   if (cost === undefined) sums.unpricedCalls = sums.inputTokens + sums.outputTokens > 0 ? 1 : 0;
   else {
     sums.pricedCalls = 1;
@@ -108,6 +110,7 @@ export function addSums(to: Sums, more: Sums): void {
   to.pricedCalls += more.pricedCalls;
   to.unpricedCalls += more.unpricedCalls;
   to.nanodollars += more.nanodollars;
+  to.cacheSaved += more.cacheSaved;
   for (const { member } of summedClasses) to[member] += more[member];
   for (const { member } of faultKinds) to[member] += more[member];
 }
@@ -126,6 +129,9 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
     case 'model':
     case 'provider':
       return [group[by]];
+    case 'user':
+      // No sum is kept by user: there may be as many as calls.
+      return [];
     default:
       return by satisfies never;
   }
@@ -166,6 +172,7 @@ export interface RetainedSince {
  * moves outwards to the whole hour or day.
  */
 export function planUsage(query: UsageQuery, retained: RetainedSince): UsagePlan {
+  if (query.by === 'user') return callsOnly(query);
   const period = {
     from: outwards(query.since, retained, Math.floor),
     to: outwards(query.until ?? Number.MAX_SAFE_INTEGER, retained, Math.ceil),
@@ -178,6 +185,10 @@ export function planUsage(query: UsageQuery, retained: RetainedSince): UsagePlan
     hours: parts.flatMap(([whole]) => whole),
     calls: parts.flatMap(([, edges]) => edges),
   };
+}
+
+function callsOnly({ since, until = Number.MAX_SAFE_INTEGER }: Omit<UsageQuery, 'by'>): UsagePlan {
+  return { days: [], hours: [], calls: [{ from: since, to: until }] };
 }
 
 function outwards(time: number, retained: RetainedSince, round: (value: number) => number): number {
@@ -211,13 +222,13 @@ export const stepMs: { readonly [S in SeriesQuery['step']]: number } = {
 
 export const sourcesInOrder = ['days', 'hours', 'calls'] as const;
 
-/** Where the sums for a step are read: minutes are in the calls only. */
+/** Where the sums for a step are read: minutes and users are in the calls only. */
 export function planSeries(
-  { step, since, until }: SeriesQuery,
+  { step, by, since, until }: SeriesQuery,
   retained: RetainedSince,
 ): UsagePlan {
-  return step === 'minute'
-    ? { days: [], hours: [], calls: [{ from: since, to: until }] }
+  return step === 'minute' || by === 'user'
+    ? callsOnly({ since, until })
     : planUsage({ by: step, since, until }, retained);
 }
 
@@ -226,8 +237,8 @@ export function planSeries(
  * alone are asked, as `planSeries` does, so that no group is chosen for calls that are gone.
  */
 export function planCounts(query: SeriesQuery, retained: RetainedSince): UsagePlan {
-  const { step, since, until } = query;
-  return step === 'minute'
+  const { step, by, since, until } = query;
+  return step === 'minute' || by === 'user'
     ? planSeries(query, retained)
     : planUsage({ by: 'day', since, until }, retained);
 }
@@ -291,11 +302,14 @@ export interface LatencySample {
   readonly startedAt: number;
   readonly keyId: string;
   readonly team?: string;
+  readonly user?: string;
+  readonly tags: readonly string[];
   readonly model: string;
   readonly provider?: string;
   readonly totalMs: number;
   /** Of streams alone: the first part of a document comes when all of it is there. */
   readonly firstEventMs?: number;
+  readonly outputTokens?: number;
 }
 
 export interface LatencySamples {

@@ -10,22 +10,22 @@ import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
 import { narrow, wide } from './watched-page.ts';
 
-const stage = await startStage(monthConfig, (directory) => seedStore(directory, Date.now()));
-if (stage === undefined) test(noBrowser, () => undefined);
-else withMonth(stage);
-
 /** What the tests read of a call. */
-interface Call {
+type Call = {
   readonly id: string;
   readonly model: string;
   readonly user: string | null;
   readonly cost_usd: number | null;
-}
+};
 
 const looks = [
   ['wide and light', { viewport: wide, dark: false }],
   ['narrow and dark', { viewport: narrow, dark: true }],
 ] as const;
+
+const stage = await startStage(monthConfig, (directory) => seedStore(directory, Date.now()));
+if (stage === undefined) test(noBrowser, () => undefined);
+else withMonth(stage);
 
 /** Ids of the rows in sight, from the column of the request id. */
 async function shownIds(page: Page): Promise<readonly string[]> {
@@ -102,9 +102,11 @@ function withMonth(stage: Stage): void {
           await page.getByRole('button', { name: 'Clear' }).click();
         }
         // The names that calls have are offered.
-        const offers = await page.locator('datalist option').evaluateAll((options: unknown[]) =>
-          (options as { readonly value: string }[]).map(({ value }) => value),
-        );
+        const offers = await page
+          .locator('datalist option')
+          .evaluateAll((options: unknown[]) =>
+            (options as { readonly value: string }[]).map(({ value }) => value),
+          );
         for (const name of ['research', 'ci', 'gpt-5-mini']) assert.ok(offers.includes(name), name);
         const last = newest.at(-1);
         assert.ok(last !== undefined);
@@ -148,9 +150,15 @@ function withMonth(stage: Stage): void {
         await page.locator('[data-row="0"]').click();
         const dialog = page.getByRole('dialog');
         const shows = (i: number): Promise<void> =>
-          dialog.getByText(newest[i]?.id ?? '', { exact: true }).first().waitFor();
+          dialog
+            .getByText(newest[i]?.id ?? '', { exact: true })
+            .first()
+            .waitFor();
         await shows(0);
-        assert.equal(await dialog.getByRole('button', { name: 'Previous call' }).isDisabled(), true);
+        assert.equal(
+          await dialog.getByRole('button', { name: 'Previous call' }).isDisabled(),
+          true,
+        );
         for (let i = 1; i <= 104; i++) {
           await page.keyboard.press('j');
           await shows(i);
@@ -225,13 +233,14 @@ function withMonth(stage: Stage): void {
       const made = (from: number): readonly object[] =>
         Array.from({ length: 200 }, (_, i) => ({ ...model, id: `live_${from + 199 - i}` }));
       await view('/calls?live=1', async (page) => {
-        let looks = 0;
         await page.route(/calls\/tail/, async (route) => {
-          looks += 1;
-          const calls = looks === 1 ? [] : made(looks * 250);
-          const ended = looks === 1 ? 0 : 250;
-          const body = { calls, ended, lost: 0, continued: looks > 1, next: `1.${looks}` };
-          await route.fulfill({ json: body });
+          const after = new URL(route.request().url()).searchParams.get('after');
+          const look = Number(after ?? 0) + (after === null ? 0 : 1);
+          const isBusy = look >= 1 && look <= 8;
+          const calls = isBusy ? made(look * 625) : [];
+          const ended = isBusy ? 625 : 0;
+          const next = String(look);
+          await route.fulfill({ json: { calls, ended, lost: 0, continued: after !== null, next } });
         });
         await page.reload();
         await page.getByText(/^5,000 calls have ended since .*$/).waitFor();

@@ -1,10 +1,11 @@
 /** Issue 24: the dashboard over a month of traffic with an outage and a budget that ran out. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { roughMoney } from '../../dashboard/src/format/money.ts';
-import { count } from '../../dashboard/src/format/number.ts';
+import { exactMoney, roughMoney } from '../../dashboard/src/format/money.ts';
+import { count, speed } from '../../dashboard/src/format/number.ts';
 import type { Json } from '../../src/json/value.ts';
 import { monthConfig, seedStore } from '../support/seeded-month.ts';
+import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
@@ -16,6 +17,8 @@ else withMonth(stage);
 type Sums = {
   readonly calls: number;
   readonly cost_usd: number;
+  readonly cache_saved_usd: number;
+  readonly speed_p50: number;
   readonly points: readonly Json[];
 };
 
@@ -54,6 +57,59 @@ function withMonth(stage: Stage): void {
         await health.getByRole('link', { name: /Budgets ide-agents spent/ }).click();
         await page.waitForURL(/\/keys\?key=ideagent/);
         await page.getByRole('dialog', { name: 'ide-agents' }).waitFor();
+      });
+    });
+
+    test('issue 24 the overview tells what caches saved, how fast streams are, and which users and tags spend', async () => {
+      type Spender = Sums & { readonly name: string | null };
+      const ask = async (query: string): Promise<readonly Spender[]> =>
+        (await stage.gateway.admin('GET', `/api/series?since=7d${query}`)).json[
+          'groups'
+        ] as readonly Spender[];
+      const [week] = await ask('');
+      assert.ok(week !== undefined && week.cache_saved_usd > 1 && week.speed_p50 > 10);
+      const dearest = (groups: readonly Spender[]) =>
+        groups.filter(({ name }) => name !== null).toSorted((a, b) => b.cost_usd - a.cost_usd)[0];
+      const user = dearest(await ask('&by=user&groups=50'));
+      const tag = dearest(await ask('&by=tag&groups=50'));
+      assert.ok(user !== undefined && tag !== undefined);
+      assert.match(String(user.name), /^user-\d+$/);
+      assert.equal(tag.name, 'ci');
+      await stage.view('/?range=7d', async (page) => {
+        await settled(page);
+        const small = (name: string) => page.locator('dl > div', { hasText: name });
+        const saved = small('Saved by caches').locator('dd').first();
+        assert.equal(await saved.textContent(), roughMoney(week.cache_saved_usd));
+        assert.equal(await saved.getAttribute('title'), exactMoney(week.cache_saved_usd));
+        await small('Output speed p50')
+          .getByText(`${speed(week.speed_p50)} tokens/s`)
+          .waitFor();
+        await page
+          .getByRole('figure', { name: 'Output speed over time' })
+          .getByRole('columnheader', { name: 'p5', exact: true })
+          .waitFor();
+        for (const { by, group } of [
+          { by: 'user', group: user },
+          { by: 'tag', group: tag },
+        ]) {
+          await page.getByRole('button', { name: `By ${by}`, exact: true }).click();
+          const list = page.getByRole('list', { name: `Cost by ${by}` });
+          const link = list.getByRole('link', { name: group.name ?? '', exact: true });
+          await link.waitFor();
+          await list.getByText(roughMoney(group.cost_usd), { exact: true }).first().waitFor();
+          await page
+            .getByRole('figure', { name: `Cost over time, by ${by}` })
+            .getByRole('columnheader', { name: group.name ?? '', exact: true })
+            .waitFor();
+          await settled(page);
+          await assertFits(page);
+          await assertAccessible(page);
+        }
+        await page
+          .getByRole('list', { name: 'Cost by tag' })
+          .getByRole('link', { name: 'ci' })
+          .click();
+        await page.waitForURL(/\/calls\?since=7d&tag=ci$/);
       });
     });
 

@@ -89,6 +89,7 @@ export const fullCall: CallRow = callRow('c2', {
   },
   usageSource: 'estimated',
   cost: { total: 28, input: 1, cacheRead: 2, cacheWrite: 3, output: 4, reasoning: 5, call: 6 },
+  cacheSaved: -7,
   price,
   budgets: [
     { counter: 'key:k1:month', window: '2026-03', endsAt: Date.UTC(2026, 3, 1) },

@@ -56,6 +56,23 @@ export function seriesSuite(open: OpenStore): void {
       assert.deepEqual([first?.inputTokens, first?.pricedCalls, first?.nanodollars], [40, 1, 5]);
     });
 
+    it('issue 24 sums by user and step, of the calls themselves', async () => {
+      await opened.store.calls.record([
+        callRow('c1', { user: 'ana' }),
+        callRow('c2', { user: 'ana', startedAt: march + hour }),
+        callRow('c3', { user: 'bob', startedAt: march + hour + 1, outcome: 'failed' }),
+        callRow('c4', { startedAt: march + hour, model: 'm' }),
+      ]);
+      assert.deepEqual(await points({ by: 'user' }), [
+        'ana 01T00:00 1 0',
+        'ana 01T01:00 1 0',
+        ' 01T01:00 1 0',
+        'bob 01T01:00 1 1',
+      ]);
+      assert.deepEqual(await points({ by: 'user', step: 'day', groups: 1 }), ['ana 01T00:00 2 0']);
+      assert.deepEqual(await points({ by: 'user', filter: { model: 'm' } }), [' 01T01:00 1 0']);
+    });
+
     it('issue 8 an end within a step counts only what lies within', async () => {
       await opened.store.calls.record(
         [1, 20, 40].map((at) => callRow(`c${at}`, { startedAt: march + at * minute })),
@@ -123,6 +140,7 @@ export function seriesSuite(open: OpenStore): void {
           team: 'red',
           provider: 'p',
           tags: ['x'],
+          user: 'ana',
         }),
         callRow('c2', {
           totalMs: 2,
@@ -146,7 +164,14 @@ export function seriesSuite(open: OpenStore): void {
       );
       assert.equal(all.isAll, true);
       const [first] = all.calls;
-      assert.deepEqual(first, { ...first, startedAt: march, keyId: 'k1', provider: 'p' });
+      const labels = { user: 'ana', tags: ['x'], outputTokens: 5 };
+      assert.deepEqual(first, {
+        ...first,
+        startedAt: march,
+        keyId: 'k1',
+        provider: 'p',
+        ...labels,
+      });
       for (const filter of [
         { key: 'k1' },
         { team: 'red' },

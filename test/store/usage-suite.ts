@@ -93,6 +93,42 @@ export function usageSuite(open: OpenStore): void {
       );
     });
 
+    it('issue 24 sums what caches saved, also where writing cost more', async () => {
+      const saved = [5, -2, undefined, 9_000_000_000_000];
+      await opened.store.calls.record(
+        saved.map((each, i) =>
+          callRow(`c${i}`, { ...costing(1), ...(each === undefined ? {} : { cacheSaved: each }) }),
+        ),
+      );
+      // From whole days, whole hours, and the rows themselves.
+      for (const until of [march + 2 * day, march + hour, march + 5]) {
+        const [all] = await opened.store.calls.usage({ by: 'key', since: march, until });
+        assert.equal(all?.cacheSaved, 9_000_000_000_003);
+      }
+      const found = await opened.store.calls.find('c1');
+      assert.equal(found?.cacheSaved, -2);
+      assert.equal((await opened.store.calls.find('c2'))?.cacheSaved, undefined);
+    });
+
+    it('issue 23 sums by user are those of the calls, by any filter', async () => {
+      await opened.store.calls.record([
+        callRow('c1', { user: 'ana', team: 'red', ...costing(5) }),
+        callRow('c2', { user: 'ana', startedAt: march + day, tags: ['x'], ...costing(7) }),
+        callRow('c3', { user: 'bob', startedAt: march + hour }),
+        callRow('c4'),
+      ]);
+      assert.deepEqual(await counts({ by: 'user' }), [': 1', 'ana: 2', 'bob: 1']);
+      assert.deepEqual(await counts({ by: 'user', until: march + day }), [
+        ': 1',
+        'ana: 1',
+        'bob: 1',
+      ]);
+      assert.deepEqual(await counts({ by: 'user', filter: { team: 'red' } }), ['ana: 1']);
+      assert.deepEqual(await counts({ by: 'user', filter: { tag: 'x' } }), ['ana: 1']);
+      const [, ana] = await opened.store.calls.usage({ by: 'user', since: 0 });
+      assert.deepEqual([ana?.nanodollars, ana?.pricedCalls], [12, 2]);
+    });
+
     it('counts a call once for a tag that it has twice', async () => {
       const { store } = opened;
       await store.calls.record([

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { costOf } from '../../src/access/cost.ts';
+import { cacheSavingOf, costOf } from '../../src/access/cost.ts';
 import type { Usage } from '../../src/core/generation.ts';
 import type { Failure } from '../../src/core/faults.ts';
 import type { Price } from '../../src/core/money.ts';
@@ -307,6 +307,7 @@ function answered(
   };
   const price = priceOf(used);
   const cost = costOf(price, charged);
+  const cacheSaved = cacheSavingOf(price, charged);
   const slow = random() < 0.04 ? 3 : 1;
   const first = used.firstMs * (0.7 + random() * 0.8) * slow;
   const ms = first + outputTokens * used.tokenMs * (0.8 + random() * 0.4);
@@ -341,6 +342,7 @@ function answered(
     reported: charged,
     charged,
     ...(cost === undefined ? {} : { cost }),
+    ...(cacheSaved === undefined ? {} : { cacheSaved }),
     price,
     budgets,
     firstEventMs: Math.round(first),

@@ -54,6 +54,8 @@ export interface Call {
   readonly suspect: boolean;
   readonly cost_usd: number | null;
   readonly cost: CostParts | null;
+  /** What caches saved; null: nothing was cached, or the price is unknown. */
+  readonly cache_saved_usd: number | null;
   readonly reserved_usd: number | null;
   readonly overrun: boolean;
   readonly budgets: readonly { readonly counter: string; readonly window: string }[];

@@ -69,17 +69,20 @@ interface ModelTargets {
   readonly models: readonly { readonly targets: readonly { readonly target: string }[] }[];
 }
 
-/** Names that calls of the last 30 days have, the most used first. */
-export function useUsedNames(by: 'team' | 'tag') {
+/** Names that calls of the last 30 days have (users: of the last day), the most used first. */
+export function useUsedNames(by: 'team' | 'tag' | 'user', isWanted = true) {
   return useQuery({
     queryKey: ['used-names', by],
     queryFn: async ({ signal }) => {
-      const { rows } = await get<UsedNames>('/api/usage', { query: { by, since: '30d' }, signal });
+      // Those by user are added up call by call.
+      const since = by === 'user' ? '24h' : '30d';
+      const { rows } = await get<UsedNames>('/api/usage', { query: { by, since }, signal });
       return rows
         .toSorted((a, b) => b.calls - a.calls)
         .map((row) => row[by])
         .filter((name) => name !== null && name !== undefined);
     },
+    enabled: isWanted,
     staleTime: 60_000,
   });
 }
@@ -89,6 +92,7 @@ interface UsedNames {
     readonly calls: number;
     readonly team?: string | null;
     readonly tag?: string | null;
+    readonly user?: string | null;
   }[];
 }
 

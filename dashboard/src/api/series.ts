@@ -2,7 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { get, type QueryValue } from './client.ts';
 
-export const groupings = ['model', 'provider', 'key', 'team'] as const;
+export const groupings = ['model', 'provider', 'key', 'team', 'user', 'tag'] as const;
 export type Grouping = (typeof groupings)[number];
 
 export interface SeriesSums {
@@ -17,11 +17,19 @@ export interface SeriesSums {
   readonly cache_read_tokens: number;
   /** Null: no call of them has a price. */
   readonly cost_usd: number | null;
+  /** Calls without a known price: neither in the cost nor in what caches saved. */
+  readonly unpriced_calls: number;
+  /** Negative: writing to caches cost more than reading from them saved. */
+  readonly cache_saved_usd: number | null;
   /** Milliseconds; null: no call of them was looked at. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
   readonly first_p50_ms: number | null;
   readonly first_p95_ms: number | null;
+  /** Output tokens a second of streams, behind their first part; null: there was none. */
+  readonly speed_p50: number | null;
+  /** Nineteen of twenty were faster. */
+  readonly speed_p5: number | null;
 }
 
 export interface SeriesPoint extends SeriesSums {

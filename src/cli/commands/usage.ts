@@ -12,12 +12,14 @@ import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway usage [--by GROUP] [--since 7d] [options]
 
-Sums the calls by key (default), model, provider, team, tag, day or hour (UTC).
+Sums the calls by key (default), model, provider, team, tag, user, day or hour
+(UTC).
 Input tokens include cached ones. The cost covers calls with a known price;
 calls without one are counted separately.
 
-  --by GROUP       key, model, provider, team, tag, day or hour; a call counts
-                   for each of its tags
+  --by GROUP       key, model, provider, team, tag, user, day or hour; a call
+                   counts for each of its tags, and for its user while it is
+                   in the ledger
   --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 30d
   --until WHEN     the same; only calls before this time; default: now
   --key ID         only calls of this key; likewise --team NAME, --model NAME,
@@ -82,9 +84,12 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));
   else {
-    // A call counts for each of its tags, and once in all.
-    const all = by === 'tag' ? await usageRows(byDay(query), context) : rows;
+    // A call counts for each of its tags and once in all; one that has expired, for no user.
+    const all = by === 'tag' || by === 'user' ? await usageRows(byDay(query), context) : rows;
     context.stdout(table({ groups, rows, all }, context.screen));
+    const gone = by === 'user' ? callsIn(all) - callsIn(rows) : 0;
+    if (gone > 0)
+      context.stderr(`${gone} calls have expired from the ledger: their users are not known.\n`);
   }
   return 0;
 }
@@ -103,6 +108,10 @@ export async function usageRows(
     if (typeof next !== 'string') return rows;
     query.set('after', next);
   }
+}
+
+function callsIn(rows: readonly JsonObject[]): number {
+  return rows.reduce((sum, { calls }) => sum + (typeof calls === 'number' ? calls : 0), 0);
 }
 
 /** The same calls, each in one row only. */

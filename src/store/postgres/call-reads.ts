@@ -53,6 +53,7 @@ import type { PostgresServer } from './server.ts';
 const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
     coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+    coalesce(user_name, '') AS user_name,
     1 AS calls, (outcome = 'failed')::integer AS failed,
     ${faultKinds.map(({ fault, column }) => `(fault = '${fault}')::integer AS ${column}`).join(', ')},
     coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
@@ -61,7 +62,7 @@ const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     (cost IS NULL AND coalesce(charged_fresh_input_tokens, 0)
       + coalesce(charged_cache_read_tokens, 0) + coalesce(charged_cache_write_tokens, 0)
       + coalesce(charged_output_tokens, 0) > 0)::integer AS unpriced_calls,
-    cost AS nanodollars,
+    cost AS nanodollars, cache_saved,
     ${summedClasses.map(({ column }) => `charged_${column} AS ${column}`).join(', ')}
   FROM calls) rows`;
 
@@ -80,6 +81,7 @@ const labels: { readonly [G in UsageGrouping]: string } = {
   model: 'model',
   provider: 'provider',
   tag: 'tags',
+  user: 'user_name',
   day: 'at / 86400000 * 86400000',
   hour: 'at / 3600000 * 3600000',
 };
@@ -416,8 +418,8 @@ function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor 
   return end === undefined || end <= since ? undefined : { startedAt: end, id: '' };
 }
 
-const columns = `c.started_at, c.key_id, c.team, c.model, c.provider, c.total_ms,
-  CASE c.stream WHEN 1 THEN c.first_event_ms END AS first_event_ms`;
+const columns = `c.started_at, c.key_id, c.team, c.user_name, c.tags, c.model, c.provider, c.total_ms,
+  c.charged_output_tokens, CASE c.stream WHEN 1 THEN c.first_event_ms END AS first_event_ms`;
 
 const isWanted = `c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
   AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)

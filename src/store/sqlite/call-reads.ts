@@ -54,6 +54,7 @@ import type { Statements } from './database.ts';
 const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
     coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+    coalesce(user_name, '') AS user_name,
     1 AS calls, outcome = 'failed' AS failed,
     ${faultKinds.map(({ fault, column }) => `fault IS '${fault}' AS ${column}`).join(', ')},
     coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
@@ -62,7 +63,7 @@ const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     cost IS NULL AND coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
       + coalesce(charged_cache_write_tokens, 0) + coalesce(charged_output_tokens, 0) > 0
       AS unpriced_calls,
-    cost AS nanodollars,
+    cost AS nanodollars, cache_saved,
     ${summedClasses.map(({ column }) => `charged_${column} AS ${column}`).join(', ')}
   FROM calls)`;
 
@@ -81,6 +82,7 @@ const labels: { readonly [G in UsageGrouping]: string } = {
   model: 'model',
   provider: 'provider',
   tag: 'tags',
+  user: 'user_name',
   day: 'at / 86400000 * 86400000',
   hour: 'at / 3600000 * 3600000',
 };
@@ -168,6 +170,7 @@ class SqliteSeries {
   rows(): readonly SeriesRow[] {
     const { by, filter = {} } = this.#query;
     this.#readCalls();
+    if (by === 'user') return this.#series.rows();
     if (by === undefined && Object.keys(filter).length === 0) this.#readAll();
     else this.#readGroups();
     return this.#series.rows();
@@ -450,8 +453,8 @@ const first = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $t
   ORDER BY started_at LIMIT 1`;
 const last = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at DESC LIMIT 1`;
-const columns = `started_at, key_id, team, tags, model, provider, outcome, total_ms,
-  CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
+const columns = `started_at, key_id, team, user_name, tags, model, provider, outcome, total_ms,
+  charged_output_tokens, CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
 const from = `SELECT ${columns} FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
 const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
   WHERE started_at >= $from AND started_at < $to LIMIT ${maxLooks + 1})`;

@@ -78,6 +78,7 @@ const at = {
   cacheWrite: callColumns.indexOf('charged_cache_write_tokens'),
   output: callColumns.indexOf('charged_output_tokens'),
   cost: callColumns.indexOf('cost'),
+  cacheSaved: callColumns.indexOf('cache_saved'),
   budgets: callColumns.indexOf('budgets'),
 } as const;
 const classAt = summedClasses.map(({ member, column }) => ({
@@ -217,6 +218,7 @@ function addCall(sums: Sums, call: CallValues): void {
     if (fault !== undefined) sums[fault.member] += 1;
   }
   sums.inputTokens += inputTokens;
+  sums.cacheSaved += numberAt(call, at.cacheSaved);
   for (const { member, at: index } of classAt) sums[member] += numberAt(call, index);
   if (typeof cost === 'number') {
     sums.pricedCalls += 1;

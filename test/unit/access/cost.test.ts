@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import * as fc from 'fast-check';
-import { costOf, maxCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
+import {
+  cacheSavingOf,
+  costOf,
+  maxCost,
+  noCost,
+  type BilledTokens,
+} from '../../../src/access/cost.ts';
 import { addUsage } from '../../../src/core/generation.ts';
 import type { Price, Rates } from '../../../src/core/money.ts';
 import { check } from '../../property/checking.ts';
@@ -54,6 +60,27 @@ describe('F6 what a call costs', () => {
     assert.equal(cost?.cacheRead, 30_000_000);
     assert.equal(cost?.cacheWrite, 600 * 3750 + 400 * 6000);
     assert.equal(cost?.total, 30_000_000 + 2_250_000 + 2_400_000);
+  });
+
+  it('issue 24 a cache saved what the prompt would have cost without it, to the nanodollar', () => {
+    const usage = { freshInputTokens: 1, cacheReadTokens: 100_000, outputTokens: 9 };
+    assert.equal(cacheSavingOf(sonnet, usage), 100_000 * 2700);
+    // Writing costs more than it saves until it is read.
+    const written = { cacheReadTokens: 0, cacheWriteTokens: 1000, outputTokens: 0 };
+    assert.equal(cacheSavingOf(sonnet, written), -1000 * 750);
+    const forAnHour = { ...written, cacheWriteLongTokens: 400 };
+    assert.equal(cacheSavingOf(sonnet, forAnHour), -600 * 750 - 400 * 3000);
+    assert.equal(cacheSavingOf(sonnet, { freshInputTokens: 5, outputTokens: 1 }), undefined);
+    assert.equal(cacheSavingOf(sonnet, { cacheReadTokens: 5 }), undefined, 'the cost is unknown');
+    // The same tier, whether or not the prompt is cached.
+    const tiered = priced(
+      { input: 10, cacheRead: 1 },
+      { tiers: [{ above: 100, rates: { input: 20_000, output: 0, cacheRead: 2000 } }] },
+    );
+    assert.equal(cacheSavingOf(tiered, { cacheReadTokens: 101, outputTokens: 0 }), 101 * 18);
+    const two = { cacheReadTokens: 3000, outputTokens: 2 };
+    const earlier = [{ cacheReadTokens: 1000, outputTokens: 1 }];
+    assert.equal(cacheSavingOf(sonnet, { ...two, earlier }), 3000 * 2700);
   });
 
   it('takes more expensive rates where one is absent: a read and a write as input, a long write as a write', () => {

@@ -83,7 +83,6 @@ it('an export that cannot begin says why, and one that cannot go on is cut', asy
     assert.equal(errorOf(answer)['field'], query.slice(0, query.indexOf('=')));
   }
   assert.equal((await rig.ask('/api/calls/export', { token: undefined })).status, 401);
-  assert.equal((await rig.ask('/api/calls/export', { method: 'HEAD' })).status, 200);
   for (let i = 0; i < 1001; i++) rig.ledger.record(callRow(`c${i}`, { startedAt: march + i }));
   await rig.ledger.flush();
   const { calls } = rig.deps.store;

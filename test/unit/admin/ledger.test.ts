@@ -275,9 +275,13 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
     output_tokens: 500,
     cache_read_tokens: 0,
     cost_usd: 1,
+    unpriced_calls: 0,
+    cache_saved_usd: 0,
   };
-  const latency = { p50_ms: 50, p95_ms: 95, first_p50_ms: 5, first_p95_ms: 9.5 };
-  const none = { p50_ms: null, p95_ms: null, first_p50_ms: null, first_p95_ms: null };
+  // Five tokens in nine tenths of the time.
+  const speed = { speed_p50: 108.9, speed_p5: 57.9 };
+  const latency = { p50_ms: 50, p95_ms: 95, first_p50_ms: 5, first_p95_ms: 9.5, ...speed };
+  const none = Object.fromEntries(Object.keys(latency).map((name) => [name, null]));
   assert.deepEqual(body, {
     since: new Date(now - day / 2).toISOString(),
     until: new Date(now + 1).toISOString(),
@@ -303,6 +307,8 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
             output_tokens: 0,
             cache_read_tokens: 0,
             cost_usd: null,
+            unpriced_calls: 0,
+            cache_saved_usd: null,
             ...none,
           },
         ],

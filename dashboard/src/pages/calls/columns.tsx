@@ -4,7 +4,7 @@ import { firstTokenMs, outputSpeed, type Call } from '../../api/calls.ts';
 import { useKeyNames } from '../../api/names.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import type { Column } from '../../components/data-table.tsx';
-import { exactMoney, money } from '../../format/money.ts';
+import { exactMoney, roughMoney } from '../../format/money.ts';
 import { count, speed } from '../../format/number.ts';
 import { fullMoment, moment, span } from '../../format/time.ts';
 import { OutcomeBadge } from './outcome-badge.tsx';
@@ -66,7 +66,7 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
       number('reasoning', 'Reasoning', 5.5, ({ charged }) => count(charged.reasoning_tokens)),
     ),
     number('cost', 'Cost', 5.5, ({ cost_usd: cost }) => (
-      <span title={exactMoney(cost)}>{money(cost)}</span>
+      <span title={exactMoney(cost)}>{roughMoney(cost)}</span>
     )),
     number('first', 'First token', 5.25, (call) => span(firstTokenMs(call))),
     number('ms', 'Total', 4.75, (call) => span(call.total_ms)),

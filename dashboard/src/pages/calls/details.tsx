@@ -220,6 +220,10 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
       ? []
       : [['User', <OfThis key="user" name="user" value={call.user} />] as const]),
     ...call.budgets.map(({ counter, window }): Fact => ['Budget', `${counter}, ${window}`]),
+    ...optional(
+      'Saved by caches',
+      call.cache_saved_usd === null ? null : exactMoney(call.cache_saved_usd),
+    ),
     ...optional('Reserved', call.reserved_usd === null ? null : exactMoney(call.reserved_usd)),
     ...optional('Overrun', call.overrun ? 'the call cost more than was reserved' : null),
   ];

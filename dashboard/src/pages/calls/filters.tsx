@@ -52,8 +52,17 @@ const faultChoices = [
 const first = ['since', 'model', 'key', 'user', 'provider', 'outcome', 'status'] as const;
 /** With one among the others. */
 const more = [
-  ...(['team', 'tag', 'upstream_model', 'endpoint', 'fault', 'error', 'reason', 'mode'] as const),
-  ...(['min_cost_usd', 'min_ms', 'notes'] as const),
+  'team',
+  'tag',
+  'upstream_model',
+  'endpoint',
+  'fault',
+  'error',
+  'reason',
+  'mode',
+  'min_cost_usd',
+  'min_ms',
+  'notes',
 ] as const;
 const withoutField = ['until'] as const;
 const names = [...first, ...more, ...withoutField] as const;
@@ -72,7 +81,6 @@ interface FiltersProps {
 
 /** What a field of a filter needs. */
 type FieldOf = (name: (typeof names)[number]) => {
-  readonly quietLabel: true;
   readonly value: string;
   readonly onChange: (value: string) => void;
 };
@@ -83,6 +91,8 @@ export function Filters({
   onFind,
 }: FiltersProps & { readonly onFind: (id: string) => void }): ReactElement {
   const [isMore, setMore] = useState(false);
+  const [areUsersWanted, setUsersWanted] = useState(false);
+  const users = useUsedNames('user', areUsersWanted);
   const keys = useKeyNames();
   const models = useModelNames();
   const providers = useStatus().data?.providers.split(',') ?? [];
@@ -92,11 +102,11 @@ export function Filters({
     return found.length === 1 ? (found[0]?.id ?? typed) : typed;
   };
   const chosen = names.filter((name) => search[name] !== undefined);
-  const field: FieldOf = (name) => ({
-    quietLabel: true,
+  const labelled: FieldOf = (name) => ({
     value: search[name] ?? '',
     onChange: (value) => change({ [name]: value }),
   });
+  const field = (name: (typeof first)[number]) => ({ ...labelled(name), quietLabel: true });
   return (
     <div role="search" aria-label="Calls">
       <div className={styles.filters}>
@@ -114,7 +124,13 @@ export function Filters({
           onChange={(typed) => change({ key: keyIdOf(typed) })}
           offers={(keys.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
         />
-        <DelayedField label="User" placeholder="User" {...field('user')} />
+        <DelayedField
+          label="User"
+          placeholder="User"
+          {...field('user')}
+          onFocus={() => setUsersWanted(true)}
+          offers={(users.data ?? []).map((value) => ({ value }))}
+        />
         <DelayedField
           label="Provider"
           placeholder="Provider"
@@ -141,7 +157,7 @@ export function Filters({
           </Button>
         )}
       </div>
-      {isMore ? <MoreFilters field={field} onFind={onFind} /> : null}
+      {isMore ? <MoreFilters field={labelled} onFind={onFind} /> : null}
     </div>
   );
 }
@@ -157,37 +173,24 @@ function MoreFilters({ field, onFind }: MoreFiltersProps): ReactElement {
   const upstreams = useUpstreamModels().data ?? [];
   const offered = (values: readonly string[]) => values.map((value) => ({ value }));
   return (
-    <div className={styles.filters}>
-      <DelayedField label="Team" placeholder="Team" {...field('team')} offers={offered(teams)} />
-      <DelayedField label="Tag" placeholder="Tag" {...field('tag')} offers={offered(tags)} />
+    <div className={styles.more}>
+      <DelayedField label="Team" {...field('team')} offers={offered(teams)} />
+      <DelayedField label="Tag" {...field('tag')} offers={offered(tags)} />
       <DelayedField
         label="Model that answered"
-        placeholder="Model that answered"
         {...field('upstream_model')}
         offers={offered(upstreams)}
       />
       <SelectField label="Endpoint" {...field('endpoint')} choices={endpoints} />
       <SelectField label="Fault" {...field('fault')} choices={faultChoices} />
-      <DelayedField label="Error code" placeholder="Error code" {...field('error')} />
-      <DelayedField label="Reason" placeholder="Reason" {...field('reason')} />
+      <DelayedField label="Error code" {...field('error')} />
+      <DelayedField label="Reason" {...field('reason')} />
       <SelectField label="Mode" {...field('mode')} choices={modes} />
-      <DelayedField
-        label="Cost at least, $"
-        placeholder="Cost at least, $"
-        inputMode="decimal"
-        {...field('min_cost_usd')}
-      />
-      <DelayedField
-        label="Took at least, ms"
-        placeholder="Took at least, ms"
-        inputMode="numeric"
-        {...field('min_ms')}
-      />
-      <DelayedField label="Text in notes" placeholder="Text in notes" {...field('notes')} />
+      <DelayedField label="Cost at least, $" inputMode="decimal" {...field('min_cost_usd')} />
+      <DelayedField label="Took at least, ms" inputMode="numeric" {...field('min_ms')} />
+      <DelayedField label="Text in notes" {...field('notes')} />
       <DelayedField
         label="Request id"
-        placeholder="Request id"
-        quietLabel
         value=""
         onChange={(id) => (id === '' ? undefined : onFind(id.trim()))}
       />

@@ -53,7 +53,12 @@ export function CallsPage(): ReactElement {
               Live
             </Button>
             {isLive ? null : (
-              <NewCalls key={list} list={list} filter={filter} onShow={() => setSince(Date.now())} />
+              <NewCalls
+                key={list}
+                list={list}
+                filter={filter}
+                onShow={() => setSince(Date.now())}
+              />
             )}
           </>
         }

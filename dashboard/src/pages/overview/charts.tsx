@@ -5,7 +5,7 @@ import type { SeriesAnswer } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
-import { count, shortCount } from '../../format/number.ts';
+import { count, shortCount, speed } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import { linesOfGroups, linesOfMeasures, type Measure } from './lines.ts';
 import styles from './page.module.css';
@@ -81,7 +81,21 @@ const entries: readonly ChartEntry[] = [
     format: span,
     short: span,
   },
+  {
+    title: 'Output speed',
+    measures: [
+      { name: 'p50', of: (sums) => sums.speed_p50, empty: null },
+      { name: 'p5', of: (sums) => sums.speed_p5, empty: null },
+    ],
+    kind: 'band',
+    format: tokensASecond,
+    short: speed,
+  },
 ];
+
+function tokensASecond(value: number): string {
+  return `${speed(value)} tokens/s`;
+}
 
 interface ChartsProps {
   readonly answer: SeriesAnswer;

@@ -6,7 +6,7 @@ import type { Grouping, SeriesGroup } from '../../api/series.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { Empty } from '../../components/state.tsx';
-import { exactMoney, money } from '../../format/money.ts';
+import { exactMoney, roughMoney } from '../../format/money.ts';
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import { groupName } from './lines.ts';
@@ -46,7 +46,7 @@ const columns: readonly Column<SeriesGroup>[] = [
     title: 'Cost',
     width: '5.5rem',
     align: 'end',
-    cell: ({ cost_usd: cost }) => <span title={exactMoney(cost)}>{money(cost)}</span>,
+    cell: ({ cost_usd: cost }) => <span title={exactMoney(cost)}>{roughMoney(cost)}</span>,
   },
   { id: 'p50', title: 'p50', width: '4.5rem', align: 'end', cell: (group) => span(group.p50_ms) },
   { id: 'p95', title: 'p95', width: '4.5rem', align: 'end', cell: (group) => span(group.p95_ms) },

@@ -28,12 +28,16 @@ import { SpendPanel } from './spend-panel.tsx';
 import { Stats } from './stats.tsx';
 
 const liveMs = 10_000;
+/** Sums by user are added up call by call. */
+const usersMs = 60_000;
 const groupChoices = [
   { value: '', label: 'Total' },
   { value: 'model', label: 'By model' },
   { value: 'provider', label: 'By provider' },
   { value: 'key', label: 'By key' },
   { value: 'team', label: 'By team' },
+  { value: 'user', label: 'By user' },
+  { value: 'tag', label: 'By tag' },
 ];
 
 export function OverviewPage(): ReactElement {
@@ -118,7 +122,8 @@ function Sums({ answer, before, by, period, everyMs }: SumsProps): ReactElement 
   const [tableBy, setTableBy] = useState<Grouping>('model');
   const shownBy = by ?? tableBy;
   const { since, until } = period;
-  const grouped = useSeries({ since, until, by: shownBy, groups: 50 }, everyMs);
+  const againMs = everyMs !== false && shownBy === 'user' ? usersMs : everyMs;
+  const grouped = useSeries({ since, until, by: shownBy, groups: 50 }, againMs);
   const [sums] = answer.groups;
   if (sums === undefined) {
     return (
@@ -132,15 +137,13 @@ function Sums({ answer, before, by, period, everyMs }: SumsProps): ReactElement 
   return (
     <>
       <Stats answer={answer} sums={sums} before={before} />
-      {grouped.data === undefined ? null : (
-        <SpendPanel
-          all={answer}
-          grouped={grouped.data}
-          by={shownBy}
-          onChoose={by === undefined ? setTableBy : undefined}
-          period={period}
-        />
-      )}
+      <SpendPanel
+        all={answer}
+        grouped={grouped}
+        by={shownBy}
+        onChoose={by === undefined ? setTableBy : undefined}
+        period={period}
+      />
       {forCharts === undefined ? null : (
         <Charts answer={forCharts} isGrouped={by !== undefined}>
           <Panel title="Errors" actions={<Link href="/errors">All errors</Link>}>

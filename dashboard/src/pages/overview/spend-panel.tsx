@@ -1,4 +1,5 @@
 /** Who spends: cost over time as stacked bars of the groups with the most calls, and the sums beside them. */
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo, type ReactElement } from 'react';
 import { addressOf } from '../../api/client.ts';
 import { stepMs, stepsOf, type Period } from '../../api/period.ts';
@@ -7,16 +8,20 @@ import { BarList } from '../../components/bar-list.tsx';
 import { Chart, seriesColour } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
 import { exactMoney, roughMoney } from '../../format/money.ts';
 import { groupName, linesOfGroups, maxLines } from './lines.ts';
 import styles from './page.module.css';
 
-interface SpendPanelProps {
+interface SpendProps {
   readonly all: SeriesAnswer;
-  readonly grouped: SeriesAnswer;
   readonly by: Grouping;
-  readonly onChoose: ((by: Grouping) => void) | undefined;
   readonly period: Period;
+}
+
+interface SpendPanelProps extends SpendProps {
+  readonly grouped: UseQueryResult<SeriesAnswer>;
+  readonly onChoose: ((by: Grouping) => void) | undefined;
 }
 
 const cost = {
@@ -26,9 +31,6 @@ const cost = {
 } as const;
 
 export function SpendPanel({ all, grouped, by, onChoose, period }: SpendPanelProps): ReactElement {
-  const dearest = useMemo(() => byCost(grouped), [grouped]);
-  const { times, series } = useMemo(() => stacks(all, dearest), [all, dearest]);
-  const { since, until } = period;
   return (
     <Panel
       title={`Cost by ${by}`}
@@ -43,6 +45,24 @@ export function SpendPanel({ all, grouped, by, onChoose, period }: SpendPanelPro
         )
       }
     >
+      <QueryState query={grouped}>
+        {(answer) => <Spend all={all} grouped={answer} by={by} period={period} />}
+      </QueryState>
+    </Panel>
+  );
+}
+
+function Spend({
+  all,
+  grouped,
+  by,
+  period,
+}: SpendProps & { readonly grouped: SeriesAnswer }): ReactElement {
+  const dearest = useMemo(() => byCost(grouped), [grouped]);
+  const { times, series } = useMemo(() => stacks(all, dearest), [all, dearest]);
+  const { since, until } = period;
+  return (
+    <>
       <div className={styles.spend}>
         <Chart
           label={`Cost over time, by ${by}`}
@@ -67,7 +87,8 @@ export function SpendPanel({ all, grouped, by, onChoose, period }: SpendPanelPro
           }))}
         />
       </div>
-    </Panel>
+      {by === 'tag' ? <p className={styles.note}>A call counts for each of its tags.</p> : null}
+    </>
   );
 }
 

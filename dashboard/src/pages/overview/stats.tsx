@@ -6,7 +6,7 @@ import type { SeriesAnswer, SeriesSums } from '../../api/series.ts';
 import { classNames } from '../../components/class-names.ts';
 import { Sparkline } from '../../components/sparkline.tsx';
 import { exactMoney, roughMoney } from '../../format/money.ts';
-import { count, percent } from '../../format/number.ts';
+import { count, percent, speed } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import styles from './page.module.css';
 
@@ -48,10 +48,10 @@ export function Stats({ answer, sums, before }: StatsProps): ReactElement {
         ))}
       </dl>
       <dl className={styles.small}>
-        {smallStats(sums).map(([name, value, aside]) => (
+        {smallStats(sums).map(({ name, value, title, aside }) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd title={title}>{value}</dd>
             <dd className={styles.aside}>{aside}</dd>
           </div>
         ))}
@@ -96,14 +96,31 @@ function largeStats(sums: SeriesSums): readonly LargeStat[] {
   ];
 }
 
-function smallStats(sums: SeriesSums): readonly (readonly [string, string, string])[] {
+type SmallStat = Pick<LargeStat, 'name' | 'value' | 'title' | 'aside'>;
+
+function smallStats(sums: SeriesSums): readonly SmallStat[] {
   const { input_tokens: input, output_tokens: output, cache_read_tokens: cached } = sums;
+  const { first_p50_ms: first, first_p95_ms: late, speed_p50: usual, speed_p5: slow } = sums;
   return [
-    ['Input tokens', count(input), 'including cached tokens'],
-    ['Cached input', percent(cached, input), `${count(cached)} tokens`],
-    ['Output tokens', count(output), 'including reasoning'],
-    ['First token p50', span(sums.first_p50_ms), `p95 ${span(sums.first_p95_ms)}`],
+    { name: 'Input tokens', value: count(input), aside: 'including cached tokens' },
+    { name: 'Cached input', value: percent(cached, input), aside: `${count(cached)} tokens` },
+    savedByCaches(sums),
+    { name: 'Output tokens', value: count(output), aside: 'including reasoning' },
+    { name: 'Output speed p50', value: `${speed(usual)} tokens/s`, aside: `p5 ${speed(slow)}` },
+    { name: 'First token p50', value: span(first), aside: `p95 ${span(late)}` },
   ];
+}
+
+function savedByCaches(sums: SeriesSums): SmallStat {
+  const { cost_usd: cost, cache_saved_usd: saved, unpriced_calls: unpriced } = sums;
+  const share = `${percent(saved ?? 0, (cost ?? 0) + (saved ?? 0))} of the cost without them`;
+  const unknown = `${count(unpriced)} calls without a known price are not in it`;
+  return {
+    name: 'Saved by caches',
+    value: roughMoney(saved),
+    title: exactMoney(saved),
+    aside: unpriced === 0 ? share : `${share}; ${unknown}`,
+  };
 }
 
 interface LargeProps {
