@@ -199,7 +199,7 @@ const foreignApis: readonly KnownPath[] = [
 
 /** Paths that are served, without `/v1`; below `responses` they are `compact`, `input_tokens` and kept responses. */
 const ownPaths =
-  /^\/(chat\/completions|messages(\/count_tokens)?|responses(\/[\w-]{1,128}(\/(cancel|input_items))?)?|models(\/.*)?)$/;
+  /^\/(chat\/completions|messages(\/count_tokens)?|responses(\/[\w-]+(\/(cancel|input_items))?)?|models(\/.*)?)$/;
 
 /** A 404 that says what is wrong with this path and what to use instead. */
 export function notFound(path: string): GatewayError {
