@@ -12,6 +12,7 @@ import { type RandomBytes, presentedKey } from '../access/keys/key-format.ts';
 import type { ListenerTls } from '../core/addresses.ts';
 import { parseBody } from '../core/client-body.ts';
 import { GatewayError, expectedError } from '../core/errors.ts';
+import { orders, type RouteOrder } from '../core/provider.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { BadKeys } from '../http/overload/bad-keys.ts';
@@ -41,6 +42,7 @@ import {
   play,
   playgroundRoutes,
 } from './explain.ts';
+import { keyListRoutes } from './key-list.ts';
 import { type KeyRouteDeps, keyRoutes } from './keys.ts';
 import { failureRoutes } from './failures.ts';
 import { openApiRoute } from './openapi.ts';
@@ -88,7 +90,13 @@ export interface AdminModel {
     readonly health: string;
     /** Of a provider with several: by name, never by value. */
     readonly credentials?: readonly { readonly name: string; readonly health: string }[];
+    /** Of weighted routes. */
+    readonly weight?: number;
   }[];
+  /** Of routes with several targets: which is asked first. */
+  readonly order?: RouteOrder;
+  /** What the APIs of all targets take besides text; absent = not known. */
+  readonly abilities?: readonly string[];
   /** Tokens of prompt and answer together, as far as that is known. */
   readonly maxInputTokens?: number;
   /** Tokens of an answer at most, as far as that is known. */
@@ -153,6 +161,7 @@ interface AdminServerDeps extends AdminDeps {
 export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
   const routes = [
     ...keyRoutes(deps),
+    ...keyListRoutes(deps),
     ...policyRoutes(deps),
     ...usageRoutes(deps),
     ...seriesRoutes(deps),
@@ -268,8 +277,14 @@ const modelsAnswer = z.strictObject({
           target: z.string(),
           health: z.string(),
           credentials: z.array(z.strictObject({ name: z.string(), health: z.string() })).optional(),
+          weight: z.number().optional().describe('Share of calls, of weighted routes.'),
         }),
       ),
+      order: z.enum(orders).optional().describe('Which target is asked first; of several.'),
+      abilities: z
+        .array(z.string())
+        .optional()
+        .describe('What the APIs of all targets take besides text; absent: unknown.'),
       max_input_tokens: z.number().int().nullable().describe('Context window; null if unknown.'),
       max_tokens: z.number().int().nullable().describe('Maximum output; null if unknown.'),
       local: z.record(z.string(), z.unknown()).optional(),
@@ -295,24 +310,7 @@ function gatewayRoutes(deps: AdminDeps): readonly AdminRoute[] {
         const start = after === undefined ? 0 : models.findIndex(({ id }) => id === after) + 1;
         const shown = models.slice(start, start + limit);
         const more = start + limit < models.length;
-        const listed = shown.map(({ id, targets, local, maxInputTokens, maxOutputTokens }) => ({
-          id,
-          targets: targets.map(({ target, health, credentials }) => ({
-            target,
-            health,
-            ...(credentials === undefined
-              ? {}
-              : {
-                  credentials: credentials.map(({ name, health: state }) => ({
-                    name,
-                    health: state,
-                  })),
-                }),
-          })),
-          max_input_tokens: maxInputTokens ?? null,
-          max_tokens: maxOutputTokens ?? null,
-          ...(local === undefined ? {} : { local }),
-        }));
+        const listed = shown.map(modelJson);
         const problems = deps.modelProblems().map(({ subject, why }) => ({ subject, why }));
         return {
           status: 200,
@@ -340,6 +338,26 @@ function gatewayRoutes(deps: AdminDeps): readonly AdminRoute[] {
       run: ({ actor }) => reload(deps, actor),
     },
   ];
+}
+
+function modelJson(model: AdminModel): JsonObject {
+  const { id, targets, local, order, abilities, maxInputTokens, maxOutputTokens } = model;
+  return {
+    id,
+    targets: targets.map(({ target, health, credentials, weight }) => ({
+      target,
+      health,
+      ...(credentials === undefined
+        ? {}
+        : { credentials: credentials.map(({ name, health: state }) => ({ name, health: state })) }),
+      ...(weight === undefined ? {} : { weight }),
+    })),
+    ...(order === undefined ? {} : { order }),
+    ...(abilities === undefined ? {} : { abilities: [...abilities] }),
+    max_input_tokens: maxInputTokens ?? null,
+    max_tokens: maxOutputTokens ?? null,
+    ...(local === undefined ? {} : { local }),
+  };
 }
 
 async function reload(deps: AdminDeps, actor: Actor): Promise<AdminAnswer> {

@@ -19,9 +19,7 @@ import {
   type AdminRoute,
   dateHint,
   dateText,
-  next,
   noBody,
-  page,
   readDate,
   readInput,
   readSpan,
@@ -81,17 +79,6 @@ const changedKey = z.strictObject({
   ...policyMembers,
 });
 
-const keyPage = page.extend({
-  text: z
-    .string()
-    .min(1, 'must not be empty')
-    .max(200)
-    .optional()
-    .describe(
-      'Only keys whose id, name, team, owner or tags contain this text. Pages may then be shorter.',
-    ),
-});
-
 const maxOverlapMs = 7 * 86_400_000;
 const defaultOverlapMs = 86_400_000;
 
@@ -112,16 +99,6 @@ export function keyRoutes(deps: KeyRouteDeps): readonly AdminRoute[] {
       path: '/api/keys',
       about: { summary: 'Create a key.', body: newKey, answer: newKeyAnswer, status: 201 },
       run: (request) => createKey(deps, request),
-    },
-    {
-      method: 'GET',
-      path: '/api/keys',
-      about: {
-        summary: 'List the keys: first those from environment and config, then by creation time.',
-        query: keyPage,
-        answer: z.strictObject({ keys: z.array(keyAnswer), next }),
-      },
-      run: ({ query }) => listKeys(deps, readInput(keyPage, query)),
     },
     {
       method: 'GET',
@@ -235,24 +212,9 @@ export async function revokeKeysOf(
 async function showKey({ keys, store, clock }: KeyRouteDeps, id: string): Promise<AdminAnswer> {
   const found = keys.find(id) ?? unknownKey(id);
   const now = clock.wall();
-  const spent = await spentPolicyJson(
-    { store, now },
-    { kind: 'key', name: id },
-    found.record.policy,
-  );
+  const holder = { kind: 'key', name: id } as const;
+  const spent = await spentPolicyJson({ store, now }, { holder, policy: found.record.policy });
   return { status: 200, body: { ...keyJson(found, now), ...spent } };
-}
-
-function listKeys(
-  { keys, clock }: KeyRouteDeps,
-  { limit, after, text }: z.output<typeof keyPage>,
-): AdminAnswer {
-  const wanted = { limit, ...optional('after', after) };
-  const found = text === undefined ? keys.list(wanted) : keys.search(text, wanted);
-  if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
-  const now = clock.wall();
-  const shown = found.keys.map((key) => keyJson(key, now));
-  return { status: 200, body: { keys: shown, next: found.next ?? null } };
 }
 
 function unknownKey(id: string): never {
@@ -371,7 +333,7 @@ const members = {
   previous_used_at: time.nullable().describe('Last use of one of them.'),
 };
 
-const keyAnswer = z.strictObject(members);
+export const keyAnswer = z.strictObject(members);
 
 /** The only answer that a secret stands in. */
 const newKeyAnswer = z.strictObject({
@@ -379,11 +341,15 @@ const newKeyAnswer = z.strictObject({
   key: z.string().describe('The secret. It is shown only here and not stored.'),
 });
 
-function keyJson(listed: ListedKey, now: number): JsonObject {
-  const { record, state, source, lastUsedAt, previousUsedAt } = listed;
+/** Ms since the epoch; undefined: the current secret was not used yet. */
+export function lastUseOf({ record, lastUsedAt }: ListedKey): number | undefined {
   const replacedAt = record.previous[0]?.replacedAt ?? 0;
   // A use from before the rotation was one of the secret that it replaced.
-  const isCurrents = lastUsedAt !== undefined && lastUsedAt >= replacedAt;
+  return lastUsedAt !== undefined && lastUsedAt >= replacedAt ? lastUsedAt : undefined;
+}
+
+export function keyJson(listed: ListedKey, now: number): JsonObject {
+  const { record, state, source, previousUsedAt } = listed;
   return {
     id: record.id,
     name: record.name,
@@ -403,7 +369,7 @@ function keyJson(listed: ListedKey, now: number): JsonObject {
     created_at: dateText(record.createdAt),
     expires_at: optionalDate(record.expiresAt),
     revoked_at: optionalDate(record.revokedAt),
-    last_used_at: optionalDate(isCurrents ? lastUsedAt : undefined),
+    last_used_at: optionalDate(lastUseOf(listed)),
     previous: record.previous
       .filter(({ validUntil }) => validUntil > now)
       .map((secret) => ({

@@ -101,33 +101,60 @@ const namedByAnswer = {
   teams: z.array(z.string()).describe('Teams whose keys may set the tag.'),
 };
 
+/** Whose policy it is. */
+export interface Held {
+  readonly holder: Holder;
+  readonly policy: Policy;
+}
+
+interface SpendingScope {
+  readonly store: Store;
+  readonly now: number;
+}
+
 /** The same, and what was spent in the current window of each budget. @throws StoreError */
-export async function spentPolicyJson(
-  { store, now }: { readonly store: Store; readonly now: number },
-  holder: Holder,
-  policy: Policy,
-): Promise<JsonObject> {
-  const json = policyJson(policy);
-  if (policy.budgets.length === 0) return json;
-  const held = policy.budgets.map((budget) => new HeldBudget(holder, budget));
-  const counters = held.map(({ counter }) => counter);
-  const spent = await store.calls.spent(now, counters);
-  const budgets = held.map((each) => {
-    const { budget } = each;
-    const { counter, window, endsAt } = each.window(now);
-    const { startsAt } = windowAt(budget.per, budget.timeZone, now);
-    const found = spent.find((each) => each.counter === counter && each.window === window);
-    return {
-      usd: dollarsText(budget.nanodollars),
-      per: budget.per,
-      time_zone: budget.timeZone,
-      window,
-      starts_at: startsAt === undefined ? null : dateText(startsAt),
-      ends_at: endsAt === undefined ? null : dateText(endsAt),
-      spent_usd: dollarsText(found?.nanodollars ?? 0),
-    };
-  });
-  return { ...json, budgets };
+export async function spentPolicyJson(scope: SpendingScope, held: Held): Promise<JsonObject> {
+  const [json = {}] = await spentPoliciesJson(scope, [held]);
+  return json;
+}
+
+/** The same for several, with one question to the store. @throws StoreError */
+export async function spentPoliciesJson(
+  { store, now }: SpendingScope,
+  all: readonly Held[],
+): Promise<readonly JsonObject[]> {
+  const budgets = all.map(({ holder, policy }) =>
+    policy.budgets.map((budget) => new HeldBudget(holder, budget)),
+  );
+  const counters = budgets.flat().map(({ counter }) => counter);
+  const spent = counters.length === 0 ? [] : await store.calls.spent(now, counters);
+  const known = new Map(
+    spent.map(({ counter, window, nanodollars }) => [`${window} ${counter}`, nanodollars]),
+  );
+  return all.map(({ policy }, i) => ({
+    ...policyJson(policy),
+    budgets: (budgets[i] ?? []).map((each) => spentBudgetJson(each, known, now)),
+  }));
+}
+
+/** @param spent nanodollars by window and counter */
+function spentBudgetJson(
+  held: HeldBudget,
+  spent: ReadonlyMap<string, number>,
+  now: number,
+): JsonObject {
+  const { budget } = held;
+  const { counter, window, endsAt } = held.window(now);
+  const { startsAt } = windowAt(budget.per, budget.timeZone, now);
+  return {
+    usd: dollarsText(budget.nanodollars),
+    per: budget.per,
+    time_zone: budget.timeZone,
+    window,
+    starts_at: startsAt === undefined ? null : dateText(startsAt),
+    ends_at: endsAt === undefined ? null : dateText(endsAt),
+    spent_usd: dollarsText(spent.get(`${window} ${counter}`) ?? 0),
+  };
 }
 
 function overall(limits: readonly RateLimit[], kind: RateLimit['kind']): number | null {
@@ -250,7 +277,7 @@ async function shown(
 ): Promise<JsonObject> {
   const found = policies.listed(kind, name) ?? unknown(kind, name);
   const scope = { store, now: clock.wall() };
-  const spent = await spentPolicyJson(scope, { kind, name }, found.policy);
+  const spent = await spentPolicyJson(scope, { holder: { kind, name }, policy: found.policy });
   return { ...listedJson(found), ...spent };
 }
 

@@ -265,7 +265,7 @@ const sumNames = [...mainSums, ...summedColumns.filter((name) => !mainSums.inclu
  * The cost of calls, as far as it is known: null, not 0, if unknown. Refused calls cost nothing and do not
  * make other calls' unknown prices known.
  */
-function knownCost({
+export function knownCost({
   pricedCalls,
   unpricedCalls,
   nanodollars,

@@ -99,7 +99,7 @@ interface TargetStates {
 
 /** A model as the admin API shows it. */
 export function adminModel(
-  { id, targets, credentials, facts, local }: ModelListing,
+  { id, targets, credentials, facts, local, order, weights, abilities }: ModelListing,
   { engines, health }: TargetStates,
 ): AdminModel {
   return {
@@ -112,7 +112,10 @@ export function adminModel(
           engineHealth(engines.find(({ name }) => `local/${name}` === target)),
         ]) ?? neverCalled,
       ...credentialStates(credentials?.[target], (name) => health.describe(target, name)),
+      ...(weights?.[target] === undefined ? {} : { weight: weights[target] }),
     })),
+    ...(order === undefined ? {} : { order }),
+    ...(abilities === undefined ? {} : { abilities }),
     ...(facts?.maxInputTokens === undefined ? {} : { maxInputTokens: facts.maxInputTokens }),
     ...(facts?.maxOutputTokens === undefined ? {} : { maxOutputTokens: facts.maxOutputTokens }),
     ...(local === undefined ? {} : { local: localModelJson(local) }),

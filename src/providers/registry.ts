@@ -15,6 +15,7 @@ import type {
 } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
+import { type Ability, abilitiesOf } from './abilities.ts';
 import {
   messagesRowAt,
   providerRow,
@@ -87,6 +88,12 @@ export interface ModelListing {
   readonly facts?: ModelFacts;
   /** The file, where one model of the embedded engine answers. */
   readonly local?: LocalModelFile;
+  /** Of a route with several targets. */
+  readonly order?: Route['order'];
+  /** By target; of weighted routes. */
+  readonly weights?: { readonly [target: string]: number };
+  /** What the APIs of all targets take; absent = not known. */
+  readonly abilities?: readonly Ability[];
 }
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
@@ -179,7 +186,15 @@ export class Registry {
         const id = `${provider.id}/${model}`;
         if (this.#routes.has(id)) continue;
         const about = this.#about(provider, model);
-        listings.push({ id, ownedBy: provider.id, targets: [id], ...about, ...named(id, known) });
+        const takes = takenBy([{ provider, model }]);
+        listings.push({
+          id,
+          ownedBy: provider.id,
+          targets: [id],
+          ...about,
+          ...takes,
+          ...named(id, known),
+        });
       }
     }
     return listings;
@@ -204,7 +219,7 @@ export class Registry {
       : this.#listing(route, route.targets[0]?.provider.id ?? 'gateway');
   }
 
-  #listing({ name, targets }: Route, ownedBy: string): ModelListing {
+  #listing({ name, targets, order }: Route, ownedBy: string): ModelListing {
     const names = [...new Set(targets.map((each) => `${each.provider.id}/${each.model}`))];
     const abouts = targets.map((each) => this.#about(each.provider, each.model));
     const credentials = credentialsOf(targets);
@@ -213,7 +228,9 @@ export class Registry {
       ownedBy,
       targets: names,
       ...(Object.keys(credentials).length === 0 ? {} : { credentials }),
-      ...(names.length === 1 ? abouts[0] : commonLimits(abouts)),
+      ...(names.length === 1 ? abouts[0] : { ...commonLimits(abouts), order }),
+      ...(order === 'weighted' ? { weights: weightsOf(targets) } : {}),
+      ...takenBy(targets),
     };
   }
 
@@ -540,6 +557,19 @@ function credentialsOf(targets: readonly Target[]): { [target: string]: readonly
     names[target] = [...(names[target] ?? []), credential];
   }
   return names;
+}
+
+function weightsOf(targets: readonly Target[]): { readonly [target: string]: number } {
+  return Object.fromEntries(
+    targets.map(({ provider, model, weight }) => [`${provider.id}/${model}`, weight]),
+  );
+}
+
+function takenBy(
+  targets: readonly Pick<Target, 'provider' | 'model'>[],
+): Pick<ModelListing, 'abilities'> {
+  const abilities = abilitiesOf(targets.map(({ provider, model }) => provider.traits(model)));
+  return abilities === undefined ? {} : { abilities };
 }
 
 function named(id: string, { each }: Known): Pick<ModelListing, 'credentials'> {

@@ -1,9 +1,11 @@
 /** Keys, teams and models as a person uses them, in a real Chromium. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { after, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { requestBody } from '../support/requests.ts';
 import { until } from '../support/postgres-store.ts';
+import { assertAccessible } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { longName, xss } from './names.ts';
 import { startStage, type Stage } from './stage.ts';
@@ -45,7 +47,8 @@ function story(stage: Stage): void {
         await form.getByLabel('Budget in dollars').fill('2.50');
         await form.getByRole('button', { name: 'Create key' }).click();
         const once = page.getByRole('dialog', { name: 'Copy the secret now' });
-        secret = (await once.getByRole('region').textContent()) ?? '';
+        const shown = once.getByRole('region', { name: 'The secret of the key' });
+        secret = (await shown.textContent()) ?? '';
         assert.match(secret, /^gw_/);
         await once.getByRole('button', { name: 'I have copied it' }).click();
         await page.getByRole('row').filter({ hasText: 'from the form' }).waitFor();
@@ -142,9 +145,11 @@ function story(stage: Stage): void {
         await form.getByLabel('Of models').fill('local/*');
         await form.getByLabel('At most').fill('2');
         await form.getByLabel('Requests per minute').fill('60');
+        await form.getByText('More settings').click();
         await form.getByLabel('chat', { exact: true }).check();
         await form.getByLabel('responses', { exact: true }).check();
-        await form.getByLabel('Expires').fill('2031-12-31');
+        await form.getByLabel('Expires').selectOption('date');
+        await form.getByLabel('Expiry date').fill('2031-12-31');
         await form.getByLabel('Shrink').uncheck();
         await form.getByRole('button', { name: 'Create key' }).click();
         await page.getByRole('button', { name: 'I have copied it' }).click();
@@ -176,7 +181,7 @@ function story(stage: Stage): void {
         const form = page.getByRole('dialog', { name: 'Change the key' });
         await form.getByLabel('Requests per minute').fill('');
         await form.getByRole('button', { name: 'Remove budget 1' }).click();
-        await form.getByLabel('Expires').fill('never');
+        await form.getByLabel('Expires').selectOption('never');
         await form.getByRole('button', { name: 'Save' }).click();
         await form.waitFor({ state: 'detached' });
       });
@@ -188,6 +193,96 @@ function story(stage: Stage): void {
           [{ kind: 'requests', amount: 2, model: 'local/*' }],
           null,
         ],
+      );
+    });
+
+    test('issue 24 a preset, models picked by keyboard, and code with the new key that works', async () => {
+      await stage.view('/keys', async (page) => {
+        await page.getByRole('button', { name: 'Create key' }).click();
+        const form = page.getByRole('dialog', { name: 'Create a key' });
+        await form.getByLabel('Name').fill('by preset');
+        await form.getByRole('button', { name: 'CI job' }).click();
+        assert.equal(await form.getByLabel('Name').inputValue(), 'by preset');
+        const models = form.getByRole('combobox', { name: 'Models' });
+        await models.focus();
+        await page.keyboard.type('loc');
+        await form.getByRole('option', { name: 'local/*' }).waitFor();
+        for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+        await form.getByRole('button', { name: 'Remove local/tiny' }).waitFor();
+        // What names every model is gone; a comma ends a name that is in no list.
+        assert.equal(await form.getByRole('button', { name: 'Remove *', exact: true }).count(), 0);
+        await page.keyboard.type('up-chat/*,');
+        await page.keyboard.type('gone');
+        await page.keyboard.press('Enter');
+        await page.keyboard.press('Backspace');
+        // Escape closes the list, and not the window.
+        await page.keyboard.press('Escape');
+        await form.getByRole('listbox').waitFor({ state: 'detached' });
+        await form.getByRole('button', { name: 'Create key' }).click();
+        const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+        const secret = await once
+          .getByRole('region', { name: 'The secret of the key' })
+          .innerText();
+        const curl = once.getByRole('region', { name: 'First call: curl' });
+        const text = await curl.innerText();
+        assert.ok(text.includes(`Bearer ${secret}`), text);
+        assert.ok(text.includes(`${stage.gateway.url}/v1/chat/completions`), text);
+        assert.ok(text.includes('local/tiny'), text);
+        const { status, stdout, stderr } = spawnSync('sh', ['-c', text], { encoding: 'utf8' });
+        assert.equal(status, 0, stderr);
+        assert.match(stdout, /"choices"/);
+        for (const [tab, words] of [
+          ['TypeScript', 'new OpenAI({ baseURL:'],
+          ['Python', 'from openai import OpenAI'],
+        ] as const) {
+          await once.getByRole('tab', { name: tab }).click();
+          const code = once.getByRole('region', { name: `First call: ${tab}` });
+          await code.getByText(words).waitFor();
+          await code.getByText(secret).waitFor();
+        }
+        await assertAccessible(page);
+        await once.getByRole('button', { name: 'I have copied it' }).click();
+      });
+      const made = await keyNamed(stage, 'by preset');
+      const { models, tags, rpm, concurrent, budgets } = made;
+      assert.deepEqual(
+        { models, tags, rpm, concurrent, budgets },
+        {
+          models: ['local/tiny', 'up-chat/*'],
+          tags: ['ci'],
+          rpm: 30,
+          concurrent: 4,
+          budgets: [{ usd: '5', per: 'day', time_zone: 'UTC' }],
+        },
+      );
+      assert.ok(made['expires_at'] !== null);
+    });
+
+    test('issue 24 a tag is set up with who may set it, shown, and changed without a loss', async () => {
+      await stage.view('/keys', async (page) => {
+        await page.getByRole('button', { name: 'Set up a tag' }).click();
+        const form = page.getByRole('dialog', { name: 'Set up a tag' });
+        await form.getByLabel('Name').fill('nightly');
+        await form.getByLabel('Budget in dollars').fill('9');
+        await form.getByLabel('Teams that may set it').fill('shared');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await page
+          .getByRole('grid', { name: 'Tags' })
+          .getByRole('row')
+          .filter({ hasText: 'nightly' })
+          .click();
+        const sheet = page.getByRole('dialog', { name: 'nightly' });
+        await sheet.getByText('$0.00 of $9.00 this month').waitFor();
+        await sheet.getByRole('figure', { name: /^Burn-down: / }).waitFor();
+        await sheet.getByLabel('Requests per minute').fill('7');
+        await sheet.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('The limits of nightly are saved.').waitFor();
+      });
+      const { json } = await stage.gateway.admin('GET', '/api/tags/nightly');
+      const { rpm, teams: allowed, budgets } = json;
+      assert.partialDeepStrictEqual(
+        { rpm, allowed, budgets },
+        { rpm: 7, allowed: ['shared'], budgets: [{ usd: '9', per: 'month' }] },
       );
     });
 
@@ -229,7 +324,8 @@ function story(stage: Stage): void {
         await page.getByLabel('The old secret').selectOption('0');
         await page.getByRole('button', { name: 'Rotate key' }).click();
         const once = page.getByRole('dialog', { name: 'Copy the secret now' });
-        const secret = (await once.getByRole('region').textContent()) ?? '';
+        const shown = once.getByRole('region', { name: 'The secret of the key' });
+        const secret = (await shown.textContent()) ?? '';
         const [old, fresh] = await Promise.all(
           [key, secret].map((each) =>
             stage.call('/v1/chat/completions', body, {

@@ -10,11 +10,22 @@ import { after, describe, test } from 'node:test';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { until } from '../support/postgres-store.ts';
+import { assertAccessible } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
 
-const started = await startStage();
+const started = await startStage({
+  models: {
+    split: {
+      order: 'weighted',
+      targets: [
+        { target: 'up-chat/steady', weight: 3 },
+        { target: 'up-messages/other', weight: 1 },
+      ],
+    },
+  },
+});
 if (started === undefined) test(noBrowser, () => undefined);
 else story(started);
 
@@ -36,6 +47,40 @@ function story(stage: Stage): void {
         await page.keyboard.press('Escape');
         await page.getByText('ships with the gateway').waitFor();
       });
+    });
+
+    test('issue 24 a weighted route is drawn by its weights, and a test call says whether a model answers', async () => {
+      const { chat } = stage.upstreams;
+      await stage.view('/models', async (page) => {
+        const row = page.getByRole('row').filter({ hasText: 'split' });
+        await row.getByText('up-chat/steady 75% + up-messages/other 25%').waitFor();
+        await row.click();
+        const sheet = page.getByRole('dialog', { name: 'split' });
+        await sheet.getByText('75% of calls').waitFor();
+        await sheet.getByText('Targets, asked by weight').waitFor();
+        chat.script('steady', replying('chat', { text: 'Hello from upstream.' }));
+        await page.goto(`${stage.gateway.adminUrl}/models?model=steady`);
+        const steady = page.getByRole('dialog', { name: 'steady' });
+        await steady.getByRole('button', { name: 'Test call' }).click();
+        const result = steady.getByRole('region', { name: 'Result of the test call' });
+        await result.getByText('200 ok').waitFor();
+        await result.getByText('Hello from upstream.').waitFor();
+        await assertAccessible(page);
+        await result.getByRole('link', { name: 'Show the call' }).click();
+        await page.waitForURL(/\/calls\/req_/);
+      });
+      await stage.view(
+        '/models?model=steady',
+        async (page) => {
+          chat.script('steady', errorIn('chat', 400, 'not today'));
+          const steady = page.getByRole('dialog', { name: 'steady' });
+          await steady.getByRole('button', { name: 'Test call' }).click();
+          const result = steady.getByRole('region', { name: 'Result of the test call' });
+          await result.getByText('400', { exact: true }).waitFor();
+          await result.getByText(/not today/).waitFor();
+        },
+        { expected: [/status of 400/] },
+      );
     });
 
     test('issue 8.1 an address opens a model, "back" closes it, and one that there is not is told', async () => {

@@ -9,6 +9,7 @@ import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
+import { narrow } from './watched-page.ts';
 
 const stage = await startStage(monthConfig, (directory) => seedStore(directory, Date.now()));
 if (stage === undefined) test(noBrowser, () => undefined);
@@ -21,6 +22,13 @@ type Sums = {
   readonly speed_p50: number;
   readonly points: readonly Json[];
 };
+
+/** Pixels; `titles`: length of what stands before the second cell. */
+interface Shape {
+  readonly wide: number;
+  readonly overlap: number;
+  readonly titles: number;
+}
 
 function withMonth(stage: Stage): void {
   describe('issue 24: a month at a glance', { timeout: 300_000 }, () => {
@@ -134,6 +142,107 @@ function withMonth(stage: Stage): void {
         await page.waitForURL(/\/calls\?user=user-\d+$/);
         assert.match(await page.getByLabel('User').inputValue(), /^user-\d+$/);
       });
+    });
+
+    test('issue 24 keys are listed by what they cost, with how full their budgets are, as the API has it', async () => {
+      const { json } = await stage.gateway.admin('GET', '/api/keys?sort=spend&with=spend');
+      const keys = json['keys'] as readonly { readonly name: string; readonly spent_usd: number }[];
+      const dearest = keys[0];
+      assert.ok(dearest !== undefined && dearest.spent_usd > 0);
+      await stage.view('/keys', async (page) => {
+        const grid = page.getByRole('grid', { name: 'Keys' });
+        await grid.getByRole('button', { name: 'Cost, 30 d' }).click();
+        await page.waitForURL(/sort=spend/);
+        const first = grid.locator('[data-row="0"]');
+        await first.getByText(dearest.name, { exact: true }).waitFor();
+        await first.getByText(roughMoney(dearest.spent_usd), { exact: true }).waitFor();
+        await first.getByTitle(exactMoney(dearest.spent_usd), { exact: true }).waitFor();
+        await grid.getByRole('columnheader', { name: 'Cost, 30 d', exact: false }).waitFor();
+        assert.equal(await grid.locator('[aria-sort=descending]').count(), 1);
+        const agents = grid.getByRole('row').filter({ hasText: 'ide-agents' });
+        await agents.getByText(/^\$3[89] of \$38 in total$/).waitFor();
+        await page.getByLabel('State').selectOption('revoked');
+        await page.getByText('No matching keys').waitFor();
+      });
+    });
+
+    test('issue 24 a team shows its budget as it went, and its keys, the dearest first', async () => {
+      const { json } = await stage.gateway.admin('GET', '/api/usage?by=team&since=30d');
+      const rows = json['rows'] as readonly { readonly team: string; readonly cost_usd: number }[];
+      const cost = rows.find(({ team }) => team === 'platform')?.cost_usd;
+      assert.ok(cost !== undefined);
+      await stage.view('/keys', async (page) => {
+        const teams = page.getByRole('grid', { name: 'Teams' });
+        const row = teams.getByRole('row').filter({ hasText: 'platform' });
+        await row.getByText(/ of \$120 a month$/).waitFor();
+        await row.getByText(roughMoney(cost), { exact: true }).waitFor();
+        await row.click();
+        const sheet = page.getByRole('dialog', { name: 'platform' });
+        const chart = sheet.getByRole('figure', { name: /^Burn-down: .* of \$120.00 are left/ });
+        await chart.locator('canvas').waitFor();
+        for (const line of ['Left', 'Even pace']) {
+          await chart.getByRole('columnheader', { name: line }).waitFor();
+        }
+        const members = sheet.getByRole('grid', { name: 'Keys of platform' });
+        await members.locator('[data-row="0"]').getByText('ide-agents').click();
+        await page.waitForURL(/\/keys\?key=ideagent$/);
+        await page.getByRole('dialog', { name: 'ide-agents' }).waitFor();
+      });
+    });
+
+    test('issue 24 models show what they cost, their window, their calls and their last day, as the API has it', async () => {
+      const { json } = await stage.gateway.admin('GET', '/api/series?since=24h&by=model&step=hour');
+      const groups = json['groups'] as readonly { readonly name: string; readonly calls: number }[];
+      const calls = groups.find(({ name }) => name === 'assistant')?.calls;
+      assert.ok(calls !== undefined && calls > 0);
+      await stage.view('/models', async (page) => {
+        const row = page.getByRole('row').filter({ hasText: /^assistant/ });
+        await row.getByText('anthropic/claude-sonnet-5 → openai/gpt-5').waitFor();
+        await row.getByText('3 / 15', { exact: true }).waitFor();
+        await row.getByText(count(calls), { exact: true }).waitFor();
+        await row.getByRole('img', { name: /^Last 24 hours: calls in \d+, failures/ }).waitFor();
+        await row.click();
+        const sheet = page.getByRole('dialog', { name: 'assistant' });
+        await sheet.getByText('text, images', { exact: false }).waitFor();
+        await sheet
+          .getByRole('list', { name: 'Calls by provider' })
+          .getByText('anthropic', { exact: true })
+          .waitFor();
+      });
+    });
+
+    test('issue 24 on a phone each row of a list is a card with the titles of its columns', async () => {
+      for (const [path, table] of [
+        ['/keys', 'Keys'],
+        ['/models', 'Models'],
+        ['/calls?range=30d', 'Calls'],
+        ['/errors?range=30d', 'Errors by cause'],
+      ] as const) {
+        await stage.view(
+          path,
+          async (page) => {
+            const grid = page.getByRole('grid', { name: table, exact: true });
+            await grid.locator('[data-row="1"]').waitFor();
+            await settled(page);
+            const shape = await page.evaluate<Shape>(`(() => {
+              const grid = document.querySelector('[role=grid][aria-label="${table}"]');
+              const [first, second] = ['0', '1'].map((row) =>
+                grid.querySelector('[data-row="' + row + '"]'));
+              return {
+                wide: grid.parentElement.scrollWidth - grid.parentElement.clientWidth,
+                overlap: Math.round(
+                  first.getBoundingClientRect().bottom - second.getBoundingClientRect().top),
+                titles: getComputedStyle(first.children[1], '::before').content.length,
+              };
+            })()`);
+            assert.equal(shape.wide, 0, `${table} does not scroll sideways`);
+            assert.ok(Math.abs(shape.overlap) <= 1, `cards of ${table} follow each other`);
+            assert.ok(shape.titles > 2, 'a cell says what it is');
+            await assertFits(page);
+          },
+          { viewport: narrow },
+        );
+      }
     });
 
     test('A7 Enter does not close what it should fill in: dialogs and the door begin in their first field', async () => {

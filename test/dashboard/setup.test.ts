@@ -68,6 +68,10 @@ function setup(stage: Stage): void {
         await page.getByText('ready', { exact: true }).first().waitFor();
         await page.getByText('Store', { exact: true }).waitFor();
         await page.getByText(stage.gateway.directory).first().waitFor();
+        const counter = page.getByText('Loop delay', { exact: true });
+        assert.ok(!(await counter.isVisible()), 'counters are folded');
+        await page.getByText('Diagnostics', { exact: true }).click();
+        await counter.waitFor();
       });
     });
 

@@ -8,11 +8,20 @@ export interface Target {
   /** `unknown` when nothing is known against it. */
   readonly health: string;
   readonly credentials?: readonly { readonly name: string; readonly health: string }[];
+  /** Of weighted routes. */
+  readonly weight?: number;
 }
 
 export interface Model {
   readonly id: string;
   readonly targets: readonly Target[];
+  /** Which target is asked first; of several. */
+  readonly order?: 'listed' | 'weighted' | 'least-busy' | 'fastest' | 'cheapest';
+  /** What the APIs of all targets take besides text; absent: unknown. */
+  readonly abilities?: readonly string[];
+  /** Tokens; null: unknown. */
+  readonly max_input_tokens: number | null;
+  readonly max_tokens: number | null;
   /** Of models of the embedded engine. */
   readonly local?: Readonly<Record<string, unknown>>;
 }
@@ -82,14 +91,32 @@ export interface Rates {
   }[];
 }
 
-interface PriceList {
+export interface TargetPrice {
+  readonly model: string;
+  readonly target: string;
   /** Null: nobody knows it. */
-  readonly prices: readonly { readonly target: string; readonly price: Rates | null }[];
+  readonly price: Rates | null;
+}
+
+interface PriceList {
+  readonly prices: readonly TargetPrice[];
 }
 
 export function usePrices(model: string) {
   return useQuery({
     queryKey: ['prices', model],
     queryFn: ({ signal }) => get<PriceList>('/api/prices', { query: { model }, signal }),
+  });
+}
+
+/** Of all models that can be called, by model. */
+export function useAllPrices() {
+  return useQuery({
+    queryKey: ['prices'],
+    queryFn: async ({ signal }) => {
+      const { prices } = await get<PriceList>('/api/prices', { signal });
+      return new Map(Object.entries(Object.groupBy(prices, ({ model }) => model)));
+    },
+    staleTime: 60_000,
   });
 }

@@ -23,3 +23,8 @@ export function useStatus() {
     refetchInterval: everyMs,
   });
 }
+
+/** What listens everywhere is reached at the name by which this page was. */
+export function reachable(url: string): string {
+  return url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])(?=[:/]|$)/, `$1${location.hostname}`);
+}

@@ -1,7 +1,8 @@
 /**
  * A table of any length of which only the rows in sight are on the page. Rows may be there or still to
  * come; who shows the table fetches them when told which are in sight. Arrow keys, Page Up and Down, Home
- * and End move between the rows, Enter opens one.
+ * and End move between the rows, Enter opens one. On a phone each row is a card: its cells below each other, each with
+ * the title of its column.
  */
 import { useVirtualizer } from '@tanstack/react-virtual';
 import {
@@ -15,6 +16,7 @@ import {
 } from 'react';
 import { classNames } from './class-names.ts';
 import styles from './data-table.module.css';
+import { useNarrow } from './use-narrow.ts';
 
 export interface Column<Row> {
   readonly id: string;
@@ -24,6 +26,14 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Numbers stand at the end. */
   readonly align?: 'end';
+  /** Its title orders the table. */
+  readonly sortable?: true;
+}
+
+interface Sorting {
+  /** Id of the column that orders the table, the highest first; another text: none does. */
+  readonly by: string;
+  readonly onSort: (column: string) => void;
 }
 
 export interface DataTableProps<Row> {
@@ -43,6 +53,7 @@ export interface DataTableProps<Row> {
   readonly onSight?: (first: number, last: number) => void;
   /** There are more rows than `count`. */
   readonly hasMore?: boolean;
+  readonly sort?: Sorting;
   /** Narrowest width of all columns; below it the table scrolls sideways. */
   readonly minWidth?: string;
   /** Tallest height before it scrolls. */
@@ -50,6 +61,8 @@ export interface DataTableProps<Row> {
 }
 
 const rowPx = 36;
+/** Until a card is measured. */
+const cardPx = 120;
 const pageRows = 10;
 const overscan = 12;
 
@@ -58,13 +71,16 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
   const frame = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const toFocus = useRef<number | undefined>(undefined);
+  const isNarrow = useNarrow();
   const virtualizer = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
-    estimateSize: () => rowPx,
+    estimateSize: () => (isNarrow ? cardPx : rowPx),
     overscan,
-    scrollPaddingStart: rowPx,
+    scrollPaddingStart: isNarrow ? 0 : rowPx,
   });
+  // Heights of rows are no heights of cards.
+  useEffect(() => virtualizer.measure(), [virtualizer, isNarrow]);
   const items = virtualizer.getVirtualItems();
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
@@ -99,7 +115,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
         style={tracks}
         onKeyDown={(event) => onKey(event, active, moveTo)}
       >
-        <Header columns={columns} />
+        <Header columns={columns} sort={props.sort} />
         <div role="rowgroup" className={styles.body} style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => (
             <TableRow
@@ -107,6 +123,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
               {...props}
               index={item.index}
               top={item.start}
+              cardRef={isNarrow ? virtualizer.measureElement : undefined}
               isActive={item.index === Math.min(active, count - 1)}
               onFocus={() => setActive(item.index)}
             />
@@ -117,17 +134,30 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
   );
 }
 
-function Header<Row>({ columns }: { columns: readonly Column<Row>[] }): ReactElement {
+interface HeaderProps<Row> {
+  readonly columns: readonly Column<Row>[];
+  readonly sort: Sorting | undefined;
+}
+
+function Header<Row>({ columns, sort }: HeaderProps<Row>): ReactElement {
   return (
     <div role="rowgroup">
       <div role="row" aria-rowindex={1} className={styles.header}>
-        {columns.map(({ id, title, align }) => (
+        {columns.map(({ id, title, align, sortable }) => (
           <div
             key={id}
             role="columnheader"
+            aria-sort={sort?.by === id ? 'descending' : undefined}
             className={classNames(styles.cell, align === 'end' && styles.end)}
           >
-            {title}
+            {sort === undefined || sortable === undefined ? (
+              title
+            ) : (
+              <button type="button" className={styles.sort} onClick={() => sort.onSort(id)}>
+                {title}
+                <span aria-hidden="true">{sort.by === id ? ' ↓' : ''}</span>
+              </button>
+            )}
           </div>
         ))}
       </div>
@@ -138,12 +168,15 @@ function Header<Row>({ columns }: { columns: readonly Column<Row>[] }): ReactEle
 interface TableRowProps<Row> extends DataTableProps<Row> {
   readonly index: number;
   readonly top: number;
+  /** Measures it where rows are cards. */
+  readonly cardRef: ((element: HTMLElement | null) => void) | undefined;
   readonly isActive: boolean;
   readonly onFocus: () => void;
 }
 
 function TableRow<Row>(props: TableRowProps<Row>): ReactElement {
-  const { columns, rowAt, rowKey, onOpen, selected, index, top, isActive, onFocus } = props;
+  const { columns, rowAt, rowKey, onOpen, selected, index, top, cardRef, isActive, onFocus } =
+    props;
   const row = rowAt(index);
   const isSelected = row !== undefined && selected === rowKey(row);
   const open = (): void => {
@@ -151,6 +184,8 @@ function TableRow<Row>(props: TableRowProps<Row>): ReactElement {
   };
   return (
     <div
+      ref={cardRef}
+      data-index={index}
       role="row"
       aria-rowindex={index + 2}
       aria-selected={onOpen === undefined ? undefined : isSelected}
@@ -161,17 +196,21 @@ function TableRow<Row>(props: TableRowProps<Row>): ReactElement {
         onOpen !== undefined && styles.openable,
         isSelected && styles.selected,
       )}
-      style={{ height: rowPx, transform: `translateY(${top}px)` }}
+      style={{
+        height: cardRef === undefined ? rowPx : undefined,
+        transform: `translateY(${top}px)`,
+      }}
       onFocus={onFocus}
       onClick={open}
       onKeyDown={(event) => {
         if (event.key === 'Enter' && event.target === event.currentTarget) open();
       }}
     >
-      {columns.map(({ id, cell, align }) => (
+      {columns.map(({ id, title, cell, align }) => (
         <div
           key={id}
           role="gridcell"
+          data-title={title}
           className={classNames(styles.cell, align === 'end' && styles.end)}
         >
           {row === undefined ? <span className={styles.pending}>…</span> : cell(row)}

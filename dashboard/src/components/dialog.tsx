@@ -19,8 +19,19 @@ export interface DialogProps {
   readonly shape?: 'center' | 'wide' | 'side';
 }
 
-/** What a person came to fill in; Enter on the button that closes would throw it away. */
-const fields = 'input:not([type=hidden]), select, textarea';
+/**
+ * What a person came to fill in or to copy: Enter on the button that closes would throw it away. A sheet at the side is
+ * read from its top.
+ */
+const beginnings = ['input:not([type=hidden]), select, textarea', '[tabindex="0"]'] as const;
+
+function beginningOf(body: HTMLElement | null): HTMLElement | true {
+  for (const selector of beginnings) {
+    const found = body?.querySelector<HTMLElement>(selector);
+    if (found !== null && found !== undefined) return found;
+  }
+  return true;
+}
 
 export function Dialog(props: DialogProps): ReactElement {
   const { open, onClose, title, description, children, footer, shape = 'center' } = props;
@@ -35,7 +46,7 @@ export function Dialog(props: DialogProps): ReactElement {
         <Base.Backdrop className={styles.backdrop} />
         <Base.Popup
           className={classNames(styles.popup, shapeClass)}
-          initialFocus={() => body.current?.querySelector<HTMLElement>(fields) ?? true}
+          initialFocus={() => (shape === 'side' ? true : beginningOf(body.current))}
         >
           <div className={styles.head}>
             <div className={styles.titles}>

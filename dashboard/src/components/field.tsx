@@ -3,7 +3,7 @@ import { useId, type ComponentProps, type ReactElement, type ReactNode } from 'r
 import { classNames } from './class-names.ts';
 import styles from './field.module.css';
 
-interface FieldTexts {
+export interface FieldTexts {
   readonly label: string;
   readonly hint?: ReactNode;
   /** What is wrong with the value. */
@@ -17,7 +17,15 @@ interface FrameProps extends FieldTexts {
   readonly children: ReactNode;
 }
 
-function FieldFrame({ id, label, hint, error, quietLabel, children }: FrameProps): ReactElement {
+/** A control with its label, hint and error; the control has the id. */
+export function FieldFrame({
+  id,
+  label,
+  hint,
+  error,
+  quietLabel,
+  children,
+}: FrameProps): ReactElement {
   return (
     <div className={classNames(styles.field, quietLabel === true && styles.quietLabel)}>
       <label className={styles.label} htmlFor={id}>
@@ -38,7 +46,8 @@ function FieldFrame({ id, label, hint, error, quietLabel, children }: FrameProps
   );
 }
 
-function described(id: string, { hint, error }: FieldTexts) {
+/** What the control says of its hint and its error. */
+export function described(id: string, { hint, error }: FieldTexts) {
   const ids = [
     hint === undefined ? '' : `${id}-hint`,
     error === undefined ? '' : `${id}-error`,
@@ -112,6 +121,31 @@ export interface SelectFieldProps extends FieldTexts {
   readonly onChange: (value: string) => void;
   readonly choices: readonly Choice[];
   readonly disabled?: boolean;
+}
+
+interface OfferedFieldProps extends Omit<TextFieldProps, 'list'> {
+  readonly offers: readonly Offer[];
+}
+
+/** What the browser offers while typing. */
+interface Offer {
+  readonly value: string;
+  readonly label?: string;
+}
+
+/** Any text, with some to choose from. */
+export function OfferedField({ offers, ...rest }: OfferedFieldProps): ReactElement {
+  const id = useId();
+  return (
+    <div>
+      <TextField {...rest} list={id} />
+      <datalist id={id}>
+        {offers.map(({ value, label = value }) => (
+          <option key={value} value={value} aria-label={label} />
+        ))}
+      </datalist>
+    </div>
+  );
 }
 
 /** The browser's own list: keyboard, screen reader and phone know it. */

@@ -1,8 +1,10 @@
 /** The name of a model: any text, with those that the gateway knows to choose from. */
 import { useQuery } from '@tanstack/react-query';
-import { useId, type ReactElement } from 'react';
+import type { ReactElement } from 'react';
 import { get } from '../api/client.ts';
-import { TextField, type TextFieldProps } from './field.tsx';
+import { useProviders } from '../api/models.ts';
+import { OfferedField, type TextFieldProps } from './field.tsx';
+import type { Offer } from './pick-field.tsx';
 
 export interface ListedModel {
   readonly id: string;
@@ -26,16 +28,19 @@ type ModelFieldProps = Pick<
 >;
 
 export function ModelField(props: ModelFieldProps): ReactElement {
-  const id = useId();
   const models = useListedModels().data ?? [];
-  return (
-    <div>
-      <TextField {...props} list={id} />
-      <datalist id={id}>
-        {models.map(({ id: name }) => (
-          <option key={name} value={name} aria-label={name} />
-        ))}
-      </datalist>
-    </div>
-  );
+  return <OfferedField {...props} offers={models.map(({ id: value }) => ({ value }))} />;
+}
+
+/** What a key may be allowed: all models, those of a provider, each model. */
+export function useModelOffers(): readonly Offer[] {
+  const models = useListedModels().data ?? [];
+  const providers = useProviders().data?.providers ?? [];
+  return [
+    { value: '*', about: 'all models' },
+    ...providers
+      .filter(({ there }) => there)
+      .map(({ id }) => ({ value: `${id}/*`, about: `all models of ${id}` })),
+    ...models.map(({ id }) => ({ value: id })),
+  ];
 }

@@ -7,13 +7,26 @@ import { classNames } from './class-names.ts';
 import { Icon } from './icon.tsx';
 import styles from './state.module.css';
 
-export function Loading({ what = 'Loading…' }: { what?: string }): ReactElement {
+/** Lines where the content will stand; or words, where there is something to say of the wait. */
+export function Loading({ what }: { readonly what?: string }): ReactElement {
+  if (what !== undefined) {
+    return (
+      <div className={classNames(styles.state, styles.loading)} role="status">
+        {what}
+      </div>
+    );
+  }
   return (
-    <div className={classNames(styles.state, styles.loading)} role="status">
-      {what}
+    <div className={styles.skeleton} role="status">
+      <span className="visually-hidden">Loading…</span>
+      {skeletonLines.map((line) => (
+        <span key={line} aria-hidden="true" />
+      ))}
     </div>
   );
 }
+
+const skeletonLines = [1, 2, 3, 4, 5] as const;
 
 interface EmptyProps {
   readonly title: string;

@@ -1,6 +1,6 @@
 /** The frame around every page: navigation at the side, or behind a button where there is no room for it. */
 import { Dialog } from '@base-ui/react/dialog';
-import { useState, type ReactElement, type ReactNode } from 'react';
+import { lazy, Suspense, useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSignOut } from '../api/session.ts';
 import { Button, IconButton } from '../components/button.tsx';
@@ -12,6 +12,12 @@ import { chooseTheme, themes, useTheme, type Theme } from './theme.ts';
 
 export function Shell({ children }: { children: ReactNode }): ReactElement {
   const [isOpen, setOpen] = useState(false);
+  const [isGoing, setGoing] = useState(false);
+  useGoKey(() => setGoing(true));
+  const go = (): void => {
+    setOpen(false);
+    setGoing(true);
+  };
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#main">
@@ -19,6 +25,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
       </a>
       <div className={styles.side}>
         <Brand />
+        <GoTo onClick={go} />
         <Links />
         <Foot />
       </div>
@@ -29,6 +36,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
             <Dialog.Backdrop className={styles.backdrop} />
             <Dialog.Popup className={styles.sheet} aria-label="Menu">
               <Brand />
+              <GoTo onClick={go} />
               <Links onChosen={() => setOpen(false)} />
               <Foot />
             </Dialog.Popup>
@@ -39,7 +47,39 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
       <main className={styles.main} id="main" tabIndex={-1}>
         <div className={styles.content}>{children}</div>
       </main>
+      <Suspense>{isGoing ? <Palette onClose={() => setGoing(false)} /> : null}</Suspense>
     </div>
+  );
+}
+
+const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
+
+/** Ctrl-K, or Cmd-K where that is the key of commands. */
+function useGoKey(go: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isAlone = !event.altKey && !event.shiftKey && event.ctrlKey !== event.metaKey;
+      if (event.key.toLowerCase() !== 'k' || !isAlone) return;
+      event.preventDefault();
+      go();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  });
+}
+
+const goKeys = /Mac|iP(hone|ad)/.test(navigator.userAgent) ? '⌘K' : 'Ctrl K';
+
+function GoTo({ onClick }: { onClick: () => void }): ReactElement {
+  return (
+    <Button
+      icon="search"
+      className={styles.go}
+      aria-keyshortcuts="Control+K Meta+K"
+      onClick={onClick}
+    >
+      Go to… <kbd>{goKeys}</kbd>
+    </Button>
   );
 }
 

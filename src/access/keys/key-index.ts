@@ -1,4 +1,5 @@
 /** All keys in memory, by id and by position: keys of the store and fixed keys. */
+import { setImmediate } from 'node:timers/promises';
 import type { Log } from '../../core/runtime.ts';
 import type { KeyRecord } from '../../store/records.ts';
 import type { Store } from '../../store/store.ts';
@@ -185,6 +186,9 @@ const pepperBatch = 500;
 /** Keys that are examined for one page. */
 const maxSearched = 50_000;
 
+/** Keys that are ranked without a pause. */
+const ranksAtOnce = 20_000;
+
 export class KeyIndex {
   readonly #deps: KeyIndexDeps;
   readonly #entries = new Map<string, KeyEntry>();
@@ -366,6 +370,39 @@ export class KeyIndex {
     return { entries: found };
   }
 
+  /**
+   * Keys after `after` that match, by rank from the highest; those without a rank come last, in the order of pages. All
+   * keys are looked at, with pauses for calls. Undefined when there is no key `after`.
+   */
+  async ranked(
+    isWanted: (entry: KeyEntry) => boolean,
+    rankOf: (entry: KeyEntry) => number | undefined,
+    { limit, after }: { readonly limit: number; readonly after?: string },
+  ): Promise<{ readonly entries: readonly KeyEntry[]; readonly more: boolean } | undefined> {
+    const placed = (entry: KeyEntry): Placed => {
+      const before = entry.source === 'store' ? this.#fixed.length : 0;
+      return { entry, rank: rankOf(entry) ?? -1, place: before + entry.position };
+    };
+    const last = after === undefined ? undefined : this.#entries.get(after);
+    if (after !== undefined && last === undefined) return undefined;
+    const start = last === undefined ? undefined : placed(last);
+    let best: Placed[] = [];
+    let seen = 0;
+    for (const entries of [this.#fixed, this.#stored]) {
+      for (const entry of entries) {
+        seen += 1;
+        if (seen % ranksAtOnce === 0) await setImmediate();
+        if (!isWanted(entry)) continue;
+        const each = placed(entry);
+        if (start !== undefined && byRank(each, start) <= 0) continue;
+        best.push(each);
+        if (best.length > 2 * limit) best = best.sort(byRank).slice(0, limit + 1);
+      }
+    }
+    best.sort(byRank);
+    return { entries: best.slice(0, limit).map(({ entry }) => entry), more: best.length > limit };
+  }
+
   /** Positions of the keys after them move up. */
   #forgetPositions(removed: readonly KeyEntry[]): void {
     const places = removed.map(({ position }) => position);
@@ -483,6 +520,17 @@ export class KeyIndex {
         .join(','),
     });
   }
+}
+
+interface Placed {
+  readonly entry: KeyEntry;
+  /** -1: none. */
+  readonly rank: number;
+  readonly place: number;
+}
+
+function byRank(a: Placed, b: Placed): number {
+  return b.rank - a.rank || a.place - b.place;
 }
 
 function isPeppered({ peppered, previous }: KeyRecord): boolean {

@@ -76,6 +76,14 @@ export interface KeyPage {
   readonly next?: string;
 }
 
+/** Which keys are wanted; absent = any. */
+export interface KeyFilter {
+  /** Id, name, team, owner or a tag contains it, ignoring case. */
+  readonly text?: string;
+  readonly team?: string;
+  readonly state?: KeyState;
+}
+
 /** A key before and after it was changed. */
 export interface ChangedKey {
   readonly before: ListedKey;
@@ -372,18 +380,42 @@ export class KeyRing {
     };
   }
 
-  /** The same, for keys whose id, name, team, owner or tags contain this text, ignoring case. */
+  /** The same, for the keys of a filter. */
   search(
-    wanted: string,
+    filter: KeyFilter,
     page: { readonly limit: number; readonly after?: string },
   ): KeyPage | undefined {
-    const part = wanted.toLowerCase();
-    const found = this.#index.search(({ record }) => holdsText(record, part), page);
+    const found = this.#index.search(this.#testOf(filter), page);
     if (found === undefined) return undefined;
     return {
       keys: found.entries.map((entry) => this.#listed(entry)),
       ...(found.last === undefined ? {} : { next: found.last }),
     };
+  }
+
+  /** The same, those with the highest rank first; keys without a rank follow in the usual order. */
+  async ranked(
+    filter: KeyFilter,
+    rankOf: (key: ListedKey) => number | undefined,
+    page: { readonly limit: number; readonly after?: string },
+  ): Promise<KeyPage | undefined> {
+    const rank = (entry: KeyEntry): number | undefined => rankOf(this.#listed(entry));
+    const found = await this.#index.ranked(this.#testOf(filter), rank, page);
+    const last = found?.entries.at(-1);
+    if (found === undefined) return undefined;
+    return {
+      keys: found.entries.map((entry) => this.#listed(entry)),
+      ...(found.more && last !== undefined ? { next: last.record.id } : {}),
+    };
+  }
+
+  #testOf({ text, team, state }: KeyFilter): (entry: KeyEntry) => boolean {
+    const part = text?.toLowerCase();
+    const now = this.#clock.wall();
+    return (entry) =>
+      (team === undefined || entry.record.team === team) &&
+      (state === undefined || entry.state(now) === state) &&
+      (part === undefined || holdsText(entry.record, part));
   }
 
   /** Records uses of keys by other processes for the store. */

@@ -11,6 +11,7 @@ import {
   openaiClientCode,
   pythonKey,
   quoted,
+  type Connection,
 } from '../connection.ts';
 
 export const claudeAgentSdk: Client = {
@@ -39,41 +40,57 @@ export const openaiSdk: Client = {
   ],
   lines: ({ connection }) => {
     const model = quoted(connection.model);
-    const client = `${imported('OpenAI', 'openai')}
-const client = ${openaiClientCode(connection)};`;
-    const pythonClient = `import os
-from openai import OpenAI
-client = OpenAI(base_url=${quoted(baseUrl(connection))}, api_key=${pythonKey(connection)})`;
     return `# both SDKs read these variables, and need nothing in the code then
 
 // TypeScript: responses
-${client}
+${typescriptClient(connection)}
 const answer = await client.responses.create({ model: ${model}, input: 'Say hello.' });
 console.log(answer.output_text);
 
 // TypeScript: chat completions
-${client}
-const answer = await client.chat.completions.create({
-  model: ${model},
-  messages: [{ role: 'user', content: 'Say hello.' }],
-});
-console.log(answer.choices[0].message.content);
-
+${chatTypescript(connection)}
 # Python: responses
-${pythonClient}
+${pythonClient(connection)}
 answer = client.responses.create(model=${model}, input='Say hello.')
 print(answer.output_text)
 
 # Python: chat completions
-${pythonClient}
+${chatPython(connection)}`;
+  },
+};
+
+function typescriptClient(connection: Connection): string {
+  return `${imported('OpenAI', 'openai')}
+const client = ${openaiClientCode(connection)};`;
+}
+
+function pythonClient(connection: Connection): string {
+  return `import os
+from openai import OpenAI
+client = OpenAI(base_url=${quoted(baseUrl(connection))}, api_key=${pythonKey(connection)})`;
+}
+
+/** A call of chat completions with the official SDK. */
+export function chatTypescript(connection: Connection): string {
+  return `${typescriptClient(connection)}
+const answer = await client.chat.completions.create({
+  model: ${quoted(connection.model)},
+  messages: [{ role: 'user', content: 'Say hello.' }],
+});
+console.log(answer.choices[0].message.content);
+`;
+}
+
+/** The same in Python. */
+export function chatPython(connection: Connection): string {
+  return `${pythonClient(connection)}
 answer = client.chat.completions.create(
-    model=${model},
+    model=${quoted(connection.model)},
     messages=[{'role': 'user', 'content': 'Say hello.'}],
 )
 print(answer.choices[0].message.content)
 `;
-  },
-};
+}
 
 export const anthropicSdk: Client = {
   name: 'anthropic-sdk',

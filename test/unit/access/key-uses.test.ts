@@ -188,20 +188,20 @@ describe('L5 lists', () => {
     const two = await keys.create({ name: 'beta', models: ['*'], tags: ['Nightly', 'alpha'] });
     await keys.create({ name: 'gamma', models: ['*'] });
     const found = (text: string): readonly string[] =>
-      keys.search(text, { limit: 10 })?.keys.map(({ record }) => record.name) ?? [];
+      keys.search({ text }, { limit: 10 })?.keys.map(({ record }) => record.name) ?? [];
     assert.deepEqual(found('ALPHA'), ['Alpha', 'beta']);
     assert.deepEqual(found('red'), ['Alpha']);
     assert.deepEqual(found('ME@'), ['Alpha']);
     assert.deepEqual(found('night'), ['beta']);
     assert.deepEqual(found(two.id), ['beta']);
     assert.deepEqual(found('delta'), []);
-    const page = keys.search('alpha', { limit: 1 });
+    const page = keys.search({ text: 'alpha' }, { limit: 1 });
     assert.equal(page?.next, one.id);
-    const rest = keys.search('alpha', { limit: 1, after: one.id });
+    const rest = keys.search({ text: 'alpha' }, { limit: 1, after: one.id });
     assert.deepEqual([rest?.keys[0]?.record.name, rest?.next], ['beta', two.id]);
-    const last = keys.search('alpha', { limit: 1, after: two.id });
+    const last = keys.search({ text: 'alpha' }, { limit: 1, after: two.id });
     assert.deepEqual(last, { keys: [] });
-    assert.equal(keys.search('alpha', { limit: 1, after: 'nobody00' }), undefined);
+    assert.equal(keys.search({ text: 'alpha' }, { limit: 1, after: 'nobody00' }), undefined);
   });
 
   it('name the keys of an owner, those of the config and the environment first', async () => {

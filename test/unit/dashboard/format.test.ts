@@ -6,7 +6,7 @@ import { exactMoney, money } from '../../../dashboard/src/format/money.ts';
 import { count, percent } from '../../../dashboard/src/format/number.ts';
 import { ago, span } from '../../../dashboard/src/format/time.ts';
 import { curlOf } from '../../../dashboard/src/pages/calls/curl.ts';
-import { burnLine } from '../../../dashboard/src/pages/keys/burn-down.ts';
+import { burnDown } from '../../../dashboard/src/pages/keys/burn-down.ts';
 import { lastUsed } from '../../../dashboard/src/pages/keys/last-used.ts';
 import { statusName, statusText } from '../../../dashboard/src/pages/setup/status-text.ts';
 
@@ -76,27 +76,27 @@ test('issue 21 a call of each endpoint is copied with its own path and prompt', 
   }
 });
 
-test('issue 8 a burn-down goes from all of a budget to what is left, hour by hour', () => {
+test('issue 8 issue 24 a burn-down goes from all of a budget to what is left, beside an even pace', () => {
   const start = Date.parse('2026-11-20T23:00:00Z');
   const hour = 3_600_000;
-  const period = { start, end: start + 10 * hour, now: start + 2.5 * hour };
+  const period = { start, end: start + 4 * hour, now: start + 2.5 * hour };
   const spent = [
     { at: new Date(start).toISOString(), cost_usd: 25 },
     { at: new Date(start + hour).toISOString(), cost_usd: null },
     { at: new Date(start + 2 * hour).toISOString(), cost_usd: 100 },
   ];
-  // Of a box of 300 by 100: an hour is 30 wide, nothing left is at the bottom.
-  assert.deepEqual(burnLine(50, spent, period).split(' '), [
-    '0.0,0.0',
-    '0.0,0.0',
-    '30.0,50.0',
-    '30.0,50.0',
-    '60.0,50.0',
-    '60.0,50.0',
-    '75.0,100.0',
-    '75.0,100.0',
-  ]);
-  assert.equal(burnLine(50, [], period), '0.0,0.0 75.0,0.0');
+  const { stepMs, times, left, even } = burnDown(50, spent, period);
+  assert.equal(stepMs, hour);
+  assert.deepEqual(
+    times.map((time) => (time - start) / hour),
+    [0, 1, 2, 3],
+  );
+  assert.deepEqual(left, [25, 25, 0, null]);
+  assert.deepEqual(even, [37.5, 25, 12.5, 0]);
+  const week = burnDown(50, [], { start, end: start + 7 * 24 * hour, now: start });
+  assert.deepEqual([week.stepMs, week.left[0], week.left[1]], [6 * hour, 50, null]);
+  const month = burnDown(50, [], { start, end: start + 30 * 24 * hour, now: start });
+  assert.deepEqual([month.stepMs, month.times.length], [24 * hour, 30]);
 });
 
 test('issue 8.1 shares, times and sizes of the status are not rounded to counts', () => {

@@ -26,6 +26,7 @@ const packages = new Set([
 const shared = new Set([
   'src/cli/clients/client.ts',
   'src/cli/clients/clients.ts',
+  'src/cli/clients/libraries.ts',
   'src/cli/connection.ts',
 ]);
 

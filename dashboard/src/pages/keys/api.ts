@@ -1,5 +1,6 @@
-/** Keys and teams as the admin API has them. */
+/** Keys, teams and tags as the admin API has them. */
 import {
+  keepPreviousData,
   useInfiniteQuery,
   useMutation,
   useQuery,
@@ -55,6 +56,8 @@ export interface Key extends Policy {
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
   readonly previous: readonly { readonly valid_until: string | null }[];
+  /** Of the last 30 days; in lists. Null: no call has a known price. */
+  readonly spent_usd?: number | null;
 }
 
 export interface NewKey extends Key {
@@ -62,9 +65,16 @@ export interface NewKey extends Key {
   readonly key: string;
 }
 
-export interface Team extends Policy {
+/** What has limits and budgets that keys share. */
+export const holderKinds = ['team', 'tag'] as const;
+export type HolderKind = (typeof holderKinds)[number];
+
+export interface Holder extends Policy {
   readonly name: string;
   readonly source: 'store' | 'config';
+  /** Keys and teams that may set a tag by header; of tags only. */
+  readonly keys?: readonly string[];
+  readonly teams?: readonly string[];
 }
 
 /** A body of the API: members that are absent stay as they are, null takes away. */
@@ -72,24 +82,55 @@ export type Body = Readonly<Record<string, unknown>>;
 
 const pageSize = 200;
 const keysKey = ['keys'] as const;
-const teamsKey = ['teams'] as const;
+const holdersKey = ['holders'] as const;
 
 interface KeyPage {
   readonly keys: readonly Key[];
   readonly next: string | null;
 }
 
-/** All keys, or those with a text in them; pages are fetched as they come into sight. */
-export function useKeys(text: string) {
+export const keySorts = [
+  { value: 'created', label: 'As created' },
+  { value: 'spend', label: 'Most spent' },
+  { value: 'used', label: 'Last used' },
+] as const;
+
+export const keyStates = [
+  { value: '', label: 'All states' },
+  { value: 'active', label: 'Active' },
+  { value: 'expired', label: 'Expired' },
+  { value: 'revoked', label: 'Revoked' },
+] as const;
+
+/** Which keys, and in which order; empty = any, as created. */
+export interface KeyFilter {
+  readonly text?: string | undefined;
+  readonly team?: string | undefined;
+  readonly state?: string | undefined;
+  readonly sort?: string | undefined;
+}
+
+/** The keys of a filter, with what they spent; pages are fetched as they come into sight. */
+export function useKeys(filter: KeyFilter) {
+  const { text, team, state, sort } = filter;
   return useInfiniteQuery({
-    queryKey: [...keysKey, 'list', text],
+    queryKey: [...keysKey, 'list', text, team, state, sort],
     queryFn: ({ pageParam, signal }) =>
       get<KeyPage>('/api/keys', {
-        query: { limit: pageSize, after: pageParam, text: text === '' ? undefined : text },
+        query: {
+          limit: pageSize,
+          after: pageParam,
+          text: text === '' ? undefined : text,
+          team,
+          state: state === '' ? undefined : state,
+          sort,
+          with: 'spend',
+        },
         signal,
       }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
+    placeholderData: keepPreviousData,
   });
 }
 
@@ -101,18 +142,53 @@ export function useKey(id: string) {
   });
 }
 
-export function useTeams() {
+/** All teams or tags with limits or budgets, by name. */
+export function useHolders(kind: HolderKind) {
   return useQuery({
-    queryKey: [...teamsKey, 'list'],
-    queryFn: ({ signal }) =>
-      get<{ readonly teams: readonly Team[] }>('/api/teams', { query: { limit: 1000 }, signal }),
+    queryKey: [...holdersKey, 'list', kind],
+    queryFn: async ({ signal }) => {
+      const all: Holder[] = [];
+      let after: string | undefined;
+      do {
+        const query = { limit: 1000, after };
+        const page = await get<HolderPage>(`/api/${kind}s`, { query, signal });
+        all.push(...(page[`${kind}s` as const] ?? []));
+        after = page.next ?? undefined;
+      } while (after !== undefined);
+      return all;
+    },
   });
 }
 
-export function useTeam(name: string) {
+type HolderPage = { readonly [K in `${HolderKind}s`]?: readonly Holder[] } & {
+  readonly next: string | null;
+};
+
+/** @param enabled false: it has no limits, and is not asked for */
+export function useHolder(kind: HolderKind, name: string, enabled: boolean) {
   return useQuery({
-    queryKey: [...teamsKey, 'one', name],
-    queryFn: ({ signal }) => get<Team>(`/api/teams/${encodeURIComponent(name)}`, { signal }),
+    queryKey: [...holdersKey, 'one', kind, name],
+    queryFn: ({ signal }) => get<Holder>(`/api/${kind}s/${encodeURIComponent(name)}`, { signal }),
+    enabled,
+  });
+}
+
+export interface HolderUsage {
+  readonly team?: string | null;
+  readonly tag?: string | null;
+  readonly calls: number;
+  readonly cost_usd: number | null;
+}
+
+/** What each team or tag used in the last 30 days. */
+export function useHolderUsage(kind: HolderKind) {
+  return useQuery({
+    queryKey: ['usage', kind],
+    queryFn: async ({ signal }) => {
+      const query = { by: kind, since: '30d', limit: 10_000 };
+      return (await get<{ readonly rows: readonly HolderUsage[] }>('/api/usage', { query, signal }))
+        .rows;
+    },
   });
 }
 
@@ -141,7 +217,7 @@ interface Change {
   readonly body?: Body;
 }
 
-/** Changes a key or a team, and has everything that shows them fetched again. */
+/** Changes a key, a team or a tag, and has everything that shows them fetched again. */
 export function useChange<Answer>(): UseMutationResult<Answer, Error, Change> {
   const client = useQueryClient();
   return useMutation<Answer, Error, Change>({
@@ -151,7 +227,7 @@ export function useChange<Answer>(): UseMutationResult<Answer, Error, Change> {
       await client.invalidateQueries({ queryKey: keysKey });
       // What was taken away is not asked for again while its window closes.
       const gone = method === 'DELETE' ? ['list'] : [];
-      await client.invalidateQueries({ queryKey: [...teamsKey, ...gone] });
+      await client.invalidateQueries({ queryKey: [...holdersKey, ...gone] });
     },
   });
 }

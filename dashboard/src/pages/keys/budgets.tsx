@@ -1,10 +1,11 @@
 /** What budgets have left, now and how it went. */
+import { useMemo, type ReactElement } from 'react';
+import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
-import type { ReactElement } from 'react';
-import { money } from '../../format/money.ts';
+import { money, roughMoney } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
 import { useSpending, type Budget } from './api.ts';
-import { burnLine, height, width } from './burn-down.ts';
+import { burnDown } from './burn-down.ts';
 import styles from './keys.module.css';
 
 interface BudgetsProps {
@@ -22,14 +23,6 @@ export function Budgets({ budgets, holder }: BudgetsProps): ReactElement {
       ))}
     </div>
   );
-}
-
-/** In a cell of a table: `$5.00/day, $20.00/month`. */
-export function budgetsText(budgets: readonly Budget[]): string {
-  if (budgets.length === 0) return '–';
-  return budgets
-    .map(({ usd, per }) => `${money(Number(usd))}${per === 'ever' ? ' in total' : `/${per}`}`)
-    .join(', ');
 }
 
 const periodTexts = {
@@ -85,7 +78,7 @@ function BurnDown({ budget, holder }: BurnDownProps): ReactElement | null {
   return <BurnChart budget={budget} holder={holder} start={start} end={end} />;
 }
 
-/** What was left over the period, beside spending the same each hour. */
+/** What was left over the period, beside spending the same in each step. */
 function BurnChart({
   budget,
   holder,
@@ -93,21 +86,25 @@ function BurnChart({
   end,
 }: BurnDownProps & { readonly start: number; readonly end: number }): ReactElement | null {
   const spending = useSpending(holder, new Date(start).toISOString());
-  if (spending.data === undefined) return null;
+  const { data, dataUpdatedAt: now } = spending;
   const all = Number(budget.usd);
+  const chart = useMemo(() => {
+    const spent = data?.groups.flatMap((group) => group.points) ?? [];
+    const { stepMs, times, left, even } = burnDown(all, spent, { start, end, now });
+    const series = [
+      { name: 'Left', values: left },
+      { name: 'Even pace', values: even, colour: '--series-8' },
+    ];
+    return { stepMs, times, series };
+  }, [data, now, all, start, end]);
+  if (data === undefined) return null;
   const left = Math.max(0, all - Number(budget.spent_usd ?? 0));
-  const spent = spending.data.groups.flatMap((group) => group.points);
-  const period = { start, end, now: spending.dataUpdatedAt };
   return (
-    <svg
-      className={styles.burn}
-      viewBox={`0 0 ${width} ${height}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`Burn-down: ${money(left)} of ${money(all)} are left`}
-    >
-      <polyline className={styles.burnEven} points={`0,0 ${width},${height}`} />
-      <polyline className={styles.burnLine} points={burnLine(all, spent, period)} />
-    </svg>
+    <Chart
+      label={`Burn-down: ${money(left)} of ${money(all)} are left`}
+      {...chart}
+      format={money}
+      shortFormat={roughMoney}
+    />
   );
 }

@@ -1,9 +1,7 @@
-/** The line of what was left of a budget over its period. */
-
-export const width = 300;
-export const height = 100;
+/** What was left of a budget over its period, step by step. */
 
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 
 /** What the calls of one hour cost. */
 export interface Spent {
@@ -19,20 +17,27 @@ export interface BurnPeriod {
   readonly now: number;
 }
 
-/** As `points` of a polyline in a box of `width` and `height`: an hour's spending goes from its begin to its end. */
-export function burnLine(all: number, spent: readonly Spent[], period: BurnPeriod): string {
+export interface BurnDown {
+  readonly stepMs: number;
+  readonly times: readonly number[];
+  /** At the end of each step, or now; null: it has not begun. */
+  readonly left: readonly (number | null)[];
+  /** The same, had each step spent the same. */
+  readonly even: readonly number[];
+}
+
+/** Steps are hours of a day, quarters of the days of a week, and days of longer periods. */
+export function burnDown(all: number, spent: readonly Spent[], period: BurnPeriod): BurnDown {
   const { start, end, now } = period;
-  const corner = (at: number, left: number): string => {
-    const x = Math.min(width, Math.max(0, ((at - start) / (end - start)) * width));
-    return `${x.toFixed(1)},${(height - (left / all) * height).toFixed(1)}`;
-  };
-  let left = all;
-  const corners = [corner(start, all)];
-  for (const { at, cost_usd: cost } of spent) {
-    const began = Date.parse(at);
-    corners.push(corner(began, left));
-    left = Math.max(0, left - (cost ?? 0));
-    corners.push(corner(Math.min(now, began + hourMs), left));
-  }
-  return [...corners, corner(now, left)].join(' ');
+  const length = end - start;
+  const stepMs = length <= 2 * dayMs ? hourMs : length <= 8 * dayMs ? 6 * hourMs : dayMs;
+  const count = Math.ceil(length / stepMs);
+  const times = Array.from({ length: count }, (_, i) => start + i * stepMs);
+  const left = times.map((time) => {
+    if (time > now) return null;
+    const before = spent.filter(({ at }) => Date.parse(at) < time + stepMs);
+    const gone = before.reduce((sum, { cost_usd: cost }) => sum + (cost ?? 0), 0);
+    return Math.max(0, all - gone);
+  });
+  return { stepMs, times, left, even: times.map((_, i) => all * (1 - (i + 1) / count)) };
 }

@@ -3,9 +3,9 @@ import { useState, type ReactElement } from 'react';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/dialog.tsx';
 import { CheckField } from '../../components/field.tsx';
+import layout from '../../components/layout.module.css';
 import { keyPath, useChange, type Key } from './api.ts';
 import type { KeyFields } from './form.ts';
-import styles from './keys.module.css';
 
 interface FieldProps {
   readonly fields: KeyFields;
@@ -29,12 +29,12 @@ export function ForgetContent({ subject }: { readonly subject: Key }): ReactElem
   const [removed, setRemoved] = useState<number>();
   const forget = useChange<{ readonly removed: number }>();
   return (
-    <div className={styles.row}>
-      <Button small look="danger" onClick={() => setOpen(true)}>
+    <div className={layout.row}>
+      <Button small look={subject.log_content ? 'danger' : 'quiet'} onClick={() => setOpen(true)}>
         Remove stored content
       </Button>
       {removed === undefined ? null : (
-        <span className={styles.muted} role="status">
+        <span className={layout.muted} role="status">
           Removed the content of {removed} {removed === 1 ? 'call' : 'calls'}.
         </span>
       )}

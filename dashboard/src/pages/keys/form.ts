@@ -10,12 +10,12 @@ import {
 
 export interface KeyFields extends PolicyFields {
   readonly name: string;
-  readonly models: string;
+  readonly models: readonly string[];
   /** Empty = all. */
   readonly endpoints: readonly string[];
   readonly team: string;
   readonly owner: string;
-  readonly tags: string;
+  readonly tags: readonly string[];
   readonly cidrs: string;
   /** `30d`, a date, `never`; empty: as it is, which is never for a new key. */
   readonly expires: string;
@@ -30,11 +30,11 @@ export const endpoints = ['chat', 'messages', 'responses', 'count_tokens', 'mode
 export const emptyKey: KeyFields = {
   ...emptyPolicy,
   name: '',
-  models: '*',
+  models: ['*'],
   endpoints: [],
   team: '',
   owner: '',
-  tags: '',
+  tags: [],
   cidrs: '',
   expires: '',
   strict: false,
@@ -43,15 +43,72 @@ export const emptyKey: KeyFields = {
   logContent: false,
 };
 
+/** A start for a new key: what is usual for its use. Everything can be changed before and after. */
+export interface Preset {
+  readonly value: string;
+  readonly label: string;
+  /** What it sets, in words. */
+  readonly about: string;
+  readonly fields: Partial<KeyFields>;
+}
+
+const dollars = (usd: string, per: 'day' | 'month') => [{ usd, per, zone: '' }] as const;
+
+export const presets: readonly Preset[] = [
+  { value: 'blank', label: 'Blank', about: 'All models, no limits, no end.', fields: {} },
+  {
+    value: 'person',
+    label: 'Developer',
+    about: '60 requests a minute, $10 a day, 90 days.',
+    fields: { rpm: '60', budgets: dollars('10', 'day'), expires: '90d' },
+  },
+  {
+    value: 'agent',
+    label: 'Coding agent',
+    about: '120 requests a minute, 16 concurrent calls, $50 a day, cache marks, 30 days.',
+    fields: {
+      rpm: '120',
+      concurrent: '16',
+      budgets: dollars('50', 'day'),
+      cache: true,
+      expires: '30d',
+    },
+  },
+  {
+    value: 'app',
+    label: 'Application',
+    about: '600 requests a minute, 100 concurrent calls, $500 a month, no end.',
+    fields: { rpm: '600', concurrent: '100', budgets: dollars('500', 'month') },
+  },
+  {
+    value: 'ci',
+    label: 'CI job',
+    about: '30 requests a minute, 4 concurrent calls, $5 a day, the tag ci, a year.',
+    fields: {
+      rpm: '30',
+      concurrent: '4',
+      budgets: dollars('5', 'day'),
+      tags: ['ci'],
+      expires: '365d',
+    },
+  },
+];
+
+/** The fields with a preset; what names the key and whose it is stays. */
+export function withPreset(fields: KeyFields, preset: Preset): KeyFields {
+  const { name, models, team, owner } = fields;
+  return { ...emptyKey, name, models, team, owner, ...preset.fields };
+}
+
 export function keyFieldsOf(key: Key): KeyFields {
   return {
     ...policyFieldsOf(key),
     name: key.name,
-    models: key.models.join(', '),
+    models: key.models,
     endpoints: key.endpoints,
     team: key.team ?? '',
     owner: key.owner ?? '',
-    tags: key.tags.join(', '),
+    tags: key.tags,
     cidrs: key.cidrs.join(', '),
     expires: '',
     strict: key.strict,
@@ -76,11 +133,11 @@ export function keyChange(fields: KeyFields): Body {
   const { endpoints: chosen } = fields;
   return {
     name: fields.name.trim(),
-    models: listOf(fields.models),
+    models: fields.models,
     endpoints: chosen.length === 0 ? null : chosen,
     team: textOf(fields.team),
     owner: textOf(fields.owner),
-    tags: nullable(listOf(fields.tags)),
+    tags: nullable(fields.tags),
     cidrs: nullable(listOf(fields.cidrs)),
     strict: fields.strict,
     cache: fields.cache ? 'auto' : null,

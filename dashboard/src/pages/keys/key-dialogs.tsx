@@ -1,14 +1,29 @@
 /** Making and changing a key. The secret is shown once, in the window that made it. */
 import { useState, type ReactElement } from 'react';
+import { Link } from 'wouter';
+import { reachable, useStatus } from '../../api/status.ts';
 import { Button } from '../../components/button.tsx';
+import { Choice } from '../../components/choice.tsx';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import layout from '../../components/layout.module.css';
+import { useListedModels } from '../../components/model-field.tsx';
 import { ErrorPanel } from '../../components/state.tsx';
+import { Tabs } from '../../components/tabs.tsx';
 import { keyPath, useChange, type Key, type NewKey } from './api.ts';
-import { changedOnly, emptyKey, keyChange, keyFieldsOf, newKeyBody } from './form.ts';
+import {
+  changedOnly,
+  emptyKey,
+  keyChange,
+  keyFieldsOf,
+  newKeyBody,
+  presets,
+  withPreset,
+} from './form.ts';
 import { KeyForm } from './key-form.tsx';
+import styles from './keys.module.css';
 import { wrongOf } from './policy-form.tsx';
+import { exampleModel, keySnippets } from './snippets.ts';
 
 interface WindowProps {
   readonly open: boolean;
@@ -17,9 +32,11 @@ interface WindowProps {
 
 export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   const [fields, setFields] = useState(emptyKey);
+  const [preset, setPreset] = useState(presets[0]);
   const create = useChange<NewKey>();
   const close = (): void => {
     setFields(emptyKey);
+    setPreset(presets[0]);
     create.reset();
     onClose();
   };
@@ -45,6 +62,20 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
     >
       <div className={layout.sections}>
         {create.error === null ? null : <ErrorPanel error={create.error} />}
+        <div className={styles.presets}>
+          <Choice
+            label="Preset"
+            options={presets}
+            value={preset?.value ?? ''}
+            onChange={(value) => {
+              const chosen = presets.find((each) => each.value === value);
+              if (chosen === undefined) return;
+              setPreset(chosen);
+              setFields(withPreset(fields, chosen));
+            }}
+          />
+          <span className={layout.muted}>{preset?.about}</span>
+        </div>
         <KeyForm fields={fields} onChange={setFields} wrong={wrongOf(create.error)} />
       </div>
     </Dialog>
@@ -63,6 +94,7 @@ export function SecretOnce({
       onClose={onClose}
       title="Copy the secret now"
       description="It is shown only now and is not stored. Anyone who has it can call with this key."
+      shape="wide"
       footer={
         <Button look="primary" onClick={onClose}>
           I have copied it
@@ -71,12 +103,32 @@ export function SecretOnce({
     >
       <div className={layout.sections}>
         <CodeBlock text={made.key} label="The secret of the key" />
+        <FirstCalls made={made} />
         <p className={layout.muted}>
-          Send it as <code>Authorization: Bearer …</code> or <code>x-api-key</code>. The Setup page
-          has snippets for each client.
+          <Link href="/setup">Setup</Link> has snippets for other clients.
         </p>
       </div>
     </Dialog>
+  );
+}
+
+/** Code that calls with the new key, ready to paste. */
+function FirstCalls({ made }: { readonly made: NewKey }): ReactElement | null {
+  const url = useStatus().data?.url;
+  const listed = useListedModels().data;
+  if (url === undefined || listed === undefined) return null;
+  const names = listed.map(({ id }) => id);
+  const model = exampleModel(made.models, names);
+  const snippets = keySnippets({ url: reachable(url), key: made.key, model });
+  return (
+    <Tabs
+      label="A first call"
+      tabs={snippets.map(({ id, title, text }) => ({
+        id,
+        title,
+        content: <CodeBlock text={text} label={`First call: ${title}`} />,
+      }))}
+    />
   );
 }
 
@@ -117,7 +169,7 @@ export function EditKey({
     >
       <div className={layout.sections}>
         {change.error === null ? null : <ErrorPanel error={change.error} />}
-        <KeyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} />
+        <KeyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} isChange />
       </div>
     </Dialog>
   );

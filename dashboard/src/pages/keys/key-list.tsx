@@ -1,33 +1,58 @@
 /** All keys, however many: the table fetches the pages that come into sight. */
 import { useCallback, useDeferredValue, useMemo, useState, type ReactElement } from 'react';
-import { useOpened } from '../../api/search.ts';
+import { useOpened, useSearch } from '../../api/search.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
-import { TextField } from '../../components/field.tsx';
+import { SelectField, TextField } from '../../components/field.tsx';
 import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
-import { count } from '../../format/number.ts';
-import { useKeys, type Key } from './api.ts';
-import { budgetsText } from './budgets.tsx';
+import { keySorts, keyStates, useKeys, type Budget, type Key } from './api.ts';
 import { KeySheet, StateBadge } from './key-sheet.tsx';
 import { lastUsed } from './last-used.ts';
+import { Spent, SpentBar, type SpentBudget } from './spent-bar.tsx';
 
-const columns: readonly Column<Key>[] = [
+export const keyColumns: readonly Column<Key>[] = [
   {
     id: 'name',
     title: 'Name',
-    width: 'minmax(10rem, 3fr)',
+    width: 'minmax(9rem, 3fr)',
     cell: ({ name }) => <CutText text={name} />,
   },
   {
     id: 'state',
     title: 'State',
-    width: '6rem',
+    width: '5.5rem',
     cell: ({ state }) => <StateBadge state={state} />,
   },
-  { id: 'id', title: 'Id', width: '7rem', cell: ({ id }) => <code>{id}</code> },
+  {
+    id: 'budget',
+    title: 'Budget',
+    width: 'minmax(10rem, 2fr)',
+    cell: ({ budgets }) => <SpentBar budgets={budgets.map(spentOf)} />,
+  },
+  {
+    id: 'spend',
+    title: 'Cost, 30 d',
+    width: '6rem',
+    align: 'end',
+    sortable: true,
+    cell: ({ spent_usd: spent }) => <Spent usd={spent} />,
+  },
+  {
+    id: 'used',
+    title: 'Last used',
+    width: '8rem',
+    align: 'end',
+    sortable: true,
+    cell: (key) => lastUsed(key),
+  },
+];
+
+const columns: readonly Column<Key>[] = [
+  ...keyColumns.slice(0, 2),
+  { id: 'id', title: 'Id', width: '6.5rem', cell: ({ id }) => <code>{id}</code> },
   {
     id: 'team',
     title: 'Team',
@@ -40,31 +65,15 @@ const columns: readonly Column<Key>[] = [
     width: 'minmax(8rem, 2fr)',
     cell: ({ models }) => <CutText text={models.join(', ')} />,
   },
-  { id: 'rpm', title: 'Requests/min', width: '7rem', align: 'end', cell: ({ rpm }) => count(rpm) },
-  {
-    id: 'budget',
-    title: 'Budget',
-    width: '8rem',
-    align: 'end',
-    cell: ({ budgets }) => <CutText text={budgetsText(budgets)} />,
-  },
-  {
-    id: 'used',
-    title: 'Last used',
-    width: '8rem',
-    align: 'end',
-    cell: (key) => lastUsed(key),
-  },
+  ...keyColumns.slice(2),
 ];
 
-interface KeyListProps {
-  readonly onCreate: () => void;
+function spentOf({ usd, spent_usd: spent = '0', per }: Budget): SpentBudget {
+  return { usd: Number(usd), spent: Number(spent), per };
 }
 
-export function KeyList({ onCreate }: KeyListProps): ReactElement {
-  const [text, setText] = useState('');
-  const opened = useOpened('key');
-  const query = useKeys(useDeferredValue(text.trim()));
+/** What a table needs of a list whose pages come as they are scrolled to. */
+export function usePages(query: ReturnType<typeof useKeys>) {
   const keys = useMemo(() => query.data?.pages.flatMap((page) => page.keys) ?? [], [query.data]);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const onSight = useCallback(
@@ -73,6 +82,22 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
     },
     [hasNextPage, isFetchingNextPage, fetchNextPage, keys.length],
   );
+  return { keys, onSight };
+}
+
+interface KeyListProps {
+  readonly onCreate: () => void;
+}
+
+export function KeyList({ onCreate }: KeyListProps): ReactElement {
+  const [text, setText] = useState('');
+  const [search, change] = useSearch();
+  const opened = useOpened('key');
+  const { sort = 'created', state = '' } = search;
+  const wanted = useDeferredValue(text.trim());
+  const query = useKeys({ text: wanted, state, sort });
+  const { keys, onSight } = usePages(query);
+  const sortBy = (by: string): void => change({ sort: by === 'created' ? undefined : by });
   return (
     <Panel flush>
       <div className={layout.tools}>
@@ -84,6 +109,14 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
           value={text}
           onChange={setText}
         />
+        <SelectField
+          label="State"
+          quietLabel
+          value={state}
+          choices={keyStates}
+          onChange={(chosen) => change({ state: chosen })}
+        />
+        <SelectField label="Order" quietLabel value={sort} choices={keySorts} onChange={sortBy} />
       </div>
       {query.isError ? (
         <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
@@ -99,23 +132,24 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
           onOpen={({ id }) => opened.open(id)}
           selected={opened.id}
           onSight={onSight}
-          hasMore={hasNextPage}
-          minWidth="60rem"
+          hasMore={query.hasNextPage}
+          sort={{ by: sort, onSort: (by) => sortBy(by === sort ? 'created' : by) }}
+          minWidth="66rem"
         />
       ) : null}
-      {query.isSuccess && keys.length === 0 ? <None text={text} onCreate={onCreate} /> : null}
+      {query.isSuccess && keys.length === 0 && !query.hasNextPage ? (
+        <None isFiltered={wanted !== '' || state !== ''} onCreate={onCreate} />
+      ) : null}
       {opened.id === undefined ? null : <KeySheet id={opened.id} onClose={opened.close} />}
     </Panel>
   );
 }
 
 function None({
-  text,
+  isFiltered,
   onCreate,
-}: KeyListProps & {
-  readonly text: string;
-}): ReactElement {
-  if (text.trim() !== '') return <Empty title="No key contains this text" />;
+}: KeyListProps & { readonly isFiltered: boolean }): ReactElement {
+  if (isFiltered) return <Empty title="No matching keys">Change the text or the state.</Empty>;
   return (
     <Empty
       title="No keys yet"

@@ -1,5 +1,5 @@
 /** One key: what it may do, what it has spent, and what can be done with it. */
-import { useState, type ReactElement } from 'react';
+import { useState, type ReactElement, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -170,7 +170,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ...subject.limits
       .filter(({ model }) => model !== null)
       .map(({ kind, amount, model }): Fact => [`${kind} of ${model ?? ''}`, count(amount)]),
-    ['Team', subject.team ?? '–'],
+    ['Team', teamLink(subject)],
     ['Owner', subject.owner ?? '–'],
     ['Tags', list(subject.tags, '–')],
     ['From', list(subject.cidrs, 'anywhere')],
@@ -183,4 +183,8 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Last used', lastUsed(subject)],
     ['Old secrets', subject.previous.length === 0 ? 'none' : String(subject.previous.length)],
   ];
+}
+
+function teamLink({ team }: Key): ReactNode {
+  return team === null ? '–' : <Link href={`/keys?team=${encodeURIComponent(team)}`}>{team}</Link>;
 }

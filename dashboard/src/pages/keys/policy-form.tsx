@@ -1,8 +1,9 @@
 /** The fields of limits and budgets: of a key, and of a team. */
-import { useId, type ReactElement, type ReactNode } from 'react';
+import type { ReactElement, ReactNode } from 'react';
 import { asApiError } from '../../api/api-error.ts';
 import { Button, IconButton } from '../../components/button.tsx';
-import { SelectField, TextField } from '../../components/field.tsx';
+import { OfferedField, SelectField, TextField } from '../../components/field.tsx';
+import { useModelOffers } from '../../components/model-field.tsx';
 import styles from './keys.module.css';
 import {
   emptyBudget,
@@ -41,6 +42,8 @@ const periods = [
   { value: 'month', label: 'a month' },
   { value: 'ever', label: 'in total' },
 ] as const;
+
+const zones = Intl.supportedValuesOf('timeZone').map((value) => ({ value }));
 
 const kinds = [
   { value: 'requests', label: 'requests per minute' },
@@ -147,12 +150,13 @@ interface RowProps<Row> {
 function LimitRow({ row, onChange, wrong, at }: RowProps<ModelLimitFields>): ReactElement {
   return (
     <>
-      <TextField
+      <OfferedField
         label="Of models"
         placeholder="openai/*"
         mono
         value={row.model}
         onChange={(model) => onChange({ ...row, model })}
+        offers={useModelOffers()}
         {...errorAt(wrong, `${at}.model`)}
       />
       <TextField
@@ -176,7 +180,6 @@ function LimitRow({ row, onChange, wrong, at }: RowProps<ModelLimitFields>): Rea
 }
 
 function BudgetRow({ row, onChange, wrong, at }: RowProps<BudgetFields>): ReactElement {
-  const zones = useId();
   return (
     <>
       <TextField
@@ -196,21 +199,14 @@ function BudgetRow({ row, onChange, wrong, at }: RowProps<BudgetFields>): ReactE
           if (per !== undefined) onChange({ ...row, per });
         }}
       />
-      <TextField
+      <OfferedField
         label="Time zone"
         placeholder="UTC"
-        list={zones}
         value={row.zone}
         onChange={(zone) => onChange({ ...row, zone })}
+        offers={zones}
         {...errorAt(wrong, `${at}.time_zone`)}
       />
-      <datalist id={zones}>
-        {Intl.supportedValuesOf('timeZone').map((zone) => (
-          <option key={zone} value={zone}>
-            {zone}
-          </option>
-        ))}
-      </datalist>
     </>
   );
 }

@@ -1,16 +1,21 @@
 /** One model: who answers for it, their health, what it costs, and its file where it runs here. */
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
+import { useSeries } from '../../api/series.ts';
+import { BarList } from '../../components/bar-list.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { money } from '../../format/money.ts';
-import { count } from '../../format/number.ts';
+import { count, percent } from '../../format/number.ts';
+import { span } from '../../format/time.ts';
 import { usePrices, type Model, type Rates, type Target } from '../../api/models.ts';
 import { bytes } from './bytes.ts';
 import { HealthBadge } from './health.tsx';
 import styles from './models.module.css';
+import { orderText, weightShare, wholePercent } from './route.tsx';
+import { TestCall } from './test-call.tsx';
 
 interface SheetProps {
   readonly model: Model;
@@ -23,11 +28,18 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
     <Dialog open onClose={onClose} title={id} shape="side">
       <div className={layout.sections}>
         <section className={layout.sections} aria-label="Targets">
-          <h3>Targets, in the order of the route</h3>
+          <h3>{targets.length === 1 ? 'Target' : `Targets, asked ${orderText(model)}`}</h3>
           {targets.map((target) => (
-            <TargetItem key={target.target} target={target} />
+            <TargetItem
+              key={target.target}
+              target={target}
+              share={weightShare(model, target.target)}
+            />
           ))}
         </section>
+        <TestCall model={id} />
+        <Facts facts={abilityFacts(model)} />
+        <WhereCallsWent model={id} />
         <section className={layout.sections} aria-label="Prices">
           <h3>Prices in dollars per million tokens</h3>
           <Prices model={id} />
@@ -44,13 +56,65 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
   );
 }
 
-function TargetItem({ target }: { readonly target: Target }): ReactElement {
+const abilityWords: { readonly [ability: string]: string } = {
+  images: 'images',
+  files: 'files',
+  tools: 'tools',
+  reasoning: 'reasoning',
+  json_schema: 'JSON Schema output',
+  prompt_caching: 'prompt caching',
+};
+
+function abilityFacts(model: Model): readonly Fact[] {
+  const { abilities, max_input_tokens: window, max_tokens: output } = model;
+  const taken = abilities?.map((ability) => abilityWords[ability] ?? ability).join(', ');
+  return [
+    ['Context window', window === null ? 'unknown' : `${count(window)} tokens`],
+    ['Longest answer', output === null ? 'unknown' : `${count(output)} tokens`],
+    ['Its API takes', taken === undefined ? 'unknown' : `text, ${taken}`],
+  ];
+}
+
+/** Which providers answered in the last day; nothing where there were no calls. */
+function WhereCallsWent({ model }: { readonly model: string }): ReactElement | null {
+  const { data } = useSeries({ since: '24h', by: 'provider', model, groups: 8 }, 30_000);
+  if (data === undefined || data.groups.length === 0) return null;
+  const all = data.groups.reduce((sum, { calls }) => sum + calls, 0);
+  return (
+    <section className={layout.sections} aria-label="Where its calls went">
+      <h3>Where its calls went in the last 24 hours</h3>
+      <BarList
+        label="Calls by provider"
+        items={data.groups.map((group) => ({
+          id: group.name ?? '',
+          name: group.name ?? 'refused before a provider was asked',
+          value: group.calls,
+          text: `${count(group.calls)} (${percent(group.calls, all)}), p50 ${span(group.p50_ms)}`,
+        }))}
+      />
+    </section>
+  );
+}
+
+interface TargetItemProps {
+  readonly target: Target;
+  /** Of the calls, where the route is weighted. */
+  readonly share: number | undefined;
+}
+
+function TargetItem({ target, share }: TargetItemProps): ReactElement {
   return (
     <div className={styles.item}>
       <div className={layout.row}>
         <code>{target.target}</code>
         <HealthBadge health={target.health} />
+        {share === undefined ? null : <span>{wholePercent(share)} of calls</span>}
       </div>
+      {share === undefined ? null : (
+        <span className={styles.weights} aria-hidden="true">
+          <span style={{ width: `${share * 100}%`, background: 'var(--accent-fill)' }} />
+        </span>
+      )}
       {target.credentials?.map(({ name, health }) => (
         <div key={name} className={layout.row}>
           <span className={layout.muted}>key {name}</span>

@@ -16,17 +16,43 @@ export function Providers(): ReactElement {
       <QueryState query={query}>
         {({ providers }) =>
           providers.length === 0 ? (
-            <Empty title="No provider is configured" />
+            <Empty title="No provider is configured">{howToAdd}</Empty>
           ) : (
-            <ul className={styles.list}>
-              {providers.map((provider) => (
-                <ProviderItem key={provider.id} provider={provider} />
-              ))}
-            </ul>
+            <ProviderList providers={providers} />
           )
         }
       </QueryState>
     </Panel>
+  );
+}
+
+const howToAdd =
+  'Providers come from their key variables, such as OPENAI_API_KEY, and from providers: in the config file. They are added and removed there.';
+
+/** Those that were looked for and are not there are behind a fold. */
+function ProviderList({ providers }: { readonly providers: readonly Provider[] }): ReactElement {
+  const absent = providers.filter(({ there }) => !there);
+  return (
+    <ul className={styles.list}>
+      {providers
+        .filter(({ there }) => there)
+        .map((provider) => (
+          <ProviderItem key={provider.id} provider={provider} />
+        ))}
+      <li className={layout.muted}>{howToAdd}</li>
+      {absent.length === 0 ? null : (
+        <li className={styles.absent}>
+          <details>
+            <summary>Looked for and not found: {absent.map(({ id }) => id).join(', ')}</summary>
+            <ul className={styles.list}>
+              {absent.map((provider) => (
+                <ProviderItem key={provider.id} provider={provider} />
+              ))}
+            </ul>
+          </details>
+        </li>
+      )}
+    </ul>
   );
 }
 

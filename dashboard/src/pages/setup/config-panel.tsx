@@ -105,15 +105,17 @@ function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
           {found.slice(0, maxShown).map(({ path, value, origin }, index) => (
             <tr key={`${index}-${path}`}>
               <th scope="row">{path}</th>
-              <td>{value}</td>
-              <td className={styles.origin}>{origin}</td>
+              <td data-title="Value">{value}</td>
+              <td className={styles.origin} data-title="From">
+                {origin}
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
       {found.length > maxShown ? (
         <p className={styles.note}>
-          {found.length - maxShown}more. Filter to see them, or run model-gateway check.
+          {found.length - maxShown} more. Filter to see them, or run model-gateway check.
         </p>
       ) : null}
     </div>

@@ -3,6 +3,7 @@ import { useState, type ReactElement } from 'react';
 import { clientText, type Ask } from '../../../../src/cli/clients/client.ts';
 import { clients } from '../../../../src/cli/clients/clients.ts';
 import { answerLimits, placeholderKey, type Connection } from '../../../../src/cli/connection.ts';
+import { reachable } from '../../api/status.ts';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { SelectField, TextField } from '../../components/field.tsx';
 import { ModelField, useListedModels, type ListedModel } from '../../components/model-field.tsx';
@@ -17,7 +18,7 @@ export function ConnectPanel({ url }: { url: string | undefined }): ReactElement
   const [address, setAddress] = useState<string>();
   const chosen = model.trim();
   const listed = useListedModels().data?.find(({ id }) => id === chosen);
-  const shownAddress = address ?? reachable(url);
+  const shownAddress = address ?? reachable(url ?? 'http://127.0.0.1:8686');
   const ask: Ask = {
     connection: {
       url: shownAddress.trim().replace(/\/+$/, '').replace(/\/v1$/, ''),
@@ -75,10 +76,4 @@ function Clients({ ask }: { ask: Ask }): ReactElement {
 
 function limitsOf(model: ListedModel | undefined): Pick<Connection, 'window' | 'maxOutput'> {
   return answerLimits(model?.max_input_tokens, model?.max_tokens);
-}
-
-/** What listens everywhere is reached at the name by which this page was. */
-function reachable(url: string | undefined): string {
-  const known = url ?? 'http://127.0.0.1:8686';
-  return known.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])(?=[:/]|$)/, `$1${location.hostname}`);
 }

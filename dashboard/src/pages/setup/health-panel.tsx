@@ -4,10 +4,11 @@ import type { ReactElement } from 'react';
 import { Badge } from '../../components/badge.tsx';
 import { Facts, Panel, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
+import styles from './setup.module.css';
 import { statusName, statusText } from './status-text.ts';
 import type { Status } from '../../api/status.ts';
 
-/** Shown by their own names, in this order; what is not here follows as it is called. */
+/** Shown by their own names, in this order; the others are diagnostics, and called as they are. */
 const names: readonly (readonly [member: string, name: string])[] = [
   ['version', 'Version'],
   ['url', 'Data plane'],
@@ -25,8 +26,13 @@ const names: readonly (readonly [member: string, name: string])[] = [
 export function HealthPanel({ status }: { status: UseQueryResult<Status> }): ReactElement {
   return (
     <Panel title="This gateway" actions={<ReadyBadge status={status} />}>
-      <QueryState query={status} loading="Loading…">
-        {(data) => <Facts facts={factsOf(data)} />}
+      <QueryState query={status}>
+        {(data) => (
+          <>
+            <Facts facts={factsOf(data, names)} />
+            <Diagnostics status={data} />
+          </>
+        )}
       </QueryState>
     </Panel>
   );
@@ -42,12 +48,23 @@ function ReadyBadge({ status }: { status: UseQueryResult<Status> }): ReactElemen
   );
 }
 
-function factsOf(status: Status): readonly Fact[] {
+/** Counters for a look when something is slow or full. */
+function Diagnostics({ status }: { readonly status: Status }): ReactElement | null {
   const known = new Set([...names.map(([member]) => member), 'ready']);
   const others = Object.keys(status)
     .filter((member) => !known.has(member))
     .map((member) => [member, statusName(member)] as const);
-  return [...names, ...others].flatMap(([member, name]): readonly Fact[] => {
+  if (others.length === 0) return null;
+  return (
+    <details className={styles.diagnostics}>
+      <summary>Diagnostics</summary>
+      <Facts facts={factsOf(status, others)} />
+    </details>
+  );
+}
+
+function factsOf(status: Status, members: typeof names): readonly Fact[] {
+  return members.flatMap(([member, name]): readonly Fact[] => {
     const value = status[member];
     return value === undefined || value === null || value === ''
       ? []

@@ -1,0 +1,161 @@
+/** `GET /api/keys`: pages of keys by creation, spending or last use, with what they spent where that is wanted. */
+import { z } from 'zod';
+import type { KeyFilter, KeyPage, ListedKey } from '../access/keys/keys.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { UsageRow } from '../store/store.ts';
+import { keyAnswer, keyJson, lastUseOf, type KeyRouteDeps } from './keys.ts';
+import { spentPoliciesJson } from './policies.ts';
+import { type AdminAnswer, AdminError, type AdminRoute, next, page, readInput } from './route.ts';
+import { knownCost, type UsageRouteDeps } from './usage.ts';
+
+const sorts = ['created', 'spend', 'used'] as const;
+
+const keyPage = page.extend({
+  text: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200)
+    .optional()
+    .describe(
+      'Only keys whose id, name, team, owner or tags contain this text. Pages may then be shorter.',
+    ),
+  team: z.string().max(200).optional().describe('Only keys of this team.'),
+  state: z
+    .enum(['active', 'expired', 'revoked'], 'must be one of active, expired, revoked')
+    .optional()
+    .describe('Only keys in this state.'),
+  sort: z
+    .enum(sorts, `must be one of ${sorts.join(', ')}`)
+    .default('created')
+    .describe(
+      'spend: those that cost most in the last 30 days first. used: the last used first. Others follow in the order of creation.',
+    ),
+  with: z
+    .literal('spend', 'must be spend')
+    .optional()
+    .describe('spend: adds spent_usd of the last 30 days, and what was spent of each budget.'),
+});
+
+const answer = z.strictObject({
+  keys: z.array(
+    keyAnswer.extend({
+      spent_usd: z
+        .number()
+        .nullable()
+        .optional()
+        .describe('Cost of the last 30 days, with `with=spend`; null: no call has a known price.'),
+    }),
+  ),
+  next,
+});
+
+type KeyListDeps = KeyRouteDeps & UsageRouteDeps;
+
+export function keyListRoutes(deps: KeyListDeps): readonly AdminRoute[] {
+  const spending = new KeySpending(deps);
+  return [
+    {
+      method: 'GET',
+      path: '/api/keys',
+      about: {
+        summary: 'List the keys: first those from environment and config, then by creation time.',
+        query: keyPage,
+        answer,
+      },
+      run: ({ query }) => list(deps, spending, readInput(keyPage, query)),
+    },
+  ];
+}
+
+async function list(
+  deps: KeyListDeps,
+  spending: KeySpending,
+  wanted: z.output<typeof keyPage>,
+): Promise<AdminAnswer> {
+  const now = deps.clock.wall();
+  const found = await pageOf(deps, spending, wanted);
+  if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
+  const keys =
+    wanted.with === undefined
+      ? found.keys.map((key) => keyJson(key, now))
+      : await withSpending(deps, await spending.byKey(), found.keys);
+  return { status: 200, body: { keys: [...keys], next: found.next ?? null } };
+}
+
+async function pageOf(
+  { keys }: KeyListDeps,
+  spending: KeySpending,
+  { text, team, state, sort, limit, after }: z.output<typeof keyPage>,
+): Promise<KeyPage | undefined> {
+  const filter: KeyFilter = {
+    ...(text === undefined ? {} : { text }),
+    ...(team === undefined ? {} : { team }),
+    ...(state === undefined ? {} : { state }),
+  };
+  const part = { limit, ...(after === undefined ? {} : { after }) };
+  if (sort === 'used') return keys.ranked(filter, lastUseOf, part);
+  if (sort === 'spend') {
+    const spent = await spending.byKey();
+    const costOf = ({ record }: ListedKey): number | undefined => spent.get(record.id)?.nanodollars;
+    return keys.ranked(filter, costOf, part);
+  }
+  return Object.keys(filter).length === 0 ? keys.list(part) : keys.search(filter, part);
+}
+
+async function withSpending(
+  { store, clock }: KeyListDeps,
+  spent: ReadonlyMap<string, UsageRow>,
+  keys: readonly ListedKey[],
+): Promise<readonly JsonObject[]> {
+  const now = clock.wall();
+  const policies = await spentPoliciesJson(
+    { store, now },
+    keys.map(({ record }) => ({
+      holder: { kind: 'key', name: record.id },
+      policy: record.policy,
+    })),
+  );
+  return keys.map((key, i) => {
+    const sums = spent.get(key.record.id);
+    // No call at all is known to cost nothing.
+    const spentUsd = sums === undefined ? 0 : knownCost(sums);
+    return { ...keyJson(key, now), ...policies[i], spent_usd: spentUsd };
+  });
+}
+
+const periodMs = 30 * 86_400_000;
+/** One look at the ledger serves the pages of a list. */
+const freshMs = 5000;
+
+/** What each key spent in the last 30 days. */
+class KeySpending {
+  readonly #deps: UsageRouteDeps;
+  #read: Promise<ReadonlyMap<string, UsageRow>> | undefined;
+  #readAt = 0;
+
+  constructor(deps: UsageRouteDeps) {
+    this.#deps = deps;
+  }
+
+  /** By id; a key without a call is not in it. @throws StoreError */
+  byKey(): Promise<ReadonlyMap<string, UsageRow>> {
+    const now = this.#deps.clock.now();
+    if (this.#read === undefined || now - this.#readAt > freshMs) {
+      this.#readAt = now;
+      const read = this.#sums();
+      this.#read = read;
+      // A failed look is not kept; who waits for it is told.
+      read.catch(() => {
+        if (this.#read === read) this.#read = undefined;
+      });
+    }
+    return this.#read;
+  }
+
+  async #sums(): Promise<ReadonlyMap<string, UsageRow>> {
+    const { store, clock, flushLedger } = this.#deps;
+    await flushLedger?.().catch(() => undefined);
+    const rows = await store.calls.usage({ by: 'key', since: clock.wall() - periodMs, filter: {} });
+    return new Map(rows.map((row) => [row.group, row]));
+  }
+}
