@@ -11,6 +11,7 @@ import { tryParseObject } from '../../json/parse.ts';
 import { findMember, type MemberSpan, type Span } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { withBlankLine, withModel } from '../shared/answers.ts';
+import { repairedUsage } from '../shared/usage-sums.ts';
 import { isArray } from './fields.ts';
 import { type AnswerIdentity, derivedCallId, readCall } from './message-forms.ts';
 import { StreamCalls } from './stream-calls.ts';
@@ -151,7 +152,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     const raw = body['usage'];
     if (!isObject(raw)) return undefined;
     const usage = findUsage(body, chatTraits);
-    return usage === undefined ? undefined : repairedUsage(raw, usage);
+    return usage === undefined ? undefined : repairedUsage(raw, writeUsage(usage));
   }
 
   /** The client's model name, where the document has another. */
@@ -171,7 +172,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
     const raw = this.#estimated ? undefined : usage.raw;
-    const repaired = raw === undefined ? writeUsage(usage) : repairedUsage(raw, usage);
+    const repaired = raw === undefined ? writeUsage(usage) : repairedUsage(raw, writeUsage(usage));
     if (this.#report !== undefined) {
       const own =
         repaired === undefined ? this.#report : withMember(this.#report, usageKey, repaired);
@@ -401,35 +402,6 @@ function without({ ...members }: Record<string, Json | undefined>, key: string):
 
 function isText(value: Json | undefined): boolean {
   return typeof value === 'string' && value !== '';
-}
-
-// Usage of relayed answers in this dialect's own terms. Some servers leave reasoning out of their
-// completion (xAI, Gemini) or spell cached tokens in their own way (DeepSeek, LiteLLM): a client would
-// count them wrong, or not at all.
-
-/** The report with the numbers as this dialect means them; undefined when it says so already. */
-export function repairedUsage(raw: JsonObject, usage: Usage): JsonObject | undefined {
-  const meant = writeUsage(usage);
-  return says(raw, meant) ? undefined : merged(raw, meant);
-}
-
-/** Every number that is meant stands where clients look for it. A zero may be left out. */
-function says(raw: Json | undefined, meant: JsonObject): boolean {
-  const sent = isObject(raw) ? raw : {};
-  for (const key in meant) {
-    const value = meant[key];
-    if (isObject(value) ? !says(sent[key], value) : value !== (sent[key] ?? 0)) return false;
-  }
-  return true;
-}
-
-function merged(raw: JsonObject, meant: JsonObject): JsonObject {
-  const whole: { [key: string]: Json | undefined } = { ...raw };
-  for (const [key, value] of Object.entries(meant)) {
-    const sent = raw[key];
-    whole[key] = isObject(value) && isObject(sent) ? { ...sent, ...value } : value;
-  }
-  return whole;
 }
 
 const dataField = Buffer.from('data:');

@@ -4,9 +4,7 @@ import { type FinishReason, totalInputTokens, type Usage } from '../../core/gene
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
-
-/** No model counts beyond this; a larger number is a fault of the upstream. */
-const maxCount = 1e12;
+import { type PartsBeside, partsBeside, tokenCount as count } from '../shared/usage-sums.ts';
 
 /**
  * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`.
@@ -26,16 +24,17 @@ function readUsage(
   traits: UpstreamTraits,
 ): Usage | undefined {
   const prompt = count(raw['prompt_tokens']);
-  const input = readInput(raw, prompt);
-  const thoughts = uncountedThoughts(raw, input);
-  const completion = readOutput(raw, traits);
-  const outputTokens = completion === undefined ? undefined : completion + thoughts;
-  if (prompt === undefined && outputTokens === undefined) return undefined;
-  const reasoningTokens = thoughts > 0 ? thoughts : reasoningCount(raw);
+  const completion = count(raw['completion_tokens']);
+  if (prompt === undefined && completion === undefined) return undefined;
+  const cached = cachedCounts(raw);
+  const beside = besideIn(raw, cached);
+  const thoughts = uncountedThoughts(raw, beside);
+  const reasoning = thoughts > 0 ? thoughts : reasoningCount(raw);
+  const outputTokens = readOutput(raw, beside, traits);
   return {
-    ...input,
-    ...(outputTokens === undefined ? {} : { outputTokens }),
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...readInput(prompt, cached, beside),
+    ...(outputTokens === undefined ? {} : { outputTokens: outputTokens + thoughts }),
+    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
     ...mediaCounts(raw),
     ...searchCount(raw),
     ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
@@ -43,8 +42,9 @@ function readUsage(
   };
 }
 
-/** The three disjoint input classes out of the inclusive sum. */
-function readInput(raw: JsonObject, prompt: number | undefined): Usage {
+type CachedCounts = Pick<Usage, 'cacheReadTokens' | 'cacheWriteTokens'>;
+
+function cachedCounts(raw: JsonObject): CachedCounts {
   const details = object(raw['prompt_tokens_details']);
   const read = firstCount(
     details?.['cached_tokens'],
@@ -56,41 +56,56 @@ function readInput(raw: JsonObject, prompt: number | undefined): Usage {
     details?.['cache_creation_tokens'],
     raw['cache_creation_input_tokens'],
   );
-  const cached = (read ?? 0) + (write ?? 0);
   return {
-    // More cached than sent: this upstream leaves cached tokens out of the prompt (seen at xAI).
-    ...(prompt === undefined
-      ? {}
-      : { freshInputTokens: prompt >= cached ? prompt - cached : prompt }),
     ...(read === undefined ? {} : { cacheReadTokens: read }),
     ...(write === undefined ? {} : { cacheWriteTokens: write }),
   };
 }
 
+function besideIn(
+  raw: JsonObject,
+  { cacheReadTokens = 0, cacheWriteTokens = 0 }: CachedCounts,
+): PartsBeside {
+  return partsBeside({
+    input: count(raw['prompt_tokens']),
+    cached: cacheReadTokens + cacheWriteTokens,
+    output: count(raw['completion_tokens']),
+    reasoning: reasoningCount(raw) ?? 0,
+    total: count(raw['total_tokens']),
+  });
+}
+
+/** The three disjoint input classes out of the sum. */
+function readInput(prompt: number | undefined, cached: CachedCounts, beside: PartsBeside): Usage {
+  if (prompt === undefined) return cached;
+  const within = beside.cached ? 0 : (cached.cacheReadTokens ?? 0) + (cached.cacheWriteTokens ?? 0);
+  return { freshInputTokens: prompt - within, ...cached };
+}
+
 /** `completion_tokens`, plus the reasoning tokens for upstreams that leave them out (xAI). */
-function readOutput(raw: JsonObject, traits: UpstreamTraits): number | undefined {
+function readOutput(
+  raw: JsonObject,
+  beside: PartsBeside,
+  traits: UpstreamTraits,
+): number | undefined {
   const completion = count(raw['completion_tokens']);
   if (completion === undefined) return undefined;
-  const reasoning = reasoningCount(raw) ?? 0;
-  if (reasoning === 0) return completion;
-  const prompt = count(raw['prompt_tokens']) ?? 0;
-  const total = count(raw['total_tokens']);
-  if (total === prompt + completion) return completion;
-  const excluded = total === prompt + completion + reasoning || traits.completionExcludesReasoning;
-  return excluded ? completion + reasoning : completion;
+  const usualTotal = (count(raw['prompt_tokens']) ?? 0) + completion;
+  if (count(raw['total_tokens']) === usualTotal) return completion;
+  const leftOut = beside.reasoning || traits.completionExcludesReasoning;
+  return leftOut ? completion + (reasoningCount(raw) ?? 0) : completion;
 }
 
 /**
  * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves.
  * Not where the total may hold cached tokens that the prompt leaves out.
  */
-function uncountedThoughts(raw: JsonObject, input: Usage): number {
+function uncountedThoughts(raw: JsonObject, beside: PartsBeside): number {
   const total = count(raw['total_tokens']);
   const prompt = count(raw['prompt_tokens']);
   const completion = count(raw['completion_tokens']);
   if (total === undefined || prompt === undefined || completion === undefined) return 0;
-  const cached = (input.cacheReadTokens ?? 0) + (input.cacheWriteTokens ?? 0);
-  if ((reasoningCount(raw) ?? 0) > 0 || cached > prompt) return 0;
+  if ((reasoningCount(raw) ?? 0) > 0 || beside.cached) return 0;
   return Math.max(0, total - prompt - completion);
 }
 
@@ -135,12 +150,6 @@ function reasoningCount(raw: JsonObject): number | undefined {
 
 function object(value: Json | undefined): JsonObject | undefined {
   return isObject(value) ? value : undefined;
-}
-
-/** A believable token count; undefined for what is negative, endless or no number. */
-function count(value: Json | undefined): number | undefined {
-  if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
-  return Math.floor(value);
 }
 
 function firstCount(...candidates: readonly (Json | undefined)[]): number | undefined {

@@ -9,13 +9,14 @@ import type { GenerationEvent, Usage } from '../../core/generation.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { withBlankLine, withModel } from '../shared/answers.ts';
+import { repairedUsage } from '../shared/usage-sums.ts';
 import { isArray } from './fields.ts';
 import { isKeptItemId, itemPrefix } from './items.ts';
 import { eventFrame, Lifecycle } from './lifecycle.ts';
 import { RelayedItems } from './relayed-items.ts';
 import type { ItemEvent } from './replay.ts';
 import { withEstimate } from './stream-write.ts';
-import { writeUsage } from './usage.ts';
+import { readUsage, writeUsage } from './usage.ts';
 
 const terminal: ReadonlySet<string> = new Set([
   'response.completed',
@@ -174,17 +175,26 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   /** The members of a response object that are not the upstream's. */
   #own(response: JsonObject, gap: Usage | undefined): JsonObject {
     const { state } = this.#context;
-    const unreported = this.#ended && !isObject(response['usage']);
+    const usage = this.#ownUsage(response, gap);
     return {
       model: this.#context.model,
       ...(response['store'] === undefined ? {} : { store: state?.store === true }),
       ...(response['previous_response_id'] === undefined
         ? {}
         : { previous_response_id: state?.previousResponseId ?? null }),
-      ...(gap === undefined && !unreported
-        ? {}
-        : { usage: writeUsage(withEstimate(gap, this.#context)) }),
+      ...(usage === undefined ? {} : { usage }),
     };
+  }
+
+  /** Clients reckon with parts that stand within their sums; undefined where the upstream's do. */
+  #ownUsage(response: JsonObject, gap: Usage | undefined): JsonObject | undefined {
+    const { usage: sent } = response;
+    if (gap === undefined && isObject(sent)) {
+      const read = readUsage(response);
+      return read && repairedUsage(sent, writeUsage(read));
+    }
+    if (gap === undefined && !this.#ended) return undefined;
+    return writeUsage(withEstimate(gap, this.#context));
   }
 
   /**

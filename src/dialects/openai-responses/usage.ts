@@ -1,9 +1,7 @@
 /** Token counts between this dialect's inclusive sums and the canonical disjoint classes. */
 import { totalInputTokens, type Usage } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-
-/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
-const maxCount = 1e12;
+import { partsBeside, tokenCount as count } from '../shared/usage-sums.ts';
 
 /**
  * The usage that a response object reports, and its service tier. Undefined when there is none or nothing in it can be
@@ -14,32 +12,35 @@ export function readUsage(response: JsonObject, searches = 0): Usage | undefined
   const raw = response['usage'];
   if (!isObject(raw)) return undefined;
   const input = count(raw['input_tokens']);
-  const outputTokens = count(raw['output_tokens']);
-  if (input === undefined && outputTokens === undefined) return undefined;
-  const reasoningTokens = countIn(raw['output_tokens_details'], 'reasoning_tokens');
+  const output = count(raw['output_tokens']);
+  if (input === undefined && output === undefined) return undefined;
   const webSearches = countedSearches(response, raw) ?? searches;
   const serviceTier = response['service_tier'];
   return {
-    ...readInput(raw, input),
-    ...(outputTokens === undefined ? {} : { outputTokens }),
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...readSums(raw, input, output),
     ...(webSearches === 0 ? {} : { webSearches }),
     ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
     raw,
   };
 }
 
-/** The three disjoint input classes out of the inclusive sum. */
-function readInput(raw: JsonObject, input: number | undefined): Usage {
-  const details = raw['input_tokens_details'];
-  const read = countIn(details, 'cached_tokens');
-  const write = countIn(details, 'cache_write_tokens');
+/** The disjoint classes out of the sums. */
+function readSums(raw: JsonObject, input: number | undefined, output: number | undefined): Usage {
+  const read = countIn(raw['input_tokens_details'], 'cached_tokens');
+  const write = countIn(raw['input_tokens_details'], 'cache_write_tokens');
+  const thoughts = countIn(raw['output_tokens_details'], 'reasoning_tokens');
   const cached = (read ?? 0) + (write ?? 0);
+  const reasoning = thoughts ?? 0;
+  const total = count(raw['total_tokens']);
+  const beside = partsBeside({ input, cached, output, reasoning, total });
+  const within = beside.cached ? 0 : cached;
+  const apart = beside.reasoning ? reasoning : 0;
   return {
-    // More cached than sent: this upstream leaves cached tokens out of the input (seen at xAI).
-    ...(input === undefined ? {} : { freshInputTokens: input >= cached ? input - cached : input }),
+    ...(input === undefined ? {} : { freshInputTokens: input - within }),
     ...(read === undefined ? {} : { cacheReadTokens: read }),
     ...(write === undefined ? {} : { cacheWriteTokens: write }),
+    ...(output === undefined ? {} : { outputTokens: output + apart }),
+    ...(thoughts === undefined ? {} : { reasoningTokens: thoughts }),
   };
 }
 
@@ -52,12 +53,6 @@ function countedSearches(response: JsonObject, raw: JsonObject): number | undefi
 
 function countIn(details: Json | undefined, name: string): number | undefined {
   return isObject(details) ? count(details[name]) : undefined;
-}
-
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
-function count(value: Json | undefined): number | undefined {
-  if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
-  return Math.floor(value);
 }
 
 /**

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chatTraits } from '../../../src/core/traits.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
-import { repairedUsage } from '../../../src/dialects/openai-chat/relay-answer.ts';
-import { findUsage } from '../../../src/dialects/openai-chat/usage.ts';
+import { findUsage, writeUsage } from '../../../src/dialects/openai-chat/usage.ts';
+import { repairedUsage } from '../../../src/dialects/shared/usage-sums.ts';
 
 function repair(raw: JsonObject): JsonObject | undefined {
   const usage = findUsage({ usage: raw }, chatTraits);
-  return usage === undefined ? undefined : repairedUsage(raw, usage);
+  return usage === undefined ? undefined : repairedUsage(raw, writeUsage(usage));
 }
 
 const plain = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };

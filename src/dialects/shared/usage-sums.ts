@@ -1,0 +1,72 @@
+/** Sums of tokens: OpenAI's dialects count cached input and reasoning within them, and not all of their servers do. */
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+
+/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+const maxCount = 1e12;
+
+/** A believable token count; undefined for what is negative, endless or no number (F57). */
+export function tokenCount(value: Json | undefined): number | undefined {
+  if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
+  return Math.floor(value);
+}
+
+/** Counts as a server reports them; a part that it does not report is 0. */
+export interface ReportedSums {
+  readonly input: number | undefined;
+  readonly cached: number;
+  readonly output: number | undefined;
+  readonly reasoning: number;
+  readonly total: number | undefined;
+}
+
+/** Which parts are counted beside their sum and not within it. */
+export interface PartsBeside {
+  readonly cached: boolean;
+  readonly reasoning: boolean;
+}
+
+/**
+ * xAI counts reasoning beside the completion, and was seen to count cached input beside the prompt. The total tells,
+ * else a part that is larger than its sum.
+ */
+export function partsBeside(sums: ReportedSums): PartsBeside {
+  const { input = 0, cached, output = 0, reasoning, total } = sums;
+  const beside = { cached: cached > input, reasoning: reasoning > output };
+  if (total === undefined) return beside;
+  switch (total - input - output) {
+    case 0:
+      return { ...beside, reasoning: false };
+    case reasoning:
+      return { ...beside, reasoning: true };
+    case cached:
+      return { cached: true, reasoning: false };
+    case cached + reasoning:
+      return { cached: true, reasoning: true };
+    default:
+      return beside;
+  }
+}
+
+/** The report with the numbers as its dialect means them; undefined when it says so already. */
+export function repairedUsage(raw: JsonObject, meant: JsonObject): JsonObject | undefined {
+  return says(raw, meant) ? undefined : merged(raw, meant);
+}
+
+/** Every number that is meant stands where clients look for it. A zero may be left out. */
+function says(raw: Json | undefined, meant: JsonObject): boolean {
+  const sent = isObject(raw) ? raw : {};
+  for (const key in meant) {
+    const value = meant[key];
+    if (isObject(value) ? !says(sent[key], value) : value !== (sent[key] ?? 0)) return false;
+  }
+  return true;
+}
+
+function merged(raw: JsonObject, meant: JsonObject): JsonObject {
+  const whole: { [key: string]: Json | undefined } = { ...raw };
+  for (const [key, value] of Object.entries(meant)) {
+    const sent = raw[key];
+    whole[key] = isObject(value) && isObject(sent) ? { ...sent, ...value } : value;
+  }
+  return whole;
+}
