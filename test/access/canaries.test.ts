@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -255,8 +256,14 @@ keys:
     const metrics = await admin('GET', '/metrics');
     assert.equal(metrics.status, 200);
     told.push(metrics.text);
-    // responses were kept, sealed.
+    // responses were kept, sealed, in the log of the database as well as in the copy.
     assert.match(metrics.text, /kept_responses_total\{[^}]*"kept"[^}]*\} [1-9]/);
+    const log = filesBelow(dataDir).find((path) => path.endsWith('gateway.db-wal'));
+    assert.ok(log !== undefined && statSync(log).size > 0);
+    const backup = new DatabaseSync(copy, { readOnly: true });
+    const kept = backup.prepare('SELECT count(*) AS rows FROM kept_responses').get();
+    backup.close();
+    assert.ok(Number(kept?.['rows']) > 0);
     look();
     gateway.kill('SIGTERM');
     await once(gateway, 'close');

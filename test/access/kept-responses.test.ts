@@ -47,9 +47,17 @@ function routesTo(response: string, item: string, model = 'up-chat/m'): readonly
       path: '/v1/responses/input_tokens',
       body: { model, input: reference },
     },
+    {
+      name: 'compacted',
+      path: '/v1/responses/compact',
+      body: { model, previous_response_id: response },
+    },
     { name: 'removed', method: 'DELETE', path },
   ];
 }
+
+/** What its owner is told of these is no success either, and yet not that it is unknown. */
+const refusedAnyway: ReadonlySet<string> = new Set(['canceled', 'compacted']);
 
 function as(key: LimitedKey, { path, body, method }: Route): Promise<Reply> {
   return send(rig.gateway.url + path, body, {
@@ -93,14 +101,31 @@ describe('R-28 ST3 a response of another key is as unknown as one that never was
       assert.equal(rig.upstreams.chat.all.length, calls, 'no upstream is asked');
       for (const route of routesTo(id, item)) {
         const own = await as(alice, route);
-        assert.equal(
-          own.status,
-          route.name === 'canceled' ? 400 : 200,
-          `${route.name} ${own.text}`,
-        );
+        const status = refusedAnyway.has(route.name) ? 400 : 200;
+        assert.equal(own.status, status, `${route.name} ${own.text}`);
+        assert.doesNotMatch(own.text, /not.found/, route.name);
       }
     });
   }
+
+  test('an item of another key is unknown behind a response of one’s own, and among one’s own items', async () => {
+    const theirs = (await kept(alice, 'up-chat/m')).json;
+    const own = (await kept(bob, 'up-chat/m')).json;
+    const itemOf = (json: JsonObject): string => textAt(listAt(json, 'output')[0] ?? {}, 'id');
+    const referred = (...ids: readonly string[]): JsonObject => ({
+      model: 'up-chat/m',
+      previous_response_id: textAt(own, 'id'),
+      input: ids.map((id) => ({ type: 'item_reference', id })),
+    });
+    const route = { name: '', path: '/v1/responses' };
+    const calls = rig.upstreams.chat.all.length;
+    const foreign = itemOf(theirs);
+    const refused = await as(bob, { ...route, body: referred(itemOf(own), foreign) });
+    assert.equal(refused.status, 404, refused.text);
+    assert.ok(refused.text.includes(`Item with id '${foreign}' not found`), refused.text);
+    assert.equal(rig.upstreams.chat.all.length, calls);
+    assert.equal((await as(bob, { ...route, body: referred(itemOf(own)) })).status, 200);
+  });
 
   test('a key without the endpoint is refused before anything is looked up', async () => {
     const { json } = await kept(alice, 'up-chat/m');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, afterEach, before, describe, it, test } from 'node:test';
 import OpenAI from 'openai';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -86,6 +87,36 @@ describe('kept responses on SQLite', () => {
     assertWhole(script, 8);
   });
 
+  it('R-31 where the store takes none, answers are whole and say so, and what refers to them is refused', async () => {
+    const at = await start({ storage: 'sqlite' });
+    const client = clientOf(at, await at.makeKey());
+    answers(3);
+    const db = new DatabaseSync(join(at.directory, 'data', 'gateway.db'), { timeout: 5000 });
+    db.exec(`CREATE TRIGGER no_room BEFORE INSERT ON kept_responses
+      BEGIN SELECT RAISE(ABORT, 'no room'); END`);
+    const whole = await client.responses.create({ model: 'up/m', input: asked });
+    assert.equal(whole.output_text, said);
+    assert.equal(Reflect.get(whole, 'store'), false);
+    const events = client.responses.stream({ model: 'up/m', input: asked });
+    const streamed = await events.finalResponse();
+    assert.equal(streamed.output_text, said);
+    assert.equal(Reflect.get(streamed, 'store'), false);
+    for (const { id } of [whole, streamed]) {
+      const further = { model: 'up/m', input: asked, previous_response_id: id };
+      await assert.rejects(client.responses.create(further), {
+        status: 400,
+        code: 'previous_response_not_found',
+      });
+    }
+    const metrics = await at.admin('GET', '/metrics');
+    assert.match(metrics.text, /kept_responses_total\{[^}]*"failed"[^}]*\} 2\b/);
+    assert.match(at.log, /response_not_kept.*no room/);
+    db.exec('DROP TRIGGER no_room');
+    db.close();
+    const kept = await client.responses.create({ model: 'up/m', input: asked });
+    assert.equal((await client.responses.retrieve(kept.id)).output_text, said);
+  });
+
   it('R-33 stand in no file, and are found after a restart and under a rotated key', async () => {
     const first = await start({ storage: 'sqlite' });
     const key = await first.makeKey();
@@ -123,6 +154,17 @@ describe('kept responses on SQLite', () => {
   });
 });
 
+/** All rows of all tables as text, each behind the name of its table. */
+async function everyRow(postgres: TestPostgres, url: string): Promise<readonly string[]> {
+  const named = "SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'";
+  const tables = (await postgres.query(named, url)).map(({ name }) => String(name));
+  const rows = tables.map(async (table) => {
+    const found = await postgres.query(`SELECT t::text AS row FROM "${table}" t`, url);
+    return found.map(({ row }) => `${table} ${String(row)}`);
+  });
+  return (await Promise.all(rows)).flat();
+}
+
 const server = await startPostgres();
 if (server === undefined) test(noPostgres, () => {});
 else onPostgres(server);
@@ -139,12 +181,13 @@ function onPostgres(postgres: TestPostgres): void {
       const clients = [clientOf(one, key), clientOf(other, key)];
       const id = await goOn(clients, 6);
       assertWhole(script, 6);
-      const rows = await postgres.query(
-        "SELECT encode(response, 'escape') AS text FROM kept_responses",
-        url,
-      );
-      assert.equal(rows.length, 6);
-      for (const canary of [asked, said]) assert.ok(!JSON.stringify(rows).includes(canary));
+      const rows = await everyRow(postgres, url);
+      assert.equal(rows.filter((row) => row.startsWith('kept_responses ')).length, 6);
+      for (const canary of [asked, said]) {
+        // Bytes are told in hex.
+        const hex = Buffer.from(canary).toString('hex');
+        assert.ok(!rows.some((row) => row.includes(canary) || row.includes(hex)), canary);
+      }
       const stranger = await other.makeKey();
       await assert.rejects(clientOf(other, stranger).responses.retrieve(id), { status: 404 });
     });

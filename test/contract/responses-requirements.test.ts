@@ -20,10 +20,12 @@ import { doneItems, leftOut, recordedStreams, wire } from '../unit/openai-respon
 
 let rig: Rig;
 before(async () => {
-  rig = await startRig({
+  rig = await startRig(({ responses }) => ({
     models: { limited: { targets: ['up-chat/limited', 'up-messages/limited'] } },
     prices: { 'up-chat/*': { input: 1, output: 2 } },
-  });
+    // The service that refuses ids of others.
+    providers: { openai: { base_url: `http://127.0.0.1:${responses.port}/v1`, api_key: 'k' } },
+  }));
 });
 after(() => rig.stop());
 
@@ -131,20 +133,20 @@ describe('R-58 a conversation that moves to another provider', () => {
 
 describe('R-61 a history of another vendor, relayed', () => {
   test('ids that the service would refuse are left out, and long call ids fit', async () => {
-    const { model, script } = rig.play(
-      'responses',
-      responsesAnswer([textItem('Done.')], { stream: false }),
-    );
+    const model = 'gpt-5.5-foreign';
+    const answer = responsesAnswer([textItem('Done.')], { stream: false });
+    const script = rig.upstreams.responses.script(model, answer);
     const call_id = `toolu_${'x'.repeat(90)}`;
     const input = [
       { role: 'user', content: 'Hi' },
       { type: 'function_call', id: 'toolu_1', call_id, name: 'w', arguments: '{}' },
       { type: 'function_call_output', id: 'item_2', call_id, output: 'ok' },
     ];
-    const reply = await call(model, { input });
+    const reply = await call(`openai/${model}`, { input });
     assert.equal(reply.status, 200, reply.text);
     const [, made, result] = listAt(script.requests[0]?.json ?? {}, 'input');
-    assert.equal(String(made?.['call_id']).length <= 64, true);
+    assert.equal(made?.['id'], undefined);
+    assert.ok(String(made?.['call_id']).length <= 64);
     assert.equal(made?.['call_id'], result?.['call_id']);
   });
 });

@@ -30,7 +30,17 @@ for (const [how, lines] of [
   ['with a key', [`authorization: Bearer ${clientKey}`]],
 ] as const) {
   test(`R-16 an upgrade on /v1/responses is answered 426 ${how}, and closed`, async () => {
+    const began = performance.now();
     const answer = await upgrade(lines);
+    // Once in five tries: the machine may be busy.
+    const took = [performance.now() - began];
+    while (Math.min(...took) >= 50 && took.length < 5) {
+      const again = performance.now();
+      await upgrade(lines);
+      took.push(performance.now() - again);
+    }
+    assert.ok(Math.min(...took) < 50, took.join());
+    for (const upstream of Object.values(rig.upstreams)) assert.equal(upstream.all.length, 0);
     assert.match(answer, /^HTTP\/1\.1 426 /);
     assert.match(answer, /"code":"websocket_not_supported"/);
     assert.match(answer, /connection: close/i);

@@ -253,6 +253,17 @@ describe('kept responses', () => {
     assert.equal(script.requests.length, 1);
   });
 
+  test('R-32 a response of more than 4 MiB is whole, is told not to be kept, and is not there later', async () => {
+    const text = 'word '.repeat(900_000);
+    const { model } = rig.play('chat', replying('chat', { text }));
+    const asked = client.responses.create({ model, input: 'Long?' });
+    const { data, response } = await asked.withResponse();
+    assert.ok(data.output_text === text);
+    assert.equal(Reflect.get(data, 'store'), false);
+    assert.match(String(response.headers.get('x-gateway-notes')), /store: dropped, too large/);
+    assert.equal((await refusal(client.responses.retrieve(data.id))).status, 404);
+  });
+
   /** Ids that name nothing on their own: a draw from a few, a constant, one that fits no path and one beyond any length. */
   const given = {
     'a number': ['resp_4711', 'msg_0'],

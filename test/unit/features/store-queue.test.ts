@@ -47,7 +47,7 @@ function held(): {
   };
 }
 
-test('R-23 the first is written at once, those that come meanwhile together', async () => {
+test('ST6 the first is written at once, those that come meanwhile together', async () => {
   const { queue, batches, answer, tick } = held();
   const first = queue.add(response('a'));
   const others = [queue.add(response('b')), queue.add(response('c'))];
@@ -61,7 +61,7 @@ test('R-23 the first is written at once, those that come meanwhile together', as
   assert.deepEqual(await Promise.all(others), [false, true]);
 });
 
-test('R-23 a write that fails fails those written with it, and no later one', async () => {
+test('ST6 a write that fails fails those written with it, and no later one', async () => {
   const { queue, batches, answer, tick } = held();
   const first = assert.rejects(queue.add(response('a')), /full/);
   const second = queue.add(response('b'));

@@ -107,6 +107,17 @@ describe('events', () => {
     ]);
   });
 
+  test('R-69 texts of two phases are two messages, each with its own', () => {
+    const text = (words: string, phase: string): Part => ({
+      type: 'text',
+      text: words,
+      extras: { 'openai-responses': { phase } },
+    });
+    const parts = [text('I look.', 'commentary'), text('Noon.', 'final_answer')];
+    const phases = outputOf(written(replay(generation(parts)))).map((item) => item['phase']);
+    assert.deepEqual(phases, ['commentary', 'final_answer']);
+  });
+
   test('R-80 a refusal after text is a message of its own', () => {
     const parts: Part[] = [
       { type: 'text', text: 'Hm.' },
