@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { objectAt, readDocument, readStream, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -335,7 +336,7 @@ describe('what is not corrected', () => {
 });
 
 describe('E11 upstreams that stream always or never', () => {
-  for (const client of ['chat', 'messages'] as const) {
+  for (const client of clientDialects) {
     test(`E11 "Stream must be set to true" is obeyed for a document, ${client} client`, async () => {
       const { model, script } = rig.play('chat', (request) =>
         request.json['stream'] === true
@@ -367,8 +368,8 @@ describe('E11 upstreams that stream always or never', () => {
     assert.equal(script.requests.length, 2);
   });
 
-  for (const client of ['chat', 'messages'] as const) {
-    for (const upstream of ['chat', 'messages'] as const) {
+  for (const client of clientDialects) {
+    for (const upstream of clientDialects) {
       for (const wanted of [false, true]) {
         const asks = wanted ? 'a stream' : 'a document';
         test(`E11 F22 F23 ${client} asks ${upstream} for ${asks} and gets the other`, async () => {

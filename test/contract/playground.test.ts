@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { assertAnyStream } from '../support/legality.ts';
-import type { Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
@@ -17,7 +17,7 @@ describe('issue 8.1 playground', { timeout: 500_000 }, () => {
   after(() => rig.stop());
 
   const play = (
-    dialect: Dialect,
+    dialect: ClientDialect,
     body: unknown,
     { query = '', token = adminToken }: { readonly query?: string; readonly token?: string } = {},
   ): Promise<Reply> =>
@@ -37,8 +37,8 @@ describe('issue 8.1 playground', { timeout: 500_000 }, () => {
     return { id: String(reply.json['id']), key: String(reply.json['key']) };
   };
 
-  for (const dialect of ['chat', 'messages'] as const) {
-    for (const upstream of ['chat', 'messages'] as const) {
+  for (const dialect of clientDialects) {
+    for (const upstream of clientDialects) {
       for (const stream of [false, true]) {
         test(`${dialect} on ${upstream}, ${stream ? 'streamed' : 'whole'}: answered and in the ledger`, async () => {
           const { model, script } = rig.play(upstream, replying(upstream, { text: 'Played.' }));

@@ -4,20 +4,19 @@ import { after, before, describe, test } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import {
-  dialects,
   framesOf,
   listAt,
   objectAt,
   readDocument,
   readStream,
   textAt,
-  type Dialect,
   type Seen,
 } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { requestBody } from '../support/requests.ts';
-import { sdks } from '../support/sdks.ts';
+import { requestBody, shown } from '../support/requests.ts';
+import { allSdks } from '../support/sdks.ts';
 import { chatChunk, chatDocument, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {
   blockDelta,
@@ -29,6 +28,7 @@ import {
   messageStop,
 } from '../upstream/messages.ts';
 import { answerIn, plainUsage, replying, seenOf, type Reply } from '../upstream/reply.ts';
+import { callItem, reasoningItem, responsesAnswer, textItem } from '../upstream/responses.ts';
 import { everyBytes, type Answer } from '../upstream/scripted.ts';
 
 let rig: Rig;
@@ -65,12 +65,17 @@ function messagesStream(events: readonly JsonObject[]): Answer {
 }
 
 /** A stream as raw clients and all SDKs of the dialect read it; the SDKs must not fail. */
-async function streamed(dialect: Dialect, upstream: Dialect, answer: Answer): Promise<Seen> {
+async function streamed(
+  dialect: ClientDialect,
+  upstream: ClientDialect,
+  answer: Answer,
+): Promise<Seen> {
   const { model } = rig.play(upstream, answer);
-  const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+  const body = requestBody(dialect, { model, stream: true, more: shown(dialect) });
+  const reply = await ask(rig, dialect, body);
   assert.equal(reply.status, 200, reply.text);
   const seen = readStream(dialect, reply.text);
-  for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+  for (const sdk of allSdks.filter((each) => each.dialect === dialect)) {
     const found = await sdk.connect({ url: rig.gateway.url }).final({ model, text: 'Hi' });
     assert.equal(found.text, seen.text, sdk.name);
     assert.deepEqual(found.calls, seen.calls, sdk.name);
@@ -113,6 +118,41 @@ const messagesKinds: { readonly [kind: string]: (n: number) => readonly JsonObje
   ],
 };
 
+const responsesKinds: { readonly [kind: string]: (n: number) => JsonObject } = {
+  text: (n) => ({ ...textItem(`text${n} `), id: `msg_${n}` }),
+  thinking: (n) => reasoningItem(`thought${n} `, `blob${n}`),
+  tool: (n) => callItem(`call_${n}`, `f${n}`, `{"n":${n}}`),
+};
+
+/** A stream whose pieces have these kinds. */
+function inOrder(upstream: ClientDialect, order: readonly string[]): Answer {
+  const called = order.includes('tool');
+  switch (upstream) {
+    case 'chat':
+      return chatStream([
+        ...order.map((kind, n) =>
+          chatChunk({ ...(n === 0 ? { role: 'assistant' } : {}), ...indexed(order, kind, n) }),
+        ),
+        chatChunk({}, called ? 'tool_calls' : 'stop'),
+        chatUsageChunk(usage),
+      ]);
+    case 'messages':
+      return messagesStream([
+        messageStart(),
+        ...order.flatMap((kind, n) => messagesKinds[kind]?.(n) ?? []),
+        messageDelta(called ? 'tool_use' : 'end_turn'),
+        messageStop,
+      ]);
+    case 'responses':
+      return responsesAnswer(
+        order.map((kind, n) => responsesKinds[kind]?.(n) ?? {}),
+        { stream: true },
+      );
+    default:
+      return upstream satisfies never;
+  }
+}
+
 function expectedOf(kinds: readonly string[]): Pick<Seen, 'text' | 'reasoning' | 'calls'> {
   const told = (kind: string, word: string): string =>
     kinds.map((each, n) => (each === kind ? `${word}${n} ` : '')).join('');
@@ -127,38 +167,21 @@ function expectedOf(kinds: readonly string[]): Pick<Seen, 'text' | 'reasoning' |
 
 describe('C1 the first delta comes with the switch of kind', () => {
   const kinds = ['text', 'thinking', 'tool'];
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const first of kinds) {
       for (const second of kinds) {
         for (const third of kinds) {
           const order = [first, second, third];
-          for (const upstream of dialects) {
+          for (const upstream of clientDialects) {
             test(`C1 C3 ${order.join(' → ')}, ${upstream} upstream, ${dialect} client`, async () => {
-              const called = order.includes('tool');
-              const answer =
-                upstream === 'chat'
-                  ? chatStream([
-                      ...order.map((kind, n) =>
-                        chatChunk({
-                          ...(n === 0 ? { role: 'assistant' } : {}),
-                          ...indexed(order, kind, n),
-                        }),
-                      ),
-                      chatChunk({}, called ? 'tool_calls' : 'stop'),
-                      chatUsageChunk(usage),
-                    ])
-                  : messagesStream([
-                      messageStart(),
-                      ...order.flatMap((kind, n) => messagesKinds[kind]?.(n) ?? []),
-                      messageDelta(called ? 'tool_use' : 'end_turn'),
-                      messageStop,
-                    ]);
-              const seen = await streamed(dialect, upstream, answer);
+              const seen = await streamed(dialect, upstream, inOrder(upstream, order));
               const expected = expectedOf(order);
-              assert.equal(seen.text, expected.text);
+              // Texts of a Responses upstream that something stands between are paragraphs.
+              const apart = upstream === 'responses' ? '\n\n' : '';
+              assert.equal(seen.text.replaceAll(apart, ''), expected.text);
               assert.equal(seen.reasoning.replaceAll('\n\n', ''), expected.reasoning);
               assert.deepEqual(seen.calls, expected.calls);
-              assert.equal(seen.finish, called ? 'tools' : 'stop');
+              assert.equal(seen.finish, order.includes('tool') ? 'tools' : 'stop');
             });
           }
         }
@@ -177,7 +200,7 @@ function indexed(order: readonly string[], kind: string, n: number): JsonObject 
 }
 
 describe('C2 white space between two calls', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`C2 tool, newline, tool: ${dialect} client`, async () => {
       const chunks = [
         chatChunk({ role: 'assistant', content: null }),
@@ -200,8 +223,8 @@ const spoken: Reply = {
 };
 
 describe('E1 one byte a read', () => {
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of clientDialects) {
       test(`E1 text and tool arguments of any script, ${upstream} upstream, ${dialect} client`, async () => {
         const answer = { ...answerIn(upstream, spoken, true), split: everyBytes(1) };
         const { model } = rig.play(upstream, answer);
@@ -214,8 +237,8 @@ describe('E1 one byte a read', () => {
 });
 
 describe('A9 E11 the client decides how it is answered', () => {
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of clientDialects) {
       for (const sends of ['stream', 'document'] as const) {
         test(`E11 ${upstream} upstream only sends a ${sends}, ${dialect} client`, async () => {
           const { model } = rig.play(upstream, answerIn(upstream, spoken, sends === 'stream'));
@@ -243,7 +266,7 @@ describe('B11 B12 why it ended', () => {
     type: 'function',
     function: { name: 'f0', arguments: '{"n":0}' },
   };
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`B11 a call with a natural stop is told as a call, ${dialect} client`, async () => {
       const chunks = [
         chatChunk({ role: 'assistant', tool_calls: [call] }),
@@ -296,7 +319,7 @@ describe('B11 B12 why it ended', () => {
 });
 
 describe('C4 the model has the name that the client used', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const [alias, upstream] of [
       ['alias', 'chat'],
       ['alias-m', 'messages'],
@@ -308,7 +331,10 @@ describe('C4 the model has the name that the client used', () => {
           if (stream) {
             const named = framesOf(reply.text).map(({ data }) => {
               const value = tryParseObject(data) ?? {};
-              return textAt(value, 'model') || textAt(objectAt(value, 'message'), 'model');
+              const places = [value, objectAt(value, 'message'), objectAt(value, 'response')];
+              return (
+                places.map((place) => textAt(place, 'model')).find((name) => name !== '') ?? ''
+              );
             });
             assert.deepEqual([...new Set(named.filter((name) => name !== ''))], [alias]);
           } else assert.equal(reply.json['model'], alias);
@@ -346,8 +372,8 @@ describe('A5 beta flags', () => {
 
 describe('E9 compressed upstreams', () => {
   const codings = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync };
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of clientDialects) {
       for (const [coding, compress] of Object.entries(codings)) {
         for (const stream of [true, false]) {
           test(`E9 ${coding}, ${upstream} upstream, ${dialect} client, ${stream ? 'stream' : 'document'}`, async () => {
@@ -379,8 +405,8 @@ describe('E9 compressed upstreams', () => {
 });
 
 test('B16 every pair of formats answers', async () => {
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of clientDialects) {
+    for (const upstream of clientDialects) {
       for (const stream of [true, false]) {
         const { model } = rig.play(upstream, replying(upstream, { text: 'Hi' }));
         const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));

@@ -4,6 +4,7 @@ import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream, type Received, type Script } from '../upstream/scripted.ts';
 import { startTestGateway } from './gateway.ts';
 import { send, type Reply, type Sending } from './http.ts';
+import type { ClientDialect } from './dialects.ts';
 import type { Dialect } from './reading.ts';
 import { endpointOf } from './requests.ts';
 
@@ -11,7 +12,7 @@ export interface Vendors {
   /**
    * Sends a body to `provider/model`, which answers "ok"; gives the answer and what the provider got.
    */
-  ask(dialect: Dialect, body: JsonObject, sending?: Sending): Promise<Asked>;
+  ask(dialect: ClientDialect, body: JsonObject, sending?: Sending): Promise<Asked>;
   stop(): Promise<void>;
 }
 

@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { listAt, type Dialect } from '../support/reading.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
+import { listAt } from '../support/reading.ts';
 import { startVendors, type Vendors } from '../support/vendors.ts';
 
 const dialect = { dialect: 'openai-chat' } as const;
@@ -43,10 +44,26 @@ const conversation = [
   user('And now?'),
 ];
 
-function requestOf(client: Dialect, model: string): JsonObject {
-  return client === 'chat'
-    ? { model, messages: [system('You are an agent.'), ...conversation] }
-    : { model, max_tokens: 100, system: 'You are an agent.', messages: conversation };
+const agent = 'You are an agent.';
+
+/** The member that has the conversation, and where the instructions between its turns stand in it. */
+const places = {
+  chat: { member: 'messages', early: 2, late: 5 },
+  messages: { member: 'messages', early: 1, late: 4 },
+  responses: { member: 'input', early: 1, late: 4 },
+} as const;
+
+function requestOf(client: ClientDialect, model: string): JsonObject {
+  switch (client) {
+    case 'chat':
+      return { model, messages: [system(agent), ...conversation] };
+    case 'messages':
+      return { model, max_tokens: 100, system: agent, messages: conversation };
+    case 'responses':
+      return { model, instructions: agent, input: conversation };
+    default:
+      return client satisfies never;
+  }
 }
 
 /** Whatever form its content has. */
@@ -56,32 +73,31 @@ function saidIn({ role, content }: JsonObject): readonly [unknown, string] {
   return [role, texts.join('\n\n')];
 }
 
-for (const client of ['chat', 'messages'] as const) {
+for (const client of clientDialects) {
+  const { member, early, late } = places[client];
   describe(`${client} client`, () => {
     for (const id of [...strictServers, 'mistral']) {
       test(`C1 ${id}: one system message in front, alternating turns, a note`, async () => {
         const { reply, received } = await vendors.ask(client, requestOf(client, `${id}/c1-${id}`));
         assert.equal(reply.status, 200, reply.text);
         assert.deepEqual(listAt(received?.json ?? {}, 'messages').map(saidIn), [
-          ['system', 'You are an agent.\n\nBe brief.'],
+          ['system', `${agent}\n\nBe brief.`],
           ['user', 'Hi.'],
           ['assistant', 'Hello.'],
           ['user', 'What now?\n\n<system>\nUse UTC.\n</system>'],
           ['assistant', 'Noon.'],
           ['user', 'And now?'],
         ]);
-        const [early, late] = client === 'chat' ? [2, 5] : [1, 4];
         const notes = String(reply.headers['x-gateway-notes']);
-        assert.match(notes, new RegExp(`messages\\.${early}: changed, instructions stand`));
-        assert.match(notes, new RegExp(`messages\\.${late}: changed, instructions behind`));
+        assert.match(notes, new RegExp(`${member}\\.${early}: changed, instructions stand`));
+        assert.match(notes, new RegExp(`${member}\\.${late}: changed, instructions behind`));
       });
 
       test(`C1 ${id}: what was in front stays there when the conversation grows`, async () => {
         const model = `${id}/grows-${id}`;
         const whole = requestOf(client, model);
-        const before = client === 'chat' ? 6 : 5;
-        const messages = listAt(whole, 'messages').slice(0, before);
-        const first = await vendors.ask(client, { ...whole, messages });
+        const turns = listAt(whole, member).slice(0, late + 1);
+        const first = await vendors.ask(client, { ...whole, [member]: turns });
         const second = await vendors.ask(client, whole);
         const [earlier, later] = [first, second].map(({ received }) =>
           listAt(received?.json ?? {}, 'messages').map(saidIn),
@@ -90,7 +106,9 @@ for (const client of ['chat', 'messages'] as const) {
       });
     }
 
-    for (const id of openServers) {
+    // OpenAI is asked by its Responses API there, which is another server.
+    const asked = openServers.filter((id) => client !== 'responses' || id !== 'openai');
+    for (const id of asked) {
       test(`C1 ${id} takes them in place, without a note`, async () => {
         const { reply, received } = await vendors.ask(client, requestOf(client, `${id}/c1-${id}`));
         assert.equal(reply.status, 200, reply.text);
