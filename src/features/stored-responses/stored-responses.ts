@@ -330,7 +330,7 @@ function boundTo({ id, keyId }: Place): string {
 // Responses on their way into the store, several at once: a write of its own would cost a call more than the call.
 
 /** From one write to the next, at the least. A response that comes after a pause is written at once. */
-const betweenWritesMs = 2;
+const betweenWritesMs = 5;
 const maxAtOnce = 64;
 const maxBytesAtOnce = 4 * 1024 * 1024;
 
