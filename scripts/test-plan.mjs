@@ -42,6 +42,9 @@ const rows = [
   { path: 'test/limits', together: 6, seconds: 2 },
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
+  { path: 'test/people', together: 4, seconds: 2 },
+  // It looks at what this process has loaded.
+  { path: 'test/people/discovery.test.ts', together: 1 },
   { path: 'test/property', together: 6, seconds: 2 },
   { path: 'test/recordings', seconds: 15 },
   { path: 'test/recordings/split-and-cut.test.ts', sampled: true, seconds: 90, limit: 900 },

@@ -67,7 +67,7 @@ const layers: { readonly [folder: string]: Layer } = {
       'features',
       'http',
     ],
-    packages: ['zod'],
+    packages: ['zod', 'openid-client'],
   },
   // Processes of one gateway: what they say to each other, and the store of the one that has it.
   'compose/workers': { imports: ['core', 'json', 'store'], packages: [] },

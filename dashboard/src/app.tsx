@@ -1,10 +1,10 @@
 /** Which page is shown: the door without a session, else the page of the address inside the frame. */
 import { createElement, lazy, Suspense, type ComponentType, type ReactElement } from 'react';
-import { Link, useLocation } from 'wouter';
-import { useSession } from './api/session.ts';
+import { Link, Redirect, useLocation } from 'wouter';
+import { useSession, type Role } from './api/session.ts';
 import { ErrorBoundary } from './components/error-boundary.tsx';
 import { Empty, ErrorPanel, Loading } from './components/state.tsx';
-import { pages, pageOf, type PageEntry } from './pages/pages.ts';
+import { pages, pageOf, pagesOf, type PageEntry } from './pages/pages.ts';
 import { Shell } from './shell/shell.tsx';
 import { SignIn } from './shell/sign-in.tsx';
 
@@ -14,7 +14,10 @@ const views: ReadonlyMap<string, ComponentType> = new Map(
 
 export function App(): ReactElement {
   const session = useSession();
-  if (session.data !== undefined) return session.data.signed_in ? <Pages /> : <SignIn />;
+  if (session.data !== undefined) {
+    const { signed_in: isSignedIn, roles, sign_in: provider } = session.data;
+    return isSignedIn ? <Pages roles={roles} /> : <SignIn provider={provider} />;
+  }
   if (session.isError) {
     return <ErrorPanel error={session.error} onRetry={() => void session.refetch()} />;
   }
@@ -26,15 +29,38 @@ function viewOf(page: PageEntry | undefined): ReactElement {
   return view === undefined ? <NoPage /> : createElement(view);
 }
 
-function Pages(): ReactElement {
+function Pages({ roles }: { roles: readonly Role[] }): ReactElement {
   const [location] = useLocation();
   const page = pageOf(location);
+  const own = pagesOf(roles);
+  const isOthers = page !== undefined && !own.includes(page);
   return (
-    <Shell>
+    <Shell pages={own}>
       <ErrorBoundary resetBy={location}>
-        <Suspense fallback={<Loading />}>{viewOf(page)}</Suspense>
+        <Suspense fallback={<Loading />}>
+          {isOthers ? <NotYours page={page} own={own} /> : viewOf(page)}
+        </Suspense>
       </ErrorBoundary>
     </Shell>
+  );
+}
+
+interface NotYoursProps {
+  readonly page: PageEntry;
+  readonly own: readonly PageEntry[];
+}
+
+/** The first page is what everybody is led to: those who may not see it are led on. */
+function NotYours({ page, own }: NotYoursProps): ReactElement {
+  const [first] = own;
+  if (page.path === '/' && first !== undefined) return <Redirect to={first.path} replace />;
+  return (
+    <Empty
+      title="This page is not for your role"
+      action={first === undefined ? undefined : <Link href={first.path}>Go to {first.title}</Link>}
+    >
+      {page.title} is for the roles {page.roles?.join(', ')}.
+    </Empty>
   );
 }
 

@@ -6,6 +6,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../access/audit.ts';
 import { presentedKey } from '../access/keys/key-format.ts';
+import { cookieOf } from './cookies.ts';
 import type { Member } from './people/roles.ts';
 import { sessionPath } from './people/session-routes.ts';
 import type { Session, Sessions } from './people/sessions.ts';
@@ -99,24 +100,4 @@ function isMarked({ headers }: IncomingMessage): boolean {
 function isOwnPage({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];
   return site === undefined || site === 'same-origin' || site === 'none';
-}
-
-/** Cookies know no ports: gateways on one machine must not overwrite each other's. */
-function cookieName(request: IncomingMessage): string {
-  return `__Host-model-gateway-${request.socket.localPort ?? 0}`;
-}
-
-function cookieOf(request: IncomingMessage): string | undefined {
-  const start = `${cookieName(request)}=`;
-  const pieces = (request.headers.cookie ?? '').split(';').map((piece) => piece.trim());
-  return pieces.find((piece) => piece.startsWith(start))?.slice(start.length);
-}
-
-/** `Set-Cookie`: for this host alone, over TLS or on this machine, not for scripts, not for other sites. */
-export function cookieHeader(
-  request: IncomingMessage,
-  { value, ms }: NonNullable<AdminAnswer['cookie']>,
-): string {
-  const seconds = Math.floor(ms / 1000);
-  return `${cookieName(request)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; Secure; SameSite=Strict`;
 }

@@ -7,9 +7,11 @@ import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import type { FoundContent, LoggedContents } from '../features/content-log/sealed-content.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Json, JsonObject } from '../json/value.ts';
-import type { AttemptRow, CallCursor, CallQuery, CallRow } from '../store/calls.ts';
+import type { AttemptRow, CallCursor, CallQuery, CallRow, CallsWithin } from '../store/calls.ts';
 import { faultFilter } from './failures.ts';
 import type { KeyRouteDeps } from './keys.ts';
+import { withinOf } from './people/part.ts';
+import type { Member } from './people/roles.ts';
 import { priceAnswer, priceJson } from './providers.ts';
 import {
   type AdminAnswer,
@@ -170,7 +172,7 @@ export function callRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
         query,
         answer: z.strictObject({ calls: z.array(call), next }),
       },
-      run: (request) => list(deps, readInput(query, request.query)),
+      run: (request) => list(deps, readInput(query, request.query), request.member),
     },
     {
       method: 'GET',
@@ -183,14 +185,15 @@ export function callRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
           attempt_list: z.array(attempt),
         }),
       },
-      run: ({ id }) => show(deps, id),
+      run: ({ id, member }) => show(deps, id, member),
     },
   ];
 }
 
 async function list(
-  { store, clock, flushLedger }: UsageRouteDeps,
+  { store, clock, flushLedger, keys }: UsageRouteDeps,
   wanted: z.output<typeof query>,
+  member: Member | undefined,
 ): Promise<AdminAnswer> {
   const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
   const filter = readCallFilter(wanted, clock);
@@ -198,6 +201,7 @@ async function list(
   const page = await store.calls.list({
     ...filter,
     limit: wanted.limit,
+    ...withinOf(member, keys),
     ...(before === undefined ? {} : { before }),
   });
   const calls = page.calls.map(callJson);
@@ -205,10 +209,15 @@ async function list(
   return { status: 200, body: { calls, next: following } };
 }
 
-async function show({ store, flushLedger }: UsageRouteDeps, id: string): Promise<AdminAnswer> {
+async function show(
+  { store, flushLedger, keys }: UsageRouteDeps,
+  id: string,
+  member: Member | undefined,
+): Promise<AdminAnswer> {
   await flushLedger?.().catch(() => undefined);
   const row = await store.calls.find(id);
-  if (row === undefined) {
+  const { within } = withinOf(member, keys);
+  if (row === undefined || (within !== undefined && !isWithin(row, within))) {
     throw new AdminError(404, 'There is no such call; it may have expired from the ledger.');
   }
   const body = {
@@ -237,6 +246,10 @@ function ownFilters(wanted: z.output<typeof callFilters>) {
   const minNanodollars = dollars === undefined ? undefined : Math.round(dollars * 1e9);
   const exact = { outcome, endpoint, user, status, mode, notes, fault, error, reason };
   return { ...exact, upstreamModel, minNanodollars, minMs };
+}
+
+function isWithin({ keyId, team }: CallRow, { keys, teams }: CallsWithin): boolean {
+  return keys.includes(keyId) || (team !== undefined && teams.includes(team));
 }
 
 /** Without the members that are undefined. */

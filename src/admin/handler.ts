@@ -27,10 +27,11 @@ import { checkRequestHead } from '../http/request-headers.ts';
 import { RefusalLog } from '../http/send.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
-import { type Admitted, cookieHeader, enter } from './auth.ts';
+import { type Admitted, enter } from './auth.ts';
 import { budgetRoutes } from './budgets.ts';
 import { exportRoutes } from './call-export.ts';
 import { type TailRouteDeps, tailRoutes } from './call-tail.ts';
+import { cookieHeader } from './cookies.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
 import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
 import {
@@ -58,6 +59,7 @@ import { peopleRoutes } from './people/people.ts';
 import { hasRole, rolesFor } from './people/roles.ts';
 import { type SessionRouteDeps, sessionRoutes } from './people/session-routes.ts';
 import { Sessions } from './people/sessions.ts';
+import { SignIn, type SignInDeps } from './people/sign-in.ts';
 import { type PolicyRouteDeps, policyRoutes } from './policies.ts';
 import {
   type PriceRouteDeps,
@@ -151,6 +153,8 @@ interface AdminServerDeps extends AdminDeps {
   /** For ids of sessions. */
   readonly random: RandomBytes;
   readonly metrics?: MetricsSource;
+  /** Where people sign in, and what seals their sign-in; absent = by the admin token alone. */
+  readonly oidc?: Pick<SignInDeps, 'settings' | 'sealer'>;
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;
   /** Delays answers to wrong tokens; default: a real timer. */
@@ -209,9 +213,13 @@ export function createAdminHandler(deps: AdminDeps, routes = adminRoutes(deps)):
 export function createAdminServer(deps: AdminServerDeps): Server {
   const control = TokenCheck.of(deps.controlToken);
   const sessions = new Sessions({ ...deps, people: deps.store.people });
-  const routes = adminRoutes({ ...deps, sessions });
+  const signIn =
+    deps.oidc && new SignIn({ ...deps, ...deps.oidc, people: deps.store.people, sessions });
+  void signIn?.probe();
+  const routes = adminRoutes({ ...deps, sessions, ...(signIn && { signInButton: signIn.button }) });
   return createAdminHttpServer({
     routes,
+    signIn,
     handle: createAdminHandler(deps, routes),
     dashboard: dashboardFiles(deps.dashboardFolder ?? builtDashboard),
     sessions,
@@ -387,6 +395,7 @@ const guessesPerMinute = 5;
 const guessesInAll = 60;
 
 interface AdminHttpDeps {
+  readonly signIn: SignIn | undefined;
   readonly routes: readonly AdminRoute[];
   readonly handle: AdminHandler;
   /** Whose this bearer token is; undefined when it opens nothing. */
@@ -502,6 +511,17 @@ async function answerRoute(
   if (sendDashboard(deps.dashboard, request, response)) return undefined;
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') return alive(method);
+  if ((await deps.signIn?.answer(request, response)) === true) return undefined;
+  return answerKnown(deps, request, response);
+}
+
+/** For callers with a token or a session, and those who open one. */
+async function answerKnown(
+  deps: GuardedDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<AdminAnswer | undefined> {
+  const { method = 'GET', url = '/' } = request;
   // Before anything else is looked at: a stranger learns not even which addresses there are.
   const entry = scraper(deps, request) ?? (await enter(deps, request));
   if (entry === 'anonymous') return refused;

@@ -4,6 +4,8 @@ import type { KeyFilter, KeyPage, ListedKey } from '../access/keys/keys.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { UsageRow } from '../store/store.ts';
 import { keyAnswer, keyJson, lastUseOf, type KeyRouteDeps } from './keys.ts';
+import { isOwn, seesOnly } from './people/part.ts';
+import type { Member } from './people/roles.ts';
 import { spentPoliciesJson } from './policies.ts';
 import { type AdminAnswer, AdminError, type AdminRoute, next, page, readInput } from './route.ts';
 import { knownCost, type UsageRouteDeps } from './usage.ts';
@@ -51,6 +53,11 @@ const answer = z.strictObject({
 
 type KeyListDeps = KeyRouteDeps & UsageRouteDeps;
 
+type WantedKeys = z.output<typeof keyPage> & {
+  /** Whose part of the keys alone is shown. */
+  readonly only: Member | undefined;
+};
+
 export function keyListRoutes(deps: KeyListDeps): readonly AdminRoute[] {
   const spending = new KeySpending(deps);
   return [
@@ -62,7 +69,8 @@ export function keyListRoutes(deps: KeyListDeps): readonly AdminRoute[] {
         query: keyPage,
         answer,
       },
-      run: ({ query }) => list(deps, spending, readInput(keyPage, query)),
+      run: ({ query, member }) =>
+        list(deps, spending, { ...readInput(keyPage, query), only: seesOnly(member) }),
     },
   ];
 }
@@ -70,7 +78,7 @@ export function keyListRoutes(deps: KeyListDeps): readonly AdminRoute[] {
 async function list(
   deps: KeyListDeps,
   spending: KeySpending,
-  wanted: z.output<typeof keyPage>,
+  wanted: WantedKeys,
 ): Promise<AdminAnswer> {
   const now = deps.clock.wall();
   const found = await pageOf(deps, spending, wanted);
@@ -85,12 +93,13 @@ async function list(
 async function pageOf(
   { keys }: KeyListDeps,
   spending: KeySpending,
-  { text, team, state, sort, limit, after }: z.output<typeof keyPage>,
+  { text, team, state, sort, limit, after, only }: WantedKeys,
 ): Promise<KeyPage | undefined> {
   const filter: KeyFilter = {
     ...(text === undefined ? {} : { text }),
     ...(team === undefined ? {} : { team }),
     ...(state === undefined ? {} : { state }),
+    ...(only === undefined ? {} : { within: (record) => isOwn(only, record) }),
   };
   const part = { limit, ...(after === undefined ? {} : { after }) };
   if (sort === 'used') return keys.ranked(filter, lastUseOf, part);

@@ -7,6 +7,8 @@ import type { AuditLog } from '../access/audit.ts';
 import type { KeyChange } from '../access/keys/key-input.ts';
 import type { KeyRing, ListedKey, WriteKey } from '../access/keys/keys.ts';
 import { label, policyMembers, scopeMembers } from '../config/access-schema.ts';
+import type { Policies } from '../access/policies.ts';
+import type { MemberTeam } from '../config/oidc.ts';
 import { noPolicy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -26,6 +28,9 @@ import {
   spanHint,
   time,
 } from './route.ts';
+import { grantMemberKey, type GrantedKey, requireRoom } from './people/member-keys.ts';
+import { changesOnly, isOwn, seesOnly } from './people/part.ts';
+import type { Member } from './people/roles.ts';
 import { policyAnswer, policyFormOf, policyJson, policyOf, spentPolicyJson } from './policies.ts';
 
 export interface KeyRouteDeps {
@@ -34,6 +39,9 @@ export interface KeyRouteDeps {
   readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: Log;
+  readonly policies: Policies;
+  /** Teams whose members make keys for themselves, and what these may have; absent = none. */
+  readonly memberTeams?: () => readonly MemberTeam[];
 }
 
 const span = z
@@ -104,7 +112,7 @@ export function keyRoutes(deps: KeyRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/keys/:id',
       about: { summary: 'Show a key and what was spent of its budgets.', answer: keyAnswer },
-      run: ({ id }) => showKey(deps, id),
+      run: ({ id, member }) => showKey(deps, id, seesOnly(member)),
     },
     {
       method: 'PATCH',
@@ -139,19 +147,57 @@ export function keyRoutes(deps: KeyRouteDeps): readonly AdminRoute[] {
   ];
 }
 
-async function createKey(deps: KeyRouteDeps, { body, actor }: AdminRequest): Promise<AdminAnswer> {
+async function createKey(
+  deps: KeyRouteDeps,
+  { body, actor, member }: AdminRequest,
+): Promise<AdminAnswer> {
   const { keys, clock } = deps;
   const input = readInput(newKey, body);
+  const expiresAt = expiryOf<never>(input, clock.wall());
+  const only = changesOnly(member);
+  const granted = only && grantedKey(deps, only, { ...input, expiresAt });
   const wished = {
     name: input.name,
     models: input.models,
-    ...scopeOf<never>(input),
-    ...optional('expiresAt', expiryOf<never>(input, clock.wall())),
+    ...scopeOf<never>({ ...input, ...granted }),
+    ...optional('expiresAt', granted === undefined ? expiresAt : granted.expiresAt),
     policy: policyOf(policyFormOf(input), noPolicy),
   };
   const { id, key } = await keys.create(wished, noting(deps, { actor, action: 'key.create' }));
+  if (granted !== undefined) await requireStill(deps, granted, { id, person: only?.id, actor });
   const shown = keyJson(keys.find(id) ?? unknownKey(id), clock.wall());
   return { status: 201, body: { id, key: key.reveal(), ...shown } };
+}
+
+/**
+ * Looks again behind a key that a person made: meanwhile other requests may have made one, and the person may have been
+ * revoked, when their key was not there to be revoked with the others.
+ * @throws AdminError 403; the key is revoked then
+ */
+async function requireStill(
+  deps: KeyRouteDeps,
+  { owner, rules }: GrantedKey,
+  made: Pick<AdminRequest, 'actor'> & { readonly id: string; readonly person: string | undefined },
+): Promise<void> {
+  const person = await deps.store.people.find(made.person ?? '');
+  try {
+    if (person === undefined || person.revokedAt !== undefined) {
+      throw new AdminError(403, 'You may not make keys any more.');
+    }
+    requireRoom(deps.keys, owner, rules, 0);
+  } catch (error) {
+    await deps.keys.revoke(made.id, noting(deps, { actor: made.actor, action: 'key.revoke' }));
+    throw error;
+  }
+}
+
+function grantedKey(
+  { keys, policies, clock, memberTeams }: KeyRouteDeps,
+  member: Member,
+  wished: Parameters<typeof grantMemberKey>[2],
+): GrantedKey {
+  const deps = { keys, policies, memberTeams: memberTeams?.() ?? [], now: clock.wall() };
+  return grantMemberKey(deps, member, wished);
 }
 
 async function updateKey(
@@ -174,9 +220,10 @@ async function updateKey(
 
 async function rotateKey(
   deps: KeyRouteDeps,
-  { id, body, actor }: AdminRequest,
+  { id, body, actor, member }: AdminRequest,
 ): Promise<AdminAnswer> {
   const { overlap = defaultOverlapMs } = readInput(rotation, body) ?? {};
+  ownKey(deps.keys, id, changesOnly(member));
   const write = noting(deps, { actor, action: 'key.rotate' });
   const rotated = (await deps.keys.rotate(id, overlap, write)) ?? unknownKey(id);
   const shown = keyJson(rotated.after, deps.clock.wall());
@@ -185,9 +232,10 @@ async function rotateKey(
 
 async function revokeKey(
   deps: KeyRouteDeps,
-  { id, body, actor }: AdminRequest,
+  { id, body, actor, member }: AdminRequest,
 ): Promise<AdminAnswer> {
   readInput(noBody, body);
+  ownKey(deps.keys, id, changesOnly(member));
   const write = noting(deps, { actor, action: 'key.revoke' });
   const changed = (await deps.keys.revoke(id, write)) ?? unknownKey(id);
   return { status: 200, body: keyJson(changed.after, deps.clock.wall()) };
@@ -209,12 +257,22 @@ export async function revokeKeysOf(
   return active.map(({ record }) => record.id);
 }
 
-async function showKey({ keys, store, clock }: KeyRouteDeps, id: string): Promise<AdminAnswer> {
-  const found = keys.find(id) ?? unknownKey(id);
+async function showKey(
+  { keys, store, clock }: KeyRouteDeps,
+  id: string,
+  only: Member | undefined,
+): Promise<AdminAnswer> {
+  const found = ownKey(keys, id, only);
   const now = clock.wall();
   const holder = { kind: 'key', name: id } as const;
   const spent = await spentPolicyJson({ store, now }, { holder, policy: found.record.policy });
   return { status: 200, body: { ...keyJson(found, now), ...spent } };
+}
+
+/** What is not of the caller's part is as if it were not there. @throws AdminError 404 */
+function ownKey(keys: KeyRing, id: string, only: Member | undefined): ListedKey {
+  const found = keys.find(id) ?? unknownKey(id);
+  return isOwn(only, found.record) ? found : unknownKey(id);
 }
 
 function unknownKey(id: string): never {

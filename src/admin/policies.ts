@@ -24,6 +24,8 @@ import { dollarsText } from '../core/money.ts';
 import { type CommonPolicy, noPolicy, type Policy, type RateLimit } from '../core/policy.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Store } from '../store/store.ts';
+import { seesOnly, teamsOf } from './people/part.ts';
+import type { Member } from './people/roles.ts';
 import {
   type AdminAnswer,
   AdminError,
@@ -200,13 +202,17 @@ function routesOf(kind: SharedKind, deps: PolicyRouteDeps): readonly AdminRoute[
         query: page,
         answer: z.strictObject({ [`${kind}s`]: z.array(answer), next }),
       },
-      run: ({ query }) => list(kind, deps, readInput(page, query)),
+      run: ({ query, member }) => list(kind, deps, readInput(page, query), seesOnly(member)),
     },
     {
       method: 'GET',
       path: `${path}/:name`,
       about: { summary: `Show a ${kind} and what was spent of its budgets.`, answer },
-      run: async ({ id }) => ({ status: 200, body: await shown(kind, deps, id) }),
+      run: async ({ id, member }) => {
+        const only = seesOnly(member);
+        if (only !== undefined && !teamsOf(only).includes(id)) unknown(kind, id);
+        return { status: 200, body: await shown(kind, deps, id) };
+      },
     },
     {
       method: 'PUT',
@@ -241,11 +247,17 @@ function routesOf(kind: SharedKind, deps: PolicyRouteDeps): readonly AdminRoute[
   ];
 }
 
+/** @param only shows the teams of this person; they are few, and no second page follows */
 function list(
   kind: SharedKind,
   { policies }: PolicyRouteDeps,
   { limit, after }: z.output<typeof page>,
+  only: Member | undefined,
 ): AdminAnswer {
+  if (only !== undefined) {
+    const own = teamsOf(only).flatMap((name) => policies.listed(kind, name) ?? []);
+    return { status: 200, body: { [`${kind}s`]: own.map(listedJson), next: null } };
+  }
   const found = policies.list(kind, { limit, ...(after === undefined ? {} : { after }) });
   const listed = found.policies.map((each) => listedJson(each));
   return { status: 200, body: { [`${kind}s`]: listed, next: found.next ?? null } };

@@ -17,6 +17,8 @@ import type {
   Store,
   UsageRow,
 } from '../store/store.ts';
+import { withinOf } from './people/part.ts';
+import type { Member } from './people/roles.ts';
 import {
   type AdminAnswer,
   AdminError,
@@ -185,17 +187,21 @@ export function usageRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
         }),
         csv: true,
       },
-      run: (request) => usage(deps, readInput(query, request.query)),
+      run: (request) => usage(deps, readInput(query, request.query), request.member),
     },
   ];
 }
 
-async function usage(deps: UsageRouteDeps, wanted: z.output<typeof query>): Promise<AdminAnswer> {
+async function usage(
+  deps: UsageRouteDeps,
+  wanted: z.output<typeof query>,
+  member: Member | undefined,
+): Promise<AdminAnswer> {
   const { by, limit, after } = wanted;
   const { since, until } = readWhen(wanted, deps.clock);
   // A store that is down must not hide what it has: the query itself tells.
   await deps.flushLedger?.().catch(() => undefined);
-  const filter = readFilter(wanted);
+  const filter = { ...readFilter(wanted), ...withinOf(member, deps.keys) };
   const { rows, expired } = await usageRows(deps, { by, since, until, filter });
   const shown = (each: UsageRow): JsonObject => ({
     ...groupJson(each, by, deps.keys),
@@ -388,7 +394,7 @@ export function seriesRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
         query: querySeries,
         answer,
       },
-      run: (request) => series(deps, readInput(querySeries, request.query)),
+      run: (request) => series(deps, readInput(querySeries, request.query), request.member),
     },
   ];
 }
@@ -396,6 +402,7 @@ export function seriesRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
 async function series(
   deps: UsageRouteDeps,
   wanted: z.output<typeof querySeries>,
+  member: Member | undefined,
 ): Promise<AdminAnswer> {
   const { store, clock, flushLedger } = deps;
   const { since, until } = readPeriod(wanted, clock);
@@ -406,7 +413,7 @@ async function series(
   }
   await flushLedger?.().catch(() => undefined);
   const { by, groups } = wanted;
-  const filter = readFilter(wanted);
+  const filter = { ...readFilter(wanted), ...withinOf(member, deps.keys) };
   const asked = { since, until, filter, groups, step, ...(by === undefined ? {} : { by }) };
   const rows = inSteps(await seriesRows(store, asked), stepMs[step]);
   const { calls, isAll } = await sampleOf(store, asked);

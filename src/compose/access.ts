@@ -15,6 +15,7 @@ import { SharedUpkeep } from '../access/shared-upkeep.ts';
 import type { PolicySource } from '../access/policies.ts';
 import type { ContentKey } from '../access/keys/seal-key.ts';
 import { RetentionTask } from '../access/sweepers.ts';
+import type { OidcSettings } from '../config/oidc.ts';
 import type { Settings } from '../config/settings.ts';
 import type { ListenerTls } from '../core/addresses.ts';
 import type { Log } from '../core/runtime.ts';
@@ -82,6 +83,8 @@ export interface ServedCalls {
   readonly metrics: MetricsSource['text'];
   /** Of the admin plane. */
   readonly tls: ListenerTls | undefined;
+  /** Where people sign in. */
+  readonly oidc: OidcSettings | undefined;
 }
 
 /** The opened data directory. */
@@ -390,7 +393,7 @@ class OpenAccess implements Access {
     };
   }
 
-  adminServer(gateway: GatewayAdmin, { flush, metrics, tls }: ServedCalls): Server {
+  adminServer(gateway: GatewayAdmin, { flush, metrics, tls, oidc }: ServedCalls): Server {
     const { store, contentKey, authenticator, boot, log, ended } = this.#deps;
     const { metricsToken: scraper } = this.#deps;
     const { keys, policies, audit } = authenticator;
@@ -409,6 +412,10 @@ class OpenAccess implements Access {
       random,
       log,
       tls,
+      ...(oidc && {
+        oidc: { settings: oidc, sealer: this.sealer },
+        memberTeams: () => oidc.teams,
+      }),
       adminToken: boot.adminToken,
       controlToken: this.#control,
       metrics: { opens: (token) => scraper?.verify(token) ?? false, text: metrics },

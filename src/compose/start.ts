@@ -181,6 +181,7 @@ class Runtime implements RunningGateway {
       flush: () => host.flush(),
       metrics: async (format) => scrapeText(await host.families(), format),
       tls: this.settings.adminTls,
+      oidc: this.settings.oidc,
     });
   }
 

@@ -62,6 +62,7 @@ import type {
   TargetSettings,
   WebhookSettings,
 } from './settings.ts';
+import { oidcOrigins, readOidc } from './oidc.ts';
 import { readStorage } from './storage.ts';
 import { readAdminCertificate, readTls } from './tls.ts';
 import { readTraces, traceOrigins } from './traces.ts';
@@ -144,6 +145,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
   const traces = readTraces(file, { env, report });
+  const oidc = readOidc(file, { report });
   const sections = {
     limits: readLimits(file, { workers: base.workers, report }),
     timeouts: readTimeouts(file),
@@ -168,6 +170,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     storage: stored.storage,
     webhooks,
     traces: traces.settings,
+    oidc,
     unresolved,
     configFile: file?.place.path,
     configIsEmpty: file?.isEmpty === true,
@@ -184,6 +187,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...accessOrigins(access, file),
       ...webhookOrigins(webhooks, file),
       ...traceOrigins(traces, file),
+      ...oidcOrigins(oidc, file),
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),

@@ -5,7 +5,14 @@
  */
 import { z } from 'zod';
 import { decimalText, isBelowUnit, scaledDecimal } from '../core/money.ts';
-import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-schema.ts';
+import {
+  keysForm,
+  label,
+  modelGlob,
+  tagsForm,
+  teamsForm,
+  trustedProxiesForm,
+} from './access-schema.ts';
 import { baseOptions } from './base.ts';
 import {
   type Form,
@@ -445,6 +452,95 @@ const webhooks = z
   .max(10, 'has more than 10 entries')
   .nullish();
 
+const groups = z
+  .array(z.string().min(1, 'is empty').max(200), 'must be a list of groups')
+  .max(100, 'has more than 100 entries')
+  .optional();
+
+const memberTeam = z.strictObject({
+  members: groups.describe('Groups whose people are members: they make and see their own keys.'),
+  leads: groups.describe('Groups whose people lead the team: they see and make its keys.'),
+  models: z
+    .array(modelGlob)
+    .min(1, 'needs at least one')
+    .optional()
+    .describe('Globs of the models that keys of members may use. Default: all.'),
+  keys: z
+    .number()
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(1000, 'must be at most 1000')
+    .optional()
+    .describe('Active keys of one person in the team. Default: 10.'),
+  expires: spanForm(dayMs)
+    .transform((ms): number => Number(ms))
+    .optional()
+    .describe('Longest life of a key that a member makes. Default: forever.'),
+});
+
+const oidc = z
+  .strictObject({
+    issuer: z
+      .string()
+      .min(1, 'is empty')
+      .describe('Issuer of the provider, e.g. https://login.example.com.'),
+    client_id: z.string().min(1, 'is empty').describe('Id of the gateway at the provider.'),
+    client_secret: z
+      .string()
+      .min(1, 'is empty')
+      .describe('Its secret. Best as a reference: ${NAME}.'),
+    url: z
+      .string()
+      .describe(
+        'Address of the dashboard as browsers open it; the provider sends people back to URL/api/oidc/callback.',
+      ),
+    label: z
+      .string()
+      .min(1, 'is empty')
+      .max(40, 'has more than 40 characters')
+      .optional()
+      .describe('What the button says after "Sign in with". Default: host of the issuer.'),
+    scopes: z
+      .string()
+      .regex(
+        /^openid(?: [\x21\x23-\x5b\x5d-\x7e ]*)?$/,
+        'is a list of scopes that begins with openid',
+      )
+      .optional()
+      .describe('Scopes that are asked for. Default: openid profile email.'),
+    claims: z
+      .strictObject({
+        person: z
+          .string()
+          .min(1, 'is empty')
+          .optional()
+          .describe(
+            'Claim that identifies a person, and is the owner of their keys. email needs email_verified. Default: sub.',
+          ),
+        name: z.string().min(1, 'is empty').optional().describe('Claim to show. Default: name.'),
+        groups: z
+          .string()
+          .min(1, 'is empty')
+          .optional()
+          .describe('Claim that lists the groups of a person. Default: groups.'),
+      })
+      .nullish()
+      .describe('Names of claims.'),
+    roles: z
+      .strictObject({
+        owner: groups.describe('Groups of owners.'),
+        operator: groups.describe('Groups of operators.'),
+        viewer: groups.describe('Groups of viewers.'),
+      })
+      .nullish()
+      .describe('Groups whose people have a role (docs/operator/people.md).'),
+    teams: z
+      .record(label, memberTeam)
+      .nullish()
+      .describe('Teams whose people sign in, by the name that keys and limits have.'),
+  })
+  .nullish();
+
 const traceText = z.string().min(1, 'is empty').max(1024, 'has more than 1024 characters');
 
 const traces = z
@@ -581,6 +677,9 @@ export const configForm = z
     ),
     webhooks: webhooks.describe(
       'Receivers of events: exhausted budgets, failures and recoveries (docs/operator/webhooks.md).',
+    ),
+    oidc: oidc.describe(
+      'Sign-in to the dashboard by OpenID Connect (docs/operator/people.md). Read at start only.',
     ),
     traces: traces.describe('Export of spans (docs/operator/traces.md). Read at start only.'),
     storage: storage.describe(

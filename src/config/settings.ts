@@ -14,6 +14,7 @@ import type {
 import { Secret } from '../core/secret.ts';
 import { parseOwn } from '../json/parse.ts';
 import type { Address, ConfigIssue } from './errors.ts';
+import type { OidcSettings } from './oidc.ts';
 import type {
   ContentSettings,
   DrainSettings,
@@ -76,6 +77,8 @@ export interface Settings {
   readonly webhooks: readonly WebhookSettings[];
   /** Where spans go; undefined = no traces. */
   readonly traces: TraceSettings | undefined;
+  /** Where people sign in; undefined = by the admin token alone. */
+  readonly oidc: OidcSettings | undefined;
   /** Entries that were left out, since their references lead nowhere; only where secrets are optional. */
   readonly unresolved: readonly ConfigIssue[];
   /** Each effective value and where it comes from; secrets read `[secret]`. */
@@ -301,7 +304,8 @@ export function workerShare(settings: Settings, number: number, memoryBytes: num
         ? undefined
         : partOf(limits.connections, { number, workers }),
   };
-  return { ...settings, limits: share };
+  // The admin plane is the parent's.
+  return { ...settings, oidc: undefined, limits: share };
 }
 
 /** The parts of all workers make the whole; none is nothing, since the config refuses less than one for each. */
@@ -313,7 +317,7 @@ function partOf(
 }
 
 function fixed(settings: Settings): object {
-  const { listen, adminListen, dataDir, storage, ledger, workers, traces } = settings;
+  const { listen, adminListen, dataDir, storage, ledger, workers, traces, oidc } = settings;
   return {
     listen,
     tls: tlsKind(settings.tls),
@@ -324,6 +328,7 @@ function fixed(settings: Settings): object {
     ledger,
     workers,
     traces: traces ?? null,
+    oidc: oidc ?? null,
   };
 }
 

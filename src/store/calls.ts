@@ -143,6 +143,14 @@ export interface UsageFilter {
   readonly model?: string;
   readonly provider?: string;
   readonly tag?: string;
+  /** Only calls of these keys or teams; two empty lists are no calls. */
+  readonly within?: CallsWithin;
+}
+
+/** What of the ledger a person may see. */
+export interface CallsWithin {
+  readonly keys: readonly string[];
+  readonly teams: readonly string[];
 }
 
 export interface UsageQuery {

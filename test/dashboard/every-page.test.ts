@@ -20,6 +20,7 @@ export const pages = [
   ['/models', 'Models'],
   ['/playground', 'Playground'],
   ['/setup', 'Setup'],
+  ['/sessions', 'Sessions'],
 ] as const;
 
 const looks = [

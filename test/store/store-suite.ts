@@ -15,6 +15,7 @@ import { pruneSuite } from './prune-suite.ts';
 import { seriesSuite } from './series-suite.ts';
 import { sumSuite } from './sum-suite.ts';
 import { usageSuite } from './usage-suite.ts';
+import { withinSuite } from './within-suite.ts';
 
 /**
  * @param open opens a new, empty store; the suite closes it.
@@ -30,6 +31,7 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     usageSuite(open);
     seriesSuite(open);
     failureSuite(open);
+    withinSuite(open);
     pruneSuite(open);
     sumSuite(open);
     answerSuite(open);

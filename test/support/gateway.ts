@@ -43,6 +43,7 @@ export interface TestConfig {
   readonly webhooks?: readonly JsonObject[];
   readonly traces?: JsonObject;
   readonly content?: JsonObject;
+  readonly oidc?: JsonObject;
   readonly responses?: JsonObject;
 }
 

@@ -1,6 +1,7 @@
 /** How much of each budget is spent: `/api/budgets`. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
+import { useMay, viewers } from './session.ts';
 
 export interface BudgetState {
   /** `key:ID:month` */
@@ -18,9 +19,11 @@ export interface BudgetState {
 
 const everyMs = 30_000;
 
-/** The fullest ones. */
+/** The fullest ones; nothing for members of teams. */
 export function useBudgets() {
+  const enabled = useMay(viewers);
   return useQuery({
+    enabled,
     queryKey: ['budgets'],
     queryFn: async ({ signal }) => {
       const query = { limit: 1000 };

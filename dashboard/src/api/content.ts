@@ -1,6 +1,7 @@
 /** What a call said, where its key logs content: `/api/calls/:id/content`. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
+import { operators, useMay } from './session.ts';
 
 export interface LoggedBody {
   /** Of the body itself. */
@@ -40,8 +41,11 @@ export interface CallContent {
   }[];
 }
 
+/** Nothing for those who may not read it. */
 export function useContent(id: string) {
+  const enabled = useMay(operators);
   return useQuery({
+    enabled,
     queryKey: ['call', id, 'content'],
     queryFn: ({ signal }) =>
       get<CallContent>(`/api/calls/${encodeURIComponent(id)}/content`, { signal }),

@@ -1,6 +1,7 @@
 /** Models, providers, prices and downloads as the admin API has them. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
+import { useMay, viewers } from './session.ts';
 
 export interface Target {
   /** `provider/model` */
@@ -58,8 +59,11 @@ export function useModels() {
   });
 }
 
+/** Nothing for members of teams. */
 export function useProviders() {
+  const enabled = useMay(viewers);
   return useQuery({
+    enabled,
     queryKey: ['providers'],
     queryFn: ({ signal }) =>
       get<{ readonly providers: readonly Provider[] }>('/api/providers', { signal }),

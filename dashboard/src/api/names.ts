@@ -1,6 +1,7 @@
 /** Names that filters offer and that tables show in place of ids. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
+import { useMay, viewers } from './session.ts';
 
 export interface KeyName {
   readonly id: string;
@@ -103,8 +104,11 @@ export interface Status {
   readonly providers: string;
 }
 
+/** Nothing for members of teams: it is of the whole gateway. */
 export function useStatus() {
+  const enabled = useMay(viewers);
   return useQuery({
+    enabled,
     queryKey: ['status'],
     queryFn: ({ signal }) => get<Status>('/api/status', { signal }),
     staleTime: 30_000,

@@ -1,22 +1,32 @@
-/** The session of this browser: opened with the admin token, kept in a cookie that scripts cannot read. */
+/** The session of this browser, kept in a cookie that scripts cannot read; whose it is, and what they may. */
 import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { isSignedOut } from './api-error.ts';
 import { endSession, get, send } from './client.ts';
 import { beginLeaving, changesHeard, endLeaving } from './sign-out.ts';
 
+export type Role = 'owner' | 'operator' | 'viewer' | 'team-lead' | 'member';
+
 export interface Session {
   readonly signed_in: boolean;
   /** ISO 8601; null without a session. */
   readonly expires_at: string | null;
+  /** Null: the admin token opened it, which is an owner's. */
+  readonly person: { readonly id: string; readonly name: string } | null;
+  readonly roles: readonly Role[];
+  /** Where people sign in by OpenID Connect; null: by the admin token alone. */
+  readonly sign_in: { readonly label: string; readonly url: string } | null;
 }
 
 export const sessionKey = ['session'] as const;
 
-const nobody: Session = { signed_in: false, expires_at: null };
+const nobody = { signed_in: false, expires_at: null, person: null, roles: [] } as const;
 
 /** Marks the session as over: the door is shown. */
 export function forgetSession(client: QueryClient): void {
-  client.setQueryData<Session>(sessionKey, nobody);
+  client.setQueryData<Session>(sessionKey, (before) => ({
+    ...nobody,
+    sign_in: before?.sign_in ?? null,
+  }));
 }
 
 export function useSession() {
@@ -26,6 +36,19 @@ export function useSession() {
     staleTime: 60_000,
   });
 }
+
+/** Whether who is signed in has one of these roles. The gateway refuses what is shown to others by mistake. */
+export function useMay(wanted: readonly Role[]): boolean {
+  const { data } = useSession();
+  return data?.roles.some((role) => wanted.includes(role)) === true;
+}
+
+/** Roles that change keys, limits and the gateway. */
+export const operators = ['owner', 'operator'] as const;
+/** Roles that see the whole gateway. */
+export const viewers = [...operators, 'viewer'] as const;
+/** Roles that make keys, if only their own. */
+export const keyMakers = [...operators, 'team-lead', 'member'] as const;
 
 export function useSignIn() {
   const client = useQueryClient();

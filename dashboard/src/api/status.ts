@@ -1,6 +1,7 @@
 /** Status of the gateway, polled while the page is visible. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from './client.ts';
+import { useMay, viewers } from './session.ts';
 
 type Value = string | number | boolean | null;
 
@@ -16,8 +17,11 @@ export interface Status {
 
 const everyMs = 5_000;
 
+/** Nothing for members of teams. */
 export function useStatus() {
+  const enabled = useMay(viewers);
   return useQuery({
+    enabled,
     queryKey: ['status'],
     queryFn: ({ signal }) => get<Status>('/api/status', { signal }),
     refetchInterval: everyMs,

@@ -52,6 +52,20 @@ interface DownloadLinkProps {
   readonly children: ReactNode;
 }
 
+interface ButtonLinkProps {
+  readonly href: string;
+  readonly children: ReactNode;
+}
+
+/** A link that looks like the main button: the browser leaves the page. */
+export function ButtonLink({ href, children }: ButtonLinkProps): ReactElement {
+  return (
+    <a className={classNames(styles.button, styles.primary)} href={href}>
+      {children}
+    </a>
+  );
+}
+
 /** A link that looks like a button: the browser saves what it leads to. */
 export function DownloadLink({ href, children }: DownloadLinkProps): ReactElement {
   return (

@@ -1,5 +1,6 @@
 /** All pages: their address, their place in the navigation, and the code that is fetched when one is opened. */
 import type { ComponentType } from 'react';
+import { operators, type Role, viewers } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 
 export interface PageEntry {
@@ -7,6 +8,8 @@ export interface PageEntry {
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
+  /** Roles that may open it; absent: all. */
+  readonly roles?: readonly Role[];
   readonly load: () => Promise<ComponentType>;
 }
 
@@ -15,6 +18,7 @@ export const pages: readonly PageEntry[] = [
     path: '/',
     title: 'Overview',
     icon: 'overview',
+    roles: viewers,
     load: async () => (await import('./overview/page.tsx')).OverviewPage,
   },
   {
@@ -27,6 +31,7 @@ export const pages: readonly PageEntry[] = [
     path: '/errors',
     title: 'Errors',
     icon: 'errors',
+    roles: viewers,
     load: async () => (await import('./errors/page.tsx')).ErrorsPage,
   },
   {
@@ -39,21 +44,35 @@ export const pages: readonly PageEntry[] = [
     path: '/models',
     title: 'Models',
     icon: 'models',
+    roles: viewers,
     load: async () => (await import('./models/page.tsx')).ModelsPage,
   },
   {
     path: '/playground',
     title: 'Playground',
     icon: 'playground',
+    roles: operators,
     load: async () => (await import('./playground/page.tsx')).PlaygroundPage,
   },
   {
     path: '/setup',
     title: 'Setup',
     icon: 'setup',
+    roles: viewers,
     load: async () => (await import('./setup/page.tsx')).SetupPage,
   },
+  {
+    path: '/sessions',
+    title: 'Sessions',
+    icon: 'people',
+    load: async () => (await import('./sessions/page.tsx')).SessionsPage,
+  },
 ];
+
+/** Those that one of the roles may open. */
+export function pagesOf(roles: readonly Role[]): readonly PageEntry[] {
+  return pages.filter((page) => page.roles?.some((role) => roles.includes(role)) ?? true);
+}
 
 /** The page of an address; undefined when there is none. */
 export function pageOf(location: string): PageEntry | undefined {

@@ -1,8 +1,9 @@
 /** Where the palette can go, for a text: pages, what can be made, and things by their names. */
 import { useQuery } from '@tanstack/react-query';
 import { get } from '../api/client.ts';
+import { keyMakers, type Role, useSession, viewers } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
-import { pages } from '../pages/pages.ts';
+import { pagesOf } from '../pages/pages.ts';
 
 export interface Place {
   readonly group: string;
@@ -24,12 +25,15 @@ export function usePlaces(text: string): {
   readonly isAsking: boolean;
 } {
   const isWanted = text !== '';
+  const roles = useSession().data?.roles ?? [];
+  const seesAll = roles.some((role) => isOneOf(viewers, role));
   const keys = useNames(`/api/keys`, { text, limit: maxOfKind }, isWanted);
   const teams = useNames('/api/teams', { limit: 1000 }, isWanted);
-  const tags = useNames('/api/tags', { limit: 1000 }, isWanted);
-  const models = useNames('/api/models', {}, isWanted);
+  const tags = useNames('/api/tags', { limit: 1000 }, isWanted && seesAll);
+  // Found models open on a page that members of teams do not have.
+  const models = useNames('/api/models', {}, isWanted && seesAll);
   const found = [
-    ...fixedPlaces.filter(({ name }) => contains(name, text)),
+    ...fixedPlaces(roles).filter(({ name }) => contains(name, text)),
     ...callPlaces(text),
     ...(isWanted ? keyPlaces(keys.data?.keys) : []),
     ...named(team, names(teams.data?.teams), text),
@@ -40,22 +44,28 @@ export function usePlaces(text: string): {
   return { places: found, isAsking: asked.some(({ isFetching }) => isFetching) };
 }
 
-const fixedPlaces: readonly Place[] = [
-  ...pages.map(({ title, path, icon }): Place => ({
+function isOneOf(wanted: readonly Role[], role: Role): boolean {
+  return wanted.includes(role);
+}
+
+function fixedPlaces(roles: readonly Role[]): readonly Place[] {
+  const places = pagesOf(roles).map(({ title, path, icon }): Place => ({
     group: 'Pages',
     name: title,
     href: path,
     icon,
     isWindow: false,
-  })),
-  {
-    group: 'Actions',
-    name: 'Create a key',
-    href: '/keys?new=key',
-    icon: 'plus',
-    isWindow: true,
-  },
-];
+  }));
+  return roles.some((role) => isOneOf(keyMakers, role)) ? [...places, createKey] : places;
+}
+
+const createKey: Place = {
+  group: 'Actions',
+  name: 'Create a key',
+  href: '/keys?new=key',
+  icon: 'plus',
+  isWindow: true,
+};
 
 interface Found {
   readonly keys?: readonly FoundKey[];

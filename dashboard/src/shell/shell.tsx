@@ -2,15 +2,21 @@
 import { Dialog } from '@base-ui/react/dialog';
 import { lazy, Suspense, useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useSignOut } from '../api/session.ts';
+import { useSession, useSignOut } from '../api/session.ts';
 import { Button, IconButton } from '../components/button.tsx';
 import { Icon, type IconName } from '../components/icon.tsx';
 import { useToast } from '../components/toast.tsx';
-import { pages, pageOf, type PageEntry } from '../pages/pages.ts';
+import { pageOf, type PageEntry } from '../pages/pages.ts';
 import styles from './shell.module.css';
 import { chooseTheme, themes, useTheme, type Theme } from './theme.ts';
 
-export function Shell({ children }: { children: ReactNode }): ReactElement {
+interface ShellProps {
+  /** Those that who is signed in may open. */
+  readonly pages: readonly PageEntry[];
+  readonly children: ReactNode;
+}
+
+export function Shell({ pages, children }: ShellProps): ReactElement {
   const [isOpen, setOpen] = useState(false);
   const [isGoing, setGoing] = useState(false);
   useGoKey(() => setGoing(true));
@@ -26,7 +32,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
       <div className={styles.side}>
         <Brand />
         <GoTo onClick={go} />
-        <Links />
+        <Links pages={pages} />
         <Foot />
       </div>
       <div className={styles.top}>
@@ -37,7 +43,7 @@ export function Shell({ children }: { children: ReactNode }): ReactElement {
             <Dialog.Popup className={styles.sheet} aria-label="Menu">
               <Brand />
               <GoTo onClick={go} />
-              <Links onChosen={() => setOpen(false)} />
+              <Links pages={pages} onChosen={() => setOpen(false)} />
               <Foot />
             </Dialog.Popup>
           </Dialog.Portal>
@@ -97,7 +103,11 @@ function prefetch(page: PageEntry): void {
   page.load().catch(() => undefined);
 }
 
-function Links({ onChosen }: { onChosen?: () => void }): ReactElement {
+interface LinksProps extends Pick<ShellProps, 'pages'> {
+  readonly onChosen?: () => void;
+}
+
+function Links({ pages, onChosen }: LinksProps): ReactElement {
   const [location] = useLocation();
   const current = pageOf(location);
   return (
@@ -134,9 +144,17 @@ function Foot(): ReactElement {
   const theme = useTheme();
   const signOut = useSignOut();
   const toast = useToast();
+  const session = useSession();
   const following = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
+  const { person, roles = [] } = session.data ?? {};
   return (
     <div className={styles.foot}>
+      {person === null || person === undefined ? null : (
+        <p className={styles.who} title={person.id}>
+          {person.name}
+          <span>{roles.join(', ')}</span>
+        </p>
+      )}
       <Button
         look="quiet"
         small

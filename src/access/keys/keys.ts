@@ -82,6 +82,8 @@ export interface KeyFilter {
   readonly text?: string;
   readonly team?: string;
   readonly state?: KeyState;
+  /** What a caller may see of the keys. */
+  readonly within?: (record: KeyRecord) => boolean;
 }
 
 /** A key before and after it was changed. */
@@ -409,10 +411,11 @@ export class KeyRing {
     };
   }
 
-  #testOf({ text, team, state }: KeyFilter): (entry: KeyEntry) => boolean {
+  #testOf({ text, team, state, within }: KeyFilter): (entry: KeyEntry) => boolean {
     const part = text?.toLowerCase();
     const now = this.#clock.wall();
     return (entry) =>
+      (within === undefined || within(entry.record)) &&
       (team === undefined || entry.record.team === team) &&
       (state === undefined || entry.state(now) === state) &&
       (part === undefined || holdsText(entry.record, part));

@@ -17,11 +17,13 @@ import {
   time,
 } from '../route.ts';
 import { hasRole, type Member, roles } from './roles.ts';
-import type { Session, Sessions } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 
 export interface SessionRouteDeps {
   /** Absent where there is no listener: a command has no session. */
   readonly sessions?: Sessions;
+  /** The button of the sign-in by OpenID Connect; absent = there is none. */
+  readonly signInButton?: { readonly label: string; readonly url: string };
   readonly audit: AuditLog;
 }
 
@@ -44,6 +46,10 @@ const answer = z.strictObject({
     .describe('When the session ends, if it is used until then; null without one.'),
   person: person.nullable().describe('Null: signed in with the admin token, or not signed in.'),
   roles: z.array(z.enum(roles)),
+  sign_in: z
+    .strictObject({ label: z.string(), url: z.string() })
+    .nullable()
+    .describe('Where people sign in by OpenID Connect; null: by the admin token alone.'),
 });
 
 const listed = z.strictObject({
@@ -76,7 +82,7 @@ export function sessionRoutes(deps: SessionRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: sessionPath,
       about: { summary: 'Show who is signed in. Needs no token.', answer },
-      run: ({ http }) => ({ status: 200, body: sessionJson(http?.signedIn === true, http) }),
+      run: ({ http }) => ({ status: 200, body: sessionJson(deps, http) }),
     },
     {
       method: 'DELETE',
@@ -85,7 +91,7 @@ export function sessionRoutes(deps: SessionRouteDeps): readonly AdminRoute[] {
       run: async ({ body, http }) => {
         readInput(noBody, body);
         if (http?.session !== undefined) await deps.sessions?.end(http.session.id);
-        return { status: 200, body: sessionJson(false, undefined), cookie: { value: '', ms: 0 } };
+        return { status: 200, body: sessionJson(deps, undefined), cookie: { value: '', ms: 0 } };
       },
     },
     {
@@ -123,7 +129,7 @@ async function begin(
   const ms = session.expiresAt - http.now;
   return {
     status: 200,
-    body: sessionJson(true, { session }),
+    body: sessionJson(deps, { signedIn: true, session }),
     cookie: { value: id.reveal(), ms },
   };
 }
@@ -160,16 +166,18 @@ function pageOf(origin: string | undefined): string {
 }
 
 function sessionJson(
-  signedIn: boolean,
-  http: Pick<HttpContext, 'session'> | undefined,
+  { signInButton }: SessionRouteDeps,
+  http: Pick<HttpContext, 'signedIn' | 'session'> | undefined,
 ): JsonObject {
-  const session: Session | undefined = http?.session;
+  const signedIn = http?.signedIn === true;
+  const session = http?.session;
   const member = session?.member;
   return {
     signed_in: signedIn,
     expires_at: session === undefined ? null : dateText(session.expiresAt),
     person: member === undefined ? null : personJson(member),
     roles: signedIn ? [...(member?.roles ?? ['owner'])] : [],
+    sign_in: signInButton === undefined ? null : { ...signInButton },
   };
 }
 

@@ -131,6 +131,11 @@ export class Sessions {
     return this.#deps.people.endSession(name);
   }
 
+  /** The same by the cookie's value. @throws StoreError */
+  endByCookie(id: string): Promise<boolean> {
+    return this.end(nameOf(id));
+  }
+
   /** Ends all sessions of a person. @returns how many @throws StoreError */
   endOf(person: string): Promise<number> {
     this.#remembered.clear();

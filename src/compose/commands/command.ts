@@ -57,7 +57,10 @@ export const checkCommand: Command = makeCheckCommand({
   cwd: process.cwd(),
   knownProviders,
   describeProviders,
-  lookAround: missingModels,
+  lookAround: async (settings) => [
+    ...(await missingModels(settings)),
+    ...(await identityProblem(settings)),
+  ],
   askProviders: async (settings, env) => {
     const { askProviders } = await import('./admin-of-directory.ts');
     return askProviders(settings, env);
@@ -100,6 +103,19 @@ async function ask(question: string): Promise<string> {
 async function missingModels({ local }: Settings): Promise<readonly string[]> {
   const { problems } = await readModelFolder(local.modelsDir, local.models);
   return problems.map(({ subject, why }) => `local model skipped: ${subject} ${why}`);
+}
+
+/** Why people could not sign in: the gateway starts all the same. */
+async function identityProblem({ oidc }: Settings): Promise<readonly string[]> {
+  if (oidc === undefined) return [];
+  const { discover, SignInError } = await import('../../admin/people/openid.ts');
+  try {
+    await discover(oidc);
+    return [];
+  } catch (error) {
+    if (error instanceof SignInError) return [error.message];
+    throw error;
+  }
 }
 
 function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {

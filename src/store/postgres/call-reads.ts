@@ -94,7 +94,8 @@ const totals = sumColumns
 /** Of the values of `usageValues`. */
 const inGroup = `($3::text IS NULL OR key_id = $3) AND ($4::text IS NULL OR team = $4)
   AND ($5::text IS NULL OR model = $5) AND ($6::text IS NULL OR provider = $6)
-  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN tags = '[]' ELSE tags::jsonb ? $7 END)`;
+  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN tags = '[]' ELSE tags::jsonb ? $7 END)
+  AND ($8::text[] IS NULL OR key_id = ANY($8) OR team = ANY($9::text[]))`;
 
 /** Sums by group of a part of a period. */
 function usageStatement(source: Source, by: UsageGrouping): Statement {
@@ -105,11 +106,11 @@ function usageStatement(source: Source, by: UsageGrouping): Statement {
   };
 }
 
-/** The period and the filter's five names. */
+/** The period, the filter's five names, and the keys and teams that it is within. */
 function usageValues(filter: UsageFilter | undefined, period: Period): SqlValue[] {
-  const { key, team, model, provider, tag } = filter ?? {};
+  const { key, team, model, provider, tag, within } = filter ?? {};
   const filters = [key, team, model, provider, tag].map((value) => value ?? null);
-  return [period.from, period.to, ...filters];
+  return [period.from, period.to, ...filters, within?.keys ?? null, within?.teams ?? null];
 }
 
 interface Part {
@@ -149,7 +150,7 @@ function busiestStatement(source: Source, by: Label): Statement {
 function seriesStatement(source: Source, { by, step }: SeriesQuery): Statement {
   const unit = stepMs[step];
   const at = source === 'calls' ? `at / ${unit} * ${unit}` : 'at';
-  const named = by === undefined ? '' : ` AND ${labels[by]} = ANY($8::text[])`;
+  const named = by === undefined ? '' : ` AND ${labels[by]} = ANY($10::text[])`;
   return {
     name: `series_${source}_${step}_${by ?? 'all'}`,
     text: `SELECT ${at} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
@@ -200,7 +201,8 @@ const wanted = `($5::text IS NULL OR coalesce(team, '') = $5) AND ($6::text IS N
   AND ($15::text IS NULL OR fault = $15) AND ($16::text IS NULL OR error = $16)
   AND ($17::text IS NULL OR reason = $17) AND ($18::text IS NULL OR upstream_model = $18)
   AND ($19::bigint IS NULL OR cost >= $19)
-  AND ($20::double precision IS NULL OR total_ms >= $20)`;
+  AND ($20::double precision IS NULL OR total_ms >= $20)
+  AND ($21::text[] IS NULL OR key_id = ANY($21) OR team = ANY($22::text[]))`;
 
 function pageStatement(name: string, place: string): Statement {
   return {
@@ -212,7 +214,7 @@ function pageStatement(name: string, place: string): Statement {
 }
 
 const pageOfAll = pageStatement('page_of_all', 'true');
-const pageOfKey = pageStatement('page_of_key', 'key_id = $21');
+const pageOfKey = pageStatement('page_of_key', 'key_id = $23');
 const lastScanned: Statement = {
   name: 'last_scanned',
   text: `SELECT started_at FROM calls WHERE started_at <= $1
@@ -236,7 +238,7 @@ const failures: Statement = {
         CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model
       FROM calls WHERE outcome = 'failed' AND started_at >= $1 AND started_at < $2
       ORDER BY started_at DESC LIMIT ${maxFailures}) newest
-    WHERE ($8::text IS NULL OR fault = $8) AND ${inGroup}
+    WHERE ($10::text IS NULL OR fault = $10) AND ${inGroup}
     GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider`,
 };
 const manyFailures: Statement = {
@@ -389,10 +391,10 @@ async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
 
 function filterValues(query: CallQuery): SqlValue[] {
   const { team, model, provider, outcome, endpoint, user, tag, status, mode, notes } = query;
-  const { fault, error, reason, upstreamModel, minNanodollars, minMs } = query;
+  const { fault, error, reason, upstreamModel, minNanodollars, minMs, within } = query;
   const asked = [team, model, provider, outcome, endpoint, user, tag, status, mode, notes];
   const more = [fault, error, reason, upstreamModel, minNanodollars, minMs];
-  return [...asked, ...more].map((value) => value ?? null);
+  return [...asked, ...more, within?.keys, within?.teams].map((value) => value ?? null);
 }
 
 /** Where the look for a page ends; undefined = at the oldest call. */
@@ -424,7 +426,8 @@ const columns = `c.started_at, c.key_id, c.team, c.user_name, c.tags, c.model, c
 const isWanted = `c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
   AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)
   AND ($6::text IS NULL OR coalesce(c.provider, '') = $6)
-  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN c.tags IS NULL ELSE c.tags::jsonb ? $7 END)`;
+  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN c.tags IS NULL ELSE c.tags::jsonb ? $7 END)
+  AND ($8::text[] IS NULL OR c.key_id = ANY($8) OR c.team = ANY($9::text[]))`;
 
 /**
  * Rows have no number here: of each short piece of time a few calls are taken, found by the index. A burst
@@ -434,9 +437,9 @@ const callsOfPiece = 4;
 const sample: Statement = {
   name: 'sample_latency',
   text: `SELECT ${columns}
-    FROM generate_series($1::bigint, $2::bigint - 1, $8::bigint) AS piece(begins)
+    FROM generate_series($1::bigint, $2::bigint - 1, $10::bigint) AS piece(begins)
     CROSS JOIN LATERAL (SELECT * FROM calls WHERE started_at >= begins
-      AND started_at < least(begins + $8::bigint, $2::bigint)
+      AND started_at < least(begins + $10::bigint, $2::bigint)
       ORDER BY started_at, id LIMIT ${callsOfPiece}) c
     WHERE ${isWanted}`,
 };

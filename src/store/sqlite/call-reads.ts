@@ -14,6 +14,7 @@ import {
   type SeriesRow,
   type UsageQuery,
   type UsageRow,
+  type CallsWithin,
   type UsageFilter,
 } from '../calls.ts';
 import { readTexts, number, text, compareText, type Columns, type Value } from '../columns.ts';
@@ -90,7 +91,10 @@ const labels: { readonly [G in UsageGrouping]: string } = {
 // total(), not sum(): it is exact up to 2^53 and never fails beyond.
 const totals = sumColumns.map((name) => `total(${name}) AS ${name}`).join(', ');
 
-const inGroup = `($key IS NULL OR key_id = $key) AND ($team IS NULL OR team = $team)
+const isWithin = `($withinKeys IS NULL OR key_id IN (SELECT value FROM json_each($withinKeys))
+  OR team IN (SELECT value FROM json_each($withinTeams)))`;
+
+const inGroup = `${isWithin} AND ($key IS NULL OR key_id = $key) AND ($team IS NULL OR team = $team)
   AND ($model IS NULL OR model = $model) AND ($provider IS NULL OR provider = $provider)
   AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags = '[]'
     ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)`;
@@ -103,8 +107,10 @@ function usageSql(source: Source, by: UsageGrouping): string {
 
 /** The values of `inGroup`. */
 function groupFilter(filter: UsageFilter): Record<string, Value> {
-  const { key, team, model, provider, tag } = filter;
+  const { key, team, model, provider, tag, within } = filter;
   return {
+    withinKeys: within === undefined ? null : JSON.stringify(within.keys),
+    withinTeams: JSON.stringify(within?.teams ?? []),
     key: key ?? null,
     team: team ?? null,
     model: model ?? null,
@@ -249,6 +255,7 @@ const maxScanned = 50_000;
 const page = `SELECT calls.*, prices.price FROM calls
   LEFT JOIN prices ON prices.id = calls.price_id
   WHERE started_at >= $since AND started_at <= $top AND (started_at < $top OR calls.id < $belowId)
+    AND ${isWithin}
     AND ($key IS NULL OR key_id = $key) AND ($team IS NULL OR coalesce(team, '') = $team)
     AND ($model IS NULL OR model = $model)
     AND ($provider IS NULL OR coalesce(provider, '') = $provider)
@@ -387,7 +394,7 @@ export class SqliteCallReads {
 
   /** Where to begin; undefined = nothing older is in the wanted groups. */
   #start(query: CallQuery): CallCursor | undefined {
-    const { key, team, provider, tag, before } = query;
+    const { key, team, provider, tag, within, before } = query;
     const latest = (query.until ?? Number.MAX_SAFE_INTEGER) - 1;
     const start =
       before !== undefined && before.startedAt <= latest
@@ -395,7 +402,7 @@ export class SqliteCallReads {
         : { startedAt: latest, id: aboveIds };
     // Not filtered by model: unknown model names are summed as one.
     const filter = { ...groupFilter(query), model: null };
-    if (key === undefined && team === undefined && provider === undefined && tag === undefined) {
+    if ([key, team, provider, tag, within].every((each) => each === undefined)) {
       return start;
     }
     const day = this.#sql.of(lastDay).get({ ...filter, to: start.startedAt });
@@ -496,14 +503,20 @@ function sampleSlice(sql: Statements, slice: Slice, filter: UsageFilter): readon
   return found;
 }
 
-function isWanted(row: Columns, { key, team, model, provider, tag }: UsageFilter): boolean {
+function isWanted(row: Columns, filter: UsageFilter): boolean {
+  const { key, team, model, provider, tag, within } = filter;
   return (
+    (within === undefined || isWithinRow(row, within)) &&
     (key === undefined || row['key_id'] === key) &&
     (team === undefined || (row['team'] ?? '') === team) &&
     (model === undefined || row['model'] === model) &&
     (provider === undefined || (row['provider'] ?? '') === provider) &&
     (tag === undefined || hasTag(row, tag))
   );
+}
+
+function isWithinRow(row: Columns, { keys, teams }: CallsWithin): boolean {
+  return keys.includes(text(row, 'key_id')) || teams.includes(text(row, 'team'));
 }
 
 function hasTag(row: Columns, tag: string): boolean {

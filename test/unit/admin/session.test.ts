@@ -4,7 +4,7 @@ import { adminRig, adminToken, errorOf, type Answer, type Ask, type Rig } from '
 
 const csrf = { 'x-model-gateway-csrf': '1' };
 const hour = 3_600_000;
-const nobody = { signed_in: false, expires_at: null, person: null, roles: [] };
+const nobody = { signed_in: false, expires_at: null, person: null, roles: [], sign_in: null };
 
 /** A browser at the rig's own page: the cookie that it was given, and what it sends by itself. */
 class Browser {
@@ -53,7 +53,7 @@ it('S11 the admin token opens a session, whose cookie is for this host, TLS, no 
   const expires = new Date(rig.clock.wall() + 12 * hour).toISOString();
   assert.deepEqual(
     [opened.status, opened.body],
-    [200, { signed_in: true, expires_at: expires, person: null, roles: ['owner'] }],
+    [200, { signed_in: true, expires_at: expires, person: null, roles: ['owner'], sign_in: null }],
   );
   const [cookie = ''] = [opened.headers['set-cookie'] ?? []].flat();
   const { port } = new URL(rig.url);

@@ -46,7 +46,7 @@ function check(t: TestContext, project: Project = {}): { status: number | null; 
 test('S26: a project in order passes, and its packages are counted', (t) => {
   const { status, text } = check(t);
   assert.equal(status, 0, text);
-  assert.match(text, /1 direct runtime packages of at most 16, 1 with theirs.*; 0 problems/);
+  assert.match(text, /1 direct runtime packages of at most 17, 1 with theirs.*; 0 problems/);
 });
 
 test('S26: the project itself passes', () => {
@@ -55,7 +55,7 @@ test('S26: the project itself passes', () => {
   assert.equal(status, 0, stdout);
 });
 
-const seventeen = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`p${at}`, '1.0.0']));
+const eighteen = Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`p${at}`, '1.0.0']));
 
 const wrong: readonly (readonly [string, Project, RegExp])[] = [
   [
@@ -101,11 +101,7 @@ const wrong: readonly (readonly [string, Project, RegExp])[] = [
     { manifest: { overrides: { one: { two: 'npm:other@^1.0.0' } } } },
     /overrides\.one\.two is "npm:other@\^1/,
   ],
-  [
-    'too many',
-    { manifest: { optionalDependencies: seventeen } },
-    /17 runtime packages, at most 16/,
-  ],
+  ['too many', { manifest: { optionalDependencies: eighteen } }, /18 runtime packages, at most 17/],
   ['a licence with duties', { installed: { license: 'AGPL-3.0' } }, /licence AGPL-3\.0 is not/],
   ['no licence', { installed: { license: null } }, /its licence none is not allowed/],
   [

@@ -5,6 +5,7 @@ import { addressOf } from '../../api/client.ts';
 import { firstTokenMs, outputSpeed, useCall, type CallDetails } from '../../api/calls.ts';
 import { limitName, type Fault } from '../../api/errors.ts';
 import { useContent } from '../../api/content.ts';
+import { operators, useMay } from '../../api/session.ts';
 import { useKeyNames, useStatus } from '../../api/names.ts';
 import { Button } from '../../components/button.tsx';
 import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
@@ -163,9 +164,12 @@ const whyTitles: { readonly [F in Fault]: string } = {
 function Said({ call }: { call: CallDetails }): ReactElement {
   const url = useStatus().data?.url;
   const content = useContent(call.id);
+  const mayRead = useMay(operators);
   return (
     <>
-      <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
+      {mayRead ? (
+        <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
+      ) : null}
       {url === undefined ? null : (
         <Section title="Reproduce">
           <CodeBlock label="curl command" text={curlOf(call, url, content.data?.request)} />

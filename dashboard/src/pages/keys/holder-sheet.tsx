@@ -1,6 +1,7 @@
 /** One team or tag: what it spent, its budgets and limits, its keys. */
 import { useState, type ReactElement } from 'react';
 import { Link, useLocation } from 'wouter';
+import { operators, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { DataTable } from '../../components/data-table.tsx';
 import { Confirm, Dialog } from '../../components/dialog.tsx';
@@ -135,6 +136,7 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
   const { kind, name, hasLimits, usage, onClose } = props;
   const query = useHolder(kind, name, hasLimits);
   const [isSetting, setSetting] = useState(false);
+  const mayChange = useMay(operators);
   return (
     <Dialog
       open
@@ -153,9 +155,11 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
         ) : (
           <div className={layout.row}>
             <span className={layout.muted}>It has no limits and no budget of its own.</span>
-            <Button small onClick={() => setSetting(true)}>
-              Set limits
-            </Button>
+            {mayChange ? (
+              <Button small onClick={() => setSetting(true)}>
+                Set limits
+              </Button>
+            ) : null}
           </div>
         )}
         {kind === 'team' ? <Members team={name} /> : null}
@@ -185,6 +189,7 @@ function Limits({ kind, holder, onClose }: LimitsProps): ReactElement {
   const [isAsking, setAsking] = useState(false);
   const change = useChange<Holder>();
   const path = holderPath(kind, name);
+  const mayChange = useMay(operators) && holder.source !== 'config';
   const toast = useToast();
   const save = (): void =>
     change.mutate(
@@ -202,7 +207,8 @@ function Limits({ kind, holder, onClose }: LimitsProps): ReactElement {
         {change.error === null ? null : <ErrorPanel error={change.error} />}
         {holder.source === 'config' ? (
           <p>It is declared in the config and can only be changed there.</p>
-        ) : (
+        ) : null}
+        {mayChange ? (
           <>
             <HolderForm kind={kind} fields={fields} onChange={setFields} error={change.error} />
             <div className={layout.row}>
@@ -214,7 +220,7 @@ function Limits({ kind, holder, onClose }: LimitsProps): ReactElement {
               </Button>
             </div>
           </>
-        )}
+        ) : null}
       </section>
       <Confirm
         open={isAsking}

@@ -2,6 +2,7 @@
 import { useMemo, useState, type ReactElement } from 'react';
 import { useBudgets, type BudgetState } from '../../api/budgets.ts';
 import { useOpened } from '../../api/search.ts';
+import { operators, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
@@ -100,11 +101,11 @@ export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
     [kind, query.data, usage, budgets, sort],
   );
   const { title, create, none, about } = words[kind];
-  const newOne = (
+  const newOne = useMay(operators) ? (
     <Button small icon="plus" onClick={() => setNew(true)}>
       {create}
     </Button>
-  );
+  ) : undefined;
   return (
     <Panel title={title} flush actions={rows.length === 0 ? undefined : newOne}>
       <QueryState query={query}>

@@ -1,5 +1,6 @@
 /** The fields of a key: what most keys need is in sight, the rest behind a fold. */
 import { useState, type ReactElement } from 'react';
+import { operators, useMay } from '../../api/session.ts';
 import { CheckField, OfferedField, SelectField, TextField } from '../../components/field.tsx';
 import { useModelOffers } from '../../components/model-field.tsx';
 import { PickField } from '../../components/pick-field.tsx';
@@ -112,6 +113,7 @@ function ExpiryField({ value, onChange, isChange, error }: ExpiryFieldProps): Re
 const folded = ['endpoints', 'owner', 'tags', 'cidrs', 'strict', 'cache', 'shrink', 'log_content'];
 
 function MoreFields({ fields, onChange, wrong, isChange = false }: KeyFormProps): ReactElement {
+  const isOperator = useMay(operators);
   const isWrong = folded.some((name) => 'error' in errorAt(wrong, name));
   return (
     <details className={styles.more} open={isChange || isWrong}>
@@ -128,7 +130,7 @@ function MoreFields({ fields, onChange, wrong, isChange = false }: KeyFormProps)
             onChange={(owner) => onChange({ ...fields, owner })}
             {...errorAt(wrong, 'owner')}
           />
-          <TagField fields={fields} onChange={onChange} wrong={wrong} />
+          {isOperator ? <TagField fields={fields} onChange={onChange} wrong={wrong} /> : null}
         </div>
         <TextField
           label="Client addresses"
@@ -139,7 +141,7 @@ function MoreFields({ fields, onChange, wrong, isChange = false }: KeyFormProps)
           {...errorAt(wrong, 'cidrs')}
         />
         <Switches fields={fields} onChange={onChange} />
-        <LogContentField fields={fields} onChange={onChange} />
+        {isOperator ? <LogContentField fields={fields} onChange={onChange} /> : null}
       </div>
     </details>
   );

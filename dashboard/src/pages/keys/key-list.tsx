@@ -1,6 +1,7 @@
 /** All keys, however many: the table fetches the pages that come into sight. */
 import { useCallback, useDeferredValue, useMemo, useState, type ReactElement } from 'react';
 import { useOpened, useSearch } from '../../api/search.ts';
+import { keyMakers, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
@@ -149,14 +150,17 @@ function None({
   isFiltered,
   onCreate,
 }: KeyListProps & { readonly isFiltered: boolean }): ReactElement {
+  const mayCreate = useMay(keyMakers);
   if (isFiltered) return <Empty title="No matching keys">Change the text or the state.</Empty>;
   return (
     <Empty
       title="No keys yet"
       action={
-        <Button look="primary" onClick={onCreate}>
-          Create a key
-        </Button>
+        mayCreate ? (
+          <Button look="primary" onClick={onCreate}>
+            Create a key
+          </Button>
+        ) : undefined
       }
     >
       Clients call the gateway with a key. Each key has its own models, limits and budgets.

@@ -1,6 +1,7 @@
 /** One key: what it may do, what it has spent, and what can be done with it. */
 import { useState, type ReactElement, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { keyMakers, operators, useMay } from '../../api/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm, Dialog } from '../../components/dialog.tsx';
@@ -47,15 +48,19 @@ export function StateBadge({ state }: { readonly state: Key['state'] }): ReactEl
 function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
   const [action, setAction] = useState<Action>();
   const isOurs = subject.source === 'store' && subject.state !== 'revoked';
+  const mayRenew = useMay(keyMakers);
+  const mayChange = useMay(operators);
   return (
     <div className={layout.sections}>
       <div className={layout.row}>
         <StateBadge state={subject.state} />
-        {isOurs ? (
+        {isOurs && mayChange ? (
+          <Button small onClick={() => setAction('edit')}>
+            Change
+          </Button>
+        ) : null}
+        {isOurs && mayRenew ? (
           <>
-            <Button small onClick={() => setAction('edit')}>
-              Change
-            </Button>
             <Button small icon="refresh" onClick={() => setAction('rotate')}>
               Rotate
             </Button>
@@ -63,9 +68,8 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
               Revoke
             </Button>
           </>
-        ) : (
-          <span className={layout.muted}>{whyFixed(subject)}</span>
-        )}
+        ) : null}
+        {isOurs ? null : <span className={layout.muted}>{whyFixed(subject)}</span>}
       </div>
       <section className={layout.sections} aria-label="Budgets">
         <h3>Budgets</h3>
@@ -73,7 +77,7 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
       </section>
       <Facts facts={factsOf(subject)} />
       <Link href={`/calls?key=${encodeURIComponent(subject.id)}`}>Calls of this key</Link>
-      <ForgetContent subject={subject} />
+      {mayChange ? <ForgetContent subject={subject} /> : null}
       {action === 'edit' ? (
         <EditKey subject={subject} onClose={() => setAction(undefined)} />
       ) : null}

@@ -2,6 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 import { get, send } from '../../api/client.ts';
+import { operators, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Panel } from '../../components/panel.tsx';
@@ -27,6 +28,7 @@ export function ConfigPanel(): ReactElement {
   const [wanted, setWanted] = useState('');
   const client = useQueryClient();
   const toast = useToast();
+  const mayReload = useMay(operators);
   const config = useQuery({
     queryKey: ['config'],
     queryFn: ({ signal }) => get<Config>('/api/config', { signal }),
@@ -50,9 +52,11 @@ export function ConfigPanel(): ReactElement {
             value={wanted}
             onChange={setWanted}
           />
-          <Button icon="refresh" busy={reload.isPending} onClick={() => reload.mutate()}>
-            Reload the file
-          </Button>
+          {mayReload ? (
+            <Button icon="refresh" busy={reload.isPending} onClick={() => reload.mutate()}>
+              Reload the file
+            </Button>
+          ) : null}
         </>
       }
     >
