@@ -500,7 +500,7 @@ export const cloudOptions = {
   }),
   guardrail: option({
     key: 'guardrail',
-    kind: textLike(/^\S{1,2048}:(DRAFT|\d{1,8})$/, 'is not of the form ID:VERSION'),
+    kind: textLike(/^\S+:(DRAFT|\d{1,8})$/, 'is not of the form ID:VERSION'),
     otherwise: 'none',
     about: 'bedrock: the guardrail of all calls, its id or ARN with the version behind a colon.',
   }),
