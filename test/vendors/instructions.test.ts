@@ -90,7 +90,7 @@ for (const client of clientDialects) {
         ]);
         const notes = String(reply.headers['x-gateway-notes']);
         assert.match(notes, new RegExp(`${member}\\.${early}: changed, instructions stand`));
-        assert.match(notes, new RegExp(`${member}\\.${late}: changed, instructions behind`));
+        assert.match(notes, new RegExp(`${member}\\.${late}: changed, instructions after`));
       });
 
       test(`C1 ${id}: what was in front stays there when the conversation grows`, async () => {
