@@ -74,7 +74,7 @@ async function windowsOf(store: Store, { since, until, filter }: Asked) {
   if (all > maxCalls) {
     throw new AdminError(
       400,
-      `is too long ago: sums by user take ${maxCalls} calls at most, and this period has ${all}`,
+      `is too long ago: sums by user take ${maxCalls} calls at most, and this period has more`,
       'since',
     );
   }
