@@ -284,7 +284,7 @@ function withWorld(stage: Stage): void {
       await view(`/keys?key=${id}`, async (page) => {
         const sheet = page.getByRole('dialog', { name: 'spent' });
         await sheet.getByText(/of \$0\.01 today/).waitFor();
-        await sheet.getByRole('img', { name: /^Burn-down: .* of \$0\.01 are left$/ }).waitFor();
+        await sheet.getByRole('figure', { name: /^Burn-down: .* of \$0\.01 are left/ }).waitFor();
       });
       await view(`/calls?key=${id}`, async (page) => {
         await page.getByText('429 key daily budget').first().waitFor();

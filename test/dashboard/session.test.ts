@@ -232,6 +232,8 @@ function door(stage: Stage): void {
         await settled(page);
         await page.keyboard.press('Tab');
         assert.equal(await focused(page), 'Skip to the page');
+        await page.keyboard.press('Tab');
+        assert.match(await focused(page), /^Go to…/);
         for (const name of [
           'Overview',
           'Calls',
@@ -240,6 +242,7 @@ function door(stage: Stage): void {
           'Models',
           'Playground',
           'Setup',
+          'Sessions',
         ]) {
           await page.keyboard.press('Tab');
           assert.equal(await focused(page), name);
