@@ -19,12 +19,12 @@ export interface Session {
 
 export const sessionKey = ['session'] as const;
 
-const nobody = { signed_in: false, expires_at: null, person: null, roles: [] } as const;
+const signedOut = { signed_in: false, expires_at: null, person: null, roles: [] } as const;
 
-/** Marks the session as over: the door is shown. */
+/** Marks the session as over: the sign-in page is shown. */
 export function forgetSession(client: QueryClient): void {
   client.setQueryData<Session>(sessionKey, (before) => ({
-    ...nobody,
+    ...signedOut,
     sign_in: before?.sign_in ?? null,
   }));
 }
@@ -37,7 +37,7 @@ export function useSession() {
   });
 }
 
-/** Whether who is signed in has one of these roles. The gateway refuses what is shown to others by mistake. */
+/** Whether the person has one of these roles. It hides what they may not use; the gateway enforces it. */
 export function useMay(wanted: readonly Role[]): boolean {
   const { data } = useSession();
   return data?.roles.some((role) => wanted.includes(role)) === true;

@@ -79,7 +79,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
     overscan,
     scrollPaddingStart: isNarrow ? 0 : rowPx,
   });
-  // Heights of rows are no heights of cards.
+  // A card is higher than a row: heights measured in one layout are wrong in the other.
   useEffect(() => virtualizer.measure(), [virtualizer, isNarrow]);
   const items = virtualizer.getVirtualItems();
   const first = items[0]?.index ?? 0;

@@ -8,7 +8,7 @@ interface DelayedFieldProps extends Omit<TextFieldProps, 'list'> {
 }
 
 const pauseMs = 350;
-/** A list of thousands makes browsers slow. */
+/** Longer lists make browsers slow. */
 const maxOffers = 500;
 
 export function DelayedField({

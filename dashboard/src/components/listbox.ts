@@ -1,4 +1,4 @@
-/** A text field with a list below it, of which the keyboard chooses: what a field and its list need of ARIA's pattern. */
+/** A text field with a list of choices below it, usable by keyboard: the attributes and keys of ARIA's combobox pattern. */
 import { useId, useState, type KeyboardEvent } from 'react';
 
 interface ListboxOptions {

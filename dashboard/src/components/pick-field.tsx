@@ -20,7 +20,7 @@ export interface PickFieldProps extends FieldTexts {
   readonly placeholder?: string;
 }
 
-/** A list of thousands makes browsers slow, and nobody reads it. */
+/** Longer lists make browsers slow. */
 const maxOffers = 100;
 
 export function PickField(props: PickFieldProps): ReactElement {

@@ -160,7 +160,7 @@ export class OpenId {
   }
 }
 
-/** Addresses without which nobody can sign in. */
+/** Addresses of the provider that a sign-in needs. */
 const neededAddresses = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 
 /**

@@ -12,7 +12,7 @@ import { OutcomeBadge } from './outcome-badge.tsx';
 export interface CallColumn extends Column<Call> {
   /** Narrowest width, rem. */
   readonly rem: number;
-  /** Shown where nobody chose. */
+  /** Shown until the person chooses columns. */
   readonly standard: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { Model } from '../../api/models.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import styles from './models.module.css';
 
-/** `67%`: weights are no measurements. */
+/** The weight of a target as a share of all weights, `67%`. It is configured, not measured. */
 export function wholePercent(share: number): string {
   return `${Math.round(share * 100)}%`;
 }

@@ -48,7 +48,7 @@ export function useSessions() {
   });
 }
 
-/** Nothing for those who are no owners. */
+/** Asked only for owners: other roles may not list people. */
 export function usePeople() {
   const enabled = useMay(['owner']);
   return useQuery({
