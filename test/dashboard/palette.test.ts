@@ -66,6 +66,14 @@ function story(stage: Stage): void {
           await page.keyboard.press('Escape');
           await page.getByRole('dialog').waitFor({ state: 'detached' });
         }
+        // Enter at once chooses from the places of the whole text, not of its first letters.
+        await open(page);
+        await page.keyboard.type('research');
+        await page.keyboard.press('Enter');
+        await page.waitForURL(/\/keys\?team=research$/);
+        await page.getByRole('dialog', { name: 'research' }).waitFor();
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
         await open(page);
         await page.keyboard.type('create');
         await page.keyboard.press('Enter');

@@ -1,6 +1,6 @@
 /** Ctrl-K: to any page, key, team, tag, model or call, by the keyboard alone. */
 import { Dialog } from '@base-ui/react/dialog';
-import { useDeferredValue, useRef, useState, type ReactElement } from 'react';
+import { useRef, useState, type ReactElement } from 'react';
 import { useLocation } from 'wouter';
 import { Icon } from '../components/icon.tsx';
 import { useListbox } from '../components/listbox.ts';
@@ -16,7 +16,8 @@ export function Palette({ onClose }: PaletteProps): ReactElement {
   const [typed, setTyped] = useState('');
   const field = useRef<HTMLInputElement>(null);
   const chosen = useRef<Place | undefined>(undefined);
-  const { places, isAsking } = usePlaces(useDeferredValue(typed.trim()));
+  // Not deferred: Enter would choose from the places of an earlier text.
+  const { places, isAsking } = usePlaces(typed.trim());
   const go = (place: Place | undefined): void => {
     if (place === undefined) return;
     chosen.current = place;
