@@ -5,7 +5,11 @@ import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
 import { GatewayError, type FieldPath, invalidRequest } from '../core/errors.ts';
 import type { EndedResponse, StoredResponseCodec, ItemPage } from '../core/stored-response.ts';
-import { StoringSink, type StoreOutcome } from '../features/stored-responses/storing-sink.ts';
+import {
+  StoringSink,
+  type LongEndCodec,
+  type StoreOutcome,
+} from '../features/stored-responses/storing-sink.ts';
 import type {
   Referred,
   ResponseOwner,
@@ -13,9 +17,9 @@ import type {
 } from '../features/stored-responses/stored-responses.ts';
 import { type ClientSink, streamHeaders } from '../gateway/answer/client-answer.ts';
 import type { Gateway } from '../gateway/gateway.ts';
-import { LongBody } from '../gateway/long-bodies/body-thread.ts';
+import { type BodyOfJob, LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { bufferOver, receivedPieces } from '../gateway/long-bodies/transfer.ts';
-import type { Pieces } from '../json/pieces.ts';
+import { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
 import { MethodNotAllowed, notFound } from './paths.ts';
 import { idHeaders, sendJson } from './send.ts';
@@ -114,7 +118,37 @@ export function storingSink(
     }
   };
   const late = (): void => responses.failed('the store did not answer in time');
-  return new StoringSink({ sink, dialect: codec, later: gateway.later, keep, late });
+  const long = longEnds(gateway, request);
+  return new StoringSink({ sink, dialect: codec, long, later: gateway.later, keep, late });
+}
+
+/**
+ * Reads ends in the worker thread. One that the thread has no time or room for is read here: the client must not be told
+ * of a response that is not there.
+ */
+function longEnds(
+  { bodies }: Pick<Gateway, 'bodies'>,
+  { dialect, codec }: Pick<StatefulRequest, 'dialect' | 'codec'>,
+): LongEndCodec {
+  const client = dialect.id;
+  const bodyOf = (last: Buffer): BodyOfJob => ({ id: bodies.nextId(), pieces: Pieces.of(last) });
+  return {
+    answered: async (last) => {
+      try {
+        const found = await bodies.run('answered', { client }, bodyOf(last));
+        return found && { ...found, response: last.subarray(found.start, found.end) };
+      } catch {
+        return codec.answered(last);
+      }
+    },
+    unkept: async (last) => {
+      try {
+        return bufferOver((await bodies.run('unkept', { client }, bodyOf(last))).bytes);
+      } catch {
+        return codec.unkept(last);
+      }
+    },
+  };
 }
 
 async function inputOf(

@@ -3,11 +3,11 @@
  * bytes.
  */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
-import { parseBody } from '../../core/client-body.ts';
+import { spliceAnswer } from '../../core/client-body.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
-import { skipSpace, valueEnd } from '../../json/scan.ts';
+import { findMember, skipSpace, valueEnd } from '../../json/scan.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
@@ -18,7 +18,6 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const comma = 0x2c;
 const empty = Buffer.from('[]');
-const noKeys: ReadonlySet<string> = new Set();
 
 export const storedResponses: StoredResponseCodec = {
   stateOf: readState,
@@ -72,13 +71,13 @@ function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
 function answered(last: Buffer): EndedResponse | undefined {
   const found = responseIn(last);
   if (found === undefined) return undefined;
-  const { response, from } = found;
+  const { response, start, end } = found;
   const { id, status, output } = response;
   if (typeof id !== 'string' || (status !== 'completed' && status !== 'incomplete')) {
     return undefined;
   }
   const items = isArray(output) ? output.flatMap((item) => idsIn(item)) : [];
-  return { id, items, response: from() };
+  return { id, items, response: last.subarray(start, end) };
 }
 
 function idsIn(item: unknown): readonly string[] {
@@ -87,12 +86,9 @@ function idsIn(item: unknown): readonly string[] {
 
 interface FoundResponse {
   readonly response: JsonObject;
-  /** Its own bytes. */
-  readonly from: () => Buffer;
-  /** Where the JSON that holds it stands in the bytes, and the path of the response in it. */
+  /** Where its bytes stand; a response without an end is not found. */
   readonly start: number;
   readonly end: number;
-  readonly path: readonly string[];
 }
 
 function responseIn(last: Buffer): FoundResponse | undefined {
@@ -100,12 +96,14 @@ function responseIn(last: Buffer): FoundResponse | undefined {
   if (last[start] === 0x7b) {
     const response = tryParseObject(last.toString('utf8', start));
     if (response === undefined) return undefined;
-    return { response, from: () => last, start, end: last.length, path: [] };
+    return { response, start, end: last.length };
   }
   return terminalIn(last);
 }
 
 const dataMark = Buffer.from('data:');
+const responseKey = Buffer.from('"response"');
+const outputKey = Buffer.from('"output"');
 const newline = 0x0a;
 const endings: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete']);
 
@@ -119,9 +117,8 @@ function terminalIn(last: Buffer): FoundResponse | undefined {
     const event = isLine ? tryParseObject(last.toString('utf8', start, end)) : undefined;
     if (event !== undefined && endings.has(textOf(event['type']))) {
       const { response } = event;
-      if (!isObject(response)) return undefined;
-      const from = (): Buffer => memberOf(last.subarray(start, end), 'response') ?? empty;
-      return { response, from, start, end, path: ['response'] };
+      const span = findMember(last.subarray(0, end), start, responseKey);
+      return isObject(response) && span !== undefined ? { response, ...span } : undefined;
     }
     at = at === 0 ? -1 : last.lastIndexOf(dataMark, at - 1);
   }
@@ -132,15 +129,18 @@ function terminalIn(last: Buffer): FoundResponse | undefined {
 function unkept(last: Buffer): Buffer {
   const found = responseIn(last);
   if (found === undefined || found.response['store'] === false) return last;
-  const { start, end, path } = found;
-  const holder = parseBody(last.subarray(start, end), noKeys);
-  const edited = editJson(holder, [{ path: [...path, 'store'], text: 'false' }]).whole();
+  const { response: body, start, end } = found;
+  const bytes = last.subarray(start, end);
+  const edited =
+    spliceAnswer({ bytes, body }, { store: 'false' }) ??
+    Buffer.from(JSON.stringify({ ...body, store: false }));
   return Buffer.concat([last.subarray(0, start), edited, last.subarray(end)]);
 }
 
 /** The array of a kept response's output items. */
 function outputOf(response: Buffer): Buffer {
-  return memberOf(response, 'output') ?? empty;
+  const span = findMember(response, 0, outputKey);
+  return span === undefined ? empty : response.subarray(span.start, span.end);
 }
 
 /** The items of an array by their ids; those without one are left out. */
@@ -157,12 +157,6 @@ function objectsOf(array: Buffer): readonly JsonObject[] {
     const item = tryParseObject(bytes.toString('utf8'));
     return item === undefined ? [] : [item];
   });
-}
-
-function memberOf(object: Buffer, key: string): Buffer | undefined {
-  const { spans } = parseBody(object, noKeys);
-  const span = spans.get(key);
-  return span && object.subarray(span.start, span.end);
 }
 
 /** The elements of a JSON array, each with its own bytes. */

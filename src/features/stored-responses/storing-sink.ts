@@ -1,12 +1,23 @@
 /** The end of an answer waits until its response is kept: clients refer to the response at once. */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import type { Later } from '../../core/runtime.ts';
+import { maxBytesAtOnce } from '../../json/scan.ts';
 import type { ClientObserver, ClientSink } from '../../gateway/answer/client-answer.ts';
 import type { Receipt } from '../../core/call.ts';
 
+/** Reads the end of an answer. */
+type EndCodec = Pick<StoredResponseCodec, 'answered' | 'unkept'>;
+
+/** The same for one that is too long to be read on the event loop. Never rejects. */
+export interface LongEndCodec {
+  answered(last: Buffer): Promise<EndedResponse | undefined>;
+  unkept(last: Buffer): Promise<Buffer>;
+}
+
 interface StoringSinkDeps {
   readonly sink: ClientSink;
-  readonly dialect: StoredResponseCodec;
+  readonly dialect: EndCodec;
+  readonly long: LongEndCodec;
   readonly later: Later;
   /** Keeps the response; false = it was not kept. Never rejects. */
   readonly keep: (answer: EndedResponse) => Promise<StoreOutcome>;
@@ -47,10 +58,16 @@ export class StoringSink implements ClientSink {
   }
 
   end(bytes?: Buffer | string): void {
-    const last = bytes === undefined || this.#status !== 200 ? undefined : copyOf(bytes);
-    const answer = last && this.#deps.dialect.answered(last);
-    if (last === undefined || answer === undefined) return this.#pass(bytes);
-    this.#finished = this.#keep(last, answer);
+    if (bytes === undefined || this.#status !== 200) return this.#pass(bytes);
+    const { dialect, long } = this.#deps;
+    const last = copyOf(bytes);
+    if (last.length > maxBytesAtOnce) {
+      this.#finished = this.#keep(last, long);
+      return;
+    }
+    const answer = dialect.answered(last);
+    if (answer === undefined) return this.#pass(last);
+    this.#finished = this.#keepAnswer(last, answer, dialect);
   }
 
   cut(): void {
@@ -65,11 +82,21 @@ export class StoringSink implements ClientSink {
     this.#deps.sink.settled?.(receipt);
   }
 
-  async #keep(last: Buffer, answer: EndedResponse): Promise<void> {
-    const { dialect, keep } = this.#deps;
-    const kept = await this.#atMost(keep(answer));
+  async #keep(last: Buffer, long: LongEndCodec): Promise<void> {
+    const answer = await long.answered(last);
+    if (answer === undefined) return this.#pass(last);
+    await this.#keepAnswer(last, answer, long);
+  }
+
+  async #keepAnswer(
+    last: Buffer,
+    answer: EndedResponse,
+    codec: EndCodec | LongEndCodec,
+  ): Promise<void> {
+    const kept = await this.#atMost(this.#deps.keep(answer));
     if (kept === 'kept') return this.#pass(last);
-    this.#pass(dialect.unkept(last), kept === 'large' ? 'store: dropped, too large' : undefined);
+    const note = kept === 'large' ? 'store: dropped, too large' : undefined;
+    this.#pass(await codec.unkept(last), note);
   }
 
   #pass(bytes?: Buffer | string, note?: string): void {

@@ -12,12 +12,14 @@ import { type RecalledTurn, PromptTrail } from '../../core/recall.ts';
 import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
 import type { NewId } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/secret.ts';
+import type { StoredResponseCodec } from '../../core/stored-response.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
 import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
 import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
 import { tryParseObject } from '../../json/parse.ts';
+import type { Span } from '../../json/scan.ts';
 import { type Feature, featureBits } from '../../json/skeleton.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
@@ -156,6 +158,12 @@ export interface ExpandedBody {
   readonly body: readonly SentPiece[];
 }
 
+/** Where the response stands in the end of an answer (`StoredResponseCodec.answered`). */
+export interface AnsweredRange extends Span {
+  readonly id: string;
+  readonly items: readonly string[];
+}
+
 export interface CorrectInput {
   readonly error: SentError;
   readonly traits: UpstreamTraits;
@@ -209,6 +217,16 @@ export interface Jobs {
   readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
   /** Puts stored items into a request, and returns its own ones. */
   readonly expand: { readonly input: ExpandInput; readonly output: ExpandedBody };
+  /** Finds the response in the last bytes of an answer. */
+  readonly answered: {
+    readonly input: { readonly client: DialectId };
+    readonly output: AnsweredRange | undefined;
+  };
+  /** The last bytes of an answer that says that it was not kept. */
+  readonly unkept: {
+    readonly input: { readonly client: DialectId };
+    readonly output: { readonly bytes: Uint8Array };
+  };
   /** Looks what an upstream refused of the body that it was sent. */
   readonly correct: {
     readonly input: CorrectInput;
@@ -248,7 +266,7 @@ type Work = {
   ) => Jobs[N]['output'];
 };
 
-const work: Work = { open, request, count, expand, correct, read, answer };
+const work: Work = { open, request, count, expand, answered, unkept, correct, read, answer };
 
 /** Does a job. @throws what its function throws. */
 export function doJob<N extends JobName>(
@@ -404,13 +422,33 @@ function count(
 }
 
 function expand({ client: id, found, before }: ExpandInput, body: JobBody): ExpandedBody {
-  const { stored, ownedKeys } = clientDialect(id);
-  if (stored === undefined) throw new TypeError(`Nothing is kept for ${id}.`);
-  const source = body.source(ownedKeys);
+  const stored = codecOf(id);
+  const source = body.source(clientDialect(id).ownedKeys);
   const items = new Map([...found].map(([item, bytes]) => [item, bufferOver(bytes)]));
   const input = stored.inputOf(source, items);
   const expanded = before && stored.expand(source, [...before.map(bufferOver), input]);
   return { input: new Uint8Array(input), body: expanded ? sentPieces(expanded, body.bytes) : [] };
+}
+
+function answered(
+  { client }: Jobs['answered']['input'],
+  { bytes }: JobBody,
+): AnsweredRange | undefined {
+  const found = codecOf(client).answered(bytes);
+  if (found === undefined) return undefined;
+  const { id, items, response } = found;
+  const start = response.byteOffset - bytes.byteOffset;
+  return { id, items, start, end: start + response.length };
+}
+
+function unkept({ client }: Jobs['unkept']['input'], { bytes }: JobBody): Jobs['unkept']['output'] {
+  return { bytes: codecOf(client).unkept(bytes) };
+}
+
+function codecOf(id: DialectId): StoredResponseCodec {
+  const { stored } = clientDialect(id);
+  if (stored === undefined) throw new TypeError(`Nothing is kept for ${id}.`);
+  return stored;
 }
 
 function correct(

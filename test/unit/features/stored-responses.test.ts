@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
+import type { EndedResponse } from '../../../src/core/stored-response.ts';
 import { storedResponses as dialect } from '../../../src/dialects/openai-responses/stored.ts';
-import { StoringSink } from '../../../src/features/stored-responses/storing-sink.ts';
+import {
+  type LongEndCodec,
+  StoringSink,
+} from '../../../src/features/stored-responses/storing-sink.ts';
 import { openBytes, sealKey } from '../../../src/features/sealed-bytes.ts';
 import type { ClientSink } from '../../../src/gateway/answer/client-answer.ts';
 import { memoryStore } from '../../support/memory-store.ts';
@@ -130,6 +134,12 @@ class Written implements ClientSink {
   observe(): void {}
 }
 
+/** Short answers are none of its concern. */
+const long: LongEndCodec = {
+  answered: async () => assert.fail('it is short'),
+  unkept: async () => assert.fail('it is short'),
+};
+
 const document = '{"id":"r","status":"completed","output":[],"store":true}';
 const terminal = `data: {"type":"response.completed","response":${document}}\n\n`;
 const later = (ms: number, run: () => void): (() => void) => {
@@ -145,7 +155,7 @@ test('ST6 the last event waits for the store, and goes out saying so when it was
     const sink = new Written();
     const keeping = Promise.withResolvers<'kept' | 'failed'>();
     const late = (): void => assert.fail('it came in time');
-    const parts = { sink, dialect, later, keep: () => keeping.promise, late };
+    const parts = { sink, dialect, long, later, keep: () => keeping.promise, late };
     const keeper = new StoringSink(parts);
     keeper.start(200, ['content-type', 'text/event-stream']);
     keeper.write('data: 1\n\n');
@@ -165,6 +175,7 @@ test('R-31 a store that is silent holds an answer up for a while, and R-32 a not
   const keeper = new StoringSink({
     sink: silent,
     dialect,
+    long,
     later,
     keep: () => never,
     late: () => void (late += 1),
@@ -179,7 +190,7 @@ test('R-31 a store that is silent holds an answer up for a while, and R-32 a not
   assert.equal(late, 1);
   const large = new Written();
   const keep = async () => 'large' as const;
-  const other = new StoringSink({ sink: large, dialect, later, keep, late: () => undefined });
+  const other = new StoringSink({ sink: large, dialect, long, later, keep, late: () => undefined });
   other.start(200, ['content-length', '1', 'x-gateway-notes', 'a: dropped, b']);
   other.end(document);
   await other.finished();
@@ -193,9 +204,38 @@ test('an error and a failed stream are passed on at once', () => {
     [200, 'data: {"type":"response.failed","response":{"id":"r","status":"failed"}}\n\n'],
   ] as const) {
     const sink = new Written();
-    const keeper = new StoringSink({ sink, dialect, later, keep, late: () => undefined });
+    const keeper = new StoringSink({ sink, dialect, long, later, keep, late: () => undefined });
     keeper.start(status, ['content-length', '1']);
     keeper.end(last);
     assert.equal(sink.told.at(-1), `end ${last}`);
+  }
+});
+
+test('G11 R-32 an answer beyond 1 MiB is not read on the event loop, kept or not', async () => {
+  const onLoop = {
+    answered: () => assert.fail('read on the event loop'),
+    unkept: () => assert.fail('written on the event loop'),
+  };
+  const elsewhere: LongEndCodec = {
+    answered: async (last) => dialect.answered(last),
+    unkept: async (last) => dialect.unkept(last),
+  };
+  const said = JSON.stringify('x'.repeat(1024 * 1024));
+  const text = document.replace('[]', `[${said}]`);
+  for (const outcome of ['kept', 'large'] as const) {
+    const sink = new Written();
+    let seen = 0;
+    const keep = async (answer: EndedResponse): Promise<typeof outcome> => {
+      seen = answer.response.length;
+      return outcome;
+    };
+    const late = (): void => assert.fail('it came in time');
+    const keeper = new StoringSink({ sink, dialect: onLoop, long: elsewhere, later, keep, late });
+    keeper.start(200, ['content-length', String(text.length)]);
+    keeper.end(text);
+    await keeper.finished();
+    assert.equal(seen, text.length);
+    const told = outcome === 'kept' ? text : text.replace('"store":true', '"store":false');
+    assert.ok(sink.told[1] === `end ${told}`);
   }
 });

@@ -122,6 +122,23 @@ test('S20 no JSON of a client or an upstream can pass for what packing makes', (
   assert.deepEqual(unpacked(structuredClone(packed(value))), value);
 });
 
+test('R-32 G11 the thread finds a response at the end of an answer, and says in it that it was not kept', async () => {
+  const client = 'openai-responses';
+  const response = '{"id":"r","status":"completed","output":[{"id":"msg_1","n":1.0}],"store":true}';
+  const stream = `data: {"type":"response.completed","response":${response}}\n\n`;
+  const body = (text: string): BodyOfJob => {
+    return { id: thread.nextId(), pieces: Pieces.of(Buffer.from(text)) };
+  };
+  for (const text of [response, stream]) {
+    const found = await thread.run('answered', { client }, body(text));
+    assert.deepEqual([found?.id, found?.items], ['r', ['msg_1']]);
+    assert.equal(text.slice(found?.start, found?.end), response);
+    const { bytes } = await thread.run('unkept', { client }, body(text));
+    assert.equal(Buffer.from(bytes).toString(), text.replace('true', 'false'));
+  }
+  assert.equal(await thread.run('answered', { client }, body('{"error":{}}')), undefined);
+});
+
 test('F72 a job whose client left is not done', async () => {
   const left = {
     client: 'openai-chat',

@@ -88,3 +88,20 @@ test('output items are found by their ids, in their own bytes', () => {
   );
   assert.deepEqual(elementsOf(Buffer.from('[]')), []);
 });
+
+test('R-32 an answer of more values than a request may have is found, and says that it was not kept', () => {
+  const items = Array.from(
+    { length: 100 },
+    (_, i) => `{"id":"msg_${i}","output":[${'1,'.repeat(6000)}1]}`,
+  );
+  const large = response.replace('{"id":"msg_1","n":1.0}', items.join());
+  const event = `data: {"type":"response.completed","response":${large}}\n\n`;
+  for (const last of [large, event]) {
+    const found = storedResponses.answered(Buffer.from(last));
+    assert.equal(found?.items.length, 100);
+    assert.ok(found.response.toString() === large);
+    assert.equal(elementsOf(storedResponses.outputOf(found.response)).length, 100);
+    const told = storedResponses.unkept(Buffer.from(last)).toString();
+    assert.ok(told === last.replace('"store":true', '"store":false'));
+  }
+});
