@@ -10,7 +10,7 @@ export interface KnownVendor {
   readonly baseUrl: string;
   /** Variable of its key; absent for engines and clouds. */
   readonly keyVariable?: string;
-  /** It is found by a resource, not by an address. */
+  /** It is found by names of one's own (a resource, a project, a region), not by an address. */
   readonly isCloud: boolean;
 }
 

@@ -5,10 +5,10 @@
 import { durationText } from '../../config/options.ts';
 import type { ConfigPath } from '../../config/yaml-text.ts';
 import { decimalText, scaledDecimal } from '../../core/money.ts';
+import { cloudParams, namesDeployments, readCloud } from './litellm-clouds.ts';
 import { slug, type Draft, type Fields, type KnownVendor, type ProviderInput } from './draft.ts';
 import {
   addressProblem,
-  defined,
   headersOf,
   listOf,
   numberOf,
@@ -57,6 +57,10 @@ const vendorIds: ReadonlyMap<string, string> = new Map([
   ['minimax', 'minimax'],
   ['cerebras', 'cerebras'],
   ['gemini', 'gemini'],
+  ['vertex_ai', 'vertex'],
+  ['vertex_ai_beta', 'vertex'],
+  ['bedrock', 'bedrock'],
+  ['bedrock_converse', 'bedrock'],
   ['ollama', 'ollama'],
   ['ollama_chat', 'ollama'],
   ['hosted_vllm', 'vllm'],
@@ -87,14 +91,10 @@ const readParams = new Set([
   'api_key',
   'api_base',
   'base_url',
-  'api_version',
   'organization',
   'headers',
   'extra_headers',
   'default_headers',
-  'tenant_id',
-  'client_id',
-  'client_secret',
   'weight',
   'rpm',
   'tpm',
@@ -103,6 +103,7 @@ const readParams = new Set([
   'stream_timeout',
   'cache_control_injection_points',
   'litellm_credential_name',
+  ...cloudParams,
 ]);
 
 const costNames: readonly (readonly [string, string])[] = [
@@ -203,9 +204,10 @@ function readDeployment(name: string, entry: Table, place: Place): Deployment | 
     draft.note('changed', path, `every model of ${id} is called ${id}/MODEL, without an entry`);
     return undefined;
   }
-  const base = textOf(info['base_model'])?.replace(/^azure\//, '');
-  if (base !== undefined && found.input.cloud !== undefined)
+  const base = textOf(info['base_model'])?.replace(/^(azure|bedrock)\//, '');
+  if (base !== undefined && namesDeployments.has(found.input.vendor ?? '')) {
     draft.deployment(id, found.model, base);
+  }
   const target = `${id}/${found.model}`;
   readPrice(target, { ...info, ...params }, place);
   if (/\s/.test(name)) {
@@ -247,15 +249,22 @@ function readUpstream(text: string, params: Table, place: Place): Upstream | und
     return undefined;
   }
   const model = rest.replace(/^responses\//, '');
-  const input = readServer(prefix, { ...place, params });
-  return input === undefined ? undefined : { input, model, usesResponses: model !== rest };
+  const server = readServer(prefix, { ...place, params, model });
+  return server === undefined ? undefined : { model, usesResponses: model !== rest, ...server };
 }
 
 interface Server extends Place {
   readonly params: Table;
+  readonly model: string;
 }
 
-function readServer(prefix: string, place: Server): ProviderInput | undefined {
+interface FoundServer {
+  readonly input: ProviderInput;
+  /** Where the model has another name here. */
+  readonly model?: string;
+}
+
+function readServer(prefix: string, place: Server): FoundServer | undefined {
   const { draft, path } = place;
   const address = readAddress(place);
   if (address === false) return undefined;
@@ -264,14 +273,26 @@ function readServer(prefix: string, place: Server): ProviderInput | undefined {
   const isGeneric = anyServer.has(prefix) || (vendorId === 'openai' && !isOwn);
   const compatible = compatibleAddresses.get(prefix);
   const vendor = isGeneric ? undefined : draft.vendor(vendorId ?? '');
-  if (vendor?.isCloud === true) return cloudInput(vendor.id, address, place);
+  if (vendor?.isCloud === true) return cloudServer(vendor.id, address, place);
   if (vendor === undefined && compatible === undefined && !(isGeneric && address !== undefined)) {
     const text = `import writes no provider for ${prefix}: declare it under providers: (docs/operator/clouds.md)`;
     draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
   const baseUrl = isOwn && vendor !== undefined ? undefined : (address ?? compatible);
-  return serverInput({ vendor, baseUrl, prefix }, place);
+  return { input: serverInput({ vendor, baseUrl, prefix }, place) };
+}
+
+function cloudServer(
+  vendor: string,
+  address: string | undefined,
+  place: Server,
+): FoundServer | undefined {
+  const { model, params, draft, path } = place;
+  const cloud = readCloud({ vendor, model, address, params, draft, path });
+  if (cloud === undefined) return undefined;
+  const headers = readHeaders(params, { ...place, prefix: vendor });
+  return { model: cloud.model, input: { vendor, headers, ...cloud.input } };
 }
 
 interface ServerInput {
@@ -329,53 +350,6 @@ function isOwnAddress(
 /** LiteLLM's address of Ollama is without the path of its OpenAI API. */
 function engineAddress(vendor: string | undefined, address: string): string {
   return vendor === 'ollama' && !address.endsWith('/v1') ? `${address}/v1` : address;
-}
-
-function cloudInput(
-  vendor: string,
-  address: string | undefined,
-  place: Server,
-): ProviderInput | undefined {
-  const { draft, path, params } = place;
-  const resource =
-    /^https:\/\/([A-Za-z0-9-]+)\.(?:openai\.azure|services\.ai\.azure|cognitiveservices\.azure)\.com(?:\/|$)/.exec(
-      address ?? '',
-    )?.[1];
-  if (address === undefined) {
-    draft.note('changed', path, `${vendor} needs its address: AZURE_API_BASE of the environment`);
-  }
-  const base = address ?? draft.variable('AZURE_API_BASE');
-  const text = (member: string): string | undefined => {
-    const value = textOf(params[member]);
-    return value === undefined ? undefined : plainText(value, draft);
-  };
-  const version = vendor === 'foundry' ? undefined : text('api_version');
-  const isDated = version !== undefined && /^(\$\{|20\d\d-|preview$)/.test(version);
-  const tenant = text('tenant_id');
-  const client = text('client_id');
-  const secret = textOf(params['client_secret']);
-  const entra = tenant !== undefined && client !== undefined;
-  const cloud = defined({
-    resource,
-    base_url: resource === undefined ? base : undefined,
-    api_version: isDated ? version : undefined,
-    ...(entra ? { auth: 'entra', tenant_id: tenant, client_id: client } : {}),
-    client_secret:
-      secret === undefined
-        ? undefined
-        : secretReference(secret, {
-            draft,
-            path: [...path, 'client_secret'],
-            variable: 'AZURE_CLIENT_SECRET',
-          }),
-  });
-  const key = entra ? undefined : readKey(params, { ...place, variable: 'AZURE_API_KEY' });
-  return {
-    vendor,
-    ...(entra ? {} : { apiKey: key ?? draft.variable('AZURE_API_KEY') }),
-    headers: readHeaders(params, { ...place, prefix: vendor }),
-    cloud,
-  };
 }
 
 /** What people write for a server that asks for no key. */

@@ -27,6 +27,7 @@ const portkeyVendors: ReadonlyMap<string, string> = new Map([
   ['fireworks-ai', 'fireworks'],
   ['mistral-ai', 'mistral'],
   ['x-ai', 'xai'],
+  ['vertex-ai', 'vertex'],
   ['dashscope', 'qwen'],
 ]);
 
@@ -74,7 +75,7 @@ function readStrategy(strategy: Table, draft: Draft): string {
 const portkeyMembers = new Set(['strategy', 'targets', 'request_timeout']);
 
 function isTargetMember(member: string): boolean {
-  return /^(provider|api_key|virtual_key|custom_host|override_params|weight|azure_\w+|name)$/.test(
+  return /^(provider|api_key|virtual_key|custom_host|override_params|weight|azure_\w+|aws_\w+|vertex_\w+|name)$/.test(
     member,
   );
 }
@@ -170,22 +171,37 @@ function readProvider(slug: string, table: Table, place: Place): ProviderInput |
     draft.note('left out', path, text);
     return undefined;
   }
-  const variable = vendor?.keyVariable ?? variableName(`${plain}_API_KEY`);
-  if (table['virtual_key'] !== undefined || slug.startsWith('@')) {
-    draft.note('changed', path, `its key stays with Portkey: set ${variable}`);
-  }
-  const key = textOf(table['api_key']);
-  const apiKey =
-    key === undefined
-      ? draft.variable(variable)
-      : secretReference(key, { draft, path: [...path, 'api_key'], variable });
-  return {
-    vendor: vendor?.id,
-    apiKey,
+  const named = {
     name: plain,
     ...(host === undefined ? {} : { baseUrl: plainText(withoutSlash(host), draft) }),
-    ...(vendor?.isCloud === true ? { cloud: cloudOf(table, draft) } : {}),
   };
+  const signed = signedClouds.get(vendor?.id ?? '');
+  if (signed !== undefined) return { vendor: vendor?.id, ...named, cloud: signed(table, place) };
+  const apiKey = keyOf(slug, vendor?.keyVariable ?? variableName(`${plain}_API_KEY`), {
+    ...place,
+    table,
+  });
+  const cloud = vendor?.isCloud === true ? { cloud: azureOf(table, draft) } : {};
+  return { vendor: vendor?.id, apiKey, ...named, ...cloud };
+}
+
+function keyOf(
+  slug: string,
+  variable: string,
+  { table, ...place }: Place & { readonly table: Table },
+): string {
+  if (table['virtual_key'] !== undefined || slug.startsWith('@')) {
+    place.draft.note('changed', place.path, `its key stays with Portkey: set ${variable}`);
+  }
+  return secretOf(table, 'api_key', variable, place);
+}
+
+/** A secret, or the variable that takes its place where the config has none. */
+function secretOf(table: Table, member: string, variable: string, { draft, path }: Place): string {
+  const text = textOf(table[member]);
+  return text === undefined
+    ? draft.variable(variable)
+    : secretReference(text, { draft, path: [...path, member], variable });
 }
 
 /** `@openai-prod` and `openai-3a9f` name a vendor in front. */
@@ -195,12 +211,44 @@ function vendorOf(slug: string, draft: Draft): KnownVendor | undefined {
     .find((each) => each !== undefined);
 }
 
-function cloudOf(table: Table, draft: Draft): Fields {
+function azureOf(table: Table, draft: Draft): Fields {
   const resource = textOf(table['azure_resource_name']);
   const version = textOf(table['azure_api_version']);
   return {
     ...(resource === undefined ? { base_url: draft.variable('AZURE_API_BASE') } : { resource }),
     ...(version !== undefined && /^20\d\d-/.test(version) ? { api_version: version } : {}),
+  };
+}
+
+/** Clouds that take no single key, by id: the members of the provider. */
+const signedClouds: ReadonlyMap<string, (table: Table, place: Place) => Fields> = new Map([
+  ['bedrock', bedrockOf],
+  ['vertex', vertexOf],
+]);
+
+function bedrockOf(table: Table, place: Place): Fields {
+  const { draft } = place;
+  const token = textOf(table['aws_session_token']);
+  return {
+    region: plainText(textOf(table['aws_region']) ?? '', draft) || draft.variable('AWS_REGION'),
+    auth: 'keys',
+    access_key_id: secretOf(table, 'aws_access_key_id', 'AWS_ACCESS_KEY_ID', place),
+    secret_access_key: secretOf(table, 'aws_secret_access_key', 'AWS_SECRET_ACCESS_KEY', place),
+    ...(token === undefined
+      ? {}
+      : { session_token: secretOf(table, 'aws_session_token', 'AWS_SESSION_TOKEN', place) }),
+  };
+}
+
+function vertexOf(table: Table, { draft, path }: Place): Fields {
+  const text = 'the account is read from the file that GOOGLE_APPLICATION_CREDENTIALS names';
+  draft.note('changed', path, text);
+  const location = textOf(table['vertex_region']);
+  return {
+    project:
+      plainText(textOf(table['vertex_project_id']) ?? '', draft) ||
+      draft.variable('GOOGLE_CLOUD_PROJECT'),
+    ...(location === undefined ? {} : { location: plainText(location, draft) }),
   };
 }
 

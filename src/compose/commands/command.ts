@@ -83,7 +83,7 @@ export const importCommand: Command = makeImportCommand({
     dialect,
     baseUrl,
     ...(keyVariable === undefined ? {} : { keyVariable }),
-    isCloud: cloud !== undefined,
+    isCloud: cloud !== undefined && keyVariable === undefined,
   })),
   cwd: process.cwd(),
   program: programName(process.env, process.cwd()),

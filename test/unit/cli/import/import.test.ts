@@ -4,6 +4,7 @@ import { copyFileSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { parse } from 'yaml';
 import { importCommand } from '../../../../src/cli/import/import.ts';
 import {
   checkCommand,
@@ -26,7 +27,7 @@ function commandIn(cwd: string) {
     dialect,
     baseUrl,
     ...(keyVariable === undefined ? {} : { keyVariable }),
-    isCloud: cloud !== undefined,
+    isCloud: cloud !== undefined && keyVariable === undefined,
   }));
   return importCommand({ cwd, vendors, program: 'model-gateway' });
 }
@@ -46,26 +47,36 @@ async function imported(
   return { ...ran, cwd, yaml: readFileSync(join(cwd, 'gateway.yaml'), 'utf8') };
 }
 
-/** What a config reads from the environment; addresses where one is expected. */
+/** Values whose form `check` looks at. */
+const formed: readonly (readonly [RegExp, string])[] = [
+  [/_BASE$/, 'https://acme.openai.azure.com'],
+  [/REGION/, 'eu-central-1'],
+  [/^AWS_ACCESS_KEY_ID/, 'AKIAIOSFODNN7EXAMPLE'],
+];
+
+/** What a config reads from the environment. */
 function environmentOf(yaml: string): { readonly [name: string]: string } {
   const names = [...yaml.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name);
-  return Object.fromEntries(
-    names.map((name) => [
-      name,
-      name.endsWith('_BASE')
-        ? 'https://acme.openai.azure.com'
-        : `value-of-${name.toLowerCase().replaceAll('_', '-')}`,
-    ]),
-  );
+  const valueOf = (name: string): string =>
+    formed.find(([form]) => form.test(name))?.[1] ??
+    `value-of-${name.toLowerCase().replaceAll('_', '-')}`;
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)]));
 }
 
 async function assertValid(cwd: string, yaml: string): Promise<void> {
   const args = ['--config', join(cwd, 'gateway.yaml'), '--data-dir', join(cwd, 'data')];
-  const { code, err } = await run(checkCommand, args, environmentOf(yaml));
+  // What Google's and Amazon's programs look for themselves.
+  const env = {
+    GOOGLE_APPLICATION_CREDENTIALS: '/etc/google.json',
+    AWS_WEB_IDENTITY_TOKEN_FILE: '/var/run/token',
+    AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/ai',
+    ...environmentOf(yaml),
+  };
+  const { code, err } = await run(checkCommand, args, env);
   assert.equal(code, 0, `${err}\n${yaml}`);
 }
 
-test('there are ten configs of LiteLLM', () => assert.equal(litellm.length, 10));
+test('there are eleven configs of LiteLLM', () => assert.equal(litellm.length, 11));
 
 for (const path of litellm) {
   test(`litellm ${basename(path)}: check takes the result, and no secret is in it`, async (t) => {
@@ -79,6 +90,7 @@ for (const path of litellm) {
 for (const [origin, file] of [
   ['portkey', 'portkey-fallback.json'],
   ['portkey', 'portkey-balance.json'],
+  ['portkey', 'portkey-clouds.json'],
   ['openrouter', 'openrouter-preset.json'],
 ] as const) {
   test(`${origin} ${file}: check takes the result, and no secret is in it`, async (t) => {
@@ -121,6 +133,79 @@ test('deployments of one name become targets with the shares that LiteLLM gives 
     /Set AZURE_API_KEY_EU, AZURE_API_KEY_US, OPENAI_API_KEY where the gateway runs/,
   );
 });
+
+test('clouds are found by their own names, and what lets calls in comes with them', async (t) => {
+  const { yaml, out } = await imported(t, 'litellm', '11-clouds.yaml');
+  const { providers, models } = parse(yaml);
+  assert.deepEqual(providers, {
+    gemini: { api_key: '${GEMINI_API_KEY}' },
+    bedrock: {
+      region: 'us-west-2',
+      auth: 'keys',
+      access_key_id: '${AWS_ACCESS_KEY_ID}',
+      secret_access_key: '${AWS_SECRET_ACCESS_KEY}',
+      session_token: '${AWS_SESSION_TOKEN}',
+      guardrail: 'gf3sc1mzinjw:DRAFT',
+    },
+    'bedrock-2': { like: 'bedrock', region: 'eu-central-1', auth: 'profile', profile: 'ai' },
+    vertex: {
+      project: 'acme',
+      location: 'europe-west1',
+      credentials: '/etc/gateway/google.json',
+    },
+    'vertex-2': {
+      like: 'vertex',
+      project: '${PROJECT}',
+      location: 'us-central1',
+      credentials: '${VERTEXAI_CREDENTIALS}',
+    },
+    'bedrock-3': { like: 'bedrock', region: 'us-east-1', auth: 'web_identity' },
+    'bedrock-4': {
+      like: 'bedrock',
+      region: '${AWS_REGION_NAME}',
+      auth: 'keys',
+      access_key_id: '${AWS_ACCESS_KEY_ID}',
+      secret_access_key: '${AWS_SECRET_ACCESS_KEY}',
+      endpoint: 'https://vpce-1.bedrock-runtime.eu-central-1.vpce.amazonaws.com',
+      deployments: { [profile]: 'anthropic.claude-sonnet-4-5-20250929-v1:0' },
+    },
+    'bedrock-5': {
+      like: 'bedrock',
+      region: 'us-east-1',
+      auth: 'bearer',
+      api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
+    },
+  });
+  assert.deepEqual(models, {
+    flash: 'gemini/gemini-2.5-flash',
+    nova: 'bedrock/amazon.nova-pro-v1:0',
+    claude: {
+      targets: [
+        'bedrock-2/eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+        'vertex/claude-sonnet-4-5@20250929',
+      ],
+      order: 'weighted',
+    },
+    tuned: 'vertex-2/endpoints/4965075652664360960',
+    haiku: 'bedrock-3/us.anthropic.claude-haiku-4-5-20251001-v1:0',
+    profiled: `bedrock-4/${profile}`,
+    keyed: 'bedrock-5/us.meta.llama3-3-70b-instruct-v1:0',
+  });
+  assert.match(out, /model_list\[8\]\.litellm_params\.model +agent: no model/);
+  const portkey = await imported(t, 'portkey', 'portkey-clouds.json');
+  assert.deepEqual(parse(portkey.yaml).providers, {
+    bedrock: {
+      region: 'us-east-1',
+      auth: 'keys',
+      access_key_id: '${AWS_ACCESS_KEY_ID}',
+      secret_access_key: '${AWS_SECRET_ACCESS_KEY}',
+    },
+    vertex: { project: 'acme', location: 'europe-west4' },
+    gemini: { api_key: '${GEMINI_API_KEY}' },
+  });
+});
+
+const profile = 'arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/abc';
 
 test('aliases and fallbacks of every kind reach the routes', async (t) => {
   const { yaml } = await imported(t, 'litellm', '04-reliability.yaml');
