@@ -171,18 +171,17 @@ function readProvider(slug: string, table: Table, place: Place): ProviderInput |
     draft.note('left out', path, text);
     return undefined;
   }
-  const named = {
-    name: plain,
-    ...(host === undefined ? {} : { baseUrl: plainText(withoutSlash(host), draft) }),
-  };
-  const signed = signedClouds.get(vendor?.id ?? '');
-  if (signed !== undefined) return { vendor: vendor?.id, ...named, cloud: signed(table, place) };
+  const baseUrl = host === undefined ? {} : { baseUrl: plainText(withoutSlash(host), draft) };
+  const named = { name: plain, ...baseUrl };
+  const vendorId = vendor?.id;
+  const signed = signedClouds.get(vendorId ?? '');
+  if (signed !== undefined) return { vendor: vendorId, ...named, cloud: signed(table, place) };
   const apiKey = keyOf(slug, vendor?.keyVariable ?? variableName(`${plain}_API_KEY`), {
     ...place,
     table,
   });
-  const cloud = vendor?.isCloud === true ? { cloud: azureOf(table, draft) } : {};
-  return { vendor: vendor?.id, apiKey, ...named, ...cloud };
+  const input = { vendor: vendorId, apiKey, ...named };
+  return vendor?.isCloud === true ? { ...input, cloud: azureOf(table, draft) } : input;
 }
 
 function keyOf(
