@@ -3,11 +3,14 @@ import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
 import type { Json } from '../json/value.ts';
 import { tryParse } from '../json/parse.ts';
+import type { Clock } from '../core/runtime.ts';
 import type { Store } from '../store/store.ts';
 import { type AdminRoute, dateText, readInput, time } from './route.ts';
+import { inPeriod, readWhen } from './usage.ts';
 
 export interface AuditRouteDeps {
   readonly store: Store;
+  readonly clock: Clock;
   readonly audit: AuditLog;
 }
 
@@ -28,6 +31,14 @@ const query = z.strictObject({
     .max(300)
     .optional()
     .describe('Only entries of this subject, e.g. key:a1b2c3d4.'),
+  actor: z.string().max(300).optional().describe('Only entries of this actor, e.g. admin.'),
+  action: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('Only this action (key.create), or all of a noun (key).'),
+  since: inPeriod.since,
+  until: inPeriod.until.describe('The same; entries before. Default: now.'),
 });
 
 const state = z.record(z.string(), z.unknown()).nullable();
@@ -48,7 +59,7 @@ const entry = z.strictObject({
   hash: z.string().describe('SHA-256 over this entry and the hash before it.'),
 });
 
-export function auditRoutes({ store, audit }: AuditRouteDeps): readonly AdminRoute[] {
+export function auditRoutes({ store, audit, clock }: AuditRouteDeps): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
@@ -59,11 +70,12 @@ export function auditRoutes({ store, audit }: AuditRouteDeps): readonly AdminRou
         answer: z.strictObject({ entries: z.array(entry), next: z.number().int().nullable() }),
       },
       run: async (request) => {
-        const { limit, before, subject } = readInput(query, request.query);
+        const { limit, since, until, ...chosen } = readInput(query, request.query);
+        const given = Object.entries(chosen).filter(([, value]) => value !== undefined);
         const found = await store.audit.list({
           limit,
-          ...(before === undefined ? {} : { before }),
-          ...(subject === undefined ? {} : { subject }),
+          ...Object.fromEntries(given),
+          ...readWhen({ since, until }, clock),
         });
         const last = found.length === limit ? found.at(-1)?.seq : undefined;
         const next = last === undefined || last === 1 ? null : last;

@@ -111,6 +111,12 @@ export interface AuditQuery {
   /** Only entries before this `seq`. */
   readonly before?: number;
   readonly subject?: string;
+  readonly actor?: string;
+  /** An action, or the noun of several: `key` finds `key.create`, too. */
+  readonly action?: string;
+  /** Ms since the epoch; `until` itself is not among them. */
+  readonly since?: number;
+  readonly until?: number;
 }
 
 const beforeFirst = '';

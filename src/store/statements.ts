@@ -1,5 +1,6 @@
 /** Statements that both engines run as they stand: constants with parameters (S21). */
 import { auditColumns, keyColumns } from './key-rows.ts';
+import type { AuditQuery } from './records.ts';
 
 /** `$1` is the first parameter, in either engine. PostgreSQL prepares a named statement once in each connection. */
 export interface Statement {
@@ -62,7 +63,37 @@ export const auditStatements = {
     'list_audit_of',
     'SELECT * FROM audit WHERE subject = $3 AND seq < $1 ORDER BY seq DESC LIMIT $2',
   ),
+  /** An empty text fits all. Reads from the newest entry on, without an index: changes are few. */
+  find: statement(
+    'find_audit',
+    `SELECT * FROM audit
+     WHERE seq < $1 AND ($3 = '' OR subject = $3) AND ($4 = '' OR actor = $4)
+       AND ($5 = '' OR action = $5 OR substr(action, 1, length($5) + 1) = $5 || '.')
+       AND at >= $6 AND at < $7
+     ORDER BY seq DESC LIMIT $2`,
+  ),
 } as const;
+
+/** The statement of a query of the audit log, and its parameters. */
+export function auditSelection({
+  limit,
+  before = Number.MAX_SAFE_INTEGER,
+  subject,
+  actor,
+  action,
+  since,
+  until,
+}: AuditQuery): { readonly wanted: Statement; readonly values: (string | number)[] } {
+  const rest = [actor, action, since, until];
+  if (rest.every((each) => each === undefined)) {
+    return subject === undefined
+      ? { wanted: auditStatements.list, values: [before, limit] }
+      : { wanted: auditStatements.listOf, values: [before, limit, subject] };
+  }
+  const texts = [subject ?? '', actor ?? '', action ?? ''];
+  const times = [since ?? 0, until ?? Number.MAX_SAFE_INTEGER];
+  return { wanted: auditStatements.find, values: [before, limit, ...texts, ...times] };
+}
 
 export const settingStatements = {
   read: statement('read_setting', 'SELECT value FROM settings WHERE name = $1'),

@@ -19,6 +19,7 @@ export const pages = [
   ['/keys', 'Keys'],
   ['/models', 'Models'],
   ['/playground', 'Playground'],
+  ['/audit', 'Audit log'],
   ['/setup', 'Setup'],
   ['/sessions', 'Sessions'],
 ] as const;

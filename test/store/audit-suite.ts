@@ -46,6 +46,24 @@ export function auditSuite(open: OpenStore): void {
       );
     });
 
+    it('S24 issue 24 finds entries by actor, action, noun and time, in pages', async () => {
+      const { audit } = opened.store;
+      await audit.append(entry(1, { action: 'key.create', actor: 'person:ada' }));
+      await audit.append(entry(2, { action: 'key.update' }));
+      await audit.append(entry(3, { action: 'keys.list', actor: 'command' }));
+      await audit.append(entry(4, { action: 'key.revoke', actor: 'person:ada' }));
+      const seqs = async (query: object): Promise<readonly number[]> =>
+        (await audit.list({ limit: 10, ...query })).map(({ seq }) => seq);
+      assert.deepEqual(await seqs({ actor: 'person:ada' }), [4, 1]);
+      assert.deepEqual(await seqs({ action: 'key' }), [4, 2, 1]);
+      assert.deepEqual(await seqs({ action: 'key.update' }), [2]);
+      assert.deepEqual(await seqs({ action: 'k' }), []);
+      assert.deepEqual(await seqs({ since: march + 2, until: march + 4 }), [3, 2]);
+      assert.deepEqual(await seqs({ subject: 'key:0', actor: 'admin' }), [2]);
+      assert.deepEqual(await seqs({ action: 'key', limit: 1 }), [4]);
+      assert.deepEqual(await seqs({ action: 'key', before: 4 }), [2, 1]);
+    });
+
     it('S24 chains what is appended at once without a gap', async () => {
       await Promise.all(Array.from({ length: 20 }, (_, n) => opened.store.audit.append(entry(n))));
       const records = (await opened.store.audit.list({ limit: 100 })).toReversed();

@@ -9,6 +9,7 @@ const paths = {
   playground: 'M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z',
   setup: 'M3 5h5M11 5h2M3 11h2M8 11h5M9.5 3.5v3M6.5 9.5v3',
   errors: 'M5.5 2.5h5l3 3v5l-3 3h-5l-3-3v-5zM8 5v3.5M8 10.8v.2',
+  audit: 'M4 2.5h8v11H4zM6.2 5.5h3.6M6.2 8h3.6M6.2 10.5h2',
   people: 'M8 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM3 13.5c.6-2.4 2.6-3.5 5-3.5s4.4 1.1 5 3.5',
   close: 'M4 4l8 8M12 4l-8 8',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',

@@ -8,6 +8,8 @@ export interface PageEntry {
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
+  /** Heading of the navigation that it stands under; absent: none. */
+  readonly group?: 'Operate';
   /** Roles that may open it; absent: all. */
   readonly roles?: readonly Role[];
   readonly load: () => Promise<ComponentType>;
@@ -55,9 +57,18 @@ export const pages: readonly PageEntry[] = [
     load: async () => (await import('./playground/page.tsx')).PlaygroundPage,
   },
   {
+    path: '/audit',
+    title: 'Audit log',
+    icon: 'audit',
+    group: 'Operate',
+    roles: viewers,
+    load: async () => (await import('./audit/page.tsx')).AuditPage,
+  },
+  {
     path: '/setup',
     title: 'Setup',
     icon: 'setup',
+    group: 'Operate',
     roles: viewers,
     load: async () => (await import('./setup/page.tsx')).SetupPage,
   },
@@ -65,6 +76,7 @@ export const pages: readonly PageEntry[] = [
     path: '/sessions',
     title: 'Sessions',
     icon: 'people',
+    group: 'Operate',
     load: async () => (await import('./sessions/page.tsx')).SessionsPage,
   },
 ];

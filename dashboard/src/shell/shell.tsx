@@ -108,29 +108,43 @@ interface LinksProps extends Pick<ShellProps, 'pages'> {
 }
 
 function Links({ pages, onChosen }: LinksProps): ReactElement {
+  const used = pages.filter(({ group }) => group === undefined);
+  const operated = pages.filter(({ group }) => group !== undefined);
+  return (
+    <nav aria-label="Pages" className={styles.nav}>
+      <LinkList pages={used} {...(onChosen && { onChosen })} />
+      {operated.length === 0 ? null : (
+        <>
+          <p className={styles.group}>Operate</p>
+          <LinkList pages={operated} {...(onChosen && { onChosen })} />
+        </>
+      )}
+    </nav>
+  );
+}
+
+function LinkList({ pages, onChosen }: LinksProps): ReactElement {
   const [location] = useLocation();
   const current = pageOf(location);
   return (
-    <nav aria-label="Pages">
-      <ul className={styles.links}>
-        {pages.map((page) => (
-          <li key={page.path}>
-            <Link
-              href={page.path}
-              className={styles.link}
-              aria-current={page === current ? 'page' : undefined}
-              // What is pointed at is fetched before it is clicked.
-              onPointerEnter={() => prefetch(page)}
-              onFocus={() => prefetch(page)}
-              onClick={() => onChosen?.()}
-            >
-              <Icon name={page.icon} />
-              {page.title}
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </nav>
+    <ul className={styles.links}>
+      {pages.map((page) => (
+        <li key={page.path}>
+          <Link
+            href={page.path}
+            className={styles.link}
+            aria-current={page === current ? 'page' : undefined}
+            // What is pointed at is fetched before it is clicked.
+            onPointerEnter={() => prefetch(page)}
+            onFocus={() => prefetch(page)}
+            onClick={() => onChosen?.()}
+          >
+            <Icon name={page.icon} />
+            {page.title}
+          </Link>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -11,7 +11,7 @@ import {
   type KeyUse,
   type NotedChange,
 } from '../records.ts';
-import { type Sql, type SqlValue, isDuplicate, rowsText } from './pool.ts';
+import { type Sql, isDuplicate, rowsText } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 import { number, text, valuesOf, compareText } from '../columns.ts';
 import {
@@ -23,6 +23,7 @@ import {
   readPolicyRow,
 } from '../key-rows.ts';
 import {
+  auditSelection,
   auditStatements,
   keyStatements,
   policyStatements,
@@ -140,14 +141,10 @@ export class PostgresAudit implements AuditStore {
     return (await this.list({ limit: 1, ...(before === undefined ? {} : { before }) }))[0];
   }
 
-  async list({ limit, before, subject }: AuditQuery): Promise<readonly AuditRecord[]> {
-    const values: SqlValue[] = [before ?? Number.MAX_SAFE_INTEGER, limit];
+  async list(query: AuditQuery): Promise<readonly AuditRecord[]> {
+    const { wanted, values } = auditSelection(query);
     const { admin } = this.#server;
-    const { rows } = await this.#server.use(() =>
-      subject === undefined
-        ? admin.run(auditStatements.list, values)
-        : admin.run(auditStatements.listOf, [...values, subject]),
-    );
+    const { rows } = await this.#server.use(() => admin.run(wanted, values));
     return rows.map(readAuditRow);
   }
 }

@@ -24,6 +24,7 @@ import type { Synchronous } from '../remote.ts';
 import type { AuditStore, KeyStore, PolicyStore, SettingStore } from '../store.ts';
 import type { Statements } from './database.ts';
 import {
+  auditSelection,
   auditStatements,
   keyStatements,
   policyStatements,
@@ -159,12 +160,11 @@ export class SqliteAudit implements Synchronous<AuditStore> {
   }
 
   list(query: AuditQuery): readonly AuditRecord[] {
-    const { limit, subject, before = Number.MAX_SAFE_INTEGER } = query;
-    const rows =
-      subject === undefined
-        ? this.#sql.of(auditStatements.list).all(before, limit)
-        : this.#sql.of(auditStatements.listOf).all(before, limit, subject);
-    return rows.map(readAuditRow);
+    const { wanted, values } = auditSelection(query);
+    return this.#sql
+      .of(wanted)
+      .all(...values)
+      .map(readAuditRow);
   }
 
   #apply(change: NotedChange): boolean {

@@ -74,6 +74,13 @@ it('S24 the log is read page by page, and of one subject', async (t) => {
   assert.deepEqual(await seqs('subject=team:a'), [5, 3, 1]);
   assert.equal((await rig.ask('/api/audit?limit=2')).body['next'], 4);
   assert.equal((await rig.ask('/api/audit?limit=5')).body['next'], null);
+  assert.deepEqual(await seqs('action=team&limit=2'), [5, 4]);
+  assert.deepEqual(await seqs('action=key'), []);
+  assert.deepEqual(await seqs('actor=admin&subject=team:b'), [2]);
+  assert.deepEqual(await seqs('actor=command'), []);
+  assert.deepEqual(await seqs('since=1h'), [5, 4, 3, 2, 1]);
+  assert.deepEqual(await seqs('until=1h'), []);
+  assert.equal((await rig.ask('/api/audit?since=soon')).status, 400);
   assert.equal((await rig.ask('/api/audit?limit=0')).status, 400);
   assert.equal((await rig.ask('/api/audit', { method: 'DELETE' })).status, 405);
 });

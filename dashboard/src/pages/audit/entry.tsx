@@ -1,0 +1,152 @@
+/** One entry of the audit log: all that it says, and what it changed. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactElement } from 'react';
+import { Link } from 'wouter';
+import { get } from '../../api/client.ts';
+import { CopyButton } from '../../components/code-block.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import layout from '../../components/layout.module.css';
+import { Facts, type Fact } from '../../components/panel.tsx';
+import { Empty, QueryState } from '../../components/state.tsx';
+import { ago, fullMoment } from '../../format/time.ts';
+import type { AuditEntry } from './api.ts';
+import styles from './audit.module.css';
+import { changesOf } from './changes.ts';
+
+const actorNames: ReadonlyMap<string, string> = new Map([
+  ['admin', 'admin token'],
+  ['command', 'command line'],
+  ['config', 'configuration'],
+  ['start', 'gateway start'],
+]);
+
+/** `admin token`, or the id of a person who signed in. */
+export function actorName(actor: string): string {
+  return actorNames.get(actor) ?? actor.replace(/^person:/, '');
+}
+
+/** A key by its name, where it has one. */
+export function subjectName(subject: string, names: ReadonlyMap<string, string>): string {
+  const name = names.get(subject);
+  return name === undefined ? subject : `${name} (${subject})`;
+}
+
+interface EntrySheetProps {
+  readonly seq: number;
+  /** Entries at hand. */
+  readonly known: readonly AuditEntry[] | undefined;
+  readonly names: ReadonlyMap<string, string>;
+  readonly onClose: () => void;
+}
+
+export function EntrySheet({ seq, known, names, onClose }: EntrySheetProps): ReactElement {
+  const found = known?.find((entry) => entry.seq === seq);
+  const query = useQuery({
+    queryKey: ['audit-entry', seq],
+    queryFn: async ({ signal }) => {
+      const { entries } = await get<{ readonly entries: readonly AuditEntry[] }>('/api/audit', {
+        query: { limit: 1, before: seq + 1 },
+        signal,
+      });
+      return entries.find((entry) => entry.seq === seq) ?? null;
+    },
+    enabled: found === undefined && Number.isSafeInteger(seq) && seq > 0,
+    // Entries never change.
+    staleTime: Infinity,
+  });
+  return (
+    <Dialog open onClose={onClose} shape="side" title={`Entry ${seq}`}>
+      {found === undefined ? (
+        <QueryState query={query}>
+          {(entry) =>
+            entry === null ? (
+              <Empty title="No such entry">The log ends before it.</Empty>
+            ) : (
+              <Entry entry={entry} names={names} />
+            )
+          }
+        </QueryState>
+      ) : (
+        <Entry entry={found} names={names} />
+      )}
+    </Dialog>
+  );
+}
+
+interface EntryProps {
+  readonly entry: AuditEntry;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function Entry({ entry, names }: EntryProps): ReactElement {
+  const { at, actor, ip, action, subject, hash } = entry;
+  const facts: readonly Fact[] = [
+    ['When', `${fullMoment(at)} (${ago(at)})`],
+    ['Who', actorName(actor)],
+    ['From', ip ?? '–'],
+    ['Action', <code key="action">{action}</code>],
+    ['Subject', <SubjectLink key="subject" subject={subject} text={subjectName(subject, names)} />],
+    [
+      'Hash',
+      <span key="hash" className={layout.row}>
+        <code>{hash}</code>
+        <CopyButton text={hash} label="Copy the hash" />
+      </span>,
+    ],
+  ];
+  return (
+    <div className={layout.sections}>
+      <Facts facts={facts} />
+      <Changes entry={entry} />
+    </div>
+  );
+}
+
+interface SubjectLinkProps {
+  readonly subject: string;
+  readonly text: string;
+}
+
+function SubjectLink({ subject, text }: SubjectLinkProps): ReactElement {
+  const href = subjectHref(subject);
+  return href === undefined ? <>{text}</> : <Link href={href}>{text}</Link>;
+}
+
+/** Where what was changed is shown. */
+function subjectHref(subject: string): string | undefined {
+  const [kind = '', ...rest] = subject.split(':');
+  const name = encodeURIComponent(rest.join(':'));
+  if (['key', 'team', 'tag'].includes(kind) && name !== '') return `/keys?${kind}=${name}`;
+  return kind === 'config' ? '/setup' : undefined;
+}
+
+function Changes({ entry: { before, after } }: { readonly entry: AuditEntry }): ReactElement {
+  const changes = changesOf(before, after);
+  return (
+    <section>
+      <h3>What changed</h3>
+      {changes.length === 0 ? (
+        <p className={styles.note}>The entry names no values: the action says it all.</p>
+      ) : (
+        <table className={styles.changes}>
+          <thead>
+            <tr>
+              <th scope="col">Member</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map((change) => (
+              <tr key={change.member}>
+                <th scope="row">{change.member}</th>
+                <td>{change.before === undefined ? '–' : <del>{change.before}</del>}</td>
+                <td>{change.after === undefined ? '–' : <ins>{change.after}</ins>}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
