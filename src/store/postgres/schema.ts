@@ -157,15 +157,17 @@ CREATE TABLE forgotten_contents (
   before bigint NOT NULL
 );
 
+-- Ids begin with their time: entries of both indexes by ids are added at an end, whatever their key.
 CREATE TABLE kept_responses (
-  key_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
   previous text COLLATE "C",
   kept_at bigint NOT NULL,
   until bigint NOT NULL,
   bytes bigint NOT NULL,
+  items text NOT NULL,
   response bytea NOT NULL,
-  PRIMARY KEY (key_id, id)
+  PRIMARY KEY (id, key_id)
 );
 -- Sealed bytes do not get smaller.
 ALTER TABLE kept_responses ALTER COLUMN response SET STORAGE EXTERNAL;
@@ -173,13 +175,11 @@ CREATE INDEX kept_responses_until ON kept_responses (until, bytes);
 CREATE INDEX kept_responses_key ON kept_responses (key_id, until, bytes);
 
 CREATE TABLE kept_response_items (
-  key_id text COLLATE "C" NOT NULL,
   item_id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
   response_id text COLLATE "C" NOT NULL,
-  PRIMARY KEY (key_id, item_id, response_id),
-  FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
+  PRIMARY KEY (item_id, key_id, response_id)
 );
-CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
 
 CREATE TABLE people (
   ${columnsOf(personTable)},
@@ -290,7 +290,7 @@ END $$;
  */
 const responseFunctions = `
 CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,
-  size bigint, sealed bytea, items text[]) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+  size bigint, sealed bytea, of_items text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(5563204124);
   IF EXISTS (SELECT 1 FROM forgotten_contents f WHERE f.key_id = of_key AND f.before > started) THEN
@@ -298,10 +298,21 @@ BEGIN
   END IF;
   DELETE FROM kept_responses r WHERE r.key_id = of_key AND r.id = of_id;
   INSERT INTO kept_responses VALUES
-    (of_key, of_id, of_previous, counter_now(), counter_now() + keep_ms, size, sealed);
-  INSERT INTO kept_response_items SELECT DISTINCT of_key, item, of_id FROM unnest(items) AS item;
+    (of_id, of_key, of_previous, counter_now(), counter_now() + keep_ms, size, of_items, sealed);
+  INSERT INTO kept_response_items
+    SELECT DISTINCT item, of_key, of_id FROM unnest(string_to_array(of_items, ',')) AS item;
   RETURN true;
 END $$;
+
+CREATE FUNCTION response_gone() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM kept_response_items WHERE item_id = ANY(string_to_array(OLD.items, ','))
+    AND key_id = OLD.key_id AND response_id = OLD.id;
+  RETURN NULL;
+END $$;
+-- An index of items by their responses would have to be written for each response; what a response lists is enough.
+CREATE TRIGGER kept_responses_gone AFTER DELETE ON kept_responses
+  FOR EACH ROW EXECUTE FUNCTION response_gone();
 `;
 
 /** Tables and functions, in the order in which they can be made. */

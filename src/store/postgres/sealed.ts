@@ -18,7 +18,7 @@ import {
   contentBytes,
   enough,
   storedBytes,
-  responseBytes,
+  responseColumns,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
 import { readContentRow, readResponseRow } from '../sqlite/sealed.ts';
@@ -213,8 +213,7 @@ export class PostgresContents implements ContentStore {
 /** Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each other. */
 const keepResponses: Statement = {
   name: 'response_keep',
-  text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed,
-      string_to_array(items, ',')) AS kept
+  text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed, items) AS kept
     FROM (SELECT *, substr($1::bytea, start, length) AS sealed
       FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
         $9::int[], $10::text[])
@@ -298,20 +297,21 @@ export class PostgresResponses implements ResponseStore {
   }
 
   async keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]> {
-    const lengths = responses.map(({ sealed }) => sealed.length);
+    const columns = responseColumns(responses);
+    const { keyIds, ids, previous, startedAt, keepMs, bytes, items, lengths, sealed } = columns;
     let start = 1;
     const starts = lengths.map((length) => (start += length) - length);
     const { rows } = await this.#server.run(keepResponses, [
-      Buffer.concat(responses.map(({ sealed }) => sealed)),
-      responses.map(({ keyId }) => keyId),
-      responses.map(({ id }) => id),
-      responses.map(({ previous }) => previous ?? ''),
-      responses.map(({ startedAt }) => Math.round(startedAt)),
-      responses.map(({ keepMs }) => keepMs),
-      responses.map(responseBytes),
+      sealed,
+      keyIds,
+      ids,
+      previous,
+      startedAt,
+      keepMs,
+      bytes,
       starts,
       lengths,
-      responses.map(({ items }) => items.join(',')),
+      items,
     ]);
     const kept = new Set(rows.flatMap((row) => (row['kept'] === true ? [row['id']] : [])));
     return responses.map(({ id }) => kept.has(id));

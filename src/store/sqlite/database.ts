@@ -334,27 +334,32 @@ CREATE TABLE forgotten_contents (
   before INTEGER NOT NULL
 ) STRICT;
 
+-- Ids begin with their time: rows and entries of both indexes by ids are added at an end, whatever their key.
 CREATE TABLE kept_responses (
-  key_id TEXT NOT NULL,
   id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
   previous TEXT,
   kept_at INTEGER NOT NULL,
   until INTEGER NOT NULL,
   bytes INTEGER NOT NULL,
+  items TEXT NOT NULL,
   response BLOB NOT NULL,
-  PRIMARY KEY (key_id, id)
+  PRIMARY KEY (id, key_id)
 ) STRICT;
 CREATE INDEX kept_responses_until ON kept_responses (until, bytes);
 CREATE INDEX kept_responses_key ON kept_responses (key_id, until, bytes);
 
 CREATE TABLE kept_response_items (
-  key_id TEXT NOT NULL,
   item_id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
   response_id TEXT NOT NULL,
-  PRIMARY KEY (key_id, item_id, response_id),
-  FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
+  PRIMARY KEY (item_id, key_id, response_id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
+-- An index of items by their responses would have to be written for each response; what a response lists is enough.
+CREATE TRIGGER kept_responses_gone AFTER DELETE ON kept_responses BEGIN
+  DELETE FROM kept_response_items WHERE key_id = OLD.key_id AND response_id = OLD.id
+    AND item_id IN (SELECT value FROM json_each('["' || replace(OLD.items, ',', '","') || '"]'));
+END;
 
 CREATE TABLE people (
   ${columnsOf(personTable)},

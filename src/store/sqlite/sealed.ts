@@ -12,7 +12,7 @@ import {
   type ResponseChain,
   type ResponseRoom,
   type ResponseStore,
-  type ResponseToKeep,
+  type ResponseColumns,
   type ResponsesOfItems,
   type SealedContent,
   type SealedResponse,
@@ -20,7 +20,6 @@ import {
   contentBytes,
   enough,
   storedBytes,
-  responseBytes,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
 import type { Synchronous } from '../remote.ts';
@@ -243,14 +242,16 @@ export function readContentRow(row: Columns): SealedContent {
 
 const isForgotten = 'SELECT 1 FROM forgotten_contents WHERE key_id = ? AND before > ?';
 const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
-const keepResponses = `INSERT INTO kept_responses (key_id, id, previous, kept_at, until, bytes, response)
-  VALUES ($keyId, $id, $previous, $now, $until, $bytes, $sealed) ON CONFLICT DO NOTHING`;
-const keepItem = `INSERT INTO kept_response_items (key_id, item_id, response_id) VALUES (?, ?, ?)
+const keepResponses = `INSERT INTO kept_responses
+  (id, key_id, previous, kept_at, until, bytes, items, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO NOTHING`;
+const keepItem = `INSERT INTO kept_response_items (item_id, key_id, response_id) VALUES (?, ?, ?)
   ON CONFLICT DO NOTHING`;
 const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
   WHERE key_id = ? AND id = ? AND until > ?`;
+/** A cross join keeps the order: SQLite would look through all responses of the key first. */
 const newestWith = `SELECT r.id FROM kept_response_items i
-  JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
+  CROSS JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
   WHERE i.key_id = ? AND i.item_id = ? AND r.until > ? ORDER BY r.kept_at DESC, r.rowid DESC LIMIT 1`;
 const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
@@ -263,7 +264,7 @@ const oldestResponses = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY u
 const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = ?
   ORDER BY until LIMIT ?`;
 
-export class SqliteResponses implements Synchronous<ResponseStore> {
+export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>> {
   readonly #sql: Statements;
   readonly #wall: () => number;
 
@@ -273,22 +274,30 @@ export class SqliteResponses implements Synchronous<ResponseStore> {
     this.#wall = () => Math.round(wall());
   }
 
-  keep(responses: readonly ResponseToKeep[]): readonly boolean[] {
-    return this.#sql.write(() => responses.map((each) => this.#keepOne(each)));
+  /** As `ResponseStore.keep`. */
+  keep(columns: ResponseColumns): readonly boolean[] {
+    return this.#sql.write(() => {
+      let end = 0;
+      return columns.lengths.map((length, i) => {
+        end += length;
+        return this.#keepOne(columns, i, columns.sealed.subarray(end - length, end));
+      });
+    });
   }
 
-  #keepOne(response: ResponseToKeep): boolean {
-    const { keyId, id, previous, items, startedAt, keepMs, sealed } = response;
-    if (this.#sql.of(isForgotten).get(keyId, Math.round(startedAt)) !== undefined) return false;
+  #keepOne(columns: ResponseColumns, i: number, sealed: Uint8Array): boolean {
+    const { keyIds, ids, previous, startedAt, keepMs, bytes, items } = columns;
+    const [id = '', keyId = '', listed = ''] = [ids[i], keyIds[i], items[i]];
+    if (this.#sql.of(isForgotten).get(keyId, startedAt[i] ?? 0) !== undefined) return false;
     const now = this.#wall();
-    const bytes = responseBytes(response);
-    const times = { now, until: now + keepMs };
-    const row = { keyId, id, previous: previous ?? null, ...times, bytes, sealed };
-    if (this.#sql.of(keepResponses).run(row).changes === 0) {
+    const until = now + (keepMs[i] ?? 0);
+    const row = [id, keyId, previous[i] || null, now, until, bytes[i] ?? 0, listed, sealed];
+    if (this.#sql.of(keepResponses).run(...row).changes === 0) {
       this.#sql.of(removeResponses).run(keyId, id);
-      this.#sql.of(keepResponses).run(row);
+      this.#sql.of(keepResponses).run(...row);
     }
-    for (const item of items) this.#sql.of(keepItem).run(keyId, item, id);
+    if (listed === '') return true;
+    for (const item of listed.split(',')) this.#sql.of(keepItem).run(item, keyId, id);
     return true;
   }
 

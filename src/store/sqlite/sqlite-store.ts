@@ -11,10 +11,12 @@ import { prepareDataDir } from '../data-dir.ts';
 import { layOrphanAside, type RefusedOrphan } from '../refused-rows.ts';
 import { remotePart, remoteParts, type Asynchronous } from '../remote.ts';
 import { StoreError } from '../store-error.ts';
+import { type ResponseStore, responseColumns } from '../sealed.ts';
 import type { CallStore, Store, StoreParts } from '../store.ts';
 import type { SqliteCalls } from './calls.ts';
 import { SqliteEngine, type EnginePart } from './engine.ts';
 import { checkedAtStartBytes, openInMemory } from './database.ts';
+import type { SqliteResponses } from './sealed.ts';
 import { SqliteThread, type Durability } from './thread.ts';
 
 export interface SqliteOptions {
@@ -79,6 +81,8 @@ function partsBy(call: Call, setAside: (orphan: RefusedOrphan) => Promise<void>)
   const send = (method: string, args: readonly unknown[]): Promise<unknown> =>
     call('calls', method, args);
   const engine = remotePart<Asynchronous<SqliteCalls>>(send);
+  const toResponses: typeof send = (method, args) => call('responses', method, args);
+  const responses = remotePart<Asynchronous<SqliteResponses>>(toResponses);
   return {
     ...remoteParts(call),
     calls: remotePart<CallStore>(send, {
@@ -93,6 +97,9 @@ function partsBy(call: Call, setAside: (orphan: RefusedOrphan) => Promise<void>)
         }
         return rows;
       },
+    }),
+    responses: remotePart<ResponseStore>(toResponses, {
+      keep: (given) => responses.keep(responseColumns(given)),
     }),
   };
 }
