@@ -1,4 +1,4 @@
-// Installs PostgreSQL, Redis, Prometheus, nginx, Chromium and buildah for the tests where this machine lacks them: Debian packages,
+// Installs PostgreSQL, Redis, Prometheus, nginx, Caddy, Chromium and buildah for the tests where this machine lacks them: Debian packages,
 // by apt-get, as root. It names them before it installs them. It never fails: without the right, or without one of
 // the packages, it names what is left out, and the tests that need it are skipped with a line each.
 import { spawnSync } from 'node:child_process';
@@ -16,6 +16,7 @@ const missing = [
   ...(has('redis-server', 'valkey-server') ? [] : ['redis-server']),
   ...(has('prometheus') && has('promtool') ? [] : ['prometheus']),
   ...(has('nginx') ? [] : ['nginx-light']),
+  ...(has('caddy') ? [] : ['caddy']),
   ...(has('buildah') && has('runc') ? [] : ['buildah', 'runc']),
   ...(has('strip') ? [] : ['binutils']),
   // With a font: without one a page has no letters.
