@@ -166,6 +166,25 @@ for (const dialect of clientDialects) {
         ]);
       });
 
+      if (dialect === 'responses') {
+        it('R-57 the signature of a call stands sealed in an item of its own before the call', async () => {
+          const asked = [question(dialect, 'Weather?')];
+          const model = `gemini-3-sealed-${form}`;
+          const call = { functionCall: { name: 'weather', args: {} }, thoughtSignature: signature };
+          const { turn } = await play(dialect, model, asked, { parts: [call] }, stream);
+          assert.deepEqual(
+            turn.map(({ type }) => type),
+            ['reasoning', 'function_call'],
+          );
+          assert.deepEqual(turn[0]?.['summary'], []);
+          assert.match(textAt(turn[0] ?? {}, 'encrypted_content'), /^gw1\./);
+          assert.ok(!JSON.stringify(turn[1]).includes(signature));
+          const history = [...asked, ...turn, ...resultsOf(dialect, turn)];
+          const { sent } = await play(dialect, model, history, {});
+          assert.deepEqual(signaturesOf(sent), [[signature]]);
+        });
+      }
+
       it('6 7 8 signatures of calls come back on the same calls, siblings have none, each step has its own', async () => {
         const asked = [question(dialect, 'Compare.')];
         const model = `gemini-3-calls-${dialect}-${form}`;

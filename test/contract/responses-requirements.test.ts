@@ -5,7 +5,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
-import { allDialects, framesOf, listAt, objectAt } from '../support/reading.ts';
+import { allDialects, framesOf, listAt, objectAt, textAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { messagesAnswer } from '../upstream/messages.ts';
@@ -16,7 +16,13 @@ import {
   responsesEvents,
   textItem,
 } from '../upstream/responses.ts';
-import { doneItems, leftOut, recordedStreams, wire } from '../unit/openai-responses/recorded.ts';
+import {
+  doneItems,
+  leftOut,
+  recordedDocuments,
+  recordedStreams,
+  wire,
+} from '../unit/openai-responses/recorded.ts';
 
 let rig: Rig;
 before(async () => {
@@ -169,28 +175,60 @@ describe('R-72 recorded streams, relayed', { skip: leftOut }, () => {
       const { model } = rig.play('responses', { body: wire(events), framing: 'chunked' });
       const reply = await call(model, { stream: true });
       assert.equal(reply.status, 200, reply.text);
-      const told = framesOf(reply.text).map(({ data }) => tryParseObject(data) ?? {});
+      const frames = framesOf(reply.text);
+      const told = frames.map(({ data }) => tryParseObject(data) ?? {});
       assert.deepEqual(told.map(comparable), events.map(comparable));
+      for (const [i, event] of events.entries()) {
+        // What holds no response has not one byte of the gateway's.
+        if (!isObject(event['response'])) assert.equal(frames[i]?.data, JSON.stringify(event));
+      }
       const names = told.flatMap(({ response }) => (isObject(response) ? [response['model']] : []));
       assert.deepEqual(new Set(names), new Set([model]));
     });
   }
 
-  const typed = ['apply-patch', 'local-shell', 'client-tool-search'];
+  for (const { name, text } of recordedDocuments()) {
+    const recorded = tryParseObject(text) ?? {};
+    if (mended.test(name) || recorded['object'] !== 'response') continue;
+    test(`${name}: the document as it came, but for the gateway's own members`, async () => {
+      const { model } = rig.play('responses', { body: text });
+      const reply = await call(model, {});
+      assert.equal(reply.status, 200, reply.text);
+      assert.deepEqual(comparable({ response: reply.json }), comparable({ response: recorded }));
+      assert.equal(reply.json['model'], model);
+    });
+  }
+
+  /** Calls that a client runs; programs and searches are run by the service. */
+  const runByClient = new Set([
+    'function_call',
+    'custom_tool_call',
+    'tool_search_call',
+    'local_shell_call',
+    'apply_patch_call',
+  ]);
   for (const { name, events } of recordedStreams()) {
-    if (!typed.some((part) => name.includes(part))) continue;
+    if (mended.test(name)) continue;
     test(`${name}: a chat client gets the calls that it may run as functions, and nothing else`, async () => {
       const { model } = rig.play('responses', { body: wire(events), framing: 'chunked' });
       const reply = await ask(rig, 'chat', requestBody('chat', { model, stream: true }));
       assert.equal(reply.status, 200, reply.text);
       const calls = reply.text.match(/"name":"[^"]+"/g) ?? [];
       const wanted = doneItems(events)
-        .filter((item) => typeof item['call_id'] === 'string' && item['execution'] !== 'server')
+        .filter((item) => runByClient.has(String(item['type'])) && item['execution'] !== 'server')
         .map(
           ({ type, name: own_ }) =>
             `"name":"${String(own_ ?? String(type).replace(/_call$/, ''))}"`,
         );
       assert.deepEqual(calls, wanted);
+      const deltas = framesOf(reply.text).flatMap(({ data }) =>
+        listAt(tryParseObject(data) ?? {}, 'choices').map((choice) => objectAt(choice, 'delta')),
+      );
+      const said = doneItems(events)
+        .filter(({ type }) => type === 'message')
+        .flatMap((item) => listAt(item, 'content').map((part) => textAt(part, 'text')));
+      const shown = deltas.map((delta) => String(delta['content'] ?? '')).join('');
+      assert.equal(shown.replaceAll('\n\n', ''), said.join('').replaceAll('\n\n', ''));
     });
   }
 });

@@ -188,8 +188,10 @@ describe('single recordings', { skip: whyLeftOut ?? false }, () => {
           ...(stream ? { framing: 'chunked' } : {}),
         });
         const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }));
-        // The account that has no quota left is the operator's: the client is not told to pay, nor to wait.
+        // The account that has no quota left is the operator's (decision 0063): the client is not told to pay, nor to wait.
         assert.equal(reply.status, 400, reply.text);
+        assert.equal(reply.headers['x-should-retry'], 'false');
+        assert.doesNotMatch(reply.text, /insufficient_quota|billing details/);
         assert.match(
           textAt(assertErrorBody(dialect, reply.json), 'message'),
           /credentials or account/,
