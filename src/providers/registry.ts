@@ -96,6 +96,9 @@ export interface ModelListing {
   readonly abilities?: readonly Ability[];
 }
 
+/** Names come from clients: beyond this number the routes of found names are made anew. */
+const maxFound = 1000;
+
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
 const defaultName = 'default';
 
@@ -104,6 +107,8 @@ export class Registry {
   readonly #providers = new Map<string, Known>();
   readonly #routes = new Map<string, Route>();
   readonly #names: RouteNames;
+  /** Routes of `provider/model`, one for all calls by that name. */
+  readonly #found = new Map<string, Route>();
 
   /** @throws Error with the provider's name when a declaration is incomplete. */
   constructor(options: RegistryOptions) {
@@ -147,10 +152,23 @@ export class Registry {
       const known = this.#providers.get(name.slice(0, slash));
       const model = name.slice(slash + 1);
       if (known !== undefined && model !== '' && this.#mayHave(known.provider, model)) {
-        return single(name, modelTargets(known, model));
+        return this.#single(name, known, model);
       }
     }
     return name === defaultName ? this.#default() : this.#bare(name);
+  }
+
+  #single(name: string, known: Known, model: string): Route {
+    // The engine of a local model comes and goes.
+    if (known.provider === this.#options.local.provider)
+      return single(name, modelTargets(known, model));
+    let route = this.#found.get(name);
+    if (route === undefined) {
+      route = single(name, modelTargets(known, model));
+      if (this.#found.size >= maxFound) this.#found.clear();
+      this.#found.set(name, route);
+    }
+    return route;
   }
 
   /** The route of a name, after asking the providers for their lists if need be. */
