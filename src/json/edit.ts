@@ -43,17 +43,34 @@ export interface JsonEdit {
  * @throws RangeError for a path whose parent is not a container.
  */
 export function editJson(source: Spliceable, edits: readonly JsonEdit[]): Pieces {
-  const root = editTree(edits);
   if (!source.unambiguous) {
-    const edited = editedValue(source.value, root);
+    const edited = editedValue(source.value, editTree(edits));
     return Pieces.of(Buffer.from(JSON.stringify(isObject(edited) ? edited : {})));
   }
-  if (root.members.size === 0) return source.pieces;
+  if (edits.length === 0) return source.pieces;
+  return spliced(source.pieces, onlyReplacement(source, edits) ?? splicesOf(source, edits));
+}
+
+/** Most requests change the value of one member of the top level, whose place is known. */
+function onlyReplacement(
+  { spans }: Spliceable,
+  edits: readonly JsonEdit[],
+): readonly Splice[] | undefined {
+  const [edit] = edits;
+  if (edit?.text === undefined || edits.length > 1 || edit.path.length > 1) return undefined;
+  const [key] = edit.path;
+  const span = typeof key === 'string' ? spans.get(key) : undefined;
+  if (span === undefined || edit.insert === true) return undefined;
+  return [{ start: span.start, end: span.end, text: edit.text }];
+}
+
+function splicesOf(source: Spliceable, edits: readonly JsonEdit[]): readonly Splice[] {
   const editing = new Editing(source);
-  editing.body(root);
-  const pieces = source.pieces;
-  const splices = editing.splices;
-  splices.sort((a, b) => a.start - b.start || a.end - b.end);
+  editing.body(editTree(edits));
+  return editing.splices.sort((a, b) => a.start - b.start || a.end - b.end);
+}
+
+function spliced(pieces: Pieces, splices: readonly Splice[]): Pieces {
   const list: Buffer[] = [];
   let position = 0;
   for (const { start, end, text } of splices) {

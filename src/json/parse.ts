@@ -78,7 +78,7 @@ export const harmlessLength = 1024;
  * sees one string only.
  */
 export function innerTokens(text: string): number {
-  const { tokens, exceeded } = scan(Buffer.from(text), maxInnerTokens);
+  const { tokens, exceeded } = scan(Buffer.from(text), maxInnerTokens, false);
   return exceeded === 'depth' || exceeded === 'digits' ? Infinity : tokens;
 }
 
@@ -97,7 +97,9 @@ export function tryParseInnerObject(text: string): JsonObject | undefined {
 
 /** Whether an upstream's document may be parsed. */
 export function isBoundedAnswer(bytes: Buffer): boolean {
-  return bytes.length <= harmlessLength || scan(bytes, maxAnswerTokens).exceeded === undefined;
+  return (
+    bytes.length <= harmlessLength || scan(bytes, maxAnswerTokens, false).exceeded === undefined
+  );
 }
 
 /** An upstream's event as `tryParseEvent` reads it; undefined also beyond the bounds. */

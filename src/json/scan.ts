@@ -196,9 +196,12 @@ export interface Scan {
  * One pass over the bytes; whether they are valid JSON is not checked. One long function because it runs for every byte
  * outside of strings: a call for each kind of byte would double its cost.
  * @param most tokens that are allowed
+ * @param members whether the members of the top level are wanted
  */
 // oxlint-disable-next-line eslint/complexity, eslint/max-lines-per-function
-export function scan(bytes: Buffer, most: number): Scan {
+export function scan(bytes: Buffer, most: number, members = true): Scan {
+  /** The depth of members that are wanted; no depth for none. */
+  const top = members ? 1 : -1;
   const spans = new Map<string, Span>();
   const repeated: string[] = [];
   const length = bytes.length;
@@ -225,7 +228,7 @@ export function scan(bytes: Buffer, most: number): Scan {
     const byte = bytes[i];
     if (byte === quote) {
       const end = stringEnd(bytes, i + 1);
-      if (depth === 1 && key === undefined) {
+      if (depth === top && key === undefined) {
         keyStart = i;
         keyEnd = end + 1;
       }
@@ -233,21 +236,21 @@ export function scan(bytes: Buffer, most: number): Scan {
     } else if (byte === openBrace || byte === openBracket) {
       depth += 1;
       tokens += 1;
-      if (depth === 1) bodyStart = i + 1;
+      if (depth === top) bodyStart = i + 1;
       if (depth > maxDepth) exceeded = 'depth';
       else if (tokens > most) exceeded = 'tokens';
     } else if (byte === closeBrace || byte === closeBracket) {
-      if (depth === 1) closeMember(i);
+      if (depth === top) closeMember(i);
       depth -= 1;
     } else if (byte === comma) {
       tokens += 1;
       if (tokens > most) exceeded = 'tokens';
-      if (depth === 1) closeMember(i);
+      if (depth === top) closeMember(i);
     } else if (byte === colon) {
       tokens += 1;
       if (tokens > most) exceeded = 'tokens';
       colons += 1;
-      if (depth === 1 && keyStart !== -1) {
+      if (depth === top && keyStart !== -1) {
         key = readKey(bytes, keyStart, keyEnd);
         keyStart = -1;
         valueStart = skipSpace(bytes, i + 1);
