@@ -110,7 +110,7 @@ interface RequestContext extends RequestPath {
 /** A call with known labels and route that is not admitted yet. */
 interface LabelledCall extends Pick<
   Call,
-  'dialect' | 'source' | 'head' | 'route' | 'cache' | 'labels' | 'header' | 'trace'
+  'id' | 'dialect' | 'source' | 'head' | 'route' | 'cache' | 'labels' | 'header' | 'trace'
 > {
   readonly principal: Principal;
   readonly tags: readonly string[];
@@ -358,6 +358,7 @@ export class DataPlane {
     if (others !== undefined) requireModels(principal, others.names);
     const cache = principal.cache ?? route.cache;
     const labelled = {
+      id: requestId,
       principal,
       dialect,
       source,
@@ -404,12 +405,11 @@ export class DataPlane {
   }
 
   async #call(
-    { requestId, response, startedAt, startedWall }: RequestContext,
-    { principal, tags, ...asked }: LabelledCall,
+    { response, startedAt, startedWall }: RequestContext,
+    asked: LabelledCall,
     sink: ClientSink,
   ): Promise<void> {
-    const { route } = asked;
-    const admitted = this.#admit({ ...asked, principal, tags, id: requestId });
+    const admitted = this.#admit(asked);
     const grant = admitted instanceof Promise ? await admitted : admitted;
     if (response.destroyed) {
       // The client disconnected while the call waited for a route or for the counters: no request is sent
@@ -417,21 +417,30 @@ export class DataPlane {
       grant?.settle({ tokens: 0, nanodollars: 0 });
       throw clientLeft();
     }
+    // Member by member: a spread takes three times the memory and time.
+    const { id, principal, dialect, source, head, route, cache, labels, header, trace } = asked;
     const call = {
-      ...asked,
-      id: requestId,
+      id,
+      dialect,
+      source,
+      head,
+      route,
       strict: principal.strict || route.strict === true,
+      cache,
       caller: principal,
+      labels,
       grant,
+      trace,
       startedAt,
       startedWall,
+      header,
     };
     const { gateway, serve = handleCall } = this.#options;
     await serve(gateway, call, sink);
   }
 
   /** Reserves what the call may use; without limits nothing is checked. */
-  #admit(call: LabelledCall & { readonly id: string }): ReturnType<Admits['admit']> {
+  #admit(call: LabelledCall): ReturnType<Admits['admit']> {
     const { gateway, admission } = this.#options;
     const { id, principal, tags, head, route } = call;
     const registry = this.#options.registry();

@@ -18,7 +18,9 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const timeLength = 8;
 const randomLength = 16;
 const pool = Buffer.allocUnsafe(8192);
-let used = pool.length;
+/** Random characters for the next ids. */
+let characters = '';
+let used = 0;
 let timeText = '';
 let timeOf = -1;
 
@@ -32,22 +34,26 @@ export const newId: NewId = (prefix) => {
     timeOf = now;
     timeText = base62(now);
   }
-  let id = prefix + timeText;
-  let missing = randomLength;
-  while (missing > 0) {
-    if (used === pool.length) {
-      randomFillSync(pool);
-      used = 0;
-    }
-    const character = alphabet[(pool[used] ?? 63) & 63];
-    used += 1;
-    // 62 and 63 have no character: taking them modulo 62 would favour two of them.
-    if (character === undefined) continue;
-    id += character;
-    missing -= 1;
-  }
-  return id;
+  if (used + randomLength > characters.length) refill();
+  const from = used;
+  used += randomLength;
+  return prefix + timeText + characters.slice(from, used);
 };
+
+/** Many ids' characters at once: one by one they would take a string for each. */
+function refill(): void {
+  randomFillSync(pool);
+  let kept = 0;
+  for (const byte of pool) {
+    const code = alphabet.charCodeAt(byte & 63);
+    // 62 and 63 have no character: taking them modulo 62 would favour two of them.
+    if (Number.isNaN(code)) continue;
+    pool[kept] = code;
+    kept += 1;
+  }
+  characters = pool.toString('latin1', 0, kept);
+  used = 0;
+}
 
 function base62(value: number): string {
   let text = '';

@@ -137,10 +137,8 @@ export type CallValues = readonly Value[];
 
 export function callValues(row: CallRow): CallValues {
   const values = valuesOf(callTable, row);
-  for (const attempt of row.attemptRows) {
-    for (const { of } of attemptTable) values.push(of(attempt));
-  }
-  return values;
+  const attempts = row.attemptRows.map((attempt) => valuesOf(attemptTable, attempt));
+  return values.concat(...attempts);
 }
 
 /** Both in one column. */

@@ -40,11 +40,9 @@ export function namesOf<T>(columns: readonly Column<T>[]): readonly string[] {
   return columns.map(({ name }) => name);
 }
 
-/** The record's values, in the order of the columns. */
+/** The record's values, in the order of the columns. `map` makes a list of the right length: one that grows is copied. */
 export function valuesOf<T>(columns: readonly Column<T>[], record: T): Value[] {
-  const values: Value[] = [];
-  for (const { of } of columns) values.push(of(record));
-  return values;
+  return columns.map(({ of }) => of(record));
 }
 
 export function text(row: Columns, column: string): string {

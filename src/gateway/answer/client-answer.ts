@@ -62,14 +62,10 @@ export class ClientAnswer {
   #json(status: number, body: Buffer, more: readonly string[]): void {
     this.#status = status;
     const { sink, headers } = this.#options;
-    sink.start(status, [
-      ...headers(),
-      ...more,
-      'content-type',
-      'application/json',
-      'content-length',
-      String(body.length),
-    ]);
+    const all = headers();
+    all.push(...more, 'content-type', 'application/json');
+    all.push('content-length', String(body.length));
+    sink.start(status, all);
     sink.end(body);
   }
 }
