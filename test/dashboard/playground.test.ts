@@ -112,17 +112,27 @@ function playground(stage: Stage): void {
       ]);
     });
 
-    test('side by side: each model has its own conversation', async () => {
+    test('issue 24 four models at a time: each has its own conversation, and its code', async () => {
       chat.script('left', replying('chat', { text: 'From the left.' }));
       messages.script('right', replying('messages', { text: 'From the right.' }));
       await stage.view('/playground', async (page) => {
-        await page.getByLabel('Side by side').check();
+        const more = page.getByRole('button', { name: 'Compare with another model' });
+        for (let models = 2; models <= 4; models += 1) await more.click();
+        await more.waitFor({ state: 'detached' });
+        await page.getByRole('button', { name: 'Remove model 3' }).click();
+        await page.getByRole('button', { name: 'Remove model 3' }).click();
         await model(page).fill('up-chat/left');
-        await page.getByLabel('Second model', { exact: true }).fill('up-messages/right');
+        await page.getByLabel('Model 2', { exact: true }).fill('up-messages/right');
+        await page.getByRole('tab', { name: 'Code' }).last().click();
+        await page.getByText('Has an example message').waitFor();
         await say(page, 'Who are you?');
         const left = page.getByRole('region', { name: 'up-chat/left' });
         const right = page.getByRole('region', { name: 'up-messages/right' });
         await left.getByText('From the left.').waitFor();
+        const code = right.getByRole('region', { name: 'Python code' });
+        await right.getByRole('button', { name: 'Python' }).click();
+        assert.match((await code.textContent()) ?? '', /environ\['MODEL_GATEWAY_KEY'\][^]*Who are/);
+        await right.getByRole('tab', { name: 'Conversation' }).click();
         await right.getByText('From the right.').waitFor();
         await right.getByText('Answered by').waitFor();
         await assertFits(page);
@@ -141,6 +151,7 @@ function playground(stage: Stage): void {
         await stage.view('/playground', async (page) => {
           await page.getByLabel('Endpoint').selectOption(endpoint);
           await model(page).fill(`up-chat/tools-${endpoint}`);
+          await page.getByText('Tools', { exact: true }).click();
           await page.getByRole('button', { name: 'Add an example tool' }).click();
           await say(page, 'How is the weather?');
           await page.getByText('get_weather({').waitFor();
@@ -176,15 +187,32 @@ function playground(stage: Stage): void {
       assert.ok(sent.includes(`data:image/png;base64,${png}`), sent.slice(0, 300));
     });
 
-    test('without streaming the whole answer is shown', async () => {
-      chat.script('whole', replying('chat', { text: 'All at once.' }));
+    test('issue 24 without streaming the whole answer is shown, formatted, and parameters are sent', async () => {
+      const text =
+        '# All at once\n\n- **one**\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[x](javascript:1)';
+      const script = chat.script('whole', replying('chat', { text, reasoning: 'It is *easy*.' }));
       await stage.view('/playground', async (page) => {
         await page.getByLabel('Stream the answer').uncheck();
         await model(page).fill('up-chat/whole');
+        await page.getByLabel('Top P').fill('0.5');
+        await page.getByLabel('Seed').fill('7');
+        await page.getByLabel('Stop sequences').fill('END\n###');
+        await page.getByLabel('Reasoning effort').selectOption('low');
         await say(page, 'Speak.');
-        await page.getByText('All at once.').waitFor();
+        const said = turns(page, 'assistant');
+        await said.getByRole('heading', { name: 'All at once' }).waitFor();
+        await said.getByRole('cell', { name: '2' }).waitFor();
+        await said.getByText('[x](javascript:1)').waitFor();
+        await said.getByText('Reasoning').click();
+        await said.locator('em').getByText('easy').waitFor();
         await page.getByText('Answered by').waitFor();
+        await assertAccessible(page);
       });
+      const { json } = await script.request(0);
+      assert.deepEqual(
+        [json['top_p'], json['seed'], json['stop'], json['reasoning_effort']],
+        [0.5, 7, ['END', '###'], 'low'],
+      );
     });
 
     test('S12 B65 what models and upstreams write is text', async () => {
@@ -266,6 +294,7 @@ function playground(stage: Stage): void {
       const script = chat.script('unasked', replying('chat', { text: 'No.' }));
       await stage.view('/playground', async (page) => {
         await model(page).fill('up-chat/unasked');
+        await page.getByText('Tools', { exact: true }).click();
         await page.getByLabel('Tools (JSON)').fill('[{');
         await say(page, 'Hello');
         await page

@@ -5,14 +5,18 @@ import {
   documentAnswer,
   nothingYet,
   withEvent,
-} from '../../../dashboard/src/pages/playground/answer.ts';
-import { FrameReader } from '../../../dashboard/src/pages/playground/frames.ts';
+} from '../../../dashboard/src/pages/playground/formats/answer.ts';
+import { FrameReader } from '../../../dashboard/src/pages/playground/formats/frames.ts';
+import { requestBody } from '../../../dashboard/src/pages/playground/formats/request.ts';
 import {
   exampleTools,
-  requestBody,
   translatedTools,
-} from '../../../dashboard/src/pages/playground/request.ts';
-import type { CallSettings, Turn } from '../../../dashboard/src/pages/playground/turns.ts';
+} from '../../../dashboard/src/pages/playground/formats/tools.ts';
+import {
+  noSettings,
+  type CallSettings,
+  type Turn,
+} from '../../../dashboard/src/pages/playground/formats/turns.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { replay, type Generation } from '../../../src/core/generation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
@@ -44,7 +48,7 @@ function settings(endpoint: AnyDialect): CallSettings {
     maxTokens: '77',
     temperature: '0.5',
   };
-  return { endpoint, ...plain, tools: exampleTools(endpoint), more: '' };
+  return { ...noSettings, endpoint, ...plain, tools: exampleTools(endpoint) };
 }
 
 /** What the gateway reads of it. */
@@ -127,3 +131,78 @@ for (const endpoint of allDialects) {
     });
   });
 }
+
+test('parameters are sent by the endpoints that have them, under the names that they have there', () => {
+  const all = {
+    ...noSettings,
+    model: 'm',
+    stream: false,
+    maxTokens: '9000',
+    temperature: '0.5',
+    topP: '0.9',
+    topK: '40',
+    stop: 'END\n\n###',
+    seed: '7',
+    frequencyPenalty: '0.1',
+    presencePenalty: '-0.2',
+    effort: 'low',
+    thinkingBudget: '2048',
+    format: 'schema',
+    schema: '{"type":"object"}',
+    toolChoice: 'required',
+    more: '{"user":"u"}',
+  };
+  const sent = (endpoint: AnyDialect, change: Partial<CallSettings> = {}) => {
+    const tools = exampleTools(endpoint);
+    const body = requestBody({ ...all, tools, endpoint, ...change }, []);
+    const { model: _model, messages: _messages, input: _input, tools: _tools, ...members } = body;
+    return members;
+  };
+  const schema = { type: 'object' };
+  assert.deepEqual(sent('chat'), {
+    max_completion_tokens: 9000,
+    temperature: 0.5,
+    top_p: 0.9,
+    stop: ['END', '###'],
+    seed: 7,
+    frequency_penalty: 0.1,
+    presence_penalty: -0.2,
+    reasoning_effort: 'low',
+    response_format: { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } },
+    tool_choice: 'required',
+    user: 'u',
+  });
+  assert.deepEqual(sent('messages'), {
+    max_tokens: 9000,
+    temperature: 0.5,
+    top_p: 0.9,
+    top_k: 40,
+    stop_sequences: ['END', '###'],
+    thinking: { type: 'enabled', budget_tokens: 2048 },
+    output_config: { effort: 'low', format: { type: 'json_schema', schema } },
+    tool_choice: { type: 'any' },
+    user: 'u',
+  });
+  assert.deepEqual(sent('responses'), {
+    max_output_tokens: 9000,
+    temperature: 0.5,
+    top_p: 0.9,
+    reasoning: { effort: 'low', summary: 'auto' },
+    text: { format: { type: 'json_schema', name: 'answer', schema, strict: true } },
+    store: false,
+    tool_choice: 'required',
+    user: 'u',
+  });
+  const plain = { thinkingBudget: '', format: '' };
+  assert.deepEqual(sent('messages', plain)['thinking'], { type: 'adaptive' });
+  assert.deepEqual(sent('messages', { ...plain, effort: 'none' })['thinking'], {
+    type: 'disabled',
+  });
+  assert.equal(sent('messages', { ...plain, effort: 'minimal' })['thinking'], undefined);
+  assert.deepEqual(sent('chat', { format: 'json' })['response_format'], { type: 'json_object' });
+  assert.deepEqual(sent('messages', { ...plain, format: 'json' })['output_config'], {
+    effort: 'low',
+  });
+  assert.throws(() => sent('chat', { schema: '' }), /JSON Schema/);
+  assert.throws(() => sent('chat', { more: '[]' }), /JSON object/);
+});

@@ -58,10 +58,10 @@ export function CallFacts({ played }: { played: Played }): ReactElement | null {
     retryDelay: (looks) => 100 * 2 ** looks,
   });
   if (status === undefined) return null;
+  const firstMs = played.firstMs ?? row.data?.first_event_ms;
   const seen: readonly Fact[] = [
     ['Status', String(status)],
-    ['First token', `${span(played.firstMs ?? row.data?.first_event_ms)}`],
-    ['Total time', span(played.totalMs)],
+    ['Time', `${span(played.totalMs)}, first token after ${span(firstMs)}`],
   ];
   return (
     <>
@@ -75,28 +75,33 @@ export function CallFacts({ played }: { played: Played }): ReactElement | null {
 
 function factsOf(row: CallRow): readonly Fact[] {
   const { charged } = row;
-  const tokens = [
-    ['Input', charged.fresh_input_tokens],
-    ['Cache read', charged.cache_read_tokens],
-    ['Cache write', charged.cache_write_tokens],
-    ['Output', charged.output_tokens],
-    ['of which reasoning', charged.reasoning_tokens],
+  const parts = [
+    ['input', charged.fresh_input_tokens],
+    ['cache read', charged.cache_read_tokens],
+    ['cache write', charged.cache_write_tokens],
+    ['output', charged.output_tokens],
+    ['of it reasoning', charged.reasoning_tokens],
   ] as const;
-  const shown = tokens.filter(
-    ([name, value]) => name === 'Input' || name === 'Output' || (value ?? 0) > 0,
-  );
+  const tokens = parts
+    .filter(([name, value]) => name === 'input' || name === 'output' || (value ?? 0) > 0)
+    .map(([name, value]) => `${count(value)} ${name}`);
+  const target = [row.provider, row.upstream_model].filter((part) => part !== null).join('/');
   return [
-    ...shown.map(([name, value]): Fact => [name, `${count(value)} tokens`]),
-    ['Usage', row.usage_source],
+    ['Tokens', `${tokens.join(', ')} (${row.usage_source})`],
     [
       'Cost',
       <span key="cost" title={exactMoney(row.cost_usd)}>
-        {money(row.cost_usd)}
+        {row.cost_usd === null && row.provider !== null ? 'no price is known' : money(row.cost_usd)}
       </span>,
     ],
-    ['Answered by', [row.provider, row.upstream_model].filter((part) => part !== null).join('/')],
-    ['Mode', row.mode ?? 'none'],
-    ['Attempts', count(row.attempts)],
+    [
+      'Answered by',
+      [
+        target === '' ? 'none' : target,
+        ...(row.mode === null ? [] : [row.mode]),
+        `${count(row.attempts)} ${row.attempts === 1 ? 'attempt' : 'attempts'}`,
+      ].join(', '),
+    ],
     ...(row.notes === null || row.notes === '' ? [] : [['Notes', row.notes] as const]),
     [
       'Call',

@@ -1,36 +1,36 @@
 /** Where the next turn is written. */
-import {
-  useRef,
-  useState,
-  type ClipboardEvent,
-  type KeyboardEvent,
-  type ReactElement,
-} from 'react';
+import { useRef, type ClipboardEvent, type KeyboardEvent, type ReactElement } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import { TextArea } from '../../components/field.tsx';
 import { useToast } from '../../components/toast.tsx';
 import styles from './playground.module.css';
-import type { Picture, UserTurn } from './turns.ts';
+import type { Picture, UserTurn } from './formats/turns.ts';
 
 const pictureTypes = 'image/png,image/jpeg,image/gif,image/webp';
 
 interface ComposerProps {
+  readonly draft: UserTurn;
+  readonly onDraft: (change: (draft: UserTurn) => UserTurn) => void;
   readonly running: boolean;
+  /** The conversation ends with a question: it can be sent as it is. */
+  readonly waiting: boolean;
   /** False: it could not be sent, and stays. */
-  readonly onSend: (turn: UserTurn) => boolean;
+  readonly onSend: (added: readonly UserTurn[]) => boolean;
   readonly onStop: () => void;
   readonly onClear: () => void;
 }
 
-export function Composer({ running, onSend, onStop, onClear }: ComposerProps): ReactElement {
-  const [text, setText] = useState('');
-  const [pictures, setPictures] = useState<readonly Picture[]>([]);
+export function Composer(props: ComposerProps): ReactElement {
+  const { draft, onDraft, running, waiting, onSend, onStop, onClear } = props;
+  const { text, pictures } = draft;
   const toast = useToast();
   const isEmpty = text.trim() === '' && pictures.length === 0;
+  const cannotSend = isEmpty && !waiting;
+  const setPictures = (change: (pictures: UserTurn['pictures']) => UserTurn['pictures']): void =>
+    onDraft((before) => ({ ...before, pictures: change(before.pictures) }));
   const submit = (): void => {
-    if (running || isEmpty || !onSend({ role: 'user', text, pictures })) return;
-    setText('');
-    setPictures([]);
+    if (running || cannotSend || !onSend(isEmpty ? [] : [draft])) return;
+    onDraft((before) => ({ ...before, text: '', pictures: [] }));
   };
   const add = (list: FileList): void => {
     // The list is emptied with its field: it is read now.
@@ -58,18 +58,18 @@ export function Composer({ running, onSend, onStop, onClear }: ComposerProps): R
         hint="Enter sends, Shift+Enter begins a new line, Escape stops."
         rows={3}
         value={text}
-        onChange={setText}
+        onChange={(typed) => onDraft((before) => ({ ...before, text: typed }))}
         onKeyDown={keys}
         onPaste={paste}
       />
-      <Pictures pictures={pictures} onChange={setPictures} />
+      <Pictures pictures={pictures} onChange={(left) => setPictures(() => left)} />
       <div className={styles.buttons}>
         {running ? (
           <Button look="danger" icon="close" onClick={onStop}>
             Stop
           </Button>
         ) : (
-          <Button look="primary" disabled={isEmpty} onClick={submit}>
+          <Button look="primary" disabled={cannotSend} onClick={submit}>
             Send
           </Button>
         )}

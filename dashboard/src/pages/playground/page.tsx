@@ -1,46 +1,48 @@
-/** Try any model on any endpoint, one or two at a time. */
+/** Try any model on any endpoint, up to four at a time. */
 import { useState, type ReactElement } from 'react';
 import { useListedModels } from '../../components/model-field.tsx';
 import { PageHead } from '../../components/panel.tsx';
 import { Composer } from './composer.tsx';
+import { SettingError } from './formats/request.ts';
+import { noSettings, type CallSettings, type Turn, type UserTurn } from './formats/turns.ts';
+import { nextRequest } from './next-request.ts';
 import styles from './playground.module.css';
-import { SettingError } from './request.ts';
-import { SettingsForm, type PlaygroundSettings } from './settings-form.tsx';
+import {
+  ParametersForm,
+  SettingsForm,
+  type AskedModel,
+  type PlaygroundSettings,
+} from './settings-form.tsx';
 import { SideView } from './side-view.tsx';
-import type { Turn } from './turns.ts';
 import { useSide, type Side } from './use-side.ts';
 
-const begin: PlaygroundSettings = {
-  endpoint: 'chat',
-  model: '',
-  second: '',
-  compare: false,
-  key: '',
-  stream: true,
-  system: '',
-  maxTokens: '',
-  temperature: '',
-  tools: '',
-  more: '',
-};
+const begin: PlaygroundSettings = { ...noSettings, models: [{ slot: 0, name: '' }], key: '' };
+
+const noDraft: UserTurn = { role: 'user', text: '', pictures: [] };
+
+interface ShownSide {
+  readonly model: AskedModel;
+  readonly side: Side;
+  readonly settings: CallSettings;
+}
 
 export function PlaygroundPage(): ReactElement {
   const [settings, setSettings] = useState(begin);
+  const [draft, setDraft] = useState(noDraft);
   const [wrong, setWrong] = useState<SettingError>();
-  const first = useSide();
-  const second = useSide();
+  const slots = useSlots();
   // Until the user names one. Not in the field: what comes late must not stand before what is typed.
   const firstModel = useListedModels().data?.[0]?.id ?? '';
-  const sides = settings.compare ? [first, second] : [first];
-  const settingsOf = (side: Side): PlaygroundSettings => ({
-    ...settings,
-    model: side === second ? settings.second : settings.model || firstModel,
+  const shown = settings.models.flatMap((model): readonly ShownSide[] => {
+    const side = slots[model.slot];
+    const own = { ...settings, model: model.name || firstModel };
+    return side === undefined ? [] : [{ model, side, settings: own }];
   });
 
-  const ask = (wanted: readonly Side[], added: readonly Turn[]): boolean => {
+  const ask = (wanted: readonly ShownSide[], added: readonly Turn[]): boolean => {
     setWrong(undefined);
     try {
-      for (const side of wanted) side.ask(settingsOf(side), settings.key, added);
+      for (const { side, settings: own } of wanted) side.ask(own, settings.key, added);
       return true;
     } catch (error) {
       if (!(error instanceof SettingError)) throw error;
@@ -48,6 +50,17 @@ export function PlaygroundPage(): ReactElement {
       return false;
     }
   };
+  const change = (changed: Partial<PlaygroundSettings>): void => {
+    const { models } = changed;
+    if (models !== undefined) {
+      // A side that is not shown is no call that someone waits for.
+      for (const { model, side } of shown) {
+        if (models.every(({ slot }) => slot !== model.slot)) side.load([]);
+      }
+    }
+    setSettings((before) => ({ ...before, ...changed }));
+  };
+  const form = { settings, firstModel, wrong, onChange: change };
   return (
     <>
       <PageHead
@@ -55,36 +68,37 @@ export function PlaygroundPage(): ReactElement {
         about="Playground calls are real calls: they use fallbacks, cost money and appear in the ledger."
       />
       <div className={styles.page}>
-        <SettingsForm
-          settings={settings}
-          firstModel={firstModel}
-          wrong={wrong}
-          onChange={(change) => setSettings((before) => ({ ...before, ...change }))}
-        />
+        <SettingsForm {...form} />
         <div className={styles.play}>
-          <div className={styles.sides} data-count={sides.length}>
-            {sides.map((side) => (
+          <div className={styles.sides} data-count={shown.length}>
+            {shown.map((each) => (
               <SideView
-                key={side === first ? 'first' : 'second'}
-                title={settingsOf(side).model === '' ? 'No model chosen' : settingsOf(side).model}
-                side={side}
-                onAgain={() => ask([side], [])}
-                onResults={(turn) => ask([side], [turn])}
+                key={each.model.slot}
+                title={each.settings.model === '' ? 'No model chosen' : each.settings.model}
+                side={each.side}
+                next={nextRequest(each.settings, each.side.turns, draft)}
+                onAgain={() => ask([each], [])}
+                onResults={(turn) => ask([each], [turn])}
               />
             ))}
           </div>
           <Composer
-            running={sides.some(({ running }) => running)}
-            onSend={(turn) => ask(sides, [turn])}
-            onStop={() => onAll([first, second], 'stop')}
-            onClear={() => onAll([first, second], 'clear')}
+            draft={draft}
+            onDraft={setDraft}
+            running={shown.some(({ side }) => side.running)}
+            waiting={shown.every(({ side }) => side.turns.at(-1)?.role === 'user')}
+            onSend={(added) => ask(shown, added)}
+            onStop={() => shown.forEach(({ side }) => side.stop())}
+            onClear={() => shown.forEach(({ side }) => side.load([]))}
           />
         </div>
+        <ParametersForm {...form} />
       </div>
     </>
   );
 }
 
-function onAll(sides: readonly Side[], what: 'stop' | 'clear'): void {
-  for (const side of sides) side[what]();
+/** Sides for as many models as can be compared. */
+function useSlots(): readonly Side[] {
+  return [useSide(), useSide(), useSide(), useSide()];
 }

@@ -1,8 +1,8 @@
 /** One call of the playground: sent through the admin plane, shown as it comes. */
-import { documentAnswer, nothingYet, withEvent, type Answer } from './answer.ts';
-import { FrameReader } from './frames.ts';
-import { isRecord, type JsonRecord } from './request.ts';
-import { endpointPaths, type Endpoint } from './turns.ts';
+import { documentAnswer, nothingYet, withEvent, type Answer } from './formats/answer.ts';
+import { FrameReader } from './formats/frames.ts';
+import { isRecord, type JsonRecord } from './formats/request.ts';
+import { endpointPaths, type Endpoint } from './formats/turns.ts';
 
 export interface Asked {
   readonly endpoint: Endpoint;

@@ -1,60 +1,85 @@
 /** One side: the conversation as people read it, the request and the raw answer, what it took. */
 import { useEffect, useRef, type ReactElement, type RefObject } from 'react';
 import { Badge } from '../../components/badge.tsx';
-import { Button } from '../../components/button.tsx';
+import { Button, IconButton } from '../../components/button.tsx';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { Empty } from '../../components/state.tsx';
-import { Tabs } from '../../components/tabs.tsx';
+import { Tabs, type Tab } from '../../components/tabs.tsx';
 import { CallFacts } from './call-facts.tsx';
+import { CodeView } from './code-view.tsx';
+import type { SettingError } from './formats/request.ts';
+import { shortened } from './formats/shortened.ts';
+import type { NextRequest } from './next-request.ts';
 import type { Played } from './play.ts';
 import styles from './playground.module.css';
-import { endpointPaths, type ToolTurn } from './turns.ts';
+import { endpointPaths, type ToolTurn } from './formats/turns.ts';
 import { ToolResults, TurnView } from './turn-view.tsx';
 import type { Side } from './use-side.ts';
 
 interface SideViewProps {
   readonly title: string;
   readonly side: Side;
+  readonly next: NextRequest | SettingError;
   readonly onAgain: () => void;
   readonly onResults: (turn: ToolTurn) => void;
 }
 
-export function SideView({ title, side, onAgain, onResults }: SideViewProps): ReactElement {
-  const { played } = side;
+export function SideView(props: SideViewProps): ReactElement {
+  const { title, side, next, onAgain, onResults } = props;
+  const { played, running } = side;
   const conversation = <Conversation side={side} onAgain={onAgain} onResults={onResults} />;
-  if (played === undefined) return <Panel title={title}>{conversation}</Panel>;
-  const events = played.raw.join('\n\n');
+  const canRepeat = played !== undefined && !running && played.state !== 'failed';
   return (
-    <Panel title={title} actions={<StateBadge played={played} />}>
+    <Panel
+      title={title}
+      actions={
+        <>
+          {canRepeat ? (
+            <IconButton small icon="refresh" label="Ask again" onClick={onAgain} />
+          ) : null}
+          {played === undefined ? null : <StateBadge played={played} />}
+        </>
+      }
+    >
       <Tabs
         label={`Views of ${title}`}
         tabs={[
           { id: 'talk', title: 'Conversation', content: conversation },
-          { id: 'request', title: 'Request', content: <RequestView played={played} /> },
-          {
-            id: 'events',
-            title:
-              played.answer.finish === undefined || played.raw.length !== 1
-                ? `Events ${played.raw.length}`
-                : 'Answer',
-            content: (
-              <div className={styles.raw}>
-                <CodeBlock
-                  label="Response headers"
-                  text={played.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
-                />
-                <CodeBlock label="Raw response" text={events === '' ? '(nothing yet)' : events} />
-              </div>
-            ),
-          },
+          { id: 'code', title: 'Code', content: <CodeView next={next} /> },
+          ...(played === undefined ? [] : sentTabs(played)),
         ]}
       />
-      <div className={styles.facts}>
-        <CallFacts played={played} />
-      </div>
+      {played === undefined ? null : (
+        <div className={styles.facts}>
+          <CallFacts played={played} />
+        </div>
+      )}
     </Panel>
   );
+}
+
+/** What was sent and what came back, as it is. */
+function sentTabs(played: Played): readonly Tab[] {
+  const { answer, raw, headers } = played;
+  const isStream = answer.finish === undefined || raw.length !== 1;
+  const events = raw.join('\n\n');
+  return [
+    { id: 'request', title: 'Request', content: <RequestView played={played} /> },
+    {
+      id: 'events',
+      title: isStream ? `Events ${raw.length}` : 'Answer',
+      content: (
+        <div className={styles.raw}>
+          <CodeBlock
+            label="Response headers"
+            text={headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
+          />
+          <CodeBlock label="Raw response" text={events === '' ? '(nothing yet)' : events} />
+        </div>
+      ),
+    },
+  ];
 }
 
 const states: { readonly [S in Played['state']]: Parameters<typeof Badge>[0] } = {
@@ -68,7 +93,11 @@ function StateBadge({ played }: { played: Played }): ReactElement {
   return <Badge {...states[played.state]} />;
 }
 
-function Conversation({ side, onAgain, onResults }: Omit<SideViewProps, 'title'>): ReactElement {
+function Conversation({
+  side,
+  onAgain,
+  onResults,
+}: Omit<SideViewProps, 'title' | 'next'>): ReactElement {
   const { turns, played, running } = side;
   const list = useEndInSight((played?.answer.text.length ?? 0) + turns.length);
   if (turns.length === 0) {
@@ -139,23 +168,5 @@ function RequestView({ played }: { played: Played }): ReactElement {
       </p>
       <CodeBlock label="Request" text={JSON.stringify(shortened(body), null, 2)} />
     </div>
-  );
-}
-
-const maxText = 2_000;
-
-/** Pictures are megabytes that nobody reads. */
-function shortened(value: unknown): unknown {
-  if (
-    typeof value === 'string' &&
-    value.length > maxText &&
-    /^(data:)?[\w/;,+=:.-]+$/.test(value)
-  ) {
-    return `${value.slice(0, 60)}… (${value.length} characters)`;
-  }
-  if (Array.isArray(value)) return value.map((item: unknown) => shortened(item));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, shortened(member)]),
   );
 }

@@ -1,11 +1,12 @@
-/** One turn of a conversation. What a model wrote is text and nothing else (S12). */
+/** One turn of a conversation. What a model wrote is formatted, and no markup (S12). */
 import { useState, type FormEvent, type ReactElement } from 'react';
 import { Button } from '../../components/button.tsx';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { TextArea } from '../../components/field.tsx';
+import { Markdown } from '../../components/markdown/markdown.tsx';
 import styles from './playground.module.css';
-import { pictureUrl } from './request.ts';
-import type { AssistantTurn, ToolCall, ToolTurn, Turn } from './turns.ts';
+import { pictureUrl } from './formats/request.ts';
+import type { AssistantTurn, ToolCall, ToolTurn, Turn } from './formats/turns.ts';
 
 const names: { readonly [R in Turn['role']]: string } = {
   user: 'You',
@@ -61,16 +62,10 @@ function Answered({ turn, live }: { turn: AssistantTurn; live: boolean }): React
       {reasoning === '' ? null : (
         <details className={styles.reasoning} open={live && text === ''}>
           <summary>Reasoning</summary>
-          <p className={styles.text} dir="auto">
-            {reasoning}
-          </p>
+          <Markdown text={reasoning} />
         </details>
       )}
-      {text === '' ? null : (
-        <p className={styles.text} dir="auto">
-          {text}
-        </p>
-      )}
+      {text === '' ? null : <Markdown text={text} />}
       {isEmpty ? <p className={styles.hint}>{live ? 'Waiting…' : '(an empty answer)'}</p> : null}
       {calls.map((call, index) => (
         <CodeBlock

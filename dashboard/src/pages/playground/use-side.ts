@@ -3,18 +3,20 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { sessionKey } from '../../api/session.ts';
 import { stayingSignal } from '../../api/sign-out.ts';
+import { requestBody } from './formats/request.ts';
+import type { CallSettings, Turn } from './formats/turns.ts';
+import { withoutAnswer } from './next-request.ts';
 import { play, startOf, type Asked, type Played } from './play.ts';
-import { requestBody } from './request.ts';
-import type { CallSettings, Turn } from './turns.ts';
 
 export interface Side {
   readonly turns: readonly Turn[];
   readonly played: Played | undefined;
   readonly running: boolean;
-  /** Adds turns and asks for the next one; without new ones it asks once more. @throws SettingError */
+  /** Adds turns and asks for the next one; without new ones it asks for the last answer anew. @throws SettingError */
   ask(settings: CallSettings, key: string, added: readonly Turn[]): void;
   stop(): void;
-  clear(): void;
+  /** Ends what runs, and puts another conversation in its place. */
+  load(turns: readonly Turn[]): void;
 }
 
 export function useSide(): Side {
@@ -27,7 +29,7 @@ export function useSide(): Side {
 
   const ask = useCallback<Side['ask']>(
     (settings, key, added) => {
-      const all = [...turns, ...added];
+      const all = added.length === 0 ? withoutAnswer(turns) : [...turns, ...added];
       const asked: Asked = { endpoint: settings.endpoint, key, body: requestBody(settings, all) };
       call.current?.abort();
       const controller = new AbortController();
@@ -48,13 +50,13 @@ export function useSide(): Side {
     [client, turns],
   );
   const stop = useCallback(() => call.current?.abort(), []);
-  const clear = useCallback(() => {
+  const load = useCallback((loaded: readonly Turn[]) => {
     call.current?.abort();
     call.current = undefined;
-    setTurns([]);
+    setTurns(loaded);
     setPlayed(undefined);
   }, []);
-  return { turns, played, running: played?.state === 'running', ask, stop, clear };
+  return { turns, played, running: played?.state === 'running', ask, stop, load };
 }
 
 /** Shows a stream at the pace of the screen; the last step at once. */

@@ -1,5 +1,12 @@
 /** The request of a conversation, in the form of each endpoint. */
-import type { CallSettings, Endpoint, Picture, Turn } from './turns.ts';
+import {
+  efforts,
+  formats,
+  type CallSettings,
+  type Endpoint,
+  type Picture,
+  type Turn,
+} from './turns.ts';
 
 export interface JsonRecord {
   readonly [member: string]: unknown;
@@ -21,40 +28,47 @@ const defaultMaxTokens = 1024;
 
 /** The body to send. @throws SettingError */
 export function requestBody(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
-  const { endpoint, model, stream } = settings;
+  const { model, stream } = settings;
   if (model.trim() === '') throw new SettingError('model', 'Choose a model.');
-  const tools = readJson(settings, 'tools');
-  if (tools !== undefined && !Array.isArray(tools)) {
-    throw new SettingError('tools', 'Tools must be a JSON list: [ … ].');
-  }
-  const added = readJson(settings, 'more');
-  if (added !== undefined && !isRecord(added)) {
-    throw new SettingError('more', 'Extra fields must be a JSON object: { … }.');
-  }
-  const temperature = readNumber(settings, 'temperature');
   return {
     model: model.trim(),
-    ...members[endpoint](settings, turns),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(tools === undefined || tools.length === 0 ? {} : { tools }),
+    ...writers[settings.endpoint](settings, turns),
+    ...numberMember(settings, 'temperature', 'temperature'),
+    ...numberMember(settings, 'topP', 'top_p'),
+    ...toolMembers(settings),
     ...(stream ? { stream: true } : {}),
-    ...added,
+    ...extraMembers(settings),
   };
+}
+
+/** The members of the field for extra ones. @throws SettingError */
+export function extraMembers(settings: CallSettings): JsonRecord {
+  const added = readJson(settings, 'more');
+  if (added === undefined || isRecord(added)) return added ?? {};
+  throw new SettingError('more', 'Extra fields must be a JSON object: { … }.');
 }
 
 /** Nothing is kept for the playground: it sends the whole conversation each time. */
 function responsesMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
   const { system } = settings;
-  const maxTokens = readNumber(settings, 'maxTokens');
+  const effort = effortOf(settings);
+  const format = formatOf(settings);
   return {
-    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...numberMember(settings, 'maxTokens', 'max_output_tokens'),
     ...(system.trim() === '' ? {} : { instructions: system }),
     input: turns.flatMap((turn) => responsesItems(turn)),
     store: false,
+    ...(effort === '' ? {} : { reasoning: reasoningOf(effort) }),
+    ...(format === undefined ? {} : { text: { format } }),
   };
 }
 
-const members = {
+/** Reasoning is shown in summaries only, and these only on demand. */
+function reasoningOf(effort: string): JsonRecord {
+  return effort === 'none' ? { effort } : { effort, summary: 'auto' };
+}
+
+const writers = {
   chat: chatMembers,
   messages: messagesMembers,
   responses: responsesMembers,
@@ -63,27 +77,110 @@ const members = {
 };
 
 function chatMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
-  const maxTokens = readNumber(settings, 'maxTokens');
+  const effort = effortOf(settings);
+  const format = formatOf(settings);
+  const stop = stopSequences(settings);
   return {
-    ...(maxTokens === undefined ? {} : { max_completion_tokens: maxTokens }),
+    ...numberMember(settings, 'maxTokens', 'max_completion_tokens'),
     messages: chatMessages(settings.system, turns),
+    ...(stop === undefined ? {} : { stop }),
+    ...numberMember(settings, 'seed', 'seed'),
+    ...numberMember(settings, 'frequencyPenalty', 'frequency_penalty'),
+    ...numberMember(settings, 'presencePenalty', 'presence_penalty'),
+    ...(effort === '' ? {} : { reasoning_effort: effort }),
+    ...(format === undefined ? {} : { response_format: chatFormat(format) }),
     ...(settings.stream ? { stream_options: { include_usage: true } } : {}),
   };
 }
 
+/** Chat keeps the schema one level deeper than responses do. */
+function chatFormat({ type, ...schema }: JsonRecord): JsonRecord {
+  return type === 'json_schema' ? { type, json_schema: schema } : { type };
+}
+
 function messagesMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
   const { system } = settings;
+  const stop = stopSequences(settings);
   return {
     max_tokens: readNumber(settings, 'maxTokens') ?? defaultMaxTokens,
     ...(system.trim() === '' ? {} : { system }),
     messages: turns.map((turn) => messagesTurn(turn)),
+    ...numberMember(settings, 'topK', 'top_k'),
+    ...(stop === undefined ? {} : { stop_sequences: stop }),
+    ...thinkingMembers(settings),
   };
 }
 
-function readNumber(
-  settings: CallSettings,
-  setting: 'maxTokens' | 'temperature',
-): number | undefined {
+/** Thinking with a budget, by effort, or none; effort and format share a member. */
+function thinkingMembers(settings: CallSettings): JsonRecord {
+  const effort = effortOf(settings);
+  const budget = readNumber(settings, 'thinkingBudget');
+  const format = formatOf(settings);
+  const isOff = effort === 'none' && budget === undefined;
+  const hasEffort = effort !== '' && effort !== 'none';
+  const thinking =
+    budget === undefined
+      ? { type: isOff ? 'disabled' : 'adaptive' }
+      : { type: 'enabled', budget_tokens: budget };
+  const config = {
+    ...(hasEffort ? { effort } : {}),
+    ...(format === undefined ? {} : { format: { type: format['type'], schema: format['schema'] } }),
+  };
+  return {
+    ...(budget === undefined && effort === '' ? {} : { thinking }),
+    ...(Object.keys(config).length === 0 ? {} : { output_config: config }),
+  };
+}
+
+/** One that was chosen for another endpoint may be none of this one. */
+function effortOf({ endpoint, effort }: CallSettings): string {
+  return efforts[endpoint].includes(effort) ? effort : '';
+}
+
+/** As `text.format` of responses has it; undefined: plain text. @throws SettingError */
+function formatOf(settings: CallSettings): JsonRecord | undefined {
+  const { endpoint, format } = settings;
+  if (format === '' || !formats[endpoint].includes(format)) return undefined;
+  if (format === 'json') return { type: 'json_object' };
+  const schema = readJson(settings, 'schema');
+  if (!isRecord(schema)) throw new SettingError('schema', 'Write a JSON Schema: { … }.');
+  return { type: 'json_schema', name: 'answer', schema, strict: true };
+}
+
+function toolMembers(settings: CallSettings): JsonRecord {
+  const { endpoint, toolChoice } = settings;
+  const tools = readJson(settings, 'tools');
+  if (tools !== undefined && !Array.isArray(tools)) {
+    throw new SettingError('tools', 'Tools must be a JSON list: [ … ].');
+  }
+  if (tools === undefined || tools.length === 0) return {};
+  if (toolChoice === '') return { tools };
+  const type = toolChoice === 'required' ? 'any' : toolChoice;
+  return { tools, tool_choice: endpoint === 'messages' ? { type } : toolChoice };
+}
+
+/** Empty lines are none. */
+function stopSequences({ stop }: CallSettings): readonly string[] | undefined {
+  const lines = stop.split('\n').filter((line) => line !== '');
+  return lines.length === 0 ? undefined : lines;
+}
+
+export type NumberSetting =
+  | 'maxTokens'
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'seed'
+  | 'frequencyPenalty'
+  | 'presencePenalty'
+  | 'thinkingBudget';
+
+function numberMember(settings: CallSettings, setting: NumberSetting, name: string): JsonRecord {
+  const value = readNumber(settings, setting);
+  return value === undefined ? {} : { [name]: value };
+}
+
+function readNumber(settings: CallSettings, setting: NumberSetting): number | undefined {
   const text = settings[setting].trim();
   if (text === '') return undefined;
   const value = Number(text);
@@ -91,7 +188,7 @@ function readNumber(
   throw new SettingError(setting, 'This is not a number.');
 }
 
-function readJson(settings: CallSettings, setting: 'tools' | 'more'): unknown {
+function readJson(settings: CallSettings, setting: 'tools' | 'more' | 'schema'): unknown {
   const text = settings[setting].trim();
   if (text === '') return undefined;
   try {
@@ -244,58 +341,4 @@ function parsedArguments(text: string): unknown {
   } catch {
     return {};
   }
-}
-
-const weather = {
-  name: 'get_weather',
-  description: 'The weather of a city.',
-  schema: {
-    type: 'object',
-    properties: { city: { type: 'string' } },
-    required: ['city'],
-    additionalProperties: false,
-  },
-};
-
-/** A tool to begin with. */
-export function exampleTools(endpoint: Endpoint): string {
-  return JSON.stringify([toolOf(endpoint, weather)], null, 2);
-}
-
-/** The tools in the form of another endpoint; what is not a function tool of the first stays as it is. */
-export function translatedTools(text: string, to: Endpoint): string {
-  try {
-    const tools: unknown = JSON.parse(text);
-    if (!Array.isArray(tools)) return text;
-    return JSON.stringify(
-      tools.map((tool: unknown) => translatedTool(tool, to)),
-      null,
-      2,
-    );
-  } catch {
-    return text;
-  }
-}
-
-function translatedTool(tool: unknown, to: Endpoint): unknown {
-  const read = isRecord(tool) ? readTool(tool) : undefined;
-  return read === undefined ? tool : toolOf(to, read);
-}
-
-/** A function tool of any endpoint; undefined for others. */
-function readTool(tool: JsonRecord): JsonRecord | undefined {
-  const { type, function: chat } = tool;
-  if (isRecord(chat)) return { ...chat, schema: chat['parameters'] };
-  if ('input_schema' in tool) return { ...tool, schema: tool['input_schema'] };
-  return type === 'function' ? { ...tool, schema: tool['parameters'] } : undefined;
-}
-
-function toolOf(endpoint: Endpoint, tool: JsonRecord): JsonRecord {
-  const { name, description, schema } = tool;
-  const named = { name, ...(description === undefined ? {} : { description }) };
-  if (endpoint === 'messages') return { ...named, input_schema: schema ?? { type: 'object' } };
-  const definition = { ...named, ...(schema === undefined ? {} : { parameters: schema }) };
-  return endpoint === 'chat'
-    ? { type: 'function', function: definition }
-    : { type: 'function', ...definition, strict: false };
 }
