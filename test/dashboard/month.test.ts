@@ -68,6 +68,24 @@ function withMonth(stage: Stage): void {
       });
     });
 
+    test('issue 24 tables need no scrolling to the side in a window of 1280 pixels', async () => {
+      for (const path of ['/calls', '/keys', '/models']) {
+        await stage.view(path, async (page) => {
+          await page.getByRole('grid').first().getByRole('row').nth(2).waitFor();
+          const [least = 0, needed = 0, there = 0] = await page.evaluate<
+            readonly number[]
+          >(`(() => {
+            const grid = document.querySelector('[role=grid]');
+            const frame = grid.parentElement;
+            return [parseFloat(getComputedStyle(grid).minWidth), frame.scrollWidth, frame.offsetWidth];
+          })()`);
+          // Where bars for scrolling take room, they take 15 pixels.
+          assert.ok(least > 500 && least + 15 <= there, `${path}: at least ${least} in ${there}`);
+          assert.ok(needed <= there, `${path}: ${needed} in ${there}`);
+        });
+      }
+    });
+
     test('issue 24 the overview tells what caches saved, how fast streams are, and which users and tags spend', async () => {
       type Spender = Sums & { readonly name: string | null };
       const ask = async (query: string): Promise<readonly Spender[]> =>

@@ -175,6 +175,8 @@ export async function seedStore(directory: string, now: number): Promise<SeededM
     for (let i = 0; i < month.calls.length; i += 500) {
       await store.calls.record(month.calls.slice(i, i + 500));
     }
+    const lastUses = new Map(month.calls.map(({ keyId, startedAt }) => [keyId, startedAt]));
+    await store.keys.touch([...lastUses].map(([id, at]) => ({ id, at, previous: false })));
   } finally {
     await store.close();
   }

@@ -44,13 +44,13 @@ function further(column: CallColumn): CallColumn {
 /** All of them, in their order. */
 function columnsOf(keyName: KeyName): readonly CallColumn[] {
   return [
-    fixed('time', 'Time', 8.75, ({ started_at: at }) => (
+    fixed('time', 'Time', 7.5, ({ started_at: at }) => (
       <time title={fullMoment(at)}>{moment(at)}</time>
     )),
-    wide('outcome', 'Outcome', [12, 2], (call) => <OutcomeBadge call={call} />),
+    wide('outcome', 'Outcome', [9.75, 2], (call) => <OutcomeBadge call={call} />),
     wide('model', 'Model', [6, 2], ({ model }) => <CutText text={model} />),
     wide('provider', 'Answered by', [8.5, 3], (call) => <CutText text={answeredBy(call)} />),
-    wide('key', 'Key', [6, 2], ({ key }) => <CutText text={keyName(key)} />),
+    wide('key', 'Key', [5.5, 2], ({ key }) => <CutText text={keyName(key)} />),
     further(wide('team', 'Team', [6, 1], ({ team }) => <CutText text={team ?? '–'} />)),
     further(wide('user', 'User', [6, 1], ({ user }) => <CutText text={user ?? '–'} />)),
     further(
@@ -59,16 +59,16 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
       )),
     ),
     further(fixed('endpoint', 'Endpoint', 9, ({ endpoint }) => endpoint)),
-    number('input', 'Input', 5, ({ charged }) => count(inputOf(charged))),
+    number('input', 'Input', 4.5, ({ charged }) => count(inputOf(charged))),
     further(number('cached', 'Cached', 5, ({ charged }) => count(charged.cache_read_tokens))),
-    number('output', 'Output', 5, ({ charged }) => count(charged.output_tokens)),
+    number('output', 'Output', 4.5, ({ charged }) => count(charged.output_tokens)),
     further(
       number('reasoning', 'Reasoning', 5.5, ({ charged }) => count(charged.reasoning_tokens)),
     ),
-    number('cost', 'Cost', 5.5, ({ cost_usd: cost }) => (
+    number('cost', 'Cost', 5.25, ({ cost_usd: cost }) => (
       <span title={exactMoney(cost)}>{roughMoney(cost)}</span>
     )),
-    number('first', 'First token', 5.25, (call) => span(firstTokenMs(call))),
+    number('first', 'First token', 5, (call) => span(firstTokenMs(call))),
     number('ms', 'Total', 4.75, (call) => span(call.total_ms)),
     further(number('speed', 'Tokens/s', 5, (call) => speed(outputSpeed(call)))),
     further(number('attempts', 'Attempts', 5, ({ attempts }) => count(attempts))),

@@ -135,7 +135,7 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
           onSight={onSight}
           hasMore={query.hasNextPage}
           sort={{ by: sort, onSort: (by) => sortBy(by === sort ? 'created' : by) }}
-          minWidth="66rem"
+          minWidth="60rem"
         />
       ) : null}
       {query.isSuccess && keys.length === 0 && !query.hasNextPage ? (

@@ -56,14 +56,14 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'price',
     title: 'In / out, $/M',
-    width: '7rem',
+    width: '6.5rem',
     align: 'end',
     cell: ({ prices }) => <PriceCell prices={prices} />,
   },
   {
     id: 'window',
     title: 'Window',
-    width: '5rem',
+    width: '4.5rem',
     align: 'end',
     cell: ({ model: { max_input_tokens: tokens } }) => (
       <span title={tokens === null ? 'unknown' : `${count(tokens)} tokens`}>
@@ -81,7 +81,7 @@ const columns: readonly Column<Row>[] = [
   {
     id: 'p50',
     title: 'p50',
-    width: '5rem',
+    width: '4.5rem',
     align: 'end',
     cell: ({ day }) => span(day?.p50_ms),
   },
@@ -174,7 +174,7 @@ export function ModelList(): ReactElement {
                 rowKey={({ model }) => model.id}
                 onOpen={({ model }) => opened.open(model.id)}
                 selected={opened.id}
-                minWidth="68rem"
+                minWidth="62rem"
               />
             )}
             {problems.length === 0 ? null : (
