@@ -105,11 +105,24 @@ export function claudeCodeByFile(program: readonly string[]): Agent {
   };
 }
 
-/** What it fetches for itself only, off: its list of models, and its library for plugins. */
-export const quietOpencode = {
-  OPENCODE_DISABLE_MODELS_FETCH: '1',
-  npm_config_offline: 'true',
-} as const;
+/**
+ * What it does for itself only, off: it fetches a list of models, reads that of its makers, and installs a library for
+ * plugins at each start in an empty home. The last compiler of its engine costs more than it gains in a few turns.
+ */
+export async function quietOpencode(box: Box): Promise<Asker['env']> {
+  const catalog = join(box.home, 'models.json');
+  await box.write(catalog, '{}');
+  const folder = join(box.home, '.config', 'opencode');
+  const installed = { packages: { '': { dependencies: { '@opencode-ai/plugin': '*' } } } };
+  await box.write(join(folder, 'package-lock.json'), JSON.stringify(installed));
+  await box.write(join(folder, 'node_modules', '.keep'), '');
+  return {
+    OPENCODE_DISABLE_MODELS_FETCH: '1',
+    OPENCODE_MODELS_PATH: catalog,
+    npm_config_offline: 'true',
+    BUN_JSC_useFTLJIT: '0',
+  };
+}
 
 const opencodePackages = {
   chat: '@ai-sdk/openai-compatible',
@@ -131,13 +144,14 @@ export function opencode(program: readonly string[], dialect: Wire): Agent {
       const [, path = '', text = ''] = /^In (.*):\n([^]*)$/.exec(lines) ?? [];
       const settings = tryParseObject(text) ?? {};
       await box.write(path, JSON.stringify(settled(settings, { npm, model: connection.model })));
+      const env = await quietOpencode(box);
       return {
         command: (question, options = []) =>
           [...program, 'run', '--model', `model-gateway/${connection.model}`].concat(
             options,
             question,
           ),
-        env: quietOpencode,
+        env,
       };
     },
     read: (id, path) => ({ id, name: 'read', input: { filePath: path } }),
@@ -157,12 +171,13 @@ function settled(settings: JsonObject, { npm, model }: { npm: string; model: str
 }
 
 /** What it tells its makers, and what it asks the model for its memory behind a turn, off. */
-export function quietQwenCode(box: Box): Promise<void> {
+export async function quietQwenCode(box: Box): Promise<Asker['env']> {
   const quiet = {
     privacy: { usageStatisticsEnabled: false },
     memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
   };
-  return box.write(join(box.home, '.qwen', 'settings.json'), JSON.stringify(quiet));
+  await box.write(join(box.home, '.qwen', 'settings.json'), JSON.stringify(quiet));
+  return {};
 }
 
 /** Qwen Code with the variables that `connect openai-sdk` prints. */
@@ -171,7 +186,7 @@ export function qwenCode(program: readonly string[]): Agent {
     name: 'qwen-code',
     dialect: 'chat',
     connect: async (box, connection) => {
-      await quietQwenCode(box);
+      const env = await quietQwenCode(box);
       const lines = await connectLines('openai-sdk', connection);
       const variables = lines.split('\n').filter((line) => line.startsWith('export '));
       return {
@@ -180,7 +195,7 @@ export function qwenCode(program: readonly string[]): Agent {
             ['--auth-type', 'openai', '--model', connection.model, '--yolo'],
             [...options, '-p', question],
           ),
-        env: {},
+        env,
       };
     },
     read: (id, path) => ({ id, name: 'read_file', input: { file_path: path } }),

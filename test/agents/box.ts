@@ -75,6 +75,8 @@ export async function openBox(url: string): Promise<Box> {
   );
   const base = {
     ...environment(home, temp, proxyPort),
+    // Agents that run in Node, and its sources are large, are compiled once.
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? temp,
     PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(':'),
   };
   const inside = [

@@ -65,8 +65,8 @@ interface ByFile {
   readonly client: string;
   readonly args: (model: string) => readonly string[];
   readonly env?: { readonly [name: string]: string };
-  /** Settings that are there before `connect`. */
-  before?(box: Box): Promise<void>;
+  /** Makes settings that are there before `connect`; gives its environment. */
+  before?(box: Box): Promise<ByFile['env']>;
 }
 
 const byFile: readonly ByFile[] = [
@@ -84,7 +84,7 @@ const byFile: readonly ByFile[] = [
   {
     client: 'opencode',
     args: (model) => ['run', '--model', `model-gateway/${model}`, 'Say hello.'],
-    env: quietOpencode,
+    before: quietOpencode,
   },
 ];
 
@@ -92,9 +92,9 @@ for (const { client, args, env = {}, before: prepare } of byFile) {
   withAgent(client, (program) => {
     test(`C7 ${client} runs by what connect ${client} --write put into its settings`, async () => {
       const { ran, received } = await connected('chat', client, async (box, connect, model) => {
-        await prepare?.(box);
+        const more = await prepare?.(box);
         await connect('--write');
-        return box.run([...program, ...args(model)], { env });
+        return box.run([...program, ...args(model)], { env: { ...env, ...more } });
       });
       assert.equal(ran.code, 0, `${ran.out}\n${ran.err}`);
       assert.ok(ran.out.includes(words), `${ran.out}\n${ran.err}`);
@@ -121,7 +121,7 @@ withAgent('opencode', (program) => {
       const where = ['--base-url', rig.gateway.url, '--key', clientKey, '--model', model];
       await printed(['opencode', '--write', ...where, ...limits], { HOME: box.home });
       const run = [...program, 'run', '--model', `model-gateway/${model}`, 'Say hello.'];
-      const ran = await box.run(run, { env: quietOpencode });
+      const ran = await box.run(run, { env: await quietOpencode(box) });
       assert.equal(ran.code, 0, ran.err);
       return script.requests.filter(isSummary).length;
     } finally {
