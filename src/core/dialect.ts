@@ -43,6 +43,10 @@ export interface RequestState {
   readonly previousResponseId?: string;
   /** Ids of kept items that stand in the request by their id only, in their order. */
   readonly itemReferences: readonly string[];
+  /** How many items it has. */
+  readonly items?: number;
+  /** How many items of earlier responses were put before its own; absent = none. */
+  readonly earlierItems?: number;
 }
 
 /** What a writer needs to know about the call that it answers. */

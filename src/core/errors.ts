@@ -169,6 +169,11 @@ export function withRetryAfter(
   return new GatewayError(error.code, error.message, { ...optionsOf(error), retryAfterMs });
 }
 
+/** The same error about another place. */
+export function atPlace(error: GatewayError, path: FieldPath): GatewayError {
+  return new GatewayError(error.code, error.message, { ...optionsOf(error), path });
+}
+
 /** The same error with each text that a client or the operator sees in other words: message, detail, reason and path. */
 export function withWords(error: GatewayError, reword: (text: string) => string): GatewayError {
   const { reason, path } = error;

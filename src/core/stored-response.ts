@@ -41,6 +41,10 @@ export interface StoredResponseCodec {
   outputOf(response: Buffer): Buffer;
   /** Items of an array by their ids. */
   itemsOf(array: Buffer): ReadonlyMap<string, Buffer>;
+  /** The error by the client's own count of its items. @param earlier how many were put before them */
+  ownError(error: GatewayError, earlier: number): GatewayError;
+  /** The value of `x-gateway-notes` likewise. */
+  ownNotes(notes: string, earlier: number): string;
   unknownItem(id: string): GatewayError;
   /** Of a request that goes on from it. */
   unknownResponse(id: string): GatewayError;

@@ -185,8 +185,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   #answerHeaders(): string[] {
-    const { id, grant, dialect } = this.#call;
-    const headers = answerHeaders(id, this.#loop);
+    const { id, grant, dialect, head } = this.#call;
+    const earlier = head.state?.earlierItems;
+    const ownNotes = (notes: string): string =>
+      earlier === undefined ? notes : (dialect.stored?.ownNotes(notes, earlier) ?? notes);
+    const headers = answerHeaders(id, this.#loop, ownNotes);
     if (grant !== undefined) {
       headers.push(...dialect.limitHeaders(grant.standings, this.#gateway.clock.wall()));
     }

@@ -105,9 +105,11 @@ export class RequestReader {
       state: own,
       counting: false,
     });
+    const whole = source === sent ? head : headOf(source, dialect);
+    const earlierItems = (whole.state?.items ?? 0) - (state.items ?? 0);
     asked.head = {
-      ...(source === sent ? head : headOf(source, dialect)),
-      state: own,
+      ...whole,
+      state: earlierItems > 0 ? { ...own, earlierItems } : own,
       ...(compacts ? { compacts, stream: false } : {}),
     };
     return { sent, source, head: asked.head, input };

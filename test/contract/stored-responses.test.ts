@@ -264,6 +264,74 @@ describe('kept responses', () => {
     assert.equal((await refusal(client.responses.retrieve(data.id))).status, 404);
   });
 
+  for (const [form, long] of [
+    ['short', 'c'],
+    ['of 20 KB', 'word '.repeat(4000)],
+  ] as const) {
+    test(`ST8 errors and notes count the items that the client sent, not those before: ${form}`, async () => {
+      const file = {
+        type: 'mcp_approval_request',
+        id: 'mcpr_1',
+        name: 'n',
+        arguments: '{}',
+        server_label: 's',
+      };
+      const recorded = rig.play(
+        'responses',
+        responsesAnswer([textItem('a'), file], { stream: false }),
+      );
+      const input = [
+        { role: 'user', content: 'a' },
+        { role: 'assistant', content: 'b' },
+        { role: 'user', content: long },
+      ];
+      const goOn = (model: string, previous_response_id: string, own: readonly JsonObject[]) =>
+        ask(rig, 'responses', { model, previous_response_id, input: own });
+      const foreign = { role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] };
+      for (const upstream of ['chat', 'messages'] as const) {
+        const { model } = playAll(upstream);
+        const { id } = (await ask(rig, 'responses', { model, input })).json;
+        const own = [{ role: 'user', content: 'd' }, foreign];
+        const refused = await goOn(model, String(id), own);
+        assert.equal(refused.status, 400, refused.text);
+        assert.equal(objectAt(refused.json, 'error')['param'], 'input[1].content[0].file_id');
+        // What stands in an earlier response is told by what referred to it.
+        const made = await ask(rig, 'responses', { model: recorded.model, input: 'x' });
+        const earlier = await goOn(model, String(made.json['id']), [
+          { role: 'user', content: 'd' },
+        ]);
+        assert.equal(earlier.status, 400, earlier.text);
+        assert.equal(objectAt(earlier.json, 'error')['param'], 'previous_response_id');
+      }
+      const { model } = playAll('chat');
+      const { id } = (await ask(rig, 'responses', { model, input })).json;
+      const noted = await goOn(model, String(id), [
+        { role: 'user', content: 'd' },
+        { role: 'assistant', content: 'e' },
+      ]);
+      assert.match(
+        String(noted.headers['x-gateway-notes']),
+        /^input\.1: changed, the model answers/,
+      );
+      const complaint = {
+        message: "Invalid value: 'input[4].content'.",
+        type: 'invalid_request_error',
+        param: 'input[4].content',
+        code: 'invalid_value',
+      };
+      const relayed = rig.play('responses', replying('responses', { text: 'a' }), {
+        status: 400,
+        body: JSON.stringify({ error: complaint }),
+      });
+      const first = await ask(rig, 'responses', { model: relayed.model, input });
+      const told = await goOn(relayed.model, String(first.json['id']), [
+        { role: 'user', content: 'd' },
+      ]);
+      assert.equal(told.status, 400, told.text);
+      assert.match(told.text, /'input\[0\]\.content'.*"param":"input\[0\]\.content"/);
+    });
+  }
+
   /** Ids that name nothing on their own: a draw from a few, a constant, one that fits no path and one beyond any length. */
   const given = {
     'a number': ['resp_4711', 'msg_0'],

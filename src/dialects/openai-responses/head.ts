@@ -106,12 +106,19 @@ export function readState(body: JsonObject): RequestState {
   return {
     store: store ?? true,
     itemReferences: referencesIn(body['input']),
+    items: countItems(body['input']),
     ...(previous === undefined ? {} : { previousResponseId: previous }),
   };
 }
 
 function refused(member: string, why: string): GatewayError {
   return invalidRequest(why, [member], 'unsupported_parameter');
+}
+
+/** A text is one item. */
+function countItems(input: Json | undefined): number {
+  if (isArray(input)) return input.length;
+  return isPresent(input) ? 1 : 0;
 }
 
 /** Ids of the items that stand for others, in their order. */

@@ -4,6 +4,7 @@
  */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { spliceAnswer } from '../../core/client-body.ts';
+import { type GatewayError, atPlace, withWords } from '../../core/errors.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
@@ -27,6 +28,8 @@ export const storedResponses: StoredResponseCodec = {
   unkept,
   outputOf,
   itemsOf,
+  ownError,
+  ownNotes,
   unknownItem,
   unknownResponse,
   unknownId,
@@ -184,4 +187,28 @@ const between = Buffer.from(',');
 function arrayOf(items: readonly Buffer[]): Buffer {
   const joined = items.flatMap((item, i) => (i === 0 ? [item] : [between, item]));
   return Buffer.concat([Buffer.from('['), ...joined, Buffer.from(']')]);
+}
+
+/** What a client that went on from a response calls an item of those before. */
+const earlierPlace = 'previous_response_id';
+
+function ownError(error: GatewayError, earlier: number): GatewayError {
+  const reword = (text: string): string =>
+    text.replaceAll(/\binput\[(\d{1,9})\][\w.[\]]*/g, (place, at: string) =>
+      ownPlace(place, Number(at), earlier),
+    );
+  const worded = withWords(error, reword);
+  const [member, index, ...rest] = worded.path ?? [];
+  if (member !== 'input' || typeof index !== 'number') return worded;
+  return atPlace(worded, index < earlier ? [earlierPlace] : [member, index - earlier, ...rest]);
+}
+
+function ownNotes(notes: string, earlier: number): string {
+  return notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (place, at: string) =>
+    ownPlace(place, Number(at), earlier),
+  );
+}
+
+function ownPlace(place: string, at: number, earlier: number): string {
+  return at < earlier ? earlierPlace : place.replace(String(at), String(at - earlier));
 }

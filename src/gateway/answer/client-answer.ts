@@ -49,9 +49,12 @@ export class ClientAnswer {
    * A failure: as a status before the first byte, as an error frame after it.
    * @param opening of a stream that was begun before any upstream answered.
    */
-  error(error: GatewayError, opening?: StreamOpening): void {
+  error(failure: GatewayError, opening?: StreamOpening): void {
     const { call, sink, random } = this.#options;
-    const { dialect, id } = call;
+    const { dialect, id, head } = call;
+    const earlier = head.state?.earlierItems;
+    const error =
+      earlier === undefined ? failure : (dialect.stored?.ownError(failure, earlier) ?? failure);
     if (this.#status !== undefined) {
       return sink.end(opening?.fail(error, id) ?? dialect.writeStreamError(error, id));
     }
@@ -94,10 +97,14 @@ export interface ClientObserver {
   drained(): void;
 }
 
-/** Flat headers of every answer; the caller adds its content headers. */
+/**
+ * Flat headers of every answer; the caller adds its content headers.
+ * @param ownNotes the notes in the client's own words
+ */
 export function answerHeaders(
   requestId: string,
   { attempt, count }: Pick<AttemptLoop, 'attempt' | 'count'>,
+  ownNotes: (notes: string) => string,
 ): string[] {
   const headers = ['x-request-id', requestId, 'request-id', requestId];
   if (attempt !== undefined) {
@@ -109,7 +116,7 @@ export function answerHeaders(
   headers.push('x-gateway-attempts', String(count));
   headers.push('x-gateway-usage', attempt?.meter.source ?? 'estimated');
   const notes = attempt?.notes.header() ?? '';
-  if (notes !== '') headers.push('x-gateway-notes', notes);
+  if (notes !== '') headers.push('x-gateway-notes', ownNotes(notes));
   return headers;
 }
 
