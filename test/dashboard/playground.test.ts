@@ -1,5 +1,6 @@
 /** The page Playground in a real browser (issue 8.1). */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
@@ -311,6 +312,131 @@ function playground(stage: Stage): void {
         assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'Hello');
       });
       assert.equal(script.requests.length, 0);
+    });
+
+    test('issue 24 Upstream shows what a target would get and what is lost, and sends nothing', async () => {
+      const script = chat.script('explained', replying('chat', { text: 'No.' }));
+      const { id } = await stage.gateway.makeKey({ name: 'elsewhere', models: ['other/*'] });
+      await stage.view(
+        '/playground',
+        async (page) => {
+          await page.getByLabel('Endpoint').selectOption('messages');
+          await model(page).fill('up-chat/explained');
+          await page.getByLabel('Top K').fill('40');
+          await page.getByRole('textbox', { name: 'Message' }).fill(`Why? ${xssText('draft')}`);
+          await page.getByRole('tab', { name: 'Upstream' }).click();
+          await page.getByRole('region', { name: 'Body for up-chat/explained' }).waitFor();
+          const body = page.getByRole('region', { name: 'Body for up-chat/explained' });
+          await body.getByText(/"content": "Why\? </).waitFor();
+          await page.getByRole('list', { name: 'Lost or changed' }).getByText('top_k').waitFor();
+          await assertFits(page);
+          await assertAccessible(page);
+          await page.getByLabel('Call as').selectOption(id);
+          await page
+            .getByRole('alert')
+            .getByText(/explained/)
+            .waitFor();
+        },
+        { viewport: narrow, dark: true, expected: [/status of 404 .*api\/explain/] },
+      );
+      assert.equal(script.requests.length, 0);
+    });
+
+    test('issue 24 a link has the conversation and no key; a prompt is saved, opened and deleted', async () => {
+      const script = chat.script(
+        'kept',
+        replying('chat', { text: 'The first answer.' }),
+        replying('chat', { text: 'The second one.' }),
+      );
+      const { id } = await stage.gateway.makeKey({ name: 'not shared' });
+      let link = '';
+      await stage.view('/playground', async (page) => {
+        await page.getByLabel('Call as').selectOption(id);
+        await model(page).fill('up-chat/kept');
+        await page.getByLabel('System prompt').fill(xssText('kept'));
+        await say(page, `Remember ${xssText('shared')}`);
+        await page.getByText('The first answer.').waitFor();
+        await page.getByRole('button', { name: 'Share' }).click();
+        link = await page.getByRole('region', { name: 'Link' }).innerText();
+        await assertAccessible(page);
+        await page.keyboard.press('Escape');
+        const message = page.getByRole('textbox', { name: 'Message' });
+        await message.fill(randomBytes(20_000).toString('base64'));
+        await page.getByRole('button', { name: 'Share' }).click();
+        await page.getByText(/too long for a link/).waitFor();
+      });
+      const path = link.slice(stage.gateway.adminUrl.length);
+      assert.ok(path.startsWith('/playground#share=') && !path.includes(id), path);
+      await stage.view(path, async (page) => {
+        await page.getByText('Opened from a link').waitFor();
+        assert.equal(new URL(page.url()).hash, '');
+        await turns(page, 'assistant').getByText('The first answer.').waitFor();
+        assert.equal(await page.getByLabel('Call as').inputValue(), '');
+        assert.equal(await page.getByLabel('System prompt').inputValue(), xssText('kept'));
+        await page.getByRole('button', { name: 'Saved prompts' }).click();
+        await page.keyboard.type('Mine');
+        await page.keyboard.press('Enter');
+        await page.getByRole('button', { name: 'Open Mine' }).waitFor();
+        await assertAccessible(page);
+        await page.reload();
+        await page.getByText('No messages yet').waitFor();
+        await page.getByRole('button', { name: 'Saved prompts' }).click();
+        await page.getByRole('button', { name: 'Open Mine' }).click();
+        await turns(page, 'assistant').getByText('The first answer.').waitFor();
+        await say(page, 'And?');
+        await page.getByText('The second one.').waitFor();
+        await page.getByRole('button', { name: 'Saved prompts' }).click();
+        await page.getByRole('button', { name: 'Delete Mine' }).click();
+        await page.getByText('Nothing is saved yet.').waitFor();
+      });
+      const { json } = await script.request(1);
+      const sent = (json['messages'] as readonly { readonly content: string }[]).map(
+        ({ content }) => content,
+      );
+      assert.deepEqual(sent, [
+        xssText('kept'),
+        `Remember ${xssText('shared')}`,
+        'The first answer.',
+        'And?',
+      ]);
+    });
+
+    test('issue 24 a call is made again: its conversation if its content is stored, else its model', async () => {
+      const script = chat.script(
+        'again',
+        ...['One.', 'Two.', 'Three.'].map((text) => replying('chat', { text })),
+      );
+      const logged = await stage.gateway.makeKey({ name: 'logs', log_content: true });
+      const ids: string[] = [];
+      for (const key of [logged, stage.key]) {
+        const reply = await stage.call(
+          '/v1/messages',
+          {
+            model: 'up-chat/again',
+            max_tokens: 50,
+            system: 'Count.',
+            messages: [{ role: 'user', content: 'Begin.' }],
+          },
+          { headers: { authorization: `Bearer ${key.key}` } },
+        );
+        ids.push(String(reply.headers['x-request-id']));
+      }
+      await stage.recorded('up-chat/again', 2);
+      const [stored, bare] = ids;
+      await stage.view(`/calls/${stored}`, async (page) => {
+        await page.getByRole('link', { name: 'Again in the playground' }).click();
+        await page.getByText('Send asks it again.').waitFor();
+        await turns(page, 'user').getByText('Begin.').waitFor();
+        assert.equal(await page.getByLabel('Endpoint').inputValue(), 'messages');
+        await page.getByRole('button', { name: 'Send' }).click();
+        await page.getByText('Three.').waitFor();
+        assert.equal(new URL(page.url()).search, '');
+        await page.goto(`${stage.gateway.adminUrl}/playground?call=${bare}`);
+        await page.getByText('Its content is not stored').waitFor();
+        assert.equal(await model(page).inputValue(), 'up-chat/again');
+      });
+      const first = await script.request(0);
+      assert.deepEqual((await script.request(2)).json['messages'], first.json['messages']);
     });
 
     test('on a narrow screen, in the dark, by keyboard alone', async () => {

@@ -168,7 +168,12 @@ function Said({ call }: { call: CallDetails }): ReactElement {
   return (
     <>
       {mayRead ? (
-        <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
+        <>
+          <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
+          <p>
+            <Link href={addressOf('/playground', { call: call.id })}>Again in the playground</Link>
+          </p>
+        </>
       ) : null}
       {url === undefined ? null : (
         <Section title="Reproduce">

@@ -55,7 +55,11 @@ export function Composer(props: ComposerProps): ReactElement {
     <div className={styles.composer}>
       <TextArea
         label="Message"
-        hint="Enter sends, Shift+Enter begins a new line, Escape stops."
+        hint={
+          waiting && !running
+            ? 'The conversation has no answer yet: send it as it is, or add a message.'
+            : 'Enter sends, Shift+Enter begins a new line, Escape stops.'
+        }
         rows={3}
         value={text}
         onChange={(typed) => onDraft((before) => ({ ...before, text: typed }))}

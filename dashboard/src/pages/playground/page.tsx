@@ -1,72 +1,39 @@
 /** Try any model on any endpoint, up to four at a time. */
 import { useState, type ReactElement } from 'react';
-import { useListedModels } from '../../components/model-field.tsx';
+import { Button, IconButton } from '../../components/button.tsx';
 import { PageHead } from '../../components/panel.tsx';
+import { ErrorPanel } from '../../components/state.tsx';
 import { Composer } from './composer.tsx';
-import { SettingError } from './formats/request.ts';
-import { noSettings, type CallSettings, type Turn, type UserTurn } from './formats/turns.ts';
+import type { Snapshot } from './formats/snapshot.ts';
+import type { Turn } from './formats/turns.ts';
 import { nextRequest } from './next-request.ts';
 import styles from './playground.module.css';
-import {
-  ParametersForm,
-  SettingsForm,
-  type AskedModel,
-  type PlaygroundSettings,
-} from './settings-form.tsx';
+import { SavedDialog } from './saved-dialog.tsx';
+import { ParametersForm, SettingsForm } from './settings-form.tsx';
+import { ShareDialog } from './share-dialog.tsx';
 import { SideView } from './side-view.tsx';
-import { useSide, type Side } from './use-side.ts';
-
-const begin: PlaygroundSettings = { ...noSettings, models: [{ slot: 0, name: '' }], key: '' };
-
-const noDraft: UserTurn = { role: 'user', text: '', pictures: [] };
-
-interface ShownSide {
-  readonly model: AskedModel;
-  readonly side: Side;
-  readonly settings: CallSettings;
-}
+import { usePlayground } from './use-playground.ts';
 
 export function PlaygroundPage(): ReactElement {
-  const [settings, setSettings] = useState(begin);
-  const [draft, setDraft] = useState(noDraft);
-  const [wrong, setWrong] = useState<SettingError>();
-  const slots = useSlots();
-  // Until the user names one. Not in the field: what comes late must not stand before what is typed.
-  const firstModel = useListedModels().data?.[0]?.id ?? '';
-  const shown = settings.models.flatMap((model): readonly ShownSide[] => {
-    const side = slots[model.slot];
-    const own = { ...settings, model: model.name || firstModel };
-    return side === undefined ? [] : [{ model, side, settings: own }];
-  });
-
-  const ask = (wanted: readonly ShownSide[], added: readonly Turn[]): boolean => {
-    setWrong(undefined);
-    try {
-      for (const { side, settings: own } of wanted) side.ask(own, settings.key, added);
-      return true;
-    } catch (error) {
-      if (!(error instanceof SettingError)) throw error;
-      setWrong(error);
-      return false;
-    }
-  };
-  const change = (changed: Partial<PlaygroundSettings>): void => {
-    const { models } = changed;
-    if (models !== undefined) {
-      // A side that is not shown is no call that someone waits for.
-      for (const { model, side } of shown) {
-        if (models.every(({ slot }) => slot !== model.slot)) side.load([]);
-      }
-    }
-    setSettings((before) => ({ ...before, ...changed }));
-  };
-  const form = { settings, firstModel, wrong, onChange: change };
+  const { settings, shown, ask, open, ...state } = usePlayground();
+  const { draft, firstModel, wrong, again, notice } = state;
+  const form = { settings, firstModel, wrong, onChange: state.change };
   return (
     <>
       <PageHead
         title="Playground"
         about="Playground calls are real calls: they use fallbacks, cost money and appear in the ledger."
+        actions={
+          <Keeping current={state.current} onOpen={(snapshot) => open({ snapshot, notice: '' })} />
+        }
       />
+      {again.isError ? <ErrorPanel error={again.error} /> : null}
+      {notice === '' ? null : (
+        <div className={styles.notice} role="note" aria-label="What was opened">
+          <p>{notice}</p>
+          <IconButton small icon="close" label="Close the note" onClick={state.closeNotice} />
+        </div>
+      )}
       <div className={styles.page}>
         <SettingsForm {...form} />
         <div className={styles.play}>
@@ -76,6 +43,7 @@ export function PlaygroundPage(): ReactElement {
                 key={each.model.slot}
                 title={each.settings.model === '' ? 'No model chosen' : each.settings.model}
                 side={each.side}
+                asKey={settings.key}
                 next={nextRequest(each.settings, each.side.turns, draft)}
                 onAgain={() => ask([each], [])}
                 onResults={(turn) => ask([each], [turn])}
@@ -84,9 +52,9 @@ export function PlaygroundPage(): ReactElement {
           </div>
           <Composer
             draft={draft}
-            onDraft={setDraft}
+            onDraft={state.setDraft}
             running={shown.some(({ side }) => side.running)}
-            waiting={shown.every(({ side }) => side.turns.at(-1)?.role === 'user')}
+            waiting={shown.every(({ side }) => isQuestion(side.turns.at(-1)))}
             onSend={(added) => ask(shown, added)}
             onStop={() => shown.forEach(({ side }) => side.stop())}
             onClear={() => shown.forEach(({ side }) => side.load([]))}
@@ -98,7 +66,38 @@ export function PlaygroundPage(): ReactElement {
   );
 }
 
-/** Sides for as many models as can be compared. */
-function useSlots(): readonly Side[] {
-  return [useSide(), useSide(), useSide(), useSide()];
+function isQuestion(turn: Turn | undefined): boolean {
+  return turn !== undefined && turn.role !== 'assistant';
+}
+
+interface KeepingProps {
+  readonly current: Snapshot;
+  readonly onOpen: (snapshot: Snapshot) => void;
+}
+
+/** The ways to have it again: in this browser, and by a link. */
+function Keeping({ current, onOpen }: KeepingProps): ReactElement {
+  const [shared, setShared] = useState<Snapshot>();
+  const [isListOpen, setListOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setListOpen(true)}>Saved prompts</Button>
+      <Button icon="external" onClick={() => setShared(current)}>
+        Share
+      </Button>
+      {isListOpen ? (
+        <SavedDialog
+          current={current}
+          onClose={() => setListOpen(false)}
+          onOpen={(snapshot) => {
+            setListOpen(false);
+            onOpen(snapshot);
+          }}
+        />
+      ) : null}
+      {shared === undefined ? null : (
+        <ShareDialog snapshot={shared} onClose={() => setShared(undefined)} />
+      )}
+    </>
+  );
 }

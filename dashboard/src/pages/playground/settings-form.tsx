@@ -20,13 +20,11 @@ export interface AskedModel {
 }
 
 export interface PlaygroundSettings extends Omit<CallSettings, 'model'> {
-  /** One or more, at most `maxModels`. */
+  /** One or more, at most four. */
   readonly models: readonly AskedModel[];
   /** Id of the key to call as; '' = none. */
   readonly key: string;
 }
-
-export const maxModels = 4;
 
 export interface SettingsFormProps {
   readonly settings: PlaygroundSettings;

@@ -15,18 +15,21 @@ import type { Played } from './play.ts';
 import styles from './playground.module.css';
 import { endpointPaths, type ToolTurn } from './formats/turns.ts';
 import { ToolResults, TurnView } from './turn-view.tsx';
+import { UpstreamView } from './upstream-view.tsx';
 import type { Side } from './use-side.ts';
 
 interface SideViewProps {
   readonly title: string;
   readonly side: Side;
   readonly next: NextRequest | SettingError;
+  /** Id of the key to call as; '' = none. */
+  readonly asKey: string;
   readonly onAgain: () => void;
   readonly onResults: (turn: ToolTurn) => void;
 }
 
 export function SideView(props: SideViewProps): ReactElement {
-  const { title, side, next, onAgain, onResults } = props;
+  const { title, side, next, asKey, onAgain, onResults } = props;
   const { played, running } = side;
   const conversation = <Conversation side={side} onAgain={onAgain} onResults={onResults} />;
   const canRepeat = played !== undefined && !running && played.state !== 'failed';
@@ -47,6 +50,11 @@ export function SideView(props: SideViewProps): ReactElement {
         tabs={[
           { id: 'talk', title: 'Conversation', content: conversation },
           { id: 'code', title: 'Code', content: <CodeView next={next} /> },
+          {
+            id: 'upstream',
+            title: 'Upstream',
+            content: <UpstreamView next={next} asKey={asKey} />,
+          },
           ...(played === undefined ? [] : sentTabs(played)),
         ]}
       />
@@ -97,7 +105,7 @@ function Conversation({
   side,
   onAgain,
   onResults,
-}: Omit<SideViewProps, 'title' | 'next'>): ReactElement {
+}: Pick<SideViewProps, 'side' | 'onAgain' | 'onResults'>): ReactElement {
   const { turns, played, running } = side;
   const list = useEndInSight((played?.answer.text.length ?? 0) + turns.length);
   if (turns.length === 0) {

@@ -130,3 +130,10 @@ export const endpointPaths: { readonly [E in Endpoint]: string } = {
 };
 
 export const endpoints: readonly Endpoint[] = ['chat', 'messages', 'responses'];
+
+/** Of the endpoints' ids in the ledger. */
+export const callEndpoints: { readonly [id: string]: Endpoint } = {
+  'openai-chat': 'chat',
+  'anthropic-messages': 'messages',
+  'openai-responses': 'responses',
+};
