@@ -45,6 +45,7 @@ import {
 } from './explain.ts';
 import { keyListRoutes } from './key-list.ts';
 import { type KeyRouteDeps, keyRoutes } from './keys.ts';
+import { type EventRouteDeps, eventRoutes } from './events.ts';
 import { failureRoutes } from './failures.ts';
 import { openApiRoute } from './openapi.ts';
 import {
@@ -118,6 +119,8 @@ export interface ReloadOutcome {
   readonly applied: boolean;
   /** What is wrong with the new configuration, one line each, with file and line. */
   readonly problems: readonly string[];
+  /** Settings that differ from those that run, and are read at start only. */
+  readonly needsRestart?: readonly string[];
 }
 
 export interface AdminDeps
@@ -129,6 +132,7 @@ export interface AdminDeps
     TailRouteDeps,
     PriceRouteDeps,
     ConfigRouteDeps,
+    EventRouteDeps,
     ProviderRouteDeps,
     SessionRouteDeps {
   /** Of the program. */
@@ -180,6 +184,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...auditRoutes(deps),
     ...backupRoutes(deps),
     ...gatewayRoutes(deps),
+    ...eventRoutes(deps),
     ...configRoutes(deps),
     ...playgroundRoutes(),
     ...explainRoutes(),
@@ -341,7 +346,12 @@ function gatewayRoutes(deps: AdminDeps): readonly AdminRoute[] {
       about: {
         summary: 'Reload the configuration; it is applied as a whole or not at all.',
         body: noBody,
-        answer: z.strictObject({ applied: z.literal(true) }),
+        answer: z.strictObject({
+          applied: z.literal(true),
+          needs_restart: z
+            .array(z.string())
+            .describe('Settings that differ from those that run, and are read at start only.'),
+        }),
       },
       run: ({ actor }) => reload(deps, actor),
     },
@@ -369,10 +379,12 @@ function modelJson(model: AdminModel): JsonObject {
 }
 
 async function reload(deps: AdminDeps, actor: Actor): Promise<AdminAnswer> {
-  const { applied, problems } = await deps.reload();
+  const { applied, problems, needsRestart = [] } = await deps.reload();
   const after = { applied, problems };
   await deps.audit.note({ actor, action: 'config.reload', subject: 'config', after });
-  if (applied) return { status: 200, body: { applied: true } };
+  if (applied) {
+    return { status: 200, body: { applied: true, needs_restart: [...needsRestart] } };
+  }
   const message = `The new configuration is invalid; the current one stays active: ${problems.join('; ')}`;
   return { status: 422, body: { error: { message, problems } } };
 }

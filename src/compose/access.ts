@@ -67,6 +67,7 @@ export type GatewayAdmin = Pick<
   | 'config'
   | 'providers'
   | 'downloads'
+  | 'events'
   | 'reload'
   | 'playground'
   | 'explainer'

@@ -7,7 +7,10 @@ import type { JsonObject } from '../json/value.ts';
 import type { Log } from '../core/runtime.ts';
 import type { DeadCredential, TargetChange } from '../gateway/targets/health.ts';
 import { later, newId, systemClock as clock } from '../observe/runtime.ts';
-import { HealthEvents, type Webhook, Webhooks } from '../features/webhooks.ts';
+import type { EventSource } from '../admin/events.ts';
+import { EventLog } from '../features/events.ts';
+import { HealthEvents } from '../features/health-events.ts';
+import { type Webhook, Webhooks } from '../features/webhooks.ts';
 import { deadCredentialJson } from './local.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 
@@ -29,6 +32,8 @@ export type PlaneEvents = Pick<
 const lookEveryMs = 1000;
 
 export class Events {
+  readonly #kept = new EventLog();
+  readonly #since = clock.wall();
   readonly #webhooks: Webhooks;
   readonly #health: HealthEvents;
   readonly #storeFailure: EventDeps['storeFailure'];
@@ -43,6 +48,8 @@ export class Events {
       newId,
       random: Math.random,
       source: hostname(),
+      told: (event) => this.#kept.add(event),
+      failed: (failure) => this.note('webhook.failed', failure),
     });
     const tell = (type: string, data: JsonObject): void => this.#webhooks.tell(type, data);
     this.#health = new HealthEvents({ clock, later, tell });
@@ -66,6 +73,26 @@ export class Events {
 
   tell(type: string, data: JsonObject): void {
     this.#webhooks.tell(type, data);
+  }
+
+  /** For the list of events alone: webhooks are not told. */
+  note(type: string, data: JsonObject): void {
+    const created = new Date(clock.wall()).toISOString();
+    this.#kept.add({ id: newId('evt_'), type, created_at: created, source: hostname(), data });
+  }
+
+  /** As the admin API shows them. */
+  get source(): EventSource {
+    const kept = this.#kept;
+    return {
+      since: this.#since,
+      list: () => kept.list(),
+      get forgotten() {
+        return kept.forgotten;
+      },
+      hooks: () => this.#webhooks.states(),
+      test: (id) => this.#webhooks.test(id),
+    };
   }
 
   credentialOut(dead: DeadCredential): void {

@@ -13,7 +13,7 @@ import { Plane } from './plane.ts';
 import { knownProviders, priceDeps, providerDeps } from './providers.ts';
 import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
-import { type Settings, needRestart } from '../config/settings.ts';
+import { type Settings, needRestart, packSettings } from '../config/settings.ts';
 import { withSecretFiles } from '../config/config-file.ts';
 import { loadSettings } from '../config/load.ts';
 import { ConfigWatch } from '../config/watch.ts';
@@ -168,6 +168,8 @@ class Runtime implements RunningGateway {
   readonly #deps: RuntimeDeps;
   readonly #admin: Server;
   #startedAt = 0;
+  /** Of the last reload; undefined: it was applied. */
+  #refusal: string | undefined;
   readonly #watch = new ConfigWatch(() => void this.reload());
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #stopped: Promise<void> | undefined;
@@ -209,7 +211,8 @@ class Runtime implements RunningGateway {
     plane.begin();
   }
 
-  async #apply(): Promise<void> {
+  /** @returns settings that differ from those that run, and are read at start only */
+  async #apply(): Promise<readonly string[]> {
     const { access, load, log, host } = this.#deps;
     const settings = await load();
     const before = this.settings;
@@ -224,15 +227,16 @@ class Runtime implements RunningGateway {
       access.announce(this.adminUrl, settings.adminTls?.cert);
     }
     this.#watch.follow(filesOf(settings));
-    for (const name of needRestart(before, settings)) {
-      log.warn('config_needs_restart', { name });
-    }
+    const waiting = needRestart(before, settings);
+    for (const name of waiting) log.warn('config_needs_restart', { name });
     log.info('config_applied', { providers: this.providers.join(',') });
+    return waiting;
   }
 
   logStart(): void {
     const { configFile, dataDir, storage, workers } = this.settings;
     this.#startedAt = systemClock.now();
+    this.#deps.events.note('gateway.started', { version });
     this.#deps.log.info('gateway_started', {
       version,
       node: process.version,
@@ -320,16 +324,25 @@ class Runtime implements RunningGateway {
   }
 
   async #tryReload(): Promise<ReloadOutcome> {
-    const { metrics } = this.#deps.plane;
+    const { events, log, plane } = this.#deps;
     try {
-      await this.#apply();
-      metrics.reloads.add(['applied']);
-      return { applied: true, problems: [] };
+      const before = this.settings;
+      const needsRestart = await this.#apply();
+      plane.metrics.reloads.add(['applied']);
+      // Who writes the file and asks for a reload has it read twice: once by the watch.
+      if (this.#refusal !== undefined || packSettings(before) !== packSettings(this.settings)) {
+        events.tell('config.applied', { needs_restart: [...needsRestart] });
+      }
+      this.#refusal = undefined;
+      return { applied: true, problems: [], needsRestart };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      metrics.reloads.add(['refused']);
-      this.#deps.log.error('config_rejected', { why });
-      return { applied: false, problems: why.split('\n') };
+      plane.metrics.reloads.add(['refused']);
+      log.error('config_rejected', { why });
+      const problems = why.split('\n');
+      if (why !== this.#refusal) events.tell('config.refused', { problems });
+      this.#refusal = why;
+      return { applied: false, problems };
     }
   }
 
@@ -342,8 +355,9 @@ class Runtime implements RunningGateway {
   }
 
   #adminDeps(): GatewayAdmin {
-    const { access, env, host, localModels, plane } = this.#deps;
+    const { access, env, events, host, localModels, plane } = this.#deps;
     return {
+      events: events.source,
       models: () => this.#models(),
       modelProblems: () => localModels.problems(),
       ...priceDeps(() => ({ registry: plane.registry, prices: plane.prices, clock: systemClock })),

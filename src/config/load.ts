@@ -328,13 +328,38 @@ function readWebhooks(
   scope: { report(issue: ConfigIssue): void },
 ): readonly WebhookSettings[] {
   const forms = file?.content.webhooks ?? [];
-  return forms.map(({ url, secret, events }, i) => {
-    const problem = addressProblem(url);
-    if (problem !== undefined && file !== undefined) {
-      scope.report(file.issue(['webhooks', i, 'url'], problem));
+  return forms.map(({ url, format = 'json', secret, events }, i) => {
+    const wrong = [
+      ['url', addressProblem(url)],
+      ['secret', hookSecretProblem(format, secret)],
+    ] as const;
+    for (const [member, problem] of wrong) {
+      if (problem !== undefined && file !== undefined) {
+        scope.report(file.issue(['webhooks', i, member], problem));
+      }
     }
-    return { url, secret: new Secret(secret), ...(events === undefined ? {} : { events }) };
+    return {
+      url,
+      format,
+      ...(secret === undefined ? {} : { secret: new Secret(secret) }),
+      ...(events === undefined ? {} : { events }),
+    };
   });
+}
+
+function hookSecretProblem(
+  format: WebhookSettings['format'],
+  secret: string | undefined,
+): string | undefined {
+  if (format === 'json') {
+    return secret === undefined ? 'is missing: it signs each event' : undefined;
+  }
+  if (format === 'pagerduty') {
+    return secret === undefined ? 'is missing: the integration key of the service' : undefined;
+  }
+  return secret === undefined
+    ? undefined
+    : `is not used by ${format}, whose address is the secret: remove it`;
 }
 
 function addressProblem(text: string): string | undefined {
@@ -353,10 +378,11 @@ function webhookOrigins(
   file: CheckedFile | undefined,
 ): readonly OriginLine[] {
   if (file === undefined) return [];
-  return webhooks.map(({ url }, i) => {
+  return webhooks.map(({ url, format }, i) => {
     const path = ['webhooks', i];
     const shown = URL.canParse(url) ? new URL(url).origin : '[secret]';
-    return { path: pathText(path), value: shown, origin: file.where(path) };
+    const value = format === 'json' ? shown : `${shown} (${format})`;
+    return { path: pathText(path), value, origin: file.where(path) };
   });
 }
 

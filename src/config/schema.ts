@@ -438,12 +438,19 @@ const webhooks = z
   .array(
     z.strictObject({
       url: z.string().min(1, 'is empty').describe('URL that events are posted to as JSON.'),
+      format: z
+        .enum(['json', 'slack', 'teams', 'discord', 'pagerduty'])
+        .optional()
+        .describe('json: the event, signed; otherwise a message of that service. Default: json.'),
       secret: z
         .string()
         .min(16, 'must have at least 16 characters')
-        .describe('Signs each event (x-gateway-signature). Best as a reference: ${NAME}.'),
+        .optional()
+        .describe(
+          'json: signs each event (x-gateway-signature). pagerduty: the integration key. Not for the other formats. Best as a reference: ${NAME}.',
+        ),
       events: z
-        .array(z.enum(['budget', 'credential', 'target', 'store', 'overload']))
+        .array(z.enum(['budget', 'credential', 'target', 'store', 'overload', 'config']))
         .min(1, 'needs at least one entry')
         .optional()
         .describe('Groups of events to send. Default: all.'),

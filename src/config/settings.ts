@@ -146,8 +146,9 @@ export interface ClientSettings {
 
 export interface WebhookSettings {
   readonly url: string;
-  /** Signs what is sent there. */
-  readonly secret: Secret;
+  readonly format: 'json' | 'slack' | 'teams' | 'discord' | 'pagerduty';
+  /** Signs or routes what is sent there; absent where the address alone is the secret. */
+  readonly secret?: Secret;
   /** Groups of events; absent = all. */
   readonly events?: readonly string[];
 }

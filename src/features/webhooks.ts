@@ -1,18 +1,23 @@
 /**
- * Posts events to the addresses of `webhooks:`, signed, with retries. Nothing here holds up a call: what
+ * Posts events to the addresses of `webhooks:`, with retries. Nothing here holds up a call: what
  * cannot be sent in time is dropped, and that is logged (F95).
  */
-import { createHmac } from 'node:crypto';
-import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
+import { createHash } from 'node:crypto';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import { requestWhole } from '../wire/exchange.ts';
+import type { GatewayEvent } from './events.ts';
+import { type WebhookFormat, webhookRequest } from './webhook-formats.ts';
 
 export interface Webhook {
   readonly url: string;
-  readonly secret: Secret;
+  /** Default: json. */
+  readonly format?: WebhookFormat;
+  /** Signs or routes events; absent where the address alone is the secret. */
+  readonly secret?: Secret;
   /** Beginnings of the types of events that go there, e.g. `budget`; absent = all. */
   readonly events?: readonly string[];
 }
@@ -30,6 +35,46 @@ interface WebhookDeps {
   readonly source?: string;
   /** Before the second try; doubles from there. */
   readonly firstRetryMs?: number;
+  /** Told of each event, before it is sent. */
+  readonly told?: (event: GatewayEvent) => void;
+  /** Told of each event that a hook did not get. */
+  readonly failed?: (failure: {
+    readonly host: string;
+    readonly event: string;
+    readonly reason: string;
+  }) => void;
+}
+
+/** One delivery that failed. */
+export interface WebhookFailure {
+  /** Ms since the epoch. */
+  readonly at: number;
+  /** Type of the event. */
+  readonly event: string;
+  readonly reason: string;
+}
+
+/** A hook and what became of its events since the start of the gateway. */
+export interface WebhookState {
+  readonly id: string;
+  readonly hook: Webhook;
+  readonly host: string;
+  readonly delivered: number;
+  readonly dropped: number;
+  readonly pending: number;
+  /** Ms since the epoch; undefined: none yet. */
+  readonly deliveredAt: number | undefined;
+  /** The newest first. */
+  readonly failures: readonly WebhookFailure[];
+}
+
+/** What became of a test event. */
+export interface WebhookTest {
+  readonly delivered: boolean;
+  /** Why not. */
+  readonly reason?: string;
+  /** Until the answer. */
+  readonly ms: number;
 }
 
 /** Events of one hook that wait or are on their way: one that hangs takes nothing from the others. */
@@ -38,14 +83,25 @@ const tries = 6;
 const firstRetryMs = 1000;
 const limits = { timeoutMs: 10_000, maxBytes: 64 * 1024 } as const;
 const connectMs = 5000;
+const maxFailures = 5;
+/** Hooks that no reload has left are counted on: a bound for those that reloads leave behind. */
+const maxTallies = 100;
+
+interface Tally {
+  delivered: number;
+  dropped: number;
+  pending: number;
+  deliveredAt: number | undefined;
+  failures: WebhookFailure[];
+}
 
 export class Webhooks {
   readonly #deps: WebhookDeps;
   readonly #waits = new Set<() => void>();
   #dropped = 0;
   #delivered = 0;
-  /** By address. */
-  readonly #pending = new Map<string, number>();
+  /** By `idOf`. */
+  readonly #tallies = new Map<string, Tally>();
   #closed = false;
 
   constructor(deps: WebhookDeps) {
@@ -55,35 +111,49 @@ export class Webhooks {
   /** Events since the start, each as often as there are hooks for it. */
   get counts(): { readonly dropped: number; readonly delivered: number; readonly pending: number } {
     let pending = 0;
-    for (const each of this.#pending.values()) pending += each;
+    for (const tally of this.#tallies.values()) pending += tally.pending;
     return { dropped: this.#dropped, delivered: this.#delivered, pending };
+  }
+
+  /** The hooks as they are configured now. */
+  states(): readonly WebhookState[] {
+    return this.#deps.hooks().map((hook) => {
+      const id = idOf(hook);
+      return { id, hook, host: hostOf(hook), ...(this.#tallies.get(id) ?? newTally()) };
+    });
   }
 
   /** Never throws, never waits. */
   tell(type: string, data: JsonObject): void {
-    const { newId, clock, hooks, log } = this.#deps;
-    const id = newId('evt_');
-    const { source = '' } = this.#deps;
-    const created = new Date(clock.wall()).toISOString();
-    const event = { id, type, created_at: created, source, data };
-    const body = JSON.stringify(event);
-    for (const hook of hooks()) {
+    const event = this.#eventOf(type, data);
+    this.#deps.told?.(event);
+    for (const hook of this.#deps.hooks()) {
       if (hook.events?.some((group) => type.startsWith(`${group}.`)) === false) continue;
-      const pending = this.#pending.get(hook.url) ?? 0;
-      if (this.#closed || pending >= maxPending) {
-        this.#dropped += 1;
-        log.error('webhook_dropped', { id, host: hostOf(hook), reason: 'too many are waiting' });
+      const tally = this.#tallyOf(hook);
+      if (this.#closed || tally.pending >= maxPending) {
+        this.#drop(hook, event, 'too many are waiting');
         continue;
       }
-      this.#pending.set(hook.url, pending + 1);
-      void this.#deliver(hook, { id, type, body }).finally(() => this.#done(hook.url));
+      tally.pending += 1;
+      void this.#deliver(hook, event).finally(() => (tally.pending -= 1));
     }
   }
 
-  #done(url: string): void {
-    const pending = this.#pending.get(url) ?? 1;
-    if (pending === 1) this.#pending.delete(url);
-    else this.#pending.set(url, pending - 1);
+  /** Posts a test event to one hook, once. Undefined: there is no such hook. Never throws. */
+  async test(id: string): Promise<WebhookTest | undefined> {
+    const hook = this.#deps.hooks().find((each) => idOf(each) === id);
+    if (hook === undefined) return undefined;
+    const event = this.#eventOf('webhook.test', {});
+    const { clock } = this.#deps;
+    const began = clock.now();
+    const result = await this.#post(hook, event);
+    const ms = Math.round(clock.now() - began);
+    if (result === undefined) {
+      this.#noteDelivered(hook);
+      return { delivered: true, ms };
+    }
+    this.#noteFailure(hook, event, result.reason);
+    return { delivered: false, reason: result.reason, ms };
   }
 
   /** What was not delivered by now is given up. */
@@ -92,9 +162,31 @@ export class Webhooks {
     for (const wake of this.#waits) wake();
   }
 
-  async #deliver(hook: Webhook, event: Outgoing): Promise<void> {
-    const { log, random } = this.#deps;
-    let reason = '';
+  #eventOf(type: string, data: JsonObject): GatewayEvent {
+    const { newId, clock, source = '' } = this.#deps;
+    const created = new Date(clock.wall()).toISOString();
+    return { id: newId('evt_'), type, created_at: created, source, data };
+  }
+
+  #tallyOf(hook: Webhook): Tally {
+    const id = idOf(hook);
+    const known = this.#tallies.get(id);
+    if (known !== undefined) return known;
+    if (this.#tallies.size >= maxTallies) this.#forgetOne();
+    const tally = newTally();
+    this.#tallies.set(id, tally);
+    return tally;
+  }
+
+  #forgetOne(): void {
+    const current = new Set(this.#deps.hooks().map(idOf));
+    const gone = [...this.#tallies].find(([id, { pending }]) => pending === 0 && !current.has(id));
+    if (gone !== undefined) this.#tallies.delete(gone[0]);
+  }
+
+  async #deliver(hook: Webhook, event: GatewayEvent): Promise<void> {
+    const { random } = this.#deps;
+    let reason = 'the gateway stopped';
     for (let attempt = 0; attempt < tries && !this.#closed; attempt++) {
       if (attempt > 0)
         await this.#wait(
@@ -104,34 +196,44 @@ export class Webhooks {
       const result = await this.#post(hook, event);
       if (result === undefined) {
         this.#delivered += 1;
+        this.#noteDelivered(hook);
         return;
       }
       ({ reason } = result);
       if (result.final) break;
     }
+    this.#drop(hook, event, reason);
+  }
+
+  #noteDelivered(hook: Webhook): void {
+    const tally = this.#tallyOf(hook);
+    tally.delivered += 1;
+    tally.deliveredAt = this.#deps.clock.wall();
+  }
+
+  #drop(hook: Webhook, event: GatewayEvent, reason: string): void {
+    const host = hostOf(hook);
     this.#dropped += 1;
-    log.error('webhook_dropped', { id: event.id, host: hostOf(hook), reason });
+    this.#tallyOf(hook).dropped += 1;
+    this.#noteFailure(hook, event, reason);
+    this.#deps.log.error('webhook_dropped', { id: event.id, host, reason });
+    this.#deps.failed?.({ host, event: event.type, reason });
+  }
+
+  #noteFailure(hook: Webhook, { type }: GatewayEvent, reason: string): void {
+    const tally = this.#tallyOf(hook);
+    const failure = { at: this.#deps.clock.wall(), event: type, reason };
+    tally.failures = [failure, ...tally.failures].slice(0, maxFailures);
   }
 
   /** Undefined when it arrived. */
   async #post(
-    { url, secret }: Webhook,
-    { id, type, body }: Outgoing,
+    hook: Webhook,
+    event: GatewayEvent,
   ): Promise<{ readonly reason: string; readonly final: boolean } | undefined> {
     const { client, clock } = this.#deps;
-    const { origin, pathname, search } = new URL(url);
-    const seconds = Math.floor(clock.wall() / 1000);
-    const signed = createHmac('sha256', secret.reveal()).update(`${seconds}.${body}`).digest('hex');
-    const headers = [
-      'content-type',
-      'application/json',
-      'x-gateway-event',
-      type,
-      'x-gateway-delivery',
-      id,
-      'x-gateway-signature',
-      `t=${seconds},v1=${signed}`,
-    ];
+    const { origin, pathname, search } = new URL(hook.url);
+    const { headers, body } = webhookRequest(event, hook, Math.floor(clock.wall() / 1000));
     try {
       const endpoint = { origin, path: pathname + search, headers: [] };
       const request = {
@@ -163,107 +265,17 @@ export class Webhooks {
   }
 }
 
-interface Outgoing {
-  readonly id: string;
-  readonly type: string;
-  readonly body: string;
+function newTally(): Tally {
+  return { delivered: 0, dropped: 0, pending: 0, deliveredAt: undefined, failures: [] };
+}
+
+/** Names a hook without its address, which often is a secret. */
+function idOf({ url, format = 'json', events = [] }: Webhook): string {
+  const text = JSON.stringify([url, format, events]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 /** Paths of hooks often are secrets. */
 function hostOf({ url }: Webhook): string {
   return new URL(url).host;
-}
-
-// What becomes of parts of the gateway that fail and come back, as events for webhooks: one when it gets
-// worse, one when it is well again, and no more than these two a minute and subject, however it flaps: what fails again
-// within the minute is reported at its end, unless it was undone.
-
-interface HealthChange {
-  /** What it is about: changes of one subject follow each other. */
-  readonly subject: string;
-  /** 0 = well; what is higher is worse. */
-  readonly level: number;
-  readonly type: string;
-  readonly data: JsonObject;
-}
-
-interface HealthEventDeps {
-  readonly tell: (type: string, data: JsonObject) => void;
-  readonly clock: Clock;
-  readonly later: Later;
-}
-
-interface Subject {
-  /** The level that was reported last. */
-  reported: number;
-  /** When a bad state was last reported, monotonic ms. */
-  badAt: number;
-  latest: HealthChange;
-  /** Since the last event. */
-  changes: number;
-  cancel: (() => void) | undefined;
-}
-
-const everyMs = 60_000;
-const maxSubjects = 1000;
-
-export class HealthEvents {
-  readonly #deps: HealthEventDeps;
-  readonly #subjects = new Map<string, Subject>();
-
-  constructor(deps: HealthEventDeps) {
-    this.#deps = deps;
-  }
-
-  /** Never throws, never waits. */
-  saw(change: HealthChange): void {
-    const { clock, later } = this.#deps;
-    const known = this.#subjects.get(change.subject);
-    if (known === undefined && change.level === 0) return;
-    const subject = known ?? this.#begin(change);
-    subject.latest = change;
-    subject.changes += 1;
-    const waitMs = subject.badAt + everyMs - clock.now();
-    // A state that gets worse after it was reported as bad is reported at once, and so is its end.
-    if (waitMs <= 0 || change.level === 0 || subject.reported > 0) this.#tell(subject);
-    else {
-      subject.cancel ??= later(waitMs, () => {
-        subject.cancel = undefined;
-        this.#tell(subject);
-      });
-    }
-  }
-
-  close(): void {
-    for (const { cancel } of this.#subjects.values()) cancel?.();
-    this.#subjects.clear();
-  }
-
-  #begin(latest: HealthChange): Subject {
-    if (this.#subjects.size >= maxSubjects) this.#forgetOne();
-    const badAt = Number.NEGATIVE_INFINITY;
-    const subject = { reported: 0, badAt, latest, changes: 0, cancel: undefined };
-    this.#subjects.set(latest.subject, subject);
-    return subject;
-  }
-
-  /** Rather one that is well. */
-  #forgetOne(): void {
-    const all = [...this.#subjects];
-    const [name, subject] =
-      all.find(([, { reported, cancel }]) => reported === 0 && !cancel) ?? all[0] ?? [];
-    if (name === undefined) return;
-    subject?.cancel?.();
-    this.#subjects.delete(name);
-  }
-
-  #tell(subject: Subject): void {
-    const { latest, reported, changes } = subject;
-    const isNews = latest.level === 0 ? reported > 0 : latest.level > reported;
-    if (!isNews) return;
-    subject.reported = latest.level;
-    if (latest.level > 0) subject.badAt = this.#deps.clock.now();
-    subject.changes = 0;
-    this.#deps.tell(latest.type, { ...latest.data, changes });
-  }
 }

@@ -19,6 +19,7 @@ export const pages = [
   ['/keys', 'Keys'],
   ['/models', 'Models'],
   ['/playground', 'Playground'],
+  ['/events', 'Events'],
   ['/audit', 'Audit log'],
   ['/setup', 'Setup'],
   ['/sessions', 'Sessions'],

@@ -57,6 +57,14 @@ export const pages: readonly PageEntry[] = [
     load: async () => (await import('./playground/page.tsx')).PlaygroundPage,
   },
   {
+    path: '/events',
+    title: 'Events',
+    icon: 'events',
+    group: 'Operate',
+    roles: viewers,
+    load: async () => (await import('./events/page.tsx')).EventsPage,
+  },
+  {
     path: '/audit',
     title: 'Audit log',
     icon: 'audit',

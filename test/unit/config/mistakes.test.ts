@@ -47,6 +47,16 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:4: webhooks[0].events: needs at least one entry',
   ],
   [
+    'a webhook of a chat with a secret that it does not use',
+    'webhooks:\n  - url: http://a/b\n    format: slack\n    secret: 0123456789abcdef\n',
+    'gateway.yaml:4: webhooks[0].secret: is not used by slack, whose address is the secret: remove it',
+  ],
+  [
+    'a webhook whose events would go unsigned',
+    'webhooks:\n  - url: http://a/b\n',
+    'gateway.yaml:2: webhooks[0].secret: is missing: it signs each event',
+  ],
+  [
     'signs of life that never stop',
     'clients:\n  keep_alive: 0s\n',
     'gateway.yaml:2: clients.keep_alive: must be 1ms to 24h',

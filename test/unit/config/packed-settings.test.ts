@@ -48,7 +48,7 @@ test('what a worker unpacks is what its parent read', async () => {
   assert.equal(provider.apiKey.reveal(), 'upstream-secret');
   assert.ok(provider.headers instanceof HeaderSettings);
   assert.equal(provider.headers.get('x-team'), 'research-secret');
-  assert.equal(there.webhooks[0]?.secret.reveal(), settings.webhooks[0]?.secret.reveal());
+  assert.equal(there.webhooks[0]?.secret?.reveal(), 'whsec_0123456789abcdef0123456789abcdef');
   const never = Number.POSITIVE_INFINITY;
   assert.deepEqual(there.clients.keepAliveMs, { chat: never, messages: never, responses: never });
   assert.deepEqual(there.routes, settings.routes);

@@ -1,7 +1,7 @@
 /** issue 8.5: health as events: each change once, and no flood of a subject that flaps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { HealthEvents } from '../../../src/features/webhooks.ts';
+import { HealthEvents } from '../../../src/features/health-events.ts';
 
 function scene(): {
   readonly told: string[];

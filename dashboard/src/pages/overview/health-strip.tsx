@@ -94,7 +94,7 @@ export function budgetItem(budgets: readonly BudgetState[] | undefined): HealthI
 }
 
 export function webhookItem(status: Status | undefined): HealthItem {
-  const item = { name: 'Webhooks', href: '/setup' };
+  const item = { name: 'Webhooks', href: '/events' };
   const dropped = status?.['webhooks_dropped'];
   if (typeof dropped !== 'number') return { ...item, state: 'unknown', text: '…' };
   return dropped === 0
