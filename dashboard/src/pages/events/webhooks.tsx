@@ -79,7 +79,7 @@ function Hook({ hook }: { readonly hook: Webhook }): ReactElement {
       </p>
       {test.error === null ? null : <ErrorPanel error={test.error} />}
       {test.data === undefined || test.isPending ? null : (
-        <p role="status" className={test.data.delivered ? styles.good : styles.bad}>
+        <p aria-live="polite" className={test.data.delivered ? styles.good : styles.bad}>
           {test.data.delivered
             ? `The test event was delivered in ${span(test.data.ms)}.`
             : `The test event was not delivered: ${test.data.reason ?? 'unknown'}.`}
