@@ -98,7 +98,7 @@ test('issue 24 webhooks are listed without their addresses, with their last fail
       ['json', 0, 1],
     ],
   );
-  const [failure] = hooks[5]?.['failures'] as readonly JsonObject[];
+  const [failure] = listOf(hooks[5] ?? {}, 'failures');
   assert.deepEqual([failure?.['event'], failure?.['reason']], ['config.applied', 'status 404']);
   assert.ok(!JSON.stringify(answer).includes('token=x'));
   assert.ok(!JSON.stringify(answer).includes(secret));

@@ -247,7 +247,7 @@ it('models, status and reload say what they were given', async (t) => {
   });
   assert.deepEqual((await rig.ask('/api/status')).body, { version: '1.2.3' });
   const applied = await rig.ask('/api/reload', { method: 'POST' });
-  assert.deepEqual([applied.status, applied.body], [200, { applied: true }]);
+  assert.deepEqual([applied.status, applied.body], [200, { applied: true, needs_restart: [] }]);
   outcome = { applied: false, problems: ['gateway.yaml:3: unknown key'] };
   const refused = await rig.ask('/api/reload', { method: 'POST' });
   assert.equal(refused.status, 422);

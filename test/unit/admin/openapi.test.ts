@@ -1,3 +1,4 @@
+import type { EventSource } from '../../../src/admin/events.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
@@ -107,6 +108,37 @@ const explainer: Caller = {
   },
 };
 
+const hookId = 'abcdef012345';
+
+/** Those of a real gateway are in test/lifecycle/event-list.test.ts. */
+const events: EventSource = {
+  since: 0,
+  forgotten: 0,
+  list: () => [
+    {
+      seq: 1,
+      id: 'evt_1',
+      type: 'target.back',
+      created_at: '2026-11-27T12:00:00.000Z',
+      source: 'here',
+      data: { target: 'a/b', changes: 1 },
+    },
+  ],
+  hooks: () => [
+    {
+      id: hookId,
+      hook: { url: 'https://a.example/x', format: 'slack', events: ['target'] },
+      host: 'a.example',
+      delivered: 1,
+      dropped: 1,
+      pending: 0,
+      deliveredAt: 1,
+      failures: [{ at: 2, event: 'target.out', reason: 'status 404' }],
+    },
+  ],
+  test: async () => ({ delivered: false, reason: 'status 404', ms: 3 }),
+};
+
 function schemasIn(node: Json | undefined): readonly JsonObject[] {
   if (Array.isArray(node)) return node.flatMap((item) => schemasIn(item));
   if (!isObject(node)) return [];
@@ -117,7 +149,7 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
 
 it('answers are as they are described', async (t) => {
   const { store } = await fileStore(t);
-  const rig = await adminRig(t, { store, playground, explainer });
+  const rig = await adminRig(t, { store, playground, explainer, events });
   const routes = adminRoutes(rig.deps);
   const full = {
     name: 'a',
@@ -150,7 +182,10 @@ it('answers are as they are described', async (t) => {
   await people.signedIn({ id: 'red', name: 'Red', ...groups, firstAt: now, seenAt: now });
   const times = { createdAt: now, seenAt: now, endsAt: now + 1000 };
   await people.openSession({ id, person: 'blue', origin: rig.url, ...times });
-  const idIn = (path: string): string => (path.startsWith('/api/calls') ? fullCall.id : id);
+  const idIn = (path: string): string => {
+    if (path.startsWith('/api/webhooks')) return hookId;
+    return path.startsWith('/api/calls') ? fullCall.id : id;
+  };
   const late = routes.filter(
     ({ path, method }) => method === 'DELETE' || path === '/api/keys/:id/revoke',
   );
