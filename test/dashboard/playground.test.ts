@@ -120,6 +120,7 @@ function playground(stage: Stage): void {
         const more = page.getByRole('button', { name: 'Compare with another model' });
         for (let models = 2; models <= 4; models += 1) await more.click();
         await more.waitFor({ state: 'detached' });
+        await page.getByText('fast, unless you choose one').last().waitFor();
         await page.getByRole('button', { name: 'Remove model 3' }).click();
         await page.getByRole('button', { name: 'Remove model 3' }).click();
         await model(page).fill('up-chat/left');

@@ -24,7 +24,7 @@ export function useListedModels() {
 
 type ModelFieldProps = Pick<
   TextFieldProps,
-  'label' | 'value' | 'onChange' | 'placeholder' | 'error'
+  'label' | 'value' | 'onChange' | 'placeholder' | 'hint' | 'error'
 >;
 
 export function ModelField(props: ModelFieldProps): ReactElement {

@@ -118,6 +118,11 @@ function Models({ settings, onChange, wrong, firstModel }: SettingsFormProps): R
           <ModelField
             label={index === 0 ? 'Model' : `Model ${index + 1}`}
             placeholder={firstModel}
+            hint={
+              model.name === '' && firstModel !== ''
+                ? `${firstModel}, unless you choose one`
+                : undefined
+            }
             value={model.name}
             error={wrong?.setting === 'model' && model.name === '' ? wrong.message : undefined}
             onChange={(name) =>
