@@ -22,6 +22,8 @@ export const noPostgres =
 /** A password that must stand nowhere. */
 export const postgresPassword = 'canary-pg-5b1e';
 const user = 'gateway';
+/** Longer than a test waits until it asks again. */
+const idleMs = 250;
 
 /**
  * Undefined where PostgreSQL is not installed.
@@ -93,6 +95,8 @@ export class TestPostgres {
   readonly #parts: Parts;
   #process: ServerProcess | undefined;
   #databases = 0;
+  /** Connections of the test that wait for its next query, by address. */
+  readonly #idle = new Map<string, Client>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -146,6 +150,9 @@ export class TestPostgres {
 
   /** `fast` ends all connections (57P01), `immediate` dies like a crash. */
   async stop(how: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    const idle = [...this.#idle.values()];
+    this.#idle.clear();
+    await Promise.all(idle.map((client) => client.end().catch(() => undefined)));
     await this.#process?.end(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
     this.#process = undefined;
   }
@@ -154,7 +161,7 @@ export class TestPostgres {
   async makeDatabase(): Promise<string> {
     this.#databases += 1;
     const name = `gw${this.#databases}`;
-    await this.query(`CREATE DATABASE ${name}`);
+    await this.#once(`CREATE DATABASE ${name}`);
     return this.url(name);
   }
 
@@ -170,15 +177,46 @@ export class TestPostgres {
 
   /** For the test itself; what it writes is no user's text. */
   async query(sql: string, url = this.url('postgres')): Promise<QueryResult['rows']> {
+    const idle = this.#idle.get(url);
+    this.#idle.delete(url);
+    const client = idle ?? (await this.#connect(url));
+    try {
+      const { rows } = await client.query(sql);
+      this.#keep(url, client);
+      return rows;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Leaves no connection behind: some tests count those of their server. */
+  async #once(sql: string): Promise<void> {
+    const client = await this.#connect(this.url('postgres'));
+    await client.query(sql).finally(() => client.end());
+  }
+
+  async #connect(url: string): Promise<Client> {
     const client = new Client({ connectionString: url });
     // A server that ends meanwhile fails the query.
-    client.on('error', () => undefined);
+    client.on('error', () => this.#forget(url, client));
     await client.connect();
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
+    return client;
+  }
+
+  /** For the next query of a test that asks again and again: each password takes the server and this process 5 ms. */
+  #keep(url: string, client: Client): void {
+    if (this.#idle.has(url)) void client.end().catch(() => undefined);
+    else {
+      this.#idle.set(url, client);
+      setTimeout(() => {
+        if (this.#forget(url, client)) void client.end().catch(() => undefined);
+      }, idleMs);
     }
+  }
+
+  #forget(url: string, client: Client): boolean {
+    return this.#idle.get(url) === client && this.#idle.delete(url);
   }
 
   /** Stops it and removes everything. */
@@ -189,7 +227,7 @@ export class TestPostgres {
 
   async #answers(): Promise<boolean> {
     try {
-      await this.query('SELECT 1');
+      await this.#once('SELECT 1');
       return true;
     } catch {
       return false;
