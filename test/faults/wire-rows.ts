@@ -1,5 +1,5 @@
 /** Faults of HTTP itself: framing, statuses, headers, compression, sizes (reliability.md F9, F26–F36, F65). */
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { answerIn } from '../upstream/reply.ts';
 import type { Answer, Piece } from '../upstream/scripted.ts';
 import { broken, errorTable as e, refused, rowsWith, served, type FaultRow } from './fault-row.ts';
@@ -121,8 +121,8 @@ const sixteenMegabytes = Buffer.alloc(16 * megabyte, 'x');
 const longText = 'word '.repeat(0.3 * megabyte);
 const longUsage = { ...seen.usage, output: 400_000 };
 const zeros = Buffer.alloc(70 * megabyte, ' ');
-const gzipBomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), zeros]));
-const brotliBomb = brotliCompressSync(zeros);
+const gzipBomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), zeros]), { level: 1 });
+const brotliBomb = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
 
 /** Only a document has a size of its own; in a stream each frame has. */
 const sizes = rowsWith({ heavy: true }, [

@@ -106,7 +106,12 @@ export function chatChunks(reply: ChatReply): readonly JsonObject[] {
 /** A text in two parts, so that every stream has deltas; none for no text. */
 export function halves(text: string | undefined): readonly string[] {
   if (text === undefined || text === '') return [];
-  const characters = [...text];
+  // A text of a megabyte is not taken apart by characters.
+  const characters = /[\ud800-\udfff]/.test(text) ? [...text] : undefined;
+  if (characters === undefined) {
+    const half = Math.ceil(text.length / 2);
+    return [text.slice(0, half), text.slice(half)].filter((part) => part !== '');
+  }
   const middle = Math.ceil(characters.length / 2);
   return [characters.slice(0, middle).join(''), characters.slice(middle).join('')].filter(
     (part) => part !== '',
