@@ -16,7 +16,11 @@ const prompt = 'canary-prompt-81c2';
 const said = 'canary-answer-77aa';
 const callName = 'canary-key-5d10';
 
-const paths = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const;
+const paths = {
+  chat: '/v1/chat/completions',
+  messages: '/v1/messages',
+  responses: '/v1/responses',
+} as const;
 const whole = JSON.stringify(chatDocument({ text: said }));
 const document: Answer = { body: whole };
 const frame = (choice: object): string =>
@@ -39,7 +43,11 @@ interface Asked {
 function ask({ at, key, path = paths.chat, name = callName, sending }: Asked, body: JsonObject) {
   const headers = { authorization: `Bearer ${key.key}`, 'idempotency-key': name };
   const messages = [{ role: 'user', content: prompt }];
-  return send(at.url + path, { messages, max_tokens: 50, ...body }, { ...sending, headers });
+  const asked =
+    path === paths.responses
+      ? { input: messages, max_output_tokens: 50 }
+      : { messages, max_tokens: 50 };
+  return send(at.url + path, { ...asked, ...body }, { ...sending, headers });
 }
 
 function assertReplayed(again: Reply, first: Reply): void {
@@ -154,7 +162,7 @@ function onPostgres(postgres: TestPostgres): void {
       return { script, goOn: gate.resolve };
     }
 
-    it('a document and a stream of both dialects are replayed by the other gateway', async () => {
+    it('a document and a stream of each dialect are replayed by the other gateway', async () => {
       const { url, one, other, key } = await two();
       for (const [dialect, path] of Object.entries(paths)) {
         for (const stream of [false, true]) {
@@ -170,7 +178,7 @@ function onPostgres(postgres: TestPostgres): void {
       }
       const rows = async (): Promise<unknown> =>
         (await postgres.query('SELECT count(*)::integer AS n FROM calls', url))[0]?.n;
-      await until(async () => (await rows()) === 4, 'four calls are in the book');
+      await until(async () => (await rows()) === 6, 'six calls are in the book');
     });
 
     it('T6 nothing in the database can be read: no prompt, no answer, no key', async () => {

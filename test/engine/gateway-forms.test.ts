@@ -1,10 +1,10 @@
-/** The engine's forms through the gateway, as both dialects see them. */
+/** The engine's forms through the gateway, as clients of each dialect see them. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
-import { dialects, readDocument } from '../support/reading.ts';
+import { allDialects, readDocument } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { at, reasonToSkip } from './engine-client.ts';
 
@@ -22,17 +22,19 @@ describe('through the gateway', { skip }, () => {
     const words = {
       messages: /prompt is too long: \d{4,} tokens > 2048 maximum/,
       chat: /maximum context length is 2048 tokens.*\d{4,} tokens/,
+      responses: /maximum context length is 2048 tokens.*\d{4,} tokens/,
     };
-    for (const dialect of dialects) {
-      const base = requestBody(dialect, { model, stream: false, more: { max_tokens: 16 } });
+    for (const dialect of allDialects) {
       const messages = [{ role: 'user', content: 'word '.repeat(5000) }];
-      const reply = await send(`${gateway.url}${endpointOf[dialect]}`, { ...base, messages });
+      const more = { max_tokens: 16, messages };
+      const body = requestBody(dialect, { model, stream: false, more });
+      const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);
       assert.equal(reply.status, 400, reply.text);
       assert.match(String(at(reply.json, 'error', 'message')), words[dialect]);
     }
   });
 
-  test('a schema holds the answer on both endpoints', async () => {
+  test('a schema holds the answer on each endpoint', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -47,8 +49,9 @@ describe('through the gateway', { skip }, () => {
       chat: {
         response_format: { type: 'json_schema', json_schema: { name: 'a', schema, strict: true } },
       },
+      responses: { text: { format: { type: 'json_schema', name: 'a', schema, strict: true } } },
     };
-    for (const dialect of dialects) {
+    for (const dialect of allDialects) {
       const settings = { ...more[dialect], temperature: 0, max_tokens: 64 };
       const body = requestBody(dialect, { model, stream: false, more: settings });
       const reply = await send(`${gateway.url}${endpointOf[dialect]}`, body);

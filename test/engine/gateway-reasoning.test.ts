@@ -9,7 +9,7 @@ import { reasoningTagsOf } from '../../src/engine/scanners.ts';
 import { reasoningFacts } from '../../src/local-models/gguf.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
-import { objectAt, readDocument, type Dialect, type Seen } from '../support/reading.ts';
+import { objectAt, readDocument, type AnyDialect, type Seen } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { writeAlteredModel } from './altered-model.ts';
 import { reasonToSkip } from './engine-client.ts';
@@ -44,7 +44,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     rmSync(folder, { recursive: true });
   });
 
-  const reply = (dialect: Dialect, name: string, more: JsonObject): Promise<Reply> => {
+  const reply = (dialect: AnyDialect, name: string, more: JsonObject): Promise<Reply> => {
     const body = requestBody(dialect, {
       model: `local/${name}`,
       stream: false,
@@ -52,7 +52,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     });
     return send(`${gateway.url}${endpointOf[dialect]}`, body);
   };
-  const ask = async (dialect: Dialect, name: string, more: JsonObject): Promise<Seen & Told> => {
+  const ask = async (dialect: AnyDialect, name: string, more: JsonObject): Promise<Seen & Told> => {
     const answer = await reply(dialect, name, more);
     assert.equal(answer.status, 200, answer.text);
     const notes = String(answer.headers['x-gateway-notes'] ?? '');
@@ -102,6 +102,17 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     const noted = await reply('chat', 'always', { reasoning_effort: 'none' });
     assert.equal(noted.status, 200, noted.text);
     assert.match(String(noted.headers['x-gateway-notes']), /^reasoning_effort: dropped, /);
+  });
+
+  test('a responses client: its effort reaches the engine, and reasoning is shown with a summary only', async () => {
+    const effort = (word: string): JsonObject => ({ reasoning: { effort: word, summary: 'auto' } });
+    assert.equal((await ask('responses', 'switchable', effort('none'))).reasoning, '');
+    assert.notEqual((await ask('responses', 'switchable', effort('high'))).reasoning, '');
+    const hidden = { reasoning: { effort: 'high' } };
+    assert.equal((await ask('responses', 'switchable', hidden)).reasoning, '');
+    const noted = await reply('responses', 'always', effort('none'));
+    assert.equal(noted.status, 200, noted.text);
+    assert.match(String(noted.headers['x-gateway-notes']), /^reasoning\.effort: dropped, /);
   });
 
   test('the list of models tells which reason, and how many requests each answers at once', async () => {
