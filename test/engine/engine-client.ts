@@ -1,7 +1,9 @@
 /** Talks to a real engine over its real socket. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { request, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
 import { tryParse } from '../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import type { Log } from '../../src/core/runtime.ts';
@@ -30,9 +32,14 @@ export function tinyEngine(): LocalEngine {
 
 /** The reason to leave engine tests out on this machine, as one line; false when it can run. */
 export async function reasonToSkip(): Promise<string | false> {
+  // Of a run of several files the first one that starts an engine says it to the others.
+  const folder = process.env['TEST_SERVER_FOLDER'];
+  const started = folder === undefined ? undefined : join(folder, 'engine-started');
+  if (started !== undefined && existsSync(started)) return false;
   const engine = tinyEngine();
   try {
     await engine.ready();
+    if (started !== undefined) writeFileSync(started, '');
     return false;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
