@@ -168,6 +168,8 @@ class Runtime implements RunningGateway {
   readonly #deps: RuntimeDeps;
   readonly #admin: Server;
   #startedAt = 0;
+  /** What is read at start only holds as it was then, however often the file was read since. */
+  readonly #atStart: Settings;
   /** Of the last reload; undefined: it was applied. */
   #refusal: string | undefined;
   readonly #watch = new ConfigWatch(() => void this.reload());
@@ -176,6 +178,7 @@ class Runtime implements RunningGateway {
 
   constructor(deps: RuntimeDeps) {
     this.#deps = deps;
+    this.#atStart = deps.plane.settings;
     const { access, host } = deps;
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
@@ -227,7 +230,7 @@ class Runtime implements RunningGateway {
       access.announce(this.adminUrl, settings.adminTls?.cert);
     }
     this.#watch.follow(filesOf(settings));
-    const waiting = needRestart(before, settings);
+    const waiting = needRestart(this.#atStart, settings);
     for (const name of waiting) log.warn('config_needs_restart', { name });
     log.info('config_applied', { providers: this.providers.join(',') });
     return waiting;

@@ -126,6 +126,20 @@ test('issue 24 a test event goes to one hook, once, and is in the audit log', as
   }
 });
 
+test('issue 24 a reload names what waits for a restart, also when the watch has read the file before', async () => {
+  const traces = { endpoint: 'http://127.0.0.1:9/v1/traces' };
+  await gateway.reload({ webhooks, traces });
+  for (let times = 0; times < 2; times += 1) {
+    const answer = await admin('POST', '/api/reload');
+    assert.deepEqual([answer['applied'], answer['needs_restart']], [true, ['traces']]);
+  }
+  const [told] = listOf(await admin('GET', '/api/events?group=config'), 'events');
+  assert.equal(
+    told?.['text'],
+    'The configuration was read again and applied. Read at start only: traces.',
+  );
+});
+
 test('issue 24 a target that is out opens an incident by its name, and its return closes the same', () => {
   const event = (type: string, data: JsonObject) => ({
     id: 'evt_1',

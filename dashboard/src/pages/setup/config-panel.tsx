@@ -22,6 +22,11 @@ interface Config {
   readonly warnings: readonly string[];
 }
 
+interface Reloaded {
+  /** Settings that differ from those that run, and are read at start only. */
+  readonly needs_restart: readonly string[];
+}
+
 const maxShown = 500;
 
 export function ConfigPanel(): ReactElement {
@@ -34,9 +39,13 @@ export function ConfigPanel(): ReactElement {
     queryFn: ({ signal }) => get<Config>('/api/config', { signal }),
   });
   const reload = useMutation({
-    mutationFn: () => send('POST', '/api/reload'),
-    onSuccess: () => {
-      toast.done('The configuration was reloaded and applied.');
+    mutationFn: () => send<Reloaded>('POST', '/api/reload'),
+    onSuccess: ({ needs_restart: waiting }) => {
+      toast.done(
+        waiting.length === 0
+          ? 'The configuration was reloaded and applied.'
+          : `The configuration was reloaded. Restart the gateway for ${waiting.join(', ')}.`,
+      );
       return client.invalidateQueries();
     },
   });
