@@ -55,7 +55,7 @@ interface CommandWords {
 /** Flags are those that the help names: it is what a person can know, too. */
 function wordsOf({ name, summary, help: text, actions = new Map() }: Command): CommandWords {
   const helps = [text, ...[...actions.values()].map((action) => action.help)];
-  const flags = helps.flatMap((each) => [...each.matchAll(/--[a-z][a-z-]+/g)].map(String));
+  const flags = helps.flatMap((each) => [...each.matchAll(/--[a-z][a-z0-9-]+/g)].map(String));
   return {
     name,
     summary,

@@ -53,6 +53,9 @@ export const cloudParams: readonly string[] = [
   'vertex_project',
   'vertex_location',
   'vertex_credentials',
+  'vertex_ai_project',
+  'vertex_ai_location',
+  'vertex_ai_credentials',
   'aws_region_name',
   'aws_access_key_id',
   'aws_secret_access_key',
@@ -74,6 +77,11 @@ export function readCloud(place: CloudPlace): CloudDeployment | undefined {
   if (reader !== undefined) return reader(place);
   place.draft.note('left out', place.path, `import writes no provider for ${place.vendor}`);
   return undefined;
+}
+
+/** LiteLLM takes each name for all models of Vertex AI. */
+function vertexMember(params: Table, name: string): string {
+  return params[`vertex_ai_${name}`] === undefined ? `vertex_${name}` : `vertex_ai_${name}`;
 }
 
 /** A member that is no secret. */
@@ -127,13 +135,14 @@ function readVertex(place: CloudPlace): CloudDeployment | undefined {
     draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
-  const location = plain(place, 'vertex_location');
+  const { params } = place;
+  const location = plain(place, vertexMember(params, 'location'));
   if (location === undefined) {
     const text = 'without vertex_location LiteLLM asks us-central1; VERTEXAI_LOCATION is not read';
     draft.note('changed', path, text);
   }
   const cloud = defined({
-    project: plain(place, 'vertex_project') ?? draft.variable('VERTEXAI_PROJECT'),
+    project: plain(place, vertexMember(params, 'project')) ?? draft.variable('VERTEXAI_PROJECT'),
     location: location ?? 'us-central1',
     base_url: address,
     credentials: googleFile(place),
@@ -144,9 +153,15 @@ function readVertex(place: CloudPlace): CloudDeployment | undefined {
 /** The path of the file, or of the variable that names it. */
 function googleFile(place: CloudPlace): string | undefined {
   const { params, draft, path } = place;
-  const at = [...path, 'vertex_credentials'];
-  const value = params['vertex_credentials'];
-  if (value === undefined) return undefined;
+  const member = vertexMember(params, 'credentials');
+  const at = [...path, member];
+  const value = params[member];
+  if (value === undefined) {
+    const why =
+      'the account is that of GOOGLE_APPLICATION_CREDENTIALS, or of "gcloud auth application-default login"';
+    draft.note('changed', path, why);
+    return undefined;
+  }
   const text = textOf(value);
   if (text === undefined || text.trimStart().startsWith('{')) {
     const why =

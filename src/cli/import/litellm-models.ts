@@ -148,12 +148,15 @@ interface Context {
   readonly draft: Draft;
   /** `credential_list`, by name. */
   readonly credentials: ReadonlyMap<string, Table>;
+  /** `litellm_settings`: what all models of Vertex AI have. */
+  readonly settings: Table;
 }
 
 /** Reads `model_list`; providers and prices go into the draft. */
 export function readModelList(root: Table, draft: Draft): Groups {
   const groups: Groups = new Map();
-  const context = { draft, credentials: readCredentials(root, draft) };
+  const settings = tableOf(root['litellm_settings']);
+  const context = { draft, credentials: readCredentials(root, draft), settings };
   listOf(root['model_list']).forEach((item, i) => {
     const path = ['model_list', i];
     const entry = tableOf(item);
@@ -181,9 +184,10 @@ interface Place extends Context {
 }
 
 function readDeployment(name: string, entry: Table, place: Place): Deployment | undefined {
-  const { draft, path, credentials } = place;
+  const { draft, path, credentials, settings } = place;
   const own = tableOf(entry['litellm_params']);
-  const params = { ...credentials.get(String(own['litellm_credential_name'])), ...own };
+  const credential = credentials.get(String(own['litellm_credential_name']));
+  const params = { ...vertexSettings(settings), ...credential, ...own };
   const info = tableOf(entry['model_info']);
   const at = [...path, 'litellm_params'];
   const model = textOf(params['model']);
@@ -228,6 +232,13 @@ function readDeployment(name: string, entry: Table, place: Place): Deployment | 
     marksCache: params['cache_control_injection_points'] !== undefined,
     path,
   };
+}
+
+/** `vertex_project`, `vertex_location`. */
+function vertexSettings(settings: Table): Table {
+  return Object.fromEntries(
+    Object.entries(settings).filter(([name]) => name.startsWith('vertex_')),
+  );
 }
 
 interface Upstream {
@@ -414,9 +425,13 @@ function noteRest({ own, info, place: { draft, path } }: RestOf): void {
     const kind = why === undefined ? 'not known' : 'left out';
     draft.note(kind, [...path, 'litellm_params', member], why ?? 'no such option is known');
   }
-  for (const member of ['rpm', 'tpm'].filter((each) => own[each] !== undefined)) {
-    const text = 'it is a weight among the targets; limits belong to keys, teams and tags';
-    draft.note('changed', [...path, 'litellm_params', member], text);
+  const [share, ...others] = ['weight', 'rpm', 'tpm'].filter((each) => own[each] !== undefined);
+  for (const member of [share, ...others].filter((each) => each === 'rpm' || each === 'tpm')) {
+    const limits = 'limits belong to keys, teams and tags';
+    const text = `where the name has several targets it is a weight among them; ${limits}`;
+    const at = [...path, 'litellm_params', member];
+    if (member === share) draft.note('changed', at, text);
+    else draft.note('left out', at, limits);
   }
   for (const member of ['access_groups', 'team_id'].filter((each) => info[each] !== undefined)) {
     const text = 'keys name the models that they may use: models: [GLOB]';

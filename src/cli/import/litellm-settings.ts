@@ -48,6 +48,8 @@ const words: ReadonlyMap<string, readonly [NoteKind, string]> = new Map<
   string,
   readonly [NoteKind, string]
 >([
+  ['litellm_settings.vertex_project', ['taken', 'into the providers of Vertex AI']],
+  ['litellm_settings.vertex_location', ['taken', 'into the providers of Vertex AI']],
   [
     'litellm_settings.drop_params',
     [
@@ -299,8 +301,11 @@ const otherSections: ReadonlyMap<string, string> = new Map([
 function noteSection(name: string, value: unknown, draft: Draft): void {
   if (name === 'environment_variables') {
     for (const variable of Object.keys(tableOf(value))) {
-      const text = `set ${variable} in the environment of the gateway; its value was not copied`;
-      draft.note('changed', [name, variable], text);
+      const isAddress = variable.endsWith('_API_BASE') && !draft.variables.has(variable);
+      const text = isAddress
+        ? 'no variable of this gateway; base_url of the provider takes its place'
+        : `set ${variable} in the environment of the gateway; its value was not copied`;
+      draft.note(isAddress ? 'left out' : 'changed', [name, variable], text);
     }
     return;
   }

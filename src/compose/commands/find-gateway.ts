@@ -3,7 +3,7 @@
  * directory or at the admin address, else on the directory's store itself, with the same powers and answers. Nothing
  * here makes a store, and no secret of a vendor is needed.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRunFile } from '../../admin/operations.ts';
 import { httpAdminClient, type HttpAdminOptions } from '../../cli/admin-client.ts';
@@ -45,7 +45,7 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
     const other = (await answers(place, env)) ? addressText(adminListen) : undefined;
     return {
-      from: 'No gateway runs',
+      from: `No gateway is known by ${dataDir}`,
       client: withoutStore(store.withoutData, missingText(dataDir, other)),
     };
   }
@@ -118,10 +118,26 @@ async function answers(place: GatewayPlace, env: Environment): Promise<boolean> 
 }
 
 function missingText(dataDir: string, other: string | undefined): string {
+  const closed = closedTo(dataDir);
+  if (closed !== undefined) return closed;
   const here = `There is no gateway data in ${dataDir}.`;
   return other === undefined
     ? `${here} Start a gateway there ("model-gateway start"), or name the data directory of yours: --data-dir DIR.`
     : `${here} The gateway at ${other} has other data: name its directory with --data-dir DIR, or set MODEL_GATEWAY_ADMIN_TOKEN to its admin token.`;
+}
+
+/** What to do about a directory that this user may not read; undefined where it may, or there is none. */
+function closedTo(dataDir: string): string | undefined {
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    const isClosed = error instanceof Error && 'code' in error && error.code === 'EACCES';
+    if (!isClosed) return undefined;
+    const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid ?? 'another one';
+    const own = process.getuid?.() ?? 'another one';
+    return `The data in ${dataDir} belongs to user ${owner}, and this program runs as user ${own}. Run the command as that user (sudo), or set MODEL_GATEWAY_ADMIN_TOKEN to the admin token.`;
+  }
 }
 
 /** What can be called, and what it costs, is known without a store. */

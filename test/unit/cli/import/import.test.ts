@@ -156,7 +156,7 @@ test('clouds are found by their own names, and what lets calls in comes with the
     'vertex-2': {
       like: 'vertex',
       project: '${PROJECT}',
-      location: 'us-central1',
+      location: 'europe-west4',
       credentials: '${VERTEXAI_CREDENTIALS}',
     },
     'bedrock-3': { like: 'bedrock', region: 'us-east-1', auth: 'web_identity' },
@@ -175,6 +175,8 @@ test('clouds are found by their own names, and what lets calls in comes with the
       auth: 'bearer',
       api_key: '${AWS_BEARER_TOKEN_BEDROCK}',
     },
+    'vertex-3': { like: 'vertex', project: 'acme-us', location: 'us-east5' },
+    'vertex-4': { like: 'vertex', project: 'acme-all', location: 'europe-west4' },
   });
   assert.deepEqual(models, {
     flash: 'gemini/gemini-2.5-flash',
@@ -190,8 +192,11 @@ test('clouds are found by their own names, and what lets calls in comes with the
     haiku: 'bedrock-3/us.anthropic.claude-haiku-4-5-20251001-v1:0',
     profiled: `bedrock-4/${profile}`,
     keyed: 'bedrock-5/us.meta.llama3-3-70b-instruct-v1:0',
+    llama: 'vertex-3/meta/llama-4-maverick-17b-128e-instruct-maas',
+    pro: 'vertex-4/gemini-2.5-pro',
   });
   assert.match(out, /model_list\[8\]\.litellm_params\.model +agent: no model/);
+  assert.match(out, /environment_variables\.OPENAI_API_BASE +no variable of this gateway/);
   const portkey = await imported(t, 'portkey', 'portkey-clouds.json');
   assert.deepEqual(parse(portkey.yaml).providers, {
     bedrock: {
