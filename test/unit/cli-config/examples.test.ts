@@ -30,6 +30,7 @@ function environmentOf(yaml: string): { readonly [name: string]: string } {
   return {
     ...Object.fromEntries(entries),
     DATABASE_URL: 'postgres://gateway:pw@localhost/gateway',
+    SLACK_WEBHOOK_URL: 'https://hooks.slack.example/services/one',
     OPENAI_API_KEY: 'a-key-of-openai',
     ANTHROPIC_API_KEY: 'a-key-of-anthropic',
     GEMINI_API_KEY: 'a-key-of-gemini',
