@@ -16,6 +16,8 @@ const pages = [
   ['keys', '/keys'],
   ['models', '/models'],
   ['playground', '/playground'],
+  ['events', '/events'],
+  ['audit', '/audit'],
   ['setup', '/setup'],
 ];
 

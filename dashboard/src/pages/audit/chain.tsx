@@ -48,7 +48,8 @@ function ChainBadge({ check }: { readonly check: AuditCheck | undefined }): Reac
 
 function textOf({ intact, entries, broken_at: brokenAt, missing }: AuditCheck): string {
   if (intact) {
-    return `${count(entries)} entries, each with a hash over itself and the hash before it. Keep the newest hash elsewhere to prove later that none was cut off.`;
+    const each = entries === 1 ? '1 entry' : `${count(entries)} entries, each`;
+    return `${each} with a hash over itself and the hash before it. Keep the newest hash elsewhere to prove later that none was cut off.`;
   }
   if (brokenAt !== null) {
     return `Entry ${brokenAt} does not match its hash: the log was changed. Compare it with a backup, or with the lines "audit" in the gateway's log.`;
