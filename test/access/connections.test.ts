@@ -18,6 +18,7 @@ import {
 import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';
+import { converseDocument } from '../upstream/converse.ts';
 import { geminiDocument } from '../upstream/gemini.ts';
 import { messagesDocument } from '../upstream/messages.ts';
 import { responsesDocument, textItem } from '../upstream/responses.ts';
@@ -27,6 +28,7 @@ const documents: { readonly [D in UpstreamDialect]: (text: string) => JsonObject
   messages: (text) => messagesDocument({ text }),
   responses: (text) => responsesDocument([textItem(text)]),
   gemini: (text) => geminiDocument({ parts: [{ text }] }),
+  converse: (text) => converseDocument({ content: [{ text }] }),
 };
 /** Each answer holds the question; on a used connection it is the one before. */
 class Echo {
@@ -80,6 +82,7 @@ describe('X-3 an upstream that mixes up answers', { timeout: 300_000 }, () => {
     messages: new Echo('messages'),
     responses: new Echo('responses'),
     gemini: new Echo('gemini'),
+    converse: new Echo('converse'),
   };
   let rig: LimitedRig;
   const keys: { [name: string]: LimitedKey } = {};

@@ -133,6 +133,10 @@ describe('bedrock 26 and 59: addresses and names', () => {
     }
   });
 
+  it('the id of an application inference profile has no dot', () => {
+    assert.equal(cloud.mayHave('l8lf5yc7xtvy'), true);
+  });
+
   it("the maker's name, whatever stands around it", () => {
     const names = {
       'us.anthropic.claude-sonnet-4-5-20250929-v1:0': 'claude-sonnet-4-5-20250929',

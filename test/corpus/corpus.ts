@@ -5,6 +5,7 @@ import type { UpstreamDialect } from '../support/dialects.ts';
 import { send } from '../support/http.ts';
 import type { AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
+import { eventStreamType } from '../upstream/aws.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { shownAt, type Sample } from './sample.ts';
@@ -31,6 +32,7 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     messages: await ScriptedUpstream.start(),
     responses: await ScriptedUpstream.start(),
     gemini: await ScriptedUpstream.start(),
+    converse: await ScriptedUpstream.start(eventStreamType),
   };
   const { providers } = upstreamConfig((upstream) => upstreams[upstream].port);
   const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => [

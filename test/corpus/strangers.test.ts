@@ -31,7 +31,7 @@ function translated({ client, upstream }: Pair, body: JsonObject, notes: Notes):
   const traits = {
     ...target.traits,
     serverTools: generous.serverTools,
-    webSearch: generous.webSearch[upstream],
+    ...(upstream === 'converse' ? {} : { webSearch: generous.webSearch[upstream] }),
   };
   return JSON.stringify(
     target.upstream.writeRequest(conversation, { ...askOf(target), traits }, notes),
@@ -210,6 +210,7 @@ before(async () => {
       'strict-chat': { targets: ['up-chat/strict'], strict: true },
       'strict-messages': { targets: ['up-messages/strict'], strict: true },
       'strict-responses': { targets: ['up-responses/strict'], strict: true },
+      'strict-converse': { targets: ['up-converse/strict'], strict: true },
       // Newer models want signatures on calls, which a history of another model does not have.
       'strict-gemini': { targets: ['up-gemini/gemini-2.5-strict'], strict: true },
     },
@@ -248,9 +249,9 @@ for (const { client, upstream } of pairs) {
     const known: JsonObject = JSON.parse(JSON.stringify(places[client]), (key, value: unknown) =>
       isStranger(key) ? undefined : value,
     );
-    // Beside functions that model is told of a format in words, which is a change.
+    // These models are told of a format in words, Gemini beside functions; that is a change.
     const { response_format: _chat, output_config: _messages, ...formless } = known;
-    const more = upstream === 'gemini' ? formless : known;
+    const more = upstream === 'gemini' || upstream === 'converse' ? formless : known;
     const whole = requestBody(client, { model: `strict-${upstream}`, stream: false, more });
     for (const { path } of objectsIn(whole)) {
       const reply = await ask(rig, client, withMember(whole, path, stranger));

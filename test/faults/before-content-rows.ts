@@ -2,12 +2,12 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { chatError } from '../upstream/chat.ts';
 import { messagesError } from '../upstream/messages.ts';
-import { answerIn, errorIn, plainUsage } from '../upstream/reply.ts';
+import { answerIn, errorIn, joined, plainUsage } from '../upstream/reply.ts';
 import { everyBytes, type Answer } from '../upstream/scripted.ts';
 import { errorBody, frame } from './stream-pieces.ts';
 import { waitRows } from './wait-rows.ts';
 import { errorTable as e, refused, served, type FaultRow, type Outcome } from './fault-row.ts';
-import type { UpstreamDialect } from '../support/dialects.ts';
+import { sseUpstreams, type UpstreamDialect } from '../support/dialects.ts';
 
 const html = '<html><body><h1>502 Bad Gateway</h1>nginx</body></html>';
 const text = 'Hello, 你好🦀 and good day.';
@@ -171,8 +171,7 @@ function limitedInside(upstream: UpstreamDialect, stream: boolean): Answer {
 }
 
 function half(answer: Answer): Buffer {
-  const { body } = answer;
-  const bytes = Buffer.from(typeof body === 'string' ? body : '');
+  const bytes = Buffer.from(joined(answer.body));
   return bytes.subarray(0, Math.floor(bytes.length / 2));
 }
 
@@ -315,6 +314,7 @@ const answerRows: readonly FaultRow[] = [
   {
     id: 'F34',
     name: 'event stream called text/plain',
+    upstream: sseUpstreams,
     play: (upstream) => ({ ...legal(upstream, true), headers: { 'content-type': 'text/plain' } }),
     shapes: ['stream'],
     outcome: served(seen),
@@ -322,6 +322,7 @@ const answerRows: readonly FaultRow[] = [
   {
     id: 'F34',
     name: 'event stream called application/json',
+    upstream: sseUpstreams,
     play: (upstream) => ({
       ...legal(upstream, true),
       headers: { 'content-type': 'application/json' },
@@ -332,6 +333,7 @@ const answerRows: readonly FaultRow[] = [
   {
     id: 'F34 F47',
     name: 'event stream called text/plain, one byte at a time',
+    upstream: sseUpstreams,
     play: (upstream) => ({
       ...legal(upstream, true),
       headers: { 'content-type': 'text/plain' },
@@ -344,8 +346,7 @@ const answerRows: readonly FaultRow[] = [
     id: 'F34 F47',
     name: 'JSON without a content-type, behind white space, one byte at a time',
     play: (upstream) => {
-      const { body } = legal(upstream, false);
-      const text = typeof body === 'string' ? body : '';
+      const text = String(legal(upstream, false).body);
       const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
       return { rawHead: head, body: `\r\n ${text}`, framing: 'chunked', split: everyBytes(1) };
     },
@@ -365,11 +366,11 @@ const compressionRows: readonly FaultRow[] = Object.entries(encoders).map(([enco
   name: `${encoding} though identity was asked for`,
   play: (upstream, stream) => {
     const whole = legal(upstream, stream);
-    const body = encode(Buffer.from(typeof whole.body === 'string' ? whole.body : ''));
+    const body = encode(Buffer.from(joined(whole.body)));
     return {
       headers: {
         'content-encoding': encoding,
-        'content-type': stream ? 'text/event-stream' : 'application/json',
+        ...(stream ? {} : { 'content-type': 'application/json' }),
       },
       body: [body.subarray(0, 20), body.subarray(20)],
       framing: 'chunked',

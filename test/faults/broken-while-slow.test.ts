@@ -15,7 +15,9 @@ import { clientDialects, upstreamDialects, type UpstreamDialect } from '../suppo
 import { endingOf, framesOf, numberAt, objectAt } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
-import { begun, frame, textPiece } from './stream-pieces.ts';
+import { eventStreamType } from '../upstream/aws.ts';
+import { joined } from '../upstream/reply.ts';
+import { begun, type Bytes, frame, textPiece } from './stream-pieces.ts';
 
 /** The gateway's answer that is being written, by Node's own word. */
 let answer: ServerResponse | undefined;
@@ -43,6 +45,7 @@ const pathOf: { readonly [D in UpstreamDialect]: RegExp } = {
   messages: /\/messages$/,
   responses: /\/responses$/,
   gemini: /:streamGenerateContent/,
+  converse: /\/converse-stream$/,
 };
 
 async function serve(asked: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -51,11 +54,12 @@ async function serve(asked: IncomingMessage, response: ServerResponse): Promise<
   const path = asked.url ?? '';
   const dialect = upstreamDialects.find((each) => pathOf[each].test(path)) ?? assert.fail();
   const frames = texts.map((text) => frame(dialect, textPiece(dialect, text)));
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' });
+  const type = dialect === 'converse' ? eventStreamType : 'text/event-stream';
+  response.writeHead(200, { 'content-type': type, 'content-encoding': 'gzip' });
   const zip = createGzip({ level: 1 });
   zip.on('data', (bytes: Buffer) => void response.write(bytes));
-  const write = async (some: readonly string[]): Promise<void> => {
-    zip.write(some.join(''));
+  const write = async (some: readonly Bytes[]): Promise<void> => {
+    zip.write(joined(some));
     await new Promise<void>((resolve) => zip.flush(() => resolve()));
   };
   await write([begun(dialect)]);

@@ -5,10 +5,11 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
+import { converseErrorBody } from '../upstream/converse.ts';
 import { geminiErrorBody } from '../upstream/gemini.ts';
 import { errorIn } from '../upstream/reply.ts';
 import type { Received, Scripted } from '../upstream/scripted.ts';
-import { begun, frame } from './stream-pieces.ts';
+import { begun, frame, type Bytes } from './stream-pieces.ts';
 
 /** As the rig configures them: no pattern of any vendor fits. */
 const keys: { readonly [D in UpstreamDialect]: string } = {
@@ -16,6 +17,7 @@ const keys: { readonly [D in UpstreamDialect]: string } = {
   messages: 'upstream-messages-key',
   responses: 'upstream-responses-key',
   gemini: 'upstream-gemini-key',
+  converse: 'upstream-converse-key',
 };
 
 let rig: Rig;
@@ -28,13 +30,14 @@ function quote({ headerLines }: Received): string {
   return `cannot read ${JSON.stringify(Object.fromEntries(headerLines))}`;
 }
 
-function errorFrame(upstream: UpstreamDialect, message: string): string {
+function errorFrame(upstream: UpstreamDialect, message: string): Bytes {
   const error = { message, type: 'invalid_request_error', code: null };
   const errors: { readonly [D in UpstreamDialect]: JsonObject } = {
     chat: { error },
     messages: { type: 'error', error },
     responses: { type: 'error', error },
     gemini: geminiErrorBody(message, 400),
+    converse: converseErrorBody(message, 400),
   };
   return frame(upstream, errors[upstream]);
 }

@@ -7,6 +7,7 @@ import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import type { Reply } from '../support/http.ts';
+import { converseFrame } from '../upstream/converse.ts';
 import { replying } from '../upstream/reply.ts';
 import type { Received, Scripted } from '../upstream/scripted.ts';
 
@@ -16,6 +17,7 @@ const keys: { readonly [D in UpstreamDialect]: string } = {
   messages: 'upstream-messages-key',
   responses: 'upstream-responses-key',
   gemini: 'upstream-gemini-key',
+  converse: 'upstream-converse-key',
 };
 
 let rig: Rig;
@@ -139,6 +141,12 @@ for (const upstream of upstreamDialects) {
           const value = JSON.stringify(echoing(quote(request)));
           const headers = echoedHeaders(request);
           if (!stream) return { headers, body: value };
+          if (upstream === 'converse') {
+            return {
+              headers,
+              body: [converseFrame({ __type: bare(request), ...echoing(quote(request)) })],
+            };
+          }
           const event = ['chat', 'gemini'].includes(upstream) ? '' : 'event: error\n';
           return {
             headers: { ...headers, 'content-type': 'text/event-stream' },
@@ -211,7 +219,7 @@ function assertBuilt(request: Received, { upstream, relayed }: Way): void {
     ['content-type', 'application/json'],
     ['accept-encoding', 'identity'],
     ['content-length', String(request.body.length)],
-    ...(upstream === 'chat' || upstream === 'responses'
+    ...(['chat', 'responses', 'converse'].includes(upstream)
       ? ([['authorization', `Bearer ${keys[upstream]}`]] as const)
       : []),
     ...(upstream === 'gemini' ? ([['x-goog-api-key', keys.gemini]] as const) : []),

@@ -1,29 +1,48 @@
 /** Streams that are framed or ended oddly and are whole all the same (reliability.md F47–F53). */
-import { clientDialects } from '../support/dialects.ts';
+import { clientDialects, sseUpstreams } from '../support/dialects.ts';
 import { everyBytes } from '../upstream/scripted.ts';
+import { eventMessage } from '../upstream/aws.ts';
 import { rowsWith, served } from './fault-row.ts';
 import {
   begun,
   contentCount,
+  frame,
   legalFrames,
   rest,
   rewritten,
   seen,
+  sseFrames,
   stream,
 } from './stream-pieces.ts';
 
-export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) }, [
+const frames = rowsWith({ shapes: ['stream'], outcome: served(seen) }, [
   {
     id: 'F47 E1',
     name: 'one byte at a time',
-    play: (upstream) => ({ ...stream(legalFrames(upstream).join('')), split: everyBytes(1) }),
+    play: (upstream) => ({ ...stream(...legalFrames(upstream)), split: everyBytes(1) }),
   },
+  {
+    id: 'F49 E3',
+    name: 'messages of unknown names and kinds',
+    upstream: 'converse',
+    play: (upstream) =>
+      stream(
+        eventMessage({ ':message-type': 'event', ':event-type': 'initial-response' }, ''),
+        begun(upstream),
+        frame(upstream, { surprise: { text: 'not part of the answer' } }),
+        rest(upstream),
+      ),
+  },
+]);
+
+/** Ways to write server-sent events. */
+const lines = rowsWith({ shapes: ['stream'], upstream: sseUpstreams, outcome: served(seen) }, [
   { id: 'F48 E3', name: 'CR LF', play: rewritten((all) => all.replaceAll('\n', '\r\n')) },
   {
     id: 'F48 E3',
     name: 'CR LF, one byte at a time',
     play: (upstream) => ({
-      ...stream(legalFrames(upstream).join('').replaceAll('\n', '\r\n')),
+      ...stream(sseFrames(upstream).join('').replaceAll('\n', '\r\n')),
       split: everyBytes(1),
     }),
   },
@@ -33,7 +52,7 @@ export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) 
     name: 'mixed line ends',
     play: (upstream) =>
       stream(
-        legalFrames(upstream)
+        sseFrames(upstream)
           .map((each, index) => each.replaceAll('\n', ['\n', '\r\n', '\r'][index % 3] ?? '\n'))
           .join(''),
       ),
@@ -44,7 +63,7 @@ export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) 
     name: 'comments, ids, retry, and data without a space',
     play: (upstream) =>
       stream(
-        `: OPENROUTER PROCESSING\n\n:\n\n${legalFrames(upstream)
+        `: OPENROUTER PROCESSING\n\n:\n\n${sseFrames(upstream)
           .map((each) => `: keep-alive\n\nid: 7\nretry: 5\n${each.replace('data: ', 'data:')}`)
           .join('')}`,
       ),
@@ -67,7 +86,7 @@ export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) 
     name: 'data over several lines',
     play: (upstream) =>
       stream(
-        legalFrames(upstream)
+        sseFrames(upstream)
           .map((each) => each.replaceAll(',"', ',\ndata: "'))
           .join(''),
       ),
@@ -84,6 +103,8 @@ export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) 
   },
 ]);
 
+export const framingRows = [...frames, ...lines];
+
 /** In the two dialects that tell the finish and the end in different events. */
 const before = { upstream: ['chat', 'messages'] } as const;
 
@@ -91,7 +112,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F58',
     name: 'the last event, then silence',
-    play: (upstream) => ({ ...stream(legalFrames(upstream).join('')), ending: 'hang' }),
+    play: (upstream) => ({ ...stream(...legalFrames(upstream)), ending: 'hang' }),
     impatient: 'to go on',
     hangs: true,
     outcome: served(seen),
@@ -100,7 +121,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
     ...before,
     id: 'F52',
     name: 'a finish and no end mark',
-    play: (upstream) => stream(legalFrames(upstream).slice(0, -1).join('')),
+    play: (upstream) => stream(sseFrames(upstream).slice(0, -1).join('')),
     outcome: served(seen),
   },
   {
@@ -108,7 +129,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F52',
     name: 'a finish, no end mark, and a reset',
     play: (upstream, _, contentSeen) => {
-      const frames = legalFrames(upstream);
+      const frames = sseFrames(upstream);
       const content = contentCount(upstream);
       return {
         ...stream(
@@ -126,7 +147,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F52 F58',
     name: 'a finish, then silence',
     play: (upstream) => ({
-      ...stream(legalFrames(upstream).slice(0, -1).join('')),
+      ...stream(sseFrames(upstream).slice(0, -1).join('')),
       ending: 'hang',
     }),
     impatient: 'to go on',
@@ -138,7 +159,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
     name: 'the end mark twice, and content behind it',
     upstream: clientDialects,
     play: (upstream) => {
-      const frames = legalFrames(upstream);
+      const frames = sseFrames(upstream);
       const [mark, content] = [frames.at(-1) ?? '', frames[contentCount(upstream) - 1] ?? ''];
       return stream(frames.join('') + mark + content + mark);
     },

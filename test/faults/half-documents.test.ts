@@ -5,7 +5,8 @@ import { clientDialects, upstreamDialects, type UpstreamDialect } from '../suppo
 import { readDocument } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { answerIn, errorIn, seenOf, type Reply } from '../upstream/reply.ts';
+import { eventStreamType } from '../upstream/aws.ts';
+import { answerIn, errorIn, joined, seenOf, type Reply } from '../upstream/reply.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 const reply: Reply = { text: 'Good day.' };
@@ -29,8 +30,7 @@ before(async () => {
 after(() => rig.stop());
 
 function bodyOf(upstream: UpstreamDialect): string {
-  const { body } = answerIn(upstream, reply, false);
-  return typeof body === 'string' ? body : '';
+  return String(answerIn(upstream, reply, false).body);
 }
 
 const json = { 'content-type': 'application/json' };
@@ -117,8 +117,9 @@ for (const dialect of clientDialects) {
               status === 200
                 ? answerIn(upstream, reply, stream)
                 : errorIn(upstream, 400, 'No cats.');
-            const body = typeof answer.body === 'string' ? answer.body : '';
-            const type = stream && status === 200 ? 'text/event-stream' : 'application/json';
+            const body = joined(answer.body);
+            const streamed = upstream === 'converse' ? eventStreamType : 'text/event-stream';
+            const type = stream && status === 200 ? streamed : 'application/json';
             const { model, script } = rig.play(upstream, {
               rawHead: `HTTP/1.1 ${status} Well\ncontent-type: ${type}\ncontent-length: ${Buffer.byteLength(body)}\n\n`,
               framing: 'length',

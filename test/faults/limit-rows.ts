@@ -15,6 +15,7 @@ function endless(upstream: UpstreamDialect, start = messageStart()): Answer {
     // created, in_progress, the item and its part.
     responses: legalFrames('responses').slice(0, 4),
     gemini: [],
+    converse: [],
   }[upstream];
   const delta = frame(upstream, textPiece(upstream, word));
   return { body: [...begin, ...Array.from({ length: 2000 }, () => delta)], ending: 'hang' };

@@ -26,7 +26,7 @@ import { answerIn, errorIn } from '../upstream/reply.ts';
 import { wantsStream, type Answer, type Script, type Scripted } from '../upstream/scripted.ts';
 import { begun } from './stream-pieces.ts';
 
-const providers = 140;
+const providers = 160;
 const text = 'Back again.';
 let rig: Rig;
 let used = 0;

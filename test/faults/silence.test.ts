@@ -2,13 +2,19 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { assertErrorBody } from '../support/legality.ts';
-import { clientDialects, pairs, upstreamDialects } from '../support/dialects.ts';
+import {
+  clientDialects,
+  pairs,
+  upstreamDialects,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { endingOf, readStream, streamError } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
-import { answerIn, errorIn, seenOf, type Reply } from '../upstream/reply.ts';
+import { eventMessage } from '../upstream/aws.ts';
+import { answerIn, errorIn, joined, seenOf, type Reply } from '../upstream/reply.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import { begun, rest, seen } from './stream-pieces.ts';
+import { begun, type Bytes, rest, seen } from './stream-pieces.ts';
 
 let rig: Rig;
 /** A gateway that leaves chat clients alone. */
@@ -40,6 +46,16 @@ function signsIn(text: string): number {
   return text.split('\n\n').filter((each) => sign.test(each)).length;
 }
 
+/** Bytes of a stream that are no event of its answer. */
+const comment = ': waiting\n\n';
+const sayNothing: { readonly [D in UpstreamDialect]: Bytes } = {
+  chat: comment,
+  messages: comment,
+  responses: comment,
+  gemini: comment,
+  converse: eventMessage({ ':message-type': 'event', ':event-type': 'initial-response' }, '{}'),
+};
+
 /** Resolves when the client has seen so many signs of life. */
 function watch(count = wanted): {
   readonly enough: Promise<void>;
@@ -58,11 +74,11 @@ for (const dialect of clientDialects) {
   for (const upstream of upstreamDialects) {
     const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
     const full = answerIn(upstream, reply, true);
-    const whole = typeof full.body === 'string' ? full.body : '';
+    const whole = joined(full.body);
 
     for (const [name, first] of [
       ['nothing', ''],
-      ['headers and a comment', ': waiting\n\n'],
+      ['headers and what says nothing', sayNothing[upstream]],
     ] as const) {
       test(`E2 R1 ${name} before the answer, ${dialect}, ${mode}`, async () => {
         const { enough, onData } = watch();

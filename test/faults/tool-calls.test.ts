@@ -20,6 +20,7 @@ import {
   chatFrame,
   chatUsageChunk,
 } from '../upstream/chat.ts';
+import { converseAnswer, streamOf as converseStreamOf } from '../upstream/converse.ts';
 import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { messagesAnswer, messagesDocument } from '../upstream/messages.ts';
 import { responsesAnswer, textItem } from '../upstream/responses.ts';
@@ -341,6 +342,10 @@ describe('F55 usage that never comes', () => {
         }),
         gemini: (stream ? streamOf : geminiAnswer)({
           parts: [{ text: 'Hello there, this is an answer.' }],
+          usage: null,
+        }),
+        converse: (stream ? converseStreamOf : converseAnswer)({
+          content: [{ text: 'Hello there, this is an answer.' }],
           usage: null,
         }),
       };

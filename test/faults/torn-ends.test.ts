@@ -5,8 +5,8 @@ import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { endingOf } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { answerIn } from '../upstream/reply.ts';
-import { begun, endMark, frame, legalFrames, stream, textPiece } from './stream-pieces.ts';
+import { answerIn, joined } from '../upstream/reply.ts';
+import { begun, endMark, frame, frameOf, legalFrames, stream, textPiece } from './stream-pieces.ts';
 
 let rig: Rig;
 before(async () => {
@@ -39,7 +39,7 @@ for (const dialect of clientDialects) {
       const more = frame(upstream, textPiece(upstream, 'And more.'));
       const { model } = rig.play(
         upstream,
-        stream(begun(upstream), seen.promise, `${more}data: {\n\n`),
+        stream(begun(upstream), seen.promise, joined([more, frameOf(upstream, '{')])),
       );
       const body = requestBody(dialect, { model, stream: true });
       const reply = await ask(rig, dialect, body, { onData: () => seen.resolve() });

@@ -1,20 +1,41 @@
 /** Faults of HTTP itself: framing, statuses, headers, compression, sizes (reliability.md F9, F26–F36, F65). */
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { answerIn } from '../upstream/reply.ts';
+import { eventStreamType } from '../upstream/aws.ts';
+import { answerIn, joined } from '../upstream/reply.ts';
 import type { Answer, Piece } from '../upstream/scripted.ts';
 import { broken, errorTable as e, refused, rowsWith, served, type FaultRow } from './fault-row.ts';
-import { begun, frame, legalFrames, rest, seen, stream, text, textPiece } from './stream-pieces.ts';
-import type { UpstreamDialect } from '../support/dialects.ts';
+import {
+  begun,
+  type Bytes,
+  frame,
+  frameOf,
+  legalFrames,
+  rest,
+  seen,
+  sseFrames,
+  stream,
+  text,
+  textPiece,
+} from './stream-pieces.ts';
+import { sseUpstreams, type UpstreamDialect } from '../support/dialects.ts';
 
-function legalBytes(upstream: UpstreamDialect, streamed: boolean): string {
-  const { body } = answerIn(upstream, { text }, streamed);
-  return typeof body === 'string' ? body : '';
+function legalBytes(upstream: UpstreamDialect, streamed: boolean): Bytes {
+  return joined(answerIn(upstream, { text }, streamed).body);
+}
+
+function typeOf(upstream: UpstreamDialect): string {
+  return upstream === 'converse' ? eventStreamType : 'text/event-stream';
+}
+
+/** Streams of AWS are told by their type alone. */
+function typeLine(upstream: UpstreamDialect, streamed: boolean): string {
+  return upstream === 'converse' && streamed ? `content-type: ${eventStreamType}\r\n` : '';
 }
 
 /** Status line and headers as given, then the whole answer in chunks. */
 function under(lines: string): FaultRow['play'] {
   return (upstream, streamed) => ({
-    rawHead: `${lines}transfer-encoding: chunked\r\n\r\n`,
+    rawHead: `${lines}${typeLine(upstream, streamed)}transfer-encoding: chunked\r\n\r\n`,
     body: [legalBytes(upstream, streamed)],
     framing: 'chunked',
   });
@@ -95,7 +116,7 @@ const framing: readonly FaultRow[] = [
     id: 'F36',
     name: 'bytes behind the body',
     play: (upstream, streamed) => ({
-      rawHead: `${fine}transfer-encoding: chunked\r\n\r\n`,
+      rawHead: `${fine}${typeLine(upstream, streamed)}transfer-encoding: chunked\r\n\r\n`,
       body: [legalBytes(upstream, streamed)],
       framing: 'chunked',
       trailing: 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nnever',
@@ -157,6 +178,7 @@ const sizes = rowsWith({ heavy: true }, [
   {
     id: 'F35',
     name: 'a frame beyond 8 MiB',
+    upstream: sseUpstreams,
     play: (upstream, _, contentSeen) => ({
       ...stream(begun(upstream), contentSeen, 'data: ', Buffer.alloc(9 * megabyte, 'x')),
       ending: 'hang',
@@ -168,6 +190,7 @@ const sizes = rowsWith({ heavy: true }, [
   {
     id: 'F35',
     name: 'a line beyond 1 MiB that never ends',
+    upstream: sseUpstreams,
     play: (upstream, _, contentSeen) => ({
       ...stream(begun(upstream), contentSeen, 'data: ', Buffer.alloc(1.5 * megabyte, 'x')),
       ending: 'fin',
@@ -233,7 +256,7 @@ const slow: readonly FaultRow[] = rowsWith({}, [
     name: 'a byte at a time, and never an event',
     impatient: 'to begin',
     play: (_, streamed) => ({
-      headers: { 'content-type': streamed ? 'text/event-stream' : 'application/json' },
+      ...(streamed ? {} : { headers: { 'content-type': 'application/json' } }),
       body: drip(),
       framing: 'chunked',
       ending: 'hang',
@@ -257,7 +280,7 @@ const trailers: readonly FaultRow[] = rowsWith({ shapes: ['stream'] }, [
     id: 'F65',
     name: 'a trailer that tells an error, and no finish',
     play: (upstream, _, contentSeen) => ({
-      rawHead: `${fine}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\ntrailer: grpc-status\r\n\r\n`,
+      rawHead: `${fine}content-type: ${typeOf(upstream)}\r\ntransfer-encoding: chunked\r\ntrailer: grpc-status\r\n\r\n`,
       body: [begun(upstream), contentSeen],
       framing: 'chunked',
       trailers: 'grpc-status: 13\r\n',
@@ -268,7 +291,7 @@ const trailers: readonly FaultRow[] = rowsWith({ shapes: ['stream'] }, [
     id: 'F65',
     name: 'trailers behind a whole answer',
     play: (upstream) => ({
-      rawHead: `${fine}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n`,
+      rawHead: `${fine}content-type: ${typeOf(upstream)}\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n`,
       body: [begun(upstream), rest(upstream)],
       framing: 'chunked',
       trailers: 'x-sum: 1\r\n',
@@ -290,8 +313,16 @@ const surrogates: readonly FaultRow[] = [
         const { body } = answerIn(upstream, { text: `a#b${text}` }, true);
         return stream(String(body).replaceAll('#', loneSurrogate));
       }
-      const marked = frame(upstream, textPiece(upstream, 'a#b')).replace('#', loneSurrogate);
-      const frames = legalFrames(upstream);
+      if (upstream === 'converse') {
+        const marked = JSON.stringify(textPiece(upstream, 'a#b').contentBlockDelta);
+        const [first = '', ...frames] = legalFrames(upstream);
+        return stream(first, frameOf(upstream, marked.replace('#', loneSurrogate)), ...frames);
+      }
+      const marked = String(frame(upstream, textPiece(upstream, 'a#b'))).replace(
+        '#',
+        loneSurrogate,
+      );
+      const frames = sseFrames(upstream);
       const first =
         frames.findIndex((each) => /"delta":\{"role"|content_block_start/.test(each)) + 1;
       return stream(frames.slice(0, first).join(''), marked, frames.slice(first).join(''));

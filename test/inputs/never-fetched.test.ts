@@ -73,6 +73,8 @@ interface Place {
   readonly what: string;
   /** These dialects have no such thing: refused there (docs/user/translation.md). */
   readonly refusedBy?: readonly UpstreamDialect[];
+  /** Left out there, with a note. */
+  readonly lostAt?: readonly UpstreamDialect[];
   body(url: string): JsonObject;
 }
 
@@ -83,19 +85,25 @@ const places: { readonly [D in ClientDialect]: readonly Place[] } = {
   chat: [
     {
       what: 'an image',
+      refusedBy: ['converse'],
       body: (url) =>
         messagesWith({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }),
     },
   ],
   messages: [
-    { what: 'an image', body: (url) => messagesWith({ role: 'user', content: [image(url)] }) },
+    {
+      what: 'an image',
+      refusedBy: ['converse'],
+      body: (url) => messagesWith({ role: 'user', content: [image(url)] }),
+    },
     {
       what: 'a document',
-      refusedBy: ['chat'],
+      refusedBy: ['chat', 'converse'],
       body: (url) => messagesWith({ role: 'user', content: [document(url)] }),
     },
     {
       what: 'an image in the result of a tool',
+      lostAt: ['converse'],
       body: (url) => ({
         tools: [tool('messages', 'f', { type: 'object', properties: {} })],
         ...messagesWith(
@@ -112,17 +120,19 @@ const places: { readonly [D in ClientDialect]: readonly Place[] } = {
   responses: [
     {
       what: 'an image',
+      refusedBy: ['converse'],
       body: (url) =>
         messagesWith({ role: 'user', content: [{ type: 'input_image', image_url: url }] }),
     },
     {
       what: 'a file',
-      refusedBy: ['chat'],
+      refusedBy: ['chat', 'converse'],
       body: (url) =>
         messagesWith({ role: 'user', content: [{ type: 'input_file', file_url: url }] }),
     },
     {
       what: 'an image in the result of a tool',
+      lostAt: ['converse'],
       body: (url) => ({
         tools: [tool('responses', 'f', { type: 'object', properties: {} })],
         ...messagesWith(
@@ -162,8 +172,8 @@ test('B61 B62 the trap works: the gateway is seen where the config leads it ther
 
 for (const { client: dialect, upstream } of pairs) {
   describe(`${dialect} on ${upstream}`, () => {
-    for (const { what, refusedBy = [], body } of places[dialect]) {
-      test(`B62 B63 ${what}: the address goes on as text, or is refused, and is not fetched`, async () => {
+    for (const { what, refusedBy = [], lostAt = [], body } of places[dialect]) {
+      test(`B62 B63 ${what}: the address goes on as text, or is refused or noted, and is not fetched`, async () => {
         const url = trapUrl(name, 'a.png');
         const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
         const more = body(url);
@@ -171,7 +181,11 @@ for (const { client: dialect, upstream } of pairs) {
         const isRefused = refusedBy.includes(upstream);
         assert.equal(reply.status, isRefused ? 400 : 200, reply.text);
         assert.equal(script.requests.length, isRefused ? 0 : 1);
-        if (!isRefused) assert.ok(script.requests[0]?.body.includes(url), 'it goes on as it is');
+        const isLost = lostAt.includes(upstream);
+        const sent = script.requests[0]?.body.includes(url) ?? false;
+        assert.equal(sent, !isRefused && !isLost, 'it goes on as it is');
+        const noted = /: (dropped|changed)/.test(String(reply.headers['x-gateway-notes'] ?? ''));
+        if (isLost) assert.ok(noted, 'the client is told');
         assertUntouched();
       });
 

@@ -19,6 +19,7 @@ before(async () => {
       'up-messages/*': { input: 0, output: 10 },
       'up-responses/*': { input: 0, output: 10 },
       'up-gemini/*': { input: 0, output: 10 },
+      'up-converse/*': { input: 0, output: 10 },
       'up-chat/gpt-5': { input: 10, output: 10 },
       'up-chat/*dear': { input: 1000, output: 10 },
     },
@@ -239,6 +240,7 @@ const capOf: { readonly [D in UpstreamDialect]: (request: JsonObject) => unknown
   messages: (request) => request['max_tokens'],
   responses: (request) => request['max_output_tokens'],
   gemini: (request) => objectAt(request, 'generationConfig')['maxOutputTokens'],
+  converse: (request) => objectAt(request, 'inferenceConfig')['maxTokens'],
 };
 
 describe('caps', () => {

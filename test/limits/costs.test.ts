@@ -25,6 +25,7 @@ before(async () => {
       'up-messages/*': sonnet,
       'up-responses/*': sonnet,
       'up-gemini/*': sonnet,
+      'up-converse/*': sonnet,
     },
   }));
 });

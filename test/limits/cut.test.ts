@@ -20,6 +20,7 @@ before(async () => {
       'up-messages/*': { input: 0, output: 10 },
       'up-responses/*': { input: 0, output: 10 },
       'up-gemini/*': { input: 0, output: 10 },
+      'up-converse/*': { input: 0, output: 10 },
       'up-messages/dear': { input: 10, output: 10 },
       'up-chat/dear': { input: 10, output: 10 },
     },

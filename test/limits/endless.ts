@@ -6,7 +6,7 @@ import type { Answer } from '../upstream/scripted.ts';
 /** A stream that never ends by itself. */
 export function endlessAnswer(upstream: UpstreamDialect): Answer {
   const frames = legalFrames(upstream);
-  const firstWord = frames.findIndex((each) => each.includes(text.slice(0, 4)));
+  const firstWord = frames.findIndex((each) => String(each).includes(text.slice(0, 4)));
   const begin = frames.slice(0, firstWord);
   const delta = frame(upstream, textPiece(upstream, ' tomorrow'));
   return { body: [...begin, ...Array.from({ length: 400 }, () => delta)], ending: 'hang' };

@@ -8,6 +8,7 @@ import { requestBody } from '../support/requests.ts';
 import { framesOf } from '../unit/openai-chat/answer-context.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { chatAnswer, chatChunk, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
+import { converseAnswer, streamOf as converseStreamOf } from '../upstream/converse.ts';
 import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { messagesAnswer, messagesFrames } from '../upstream/messages.ts';
 import { responsesAnswer, textItem } from '../upstream/responses.ts';
@@ -106,6 +107,8 @@ const answers: { readonly [U in UpstreamDialect]: (usage: JsonObject, stream: bo
     messages: (usage, stream) => messagesAnswer({ text, usage }, stream),
     responses: (usage, stream) => responsesAnswer([textItem(text)], { usage, stream }),
     gemini: (usage, stream) => (stream ? streamOf : geminiAnswer)({ parts: [{ text }], usage }),
+    converse: (usage, stream) =>
+      (stream ? converseStreamOf : converseAnswer)({ content: [{ text }], usage }),
   };
 
 /** The last report that the client got. */

@@ -37,6 +37,7 @@ export const outputOnly = {
   'up-messages/*': { input: 0, output: 10 },
   'up-responses/*': { input: 0, output: 10 },
   'up-gemini/*': { input: 0, output: 10 },
+  'up-converse/*': { input: 0, output: 10 },
 } as const;
 export const nanodollarsOfOutput = 10_000;
 

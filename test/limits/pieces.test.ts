@@ -26,6 +26,7 @@ before(async () => {
       'up-messages/*': { input: 0, output: 10, per_image: 0.003 },
       'up-responses/*': { input: 0, output: 10, per_image: 0.003 },
       'up-gemini/*': { input: 0, output: 10, per_image: 0.003 },
+      'up-converse/*': { input: 0, output: 10, per_image: 0.003 },
       'openrouter/*:free': { input: 0, output: 0 },
       'openrouter/*': { input: 0, output: 10, web_search: 0.02 },
       'deepseek/*': { input: 0, output: 10 },

@@ -7,7 +7,8 @@ import { send } from '../support/http.ts';
 import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
-import { answerIn } from '../upstream/reply.ts';
+import { piecesIn } from '../upstream/aws.ts';
+import { answerIn, joined } from '../upstream/reply.ts';
 import { wantsStream, type Answer, type Received, type Scripted } from '../upstream/scripted.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from './limited-rig.ts';
 
@@ -37,15 +38,16 @@ function whole(upstream: UpstreamDialect, request: Received, output: number): An
 /** The first half of an answer, and then the end that it is given. */
 function broken(upstream: UpstreamDialect, request: Received, ending: 'reset' | 'hang'): Answer {
   const { body, ...rest } = whole(upstream, request, 9);
-  const text = String(body);
+  const bytes = joined(body);
   const framing = wantsStream(request) ? ('chunked' as const) : ('close' as const);
-  return { ...rest, framing, body: [text.slice(0, text.length / 2)], ending };
+  return { ...rest, framing, body: [bytes.slice(0, bytes.length / 2)], ending };
 }
 
 const outcomes: { readonly [name: string]: (upstream: UpstreamDialect) => Scripted } = {
   ok: (upstream) => (request) => whole(upstream, request, 20),
   unreported: (upstream) => (request) => {
     const { body, ...rest } = whole(upstream, request, 20);
+    if (Buffer.isBuffer(body)) return { ...rest, body: joined(piecesIn(body).slice(0, -1)) };
     return { ...rest, body: String(body).replaceAll('usage', 'unusual') };
   },
   failed: () => ({ status: 500, body: '{}' }),

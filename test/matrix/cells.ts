@@ -11,6 +11,7 @@ import {
   recordedStreams,
   type RecordedStream,
 } from '../recordings/recorded.ts';
+import { converseDocument } from '../upstream/converse.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 export interface Sample {
@@ -44,7 +45,7 @@ export function startVendorRig(): Promise<Rig> {
 }
 
 function vendorOf(upstream: UpstreamDialect, name: string): string {
-  if (upstream === 'responses' || upstream === 'gemini') return `up-${upstream}`;
+  if (upstream !== 'chat' && upstream !== 'messages') return `up-${upstream}`;
   const vendor = vendors.find((each) => name.startsWith(each));
   return vendor ?? (/^(envoy-)?azure/.test(name) ? 'openai' : 'anthropic');
 }
@@ -71,7 +72,7 @@ export function samples(): readonly Sample[] {
       vendor: vendorOf(recorded.upstream, recorded.name),
       upstream: recorded.upstream,
       expected: (client) => expectedOfStream(recorded, client),
-      stream: { body: recorded.frames.join(''), framing: 'chunked' },
+      stream: { body: recorded.whole, framing: 'chunked' },
       document: { body: JSON.stringify(documentOf[recorded.upstream](recorded)) },
     }));
   return [...documents, ...streams];
@@ -100,6 +101,7 @@ const documentOf: { readonly [D in UpstreamDialect]: (recorded: RecordedStream) 
     };
   },
   gemini: (recorded) => geminiWhole(expectedOfStream(recorded), recorded.events),
+  converse: (recorded) => converseWhole(expectedOfStream(recorded), recorded.events),
 };
 
 /** The last of a stream's response objects, with all that the stream said. */
@@ -114,6 +116,24 @@ function geminiWhole(seen: Seen, events: readonly JsonObject[]): JsonObject {
   const last = events.at(-1) ?? {};
   const [candidate] = listAt(last, 'candidates');
   return { ...last, candidates: [{ ...candidate, content: { role: 'model', parts } }] };
+}
+
+function converseWhole(seen: Seen, events: readonly JsonObject[]): JsonObject {
+  const { messageStop, metadata } = Object.assign({}, ...events) as JsonObject;
+  const { usage } = isObject(metadata) ? metadata : {};
+  return converseDocument({
+    content: [
+      ...(seen.reasoning === ''
+        ? []
+        : [{ reasoningContent: { reasoningText: { text: seen.reasoning } } }]),
+      ...(seen.text === '' ? [] : [{ text: seen.text }]),
+      ...seen.calls.map(({ id, name, arguments: input }) => ({
+        toolUse: { toolUseId: id, name, input },
+      })),
+    ],
+    stopReason: isObject(messageStop) ? String(messageStop['stopReason']) : '',
+    usage: isObject(usage) ? usage : null,
+  });
 }
 
 const chatWords: { readonly [finish: string]: string } = {

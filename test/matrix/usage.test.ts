@@ -26,6 +26,7 @@ import {
   chatFrame,
   chatUsageChunk,
 } from '../upstream/chat.ts';
+import { converseAnswer, streamOf as converseStreamOf } from '../upstream/converse.ts';
 import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import {
   messageDelta,
@@ -195,6 +196,18 @@ const rows: readonly Row[] = [
     means: { fresh: 45, cacheRead: 60, cacheWrite: 0, output: 37, reasoning: 30 },
   },
   {
+    name: 'Converse: caches beside the input, which the total may leave out',
+    upstream: 'converse',
+    usage: {
+      inputTokens: 16,
+      cacheReadInputTokens: 60,
+      cacheWriteInputTokens: 2387,
+      outputTokens: 9,
+      totalTokens: 25,
+    },
+    means: { fresh: 16, cacheRead: 60, cacheWrite: 2387, output: 9, reasoning: 0 },
+  },
+  {
     name: 'R-81 Responses: reads and writes, reasoning within',
     upstream: 'responses',
     usage: {
@@ -251,6 +264,7 @@ const rows: readonly Row[] = [
 ];
 
 function answer({ upstream, usage }: Row, stream: boolean): Answer {
+  if (upstream === 'converse') return (stream ? converseStreamOf : converseAnswer)({ usage });
   if (upstream === 'gemini') return (stream ? streamOf : geminiAnswer)({ usage });
   if (upstream === 'responses') return responsesAnswer([textItem('Hi')], { stream, usage });
   if (upstream === 'chat') {
@@ -338,6 +352,7 @@ for (const dialect of clientDialects) {
             cachedContentTokenCount: 60,
             candidatesTokenCount: 7,
           },
+          converse: { inputTokens: 40, cacheReadInputTokens: 60, outputTokens: 7 },
         }[upstream];
         const { model } = rig.play(
           upstream,

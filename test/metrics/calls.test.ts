@@ -23,6 +23,7 @@ before(async () => {
       'up-messages/*': price,
       'up-responses/*': price,
       'up-gemini/*': price,
+      'up-converse/*': price,
     },
     models: {
       rescued: { targets: ['up-chat/broken', 'up-messages/good'] },
@@ -111,13 +112,13 @@ for (const dialect of clientDialects) {
         assert.equal(later.sum(`${pace}_count`, genAi), stream ? 3 : 0);
 
         const own = { provider: `up-${upstream}`, model };
-        const { fresh, cacheWrite } = toldUsage(upstream, usage);
+        const { fresh, cacheWrite, output: all, reasoning } = toldUsage(upstream, usage);
         const counted = {
           input: fresh,
           cache_read: 60,
           cache_write: cacheWrite,
-          output: 30,
-          reasoning: 20,
+          output: all - reasoning,
+          reasoning,
         };
         for (const [type, each] of Object.entries(counted)) {
           assert.equal(later.one('model_gateway_tokens_total', { ...own, type }), 3 * each, type);
@@ -126,8 +127,8 @@ for (const dialect of clientDialects) {
           input: fresh,
           cache_read: 6,
           cache_write: 2 * cacheWrite,
-          output: 300,
-          reasoning: 200,
+          output: 10 * (all - reasoning),
+          reasoning: 10 * reasoning,
         };
         for (const [name, millionths] of Object.entries(costs)) {
           const dollars = later.one('model_gateway_cost_dollars_total', { ...own, class: name });

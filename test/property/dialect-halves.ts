@@ -11,6 +11,7 @@ import type { GenerationEvent } from '../../src/core/generation.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import {
   chatTraits,
+  converseTraits,
   geminiTraits,
   messagesTraits,
   responsesTraits,
@@ -18,6 +19,7 @@ import {
 } from '../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../src/dialects/anthropic-messages/upstream.ts';
+import { bedrockConverseUpstream } from '../../src/dialects/bedrock-converse/upstream.ts';
 import { geminiUpstream } from '../../src/dialects/gemini/upstream.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
@@ -64,6 +66,7 @@ export const halves: { readonly [D in AnyDialect]: Halves } = {
 export const upstreamHalves: { readonly [D in UpstreamDialect]: Upstream } = {
   ...halves,
   gemini: { name: 'gemini', upstream: geminiUpstream, traits: geminiTraits },
+  converse: { name: 'converse', upstream: bedrockConverseUpstream, traits: converseTraits },
 };
 
 /** Ids that are new each time and the same in each run. */

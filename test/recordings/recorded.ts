@@ -14,6 +14,9 @@ import {
   type Seen,
   type SeenCall,
 } from '../support/reading.ts';
+import type { Bytes } from '../faults/stream-pieces.ts';
+import { converseFrame } from '../upstream/converse.ts';
+import { joined } from '../upstream/reply.ts';
 
 const folder = join(import.meta.dirname, '../../../shared/recordings');
 
@@ -34,7 +37,9 @@ export interface RecordedStream<D extends UpstreamDialect = UpstreamDialect> {
   readonly upstream: D;
   readonly events: readonly JsonObject[];
   /** Each event as it stood on the wire, end mark included. */
-  readonly frames: readonly string[];
+  readonly frames: readonly Bytes[];
+  /** The frames in one piece. */
+  readonly whole: Bytes;
   /** Position of the event that carries the finish reason. */
   readonly finishAt: number;
 }
@@ -50,6 +55,7 @@ const patterns: { readonly [D in UpstreamDialect]: readonly string[] } = {
   messages: ['anthropic-messages/*'],
   responses: ['openai-responses/*', 'azure/azure-t*'],
   gemini: ['gemini/google-*', 'gemini/agentgateway-[!r]*', 'gemini/agentgateway-reasoning*'],
+  converse: ['bedrock-converse/a*'],
 };
 
 function files<D extends UpstreamDialect>(
@@ -96,12 +102,14 @@ export function recordedStreams(
     const answers: readonly (readonly Line[])[] =
       upstream === 'responses' ? answersOf(lines) : [lines];
     return answers.map((its, i) => {
-      const frames = its.map(({ line, event }) => frameOf[upstream](line, event));
+      const events = its.map(({ line, event }) => frameOf[upstream](line, event));
+      const frames = upstream === 'chat' ? [...events, 'data: [DONE]\n\n'] : events;
       return {
         name: answers.length === 1 ? name : `${name}#${i + 1}`,
         upstream,
         events: its.map(({ event }) => event),
-        frames: upstream === 'chat' ? [...frames, 'data: [DONE]\n\n'] : frames,
+        frames,
+        whole: joined(frames),
         finishAt: its.findIndex(({ event }) => hasFinish[upstream](event)),
       };
     });
@@ -138,12 +146,13 @@ const named = (line: string, event: JsonObject): string =>
   `event: ${textAt(event, 'type')}\ndata: ${line}\n\n`;
 
 const frameOf: {
-  readonly [D in UpstreamDialect]: (line: string, event: JsonObject) => string;
+  readonly [D in UpstreamDialect]: (line: string, event: JsonObject) => Bytes;
 } = {
   chat: (line) => `data: ${line}\n\n`,
   messages: named,
   responses: named,
   gemini: (line) => `data: ${line}\r\n\r\n`,
+  converse: (_, event) => converseFrame(event),
 };
 
 const hasFinish: { readonly [D in UpstreamDialect]: (event: JsonObject) => boolean } = {
@@ -153,6 +162,7 @@ const hasFinish: { readonly [D in UpstreamDialect]: (event: JsonObject) => boole
   responses: (event) => /^response\.(completed|incomplete|failed)$/.test(textAt(event, 'type')),
   gemini: (event) =>
     listAt(event, 'candidates').some((each) => textAt(each, 'finishReason') !== ''),
+  converse: (event) => event['messageStop'] !== undefined,
 };
 
 /** What a recorded answer says to a client of this dialect, in the numbers that all dialects must show. */
@@ -163,9 +173,9 @@ export function expectedOfDocument(recorded: RecordedDocument, client?: ClientDi
 }
 
 export function expectedOfStream(recorded: RecordedStream, client?: ClientDialect): Seen {
-  const { upstream, events, frames } = recorded;
+  const { upstream, events, whole } = recorded;
   const usages = events.map((event) => objectAt(event, 'usage'));
-  return told(readStream(upstream, frames.join('')), {
+  return told(readStream(upstream, whole), {
     client,
     items: events
       .filter((event) => event['type'] === 'response.output_item.done')

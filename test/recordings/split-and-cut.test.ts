@@ -7,6 +7,7 @@ import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import { endingOf, readStream, type Seen } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody, shown } from '../support/requests.ts';
+import { joined } from '../upstream/reply.ts';
 import { everyBytes, randomSplit, type Answer } from '../upstream/scripted.ts';
 import { recordedStreams, whyLeftOut, type RecordedStream } from './recorded.ts';
 
@@ -27,7 +28,7 @@ const smallSize = 20_000;
 
 function streaming(recorded: RecordedStream, split?: Answer['split']): Answer {
   return {
-    body: recorded.frames.join(''),
+    body: recorded.whole,
     framing: 'chunked',
     ...(split === undefined ? {} : { split }),
   };
@@ -77,7 +78,7 @@ for (const dialect of clientDialects) {
       const cuts = cutsOf(recorded);
 
       test(`E1 F47 R-74 ${recorded.name} in any split of bytes`, async () => {
-        const size = Buffer.byteLength(recorded.frames.join(''));
+        const size = Buffer.byteLength(recorded.whole);
         const whole = await seenBy(dialect, recorded, streaming(recorded));
         for (const split of splitsOf(size)) {
           assert.deepEqual(await seenBy(dialect, recorded, streaming(recorded, split)), whole);
@@ -88,7 +89,7 @@ for (const dialect of clientDialects) {
       test(`E4 F40 R-73 ${recorded.name} cut at its events: an error, never an ending`, async () => {
         for (const cut of cuts) {
           const { model } = rig.play(recorded.upstream, {
-            body: recorded.frames.slice(0, cut).join(''),
+            body: joined(recorded.frames.slice(0, cut)),
             framing: 'chunked',
             ending: cut % 2 === 0 ? 'fin' : 'proper',
           });

@@ -7,8 +7,12 @@
 export const clientDialects = ['chat', 'messages', 'responses'] as const;
 export type ClientDialect = (typeof clientDialects)[number];
 
+/** Upstreams that stream server-sent events. */
+export const sseUpstreams = [...clientDialects, 'gemini'] as const;
+export type SseUpstream = (typeof sseUpstreams)[number];
+
 /** What upstreams alone speak: it is always translated. */
-export const upstreamOnlyDialects = ['gemini'] as const;
+export const upstreamOnlyDialects = ['gemini', 'converse'] as const;
 
 /** What an upstream may speak. */
 export const upstreamDialects = [...clientDialects, ...upstreamOnlyDialects] as const;

@@ -47,14 +47,13 @@ export interface TestConfig {
   readonly responses?: JsonObject;
 }
 
-/** How a config names a provider of a dialect, and the path of its address. */
-const wires: {
-  readonly [D in UpstreamDialect]: { readonly is: JsonObject; readonly path: string };
-} = {
-  chat: { is: { dialect: 'openai-chat' }, path: '/v1' },
-  messages: { is: { dialect: 'anthropic-messages' }, path: '' },
-  responses: { is: { dialect: 'openai-responses' }, path: '/v1' },
-  gemini: { is: { like: 'gemini' }, path: '/v1beta' },
+/** How a config names a provider of a dialect at an address. */
+const wires: { readonly [D in UpstreamDialect]: (address: string) => JsonObject } = {
+  chat: (address) => ({ dialect: 'openai-chat', base_url: `${address}/v1` }),
+  messages: (address) => ({ dialect: 'anthropic-messages', base_url: address }),
+  responses: (address) => ({ dialect: 'openai-responses', base_url: `${address}/v1` }),
+  gemini: (address) => ({ like: 'gemini', base_url: `${address}/v1beta` }),
+  converse: (address) => ({ like: 'bedrock', region: 'eu-central-1', endpoint: address }),
 };
 
 /** A provider that speaks a dialect at a port of this machine, with whatever else `more` says of it. */
@@ -63,9 +62,8 @@ export function providerAt(
   port: number,
   more: JsonObject = {},
 ): JsonObject {
-  const { is, path } = wires[upstream];
-  const base = `http://127.0.0.1:${port}${path}`;
-  return { ...is, base_url: base, api_key: `upstream-${upstream}-key`, ...more };
+  const wire = wires[upstream](`http://127.0.0.1:${port}`);
+  return { ...wire, api_key: `upstream-${upstream}-key`, ...more };
 }
 
 /** A config with a provider `up-DIALECT` for each dialect, at the ports of scripted upstreams. */

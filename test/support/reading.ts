@@ -7,6 +7,8 @@ import { tryParse, tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { clientDialects, type ClientDialect, type UpstreamDialect } from './dialects.ts';
 import { listAt, numberAt, objectAt, textAt } from './members.ts';
+import { messagesIn } from '../upstream/aws.ts';
+import { foldConverse, readConverseDocument } from './reading-converse.ts';
 import { foldGemini, readGeminiDocument } from './reading-gemini.ts';
 
 export { listAt, numberAt, objectAt, textAt };
@@ -156,6 +158,7 @@ const documentReaders: { readonly [D in UpstreamDialect]: (body: JsonObject) => 
   messages: readMessagesDocument,
   responses: readResponse,
   gemini: readGeminiDocument,
+  converse: readConverseDocument,
 };
 
 /** Reads a whole answer. */
@@ -279,11 +282,15 @@ const streamReaders: {
   messages: foldMessages,
   responses: foldResponses,
   gemini: foldGemini,
+  converse: foldConverse,
 };
 
 /** Folds a whole stream into what it says. */
-export function readStream(dialect: UpstreamDialect, text: string): Seen {
-  return streamReaders[dialect](framesOf(text));
+export function readStream(dialect: UpstreamDialect, stream: string | Buffer): Seen {
+  const frames = Buffer.isBuffer(stream)
+    ? messagesIn(stream).map(({ type, payload }) => ({ event: type, data: payload }))
+    : framesOf(stream);
+  return streamReaders[dialect](frames);
 }
 
 /**

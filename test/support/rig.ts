@@ -1,5 +1,6 @@
 /** A gateway between a test's client and scripted upstreams, one of each dialect. */
 import { ScriptedUpstream, type Script, type Scripted } from '../upstream/scripted.ts';
+import { eventStreamType } from '../upstream/aws.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import {
   startTestGateway,
@@ -52,6 +53,7 @@ async function startUpstreams(): Promise<Rig['upstreams']> {
     messages: await ScriptedUpstream.start(),
     responses: await ScriptedUpstream.start(),
     gemini: await ScriptedUpstream.start(),
+    converse: await ScriptedUpstream.start(eventStreamType),
   };
 }
 

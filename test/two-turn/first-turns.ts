@@ -19,6 +19,7 @@ import {
   messageStop,
   messagesFrame,
 } from '../upstream/messages.ts';
+import { converseAnswer, streamOf as converseStreamOf } from '../upstream/converse.ts';
 import { geminiAnswer, streamOf } from '../upstream/gemini.ts';
 import { callItem, reasoningItem, responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
@@ -386,9 +387,47 @@ export const geminiTurns: readonly FirstTurn[] = [
   }),
 ];
 
+const converseCall = (toolUseId: string, name: string, input: JsonObject): JsonObject => ({
+  toolUse: { toolUseId, name, input },
+});
+
+/** A turn of Converse; without its signature reasoning does not go back. */
+function converseTurn(name: string, content: readonly JsonObject[]): FirstTurn {
+  const isKept = ({ reasoningContent }: JsonObject): boolean => reasoningContent === undefined;
+  return {
+    name,
+    upstream: 'converse',
+    provider: 'bedrock',
+    model: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    answer: (stream) => {
+      const answer = { content, stopReason: 'tool_use' };
+      return stream ? converseStreamOf(answer) : converseAnswer(answer);
+    },
+    callIds: content.flatMap(({ toolUse }) =>
+      isObject(toolUse) ? [String(toolUse['toolUseId'])] : [],
+    ),
+    expected: { role: 'assistant', content },
+    unknown: { role: 'assistant', content: content.filter(isKept) },
+  };
+}
+
+export const converseTurns: readonly FirstTurn[] = [
+  converseTurn('signed reasoning of Claude by Converse', [
+    { reasoningContent: { reasoningText: { text: thought, signature: 'ErUBConverse+/1==' } } },
+    { text: 'One moment.' },
+    converseCall('tooluse_time_1', 'get_time', { zone: 'UTC' }),
+    converseCall('tooluse_date_1', 'get_date', {}),
+  ]),
+  converseTurn('reasoning of Claude by Converse that is not shown', [
+    { reasoningContent: { redactedContent: 'EroBQ29udmVyc2U=' } },
+    converseCall('tooluse_time_2', 'get_time', { zone: 'UTC' }),
+  ]),
+];
+
 export const firstTurns: readonly FirstTurn[] = [
   ...messagesTurns,
   ...chatTurns,
   ...responsesTurns,
   ...geminiTurns,
+  ...converseTurns,
 ];

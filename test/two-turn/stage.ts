@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
+import { providerAt } from '../support/gateway.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
+import { eventStreamType } from '../upstream/aws.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
 export interface Stage {
@@ -12,6 +14,7 @@ export interface Stage {
   readonly messages: ScriptedUpstream;
   readonly responses: ScriptedUpstream;
   readonly gemini: ScriptedUpstream;
+  readonly converse: ScriptedUpstream;
   url(): string;
   /** Ends the gateway and starts it on the same directory: what it held in memory is gone. */
   restart(): Promise<void>;
@@ -32,6 +35,7 @@ export async function startStage(): Promise<Stage> {
   const messages = await ScriptedUpstream.start();
   const responses = await ScriptedUpstream.start();
   const gemini = await ScriptedUpstream.start();
+  const converse = await ScriptedUpstream.start(eventStreamType);
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-two-turn-'));
   const config = join(directory, 'gateway.yaml');
   const base_url = `http://127.0.0.1:${chat.port}/v1`;
@@ -48,6 +52,7 @@ export async function startStage(): Promise<Stage> {
           api_key: 'key-of-openai',
         },
         gemini: { base_url: `http://127.0.0.1:${gemini.port}/v1beta`, api_key: 'key-of-gemini' },
+        bedrock: providerAt('converse', converse.port, { door: 'converse' }),
       },
     }),
   );
@@ -69,6 +74,7 @@ export async function startStage(): Promise<Stage> {
     messages,
     responses,
     gemini,
+    converse,
     url: () => running.url,
     restart: async () => {
       await running.stop();
@@ -76,7 +82,8 @@ export async function startStage(): Promise<Stage> {
     },
     stop: async () => {
       await running.stop();
-      await Promise.all([chat, messages, responses, gemini].map((upstream) => upstream.close()));
+      const all = [chat, messages, responses, gemini, converse];
+      await Promise.all(all.map((upstream) => upstream.close()));
       await rm(directory, { recursive: true, force: true });
     },
   };

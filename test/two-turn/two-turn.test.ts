@@ -70,6 +70,7 @@ const assistantMessage = (body: JsonObject): JsonObject =>
 const assistantIn: { readonly [D in UpstreamDialect]: (body: JsonObject) => JsonObject } = {
   chat: assistantMessage,
   messages: assistantMessage,
+  converse: assistantMessage,
   responses: (body) => ({
     items: listAt(body, 'input').filter(
       ({ type, role }) => role !== 'user' && type !== 'function_call_output',
@@ -166,6 +167,7 @@ describe('D3 D5 D6 §5.3 §5.4 translated, after a restart', () => {
 const proofAlone = new Set([
   'signed thinking without text',
   'encrypted reasoning without a summary',
+  'reasoning of Claude by Converse that is not shown',
   ...geminiTurns.map(({ name }) => name),
 ]);
 

@@ -11,6 +11,28 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, 'utf8'),
 );
 
+/** The messages of an event stream. @throws Error for one whose sums do not hold */
+export function messagesIn(
+  bytes: Buffer,
+): readonly { readonly type: string; readonly payload: string }[] {
+  return piecesIn(bytes).map((piece) => {
+    const { headers, body } = codec.decode(piece);
+    const type = headers[':event-type'] ?? headers[':exception-type'];
+    return { type: String(type?.value ?? ''), payload: Buffer.from(body).toString('utf8') };
+  });
+}
+
+/** The bytes of each message: the first four tell how many. */
+export function piecesIn(bytes: Buffer): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const length = bytes.readUInt32BE(at);
+    pieces.push(bytes.subarray(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
 /** One message of an event stream. @param headers texts by name, such as `:event-type` */
 export function eventMessage(
   headers: { readonly [name: string]: string },
@@ -47,9 +69,11 @@ export function exceptionMessage(type: string, payload: JsonObject): Buffer {
   );
 }
 
+export const eventStreamType = 'application/vnd.amazon.eventstream';
+
 export function eventStream(pieces: readonly Buffer[], more: Partial<Answer> = {}): Answer {
   return {
-    headers: { 'content-type': 'application/vnd.amazon.eventstream' },
+    headers: { 'content-type': eventStreamType },
     body: pieces,
     ...more,
   };

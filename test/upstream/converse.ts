@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
-import { converseEvent, eventStream } from './aws.ts';
+import { awsError, converseEvent, eventStream, exceptionMessage } from './aws.ts';
+import { halves } from './chat.ts';
 import type { Answer, Received } from './scripted.ts';
 
 // Answers.
@@ -39,11 +40,48 @@ export function converseAnswer(answer: ConverseAnswer = {}): Answer {
 
 /** A stream of events, each an object whose one member is its name, as the SDK has them. */
 export function converseStream(events: readonly JsonObject[], more: Partial<Answer> = {}): Answer {
-  const frames = events.map((event) => {
-    const [[type, payload] = ['', {}]] = Object.entries(event);
-    return converseEvent(type, isObject(payload) ? payload : {});
-  });
-  return eventStream(frames, more);
+  return eventStream(events.map(converseFrame), more);
+}
+
+/** One event of a stream, an exception where it is an error. An object that is no event of Converse has its name as `type`. */
+export function converseFrame(event: JsonObject): Buffer {
+  const { __type: exception, type, ...rest } = event;
+  if (typeof exception === 'string') {
+    return exceptionMessage(exception.charAt(0).toLowerCase() + exception.slice(1), rest);
+  }
+  if (typeof type === 'string') return converseEvent(type, rest);
+  const [[name, payload] = ['', {}]] = Object.entries(event);
+  return converseEvent(name, isObject(payload) ? payload : {});
+}
+
+/** A piece of text of the first block. */
+export function converseDelta(text: string): JsonObject {
+  return { contentBlockDelta: { contentBlockIndex: 0, delta: { text } } };
+}
+
+/** The types of errors by their statuses. */
+const errorTypes: { readonly [status: number]: string } = {
+  400: 'ValidationException',
+  401: 'UnrecognizedClientException',
+  403: 'AccessDeniedException',
+  404: 'ResourceNotFoundException',
+  408: 'ModelTimeoutException',
+  409: 'ConflictException',
+  429: 'ThrottlingException',
+  500: 'InternalServerException',
+  503: 'ServiceUnavailableException',
+};
+
+/** An error as it stands in an answer that names its type itself. */
+export function converseErrorBody(message: string, status: number): JsonObject {
+  return { __type: errorTypes[status] ?? 'InternalFailure', message };
+}
+
+/** An error over HTTP; statuses that the service does not have come from what is in front of it. */
+export function converseError(message: string, status: number): Answer {
+  const type = errorTypes[status];
+  if (type !== undefined) return awsError(status, type, { message });
+  return { status, body: JSON.stringify({ message }) };
 }
 
 /** The same answer as a stream. */
@@ -90,9 +128,11 @@ function blockEvents(block: JsonObject, contentBlockIndex: number): readonly Jso
     if (redactedContent !== undefined)
       return [delta({ reasoningContent: { redactedContent } }), stop];
     const told = isObject(reasoningText) ? reasoningText : {};
-    const pieces = Object.entries(told).map(([name, value]) =>
-      delta({ reasoningContent: { [name]: value } }),
-    );
+    const pieces = Object.entries(told)
+      .flatMap(([name, value]) =>
+        name === 'text' ? halves(String(value)).map((half) => ({ text: half })) : { [name]: value },
+      )
+      .map((piece) => delta({ reasoningContent: piece }));
     return [...pieces, stop];
   }
   return [delta({ text: text ?? '' }), stop];

@@ -1,8 +1,14 @@
 /** One reply in nobody's dialect, as an upstream of each dialect would send it. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { UpstreamDialect } from '../support/dialects.ts';
+import type { SseUpstream, UpstreamDialect } from '../support/dialects.ts';
 import type { Seen, SeenUsage } from '../support/reading.ts';
 import { chatAnswer, chatError, halves, type ChatToolCall } from './chat.ts';
+import {
+  converseAnswer,
+  converseError,
+  streamOf as converseStreamOf,
+  type ConverseAnswer,
+} from './converse.ts';
 import { geminiAnswer, geminiError, streamOf, type GeminiAnswer } from './gemini.ts';
 import { messagesAnswer, messagesError } from './messages.ts';
 import { callItem, reasoningItem, responsesAnswer, textItem } from './responses.ts';
@@ -75,8 +81,12 @@ function responsesReply({ text, reasoning, calls = [], ...reply }: Reply, stream
   return responsesAnswer(output, { stream, usage, ...(reply.length === undefined ? {} : cut) });
 }
 
-/** What a server of the dialect can tell of a usage: Gemini has no count of what is written to a cache. */
+/**
+ * What a server of the dialect can tell of a usage: Gemini has no count of what is written to a cache, and Converse none of
+ * reasoning.
+ */
 export function toldUsage(dialect: UpstreamDialect, usage: SeenUsage): SeenUsage {
+  if (dialect === 'converse') return { ...usage, reasoning: 0 };
   if (dialect !== 'gemini') return usage;
   return { ...usage, fresh: usage.fresh + usage.cacheWrite, cacheWrite: 0 };
 }
@@ -111,6 +121,35 @@ function geminiReply({ text, reasoning, calls = [], ...reply }: Reply, stream: b
   return stream ? streamOf(answer) : geminiAnswer(answer);
 }
 
+function converseUsageOf(usage: SeenUsage): JsonObject {
+  const { fresh, cacheRead, cacheWrite, output } = usage;
+  return {
+    inputTokens: fresh,
+    cacheReadInputTokens: cacheRead,
+    cacheWriteInputTokens: cacheWrite,
+    outputTokens: output,
+    totalTokens: fresh + cacheRead + cacheWrite + output,
+  };
+}
+
+function converseReply({ text, reasoning, calls = [], ...reply }: Reply, stream: boolean): Answer {
+  const called = calls.length > 0 ? 'tool_use' : 'end_turn';
+  const answer: ConverseAnswer = {
+    content: [
+      ...(reasoning === undefined
+        ? []
+        : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
+      ...(text === undefined ? [] : [{ text }]),
+      ...calls.map(({ id, name, arguments: args }) => ({
+        toolUse: { toolUseId: id, name, input: JSON.parse(args) },
+      })),
+    ],
+    stopReason: reply.length === undefined ? called : 'max_tokens',
+    usage: converseUsageOf(reply.usage ?? plainUsage),
+  };
+  return stream ? { framing: 'chunked', ...converseStreamOf(answer) } : converseAnswer(answer);
+}
+
 function chatReply({ text, reasoning, calls, ...reply }: Reply, stream: boolean): Answer {
   const answer = {
     ...(text === undefined ? {} : { text }),
@@ -140,12 +179,22 @@ const replies: {
   messages: messagesReply,
   responses: responsesReply,
   gemini: geminiReply,
+  converse: converseReply,
 };
 
 /** The reply as one answer, whose body is one piece. */
 export function answerIn(dialect: UpstreamDialect, reply: Reply, stream: boolean): Answer {
   const { body, ...answer } = replies[dialect](reply, stream);
-  return { ...answer, body: Array.isArray(body) ? body.join('') : body };
+  return { ...answer, body: joined(body) };
+}
+
+/** What an answer says, as one piece. */
+export function joined(body: Answer['body']): string | Buffer {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body;
+  const pieces = body.filter((piece) => typeof piece === 'string' || Buffer.isBuffer(piece));
+  return pieces.some((piece) => Buffer.isBuffer(piece))
+    ? Buffer.concat(pieces.map((piece) => Buffer.from(piece)))
+    : pieces.join('');
 }
 
 /** The reply, streamed or whole as the request asks. */
@@ -189,7 +238,11 @@ export function errorIn(
   };
   const [chat, messages] = types[status] ?? ['server_error', 'api_error'];
   const code = status === 404 ? 'model_not_found' : null;
-  const bodies: { readonly [D in UpstreamDialect]: string } = {
+  if (dialect === 'converse') {
+    const error = converseError(message, status);
+    return { ...error, headers: { ...error.headers, ...headers } };
+  }
+  const bodies: { readonly [D in SseUpstream]: string } = {
     chat: chatError(message, chat, code),
     messages: messagesError(message, messages),
     responses: chatError(message, chat, code),

@@ -74,13 +74,15 @@ export class ScriptedUpstream {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #scripts = new Map<string, LiveScript>();
+  readonly #streamType: string;
   readonly #resetting = new Set<string>();
   /** Requests that no script was there for. */
   readonly unexpected: Received[] = [];
   /** All requests, in order. */
   readonly all: Received[] = [];
 
-  private constructor() {
+  private constructor(streamType: string) {
+    this.#streamType = streamType;
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => {
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
@@ -88,8 +90,9 @@ export class ScriptedUpstream {
     });
   }
 
-  static async start(): Promise<ScriptedUpstream> {
-    const upstream = new ScriptedUpstream();
+  /** @param streamType the content type of streams that name none */
+  static async start(streamType = 'text/event-stream; charset=utf-8'): Promise<ScriptedUpstream> {
+    const upstream = new ScriptedUpstream(streamType);
     await new Promise<void>((resolve) => upstream.#server.listen(0, '127.0.0.1', resolve));
     return upstream;
   }
@@ -191,7 +194,9 @@ export class ScriptedUpstream {
     script?.requests.push(received);
     for (const wake of script?.waiting.splice(0) ?? []) wake();
     const chosen = typeof answer === 'function' ? answer(received) : answer;
-    await play(chosen ?? unscripted, { socket, owner, closed: received.closed });
+    const { closed } = received;
+    const streamType = this.#streamType;
+    await play(chosen ?? unscripted, { socket, owner, closed, streamType });
     markAnswered();
   }
 }
@@ -202,15 +207,15 @@ export function modelIn({ json, path }: Received): string {
   return typeof model === 'string' ? model : (modelOfPath(path) ?? path);
 }
 
-/** `/models/NAME:method` */
+/** `/models/NAME:method` of Gemini, `/model/NAME/method` of Bedrock. */
 function modelOfPath(path: string): string | undefined {
-  const named = /\/models\/([^/:?]+):/.exec(path)?.[1];
+  const named = /\/models\/([^/:?]+):|\/model\/([^/]+)\/converse/.exec(path)?.slice(1).join('');
   return named === undefined ? undefined : decodeURIComponent(named);
 }
 
 /** Whether a request asks for a stream: in its body, or by its address. */
 export function wantsStream({ json, path }: Pick<Received, 'json' | 'path'>): boolean {
-  return json['stream'] === true || path.includes(':streamGenerateContent');
+  return json['stream'] === true || /:streamGenerateContent|\/converse-stream$/.test(path);
 }
 
 const unscripted: Answer = {
@@ -222,15 +227,16 @@ interface Stage {
   readonly socket: Socket;
   readonly owner: { endedByUs: boolean };
   readonly closed: Promise<unknown>;
+  readonly streamType: string;
 }
 
-async function play(answer: Answer, { socket, owner, closed }: Stage): Promise<void> {
+async function play(answer: Answer, { socket, owner, closed, streamType }: Stage): Promise<void> {
   const pieces = pieceList(answer.body);
   const framing = answer.framing ?? (Array.isArray(answer.body) ? 'chunked' : 'length');
   const end = answer.ending ?? (framing === 'close' ? 'fin' : 'proper');
   if (answer.mute !== true) {
     const total = pieces.reduce((sum, piece) => sum + byteLength(piece), 0);
-    socket.write(answer.rawHead ?? head(answer, framing, total));
+    socket.write(answer.rawHead ?? head(answer, framing, { total, streamType }));
     for (const piece of pieces) {
       if (piece instanceof Promise) {
         await Promise.race([piece, closed]);
@@ -272,9 +278,13 @@ function asBuffer(piece: string | Buffer): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece) : piece;
 }
 
-function head(answer: Answer, framing: 'length' | 'chunked' | 'close', total: number): string {
+function head(
+  answer: Answer,
+  framing: 'length' | 'chunked' | 'close',
+  { total, streamType }: { readonly total: number; readonly streamType: string },
+): string {
   const headers: Record<string, string> = {
-    'content-type': framing === 'length' ? 'application/json' : 'text/event-stream; charset=utf-8',
+    'content-type': framing === 'length' ? 'application/json' : streamType,
     ...(framing === 'length' ? { 'content-length': String(total) } : {}),
     ...(framing === 'chunked' ? { 'transfer-encoding': 'chunked' } : {}),
     ...(framing === 'close' ? { connection: 'close' } : {}),

@@ -99,7 +99,8 @@ function published(
     throw unsupported(place, `This model has no tool of the type '${typeOf(tool)}'.`);
   }
   if (!isOptional(tool, conversation)) throw searchRefusal(place);
-  notes.lost(place, 'the model has no web search');
+  // As a whole: what stands in it is lost, too.
+  notes.lost(path, 'the model has no web search');
   return undefined;
 }
 

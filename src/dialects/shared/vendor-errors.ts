@@ -95,7 +95,7 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   },
   {
     means: 'rate-limited',
-    match: /rate_?limit|resource_exhausted|too_many_requests|tokens_per/i,
+    match: /rate_?limit|resource_exhausted|too_many_requests|tokens_per|throttling/i,
     field: 'words',
   },
   { means: 'timeout', match: /timeout|deadline/i, field: 'words' },
@@ -449,7 +449,7 @@ function readComplaint(body: Json | undefined): Complaint {
   const error = isObject(inner) ? inner : body;
   const code = error['code'] ?? body['code'];
   const reasons = detailWords(error['details']);
-  const words = [error['type'] ?? body['type'], error['status'], code, ...reasons]
+  const words = [error['type'] ?? body['type'] ?? body['__type'], error['status'], code, ...reasons]
     .filter((word) => typeof word === 'string')
     .join(' ')
     .toLowerCase();

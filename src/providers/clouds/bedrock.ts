@@ -136,7 +136,8 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     tokens: () => undefined,
     signer: signerOf,
     listsModels: canList,
-    mayHave: (name) => isModelId(name) && /^arn:|^[\w-]{1,40}\./.test(name),
+    // Ids of application inference profiles have no dot.
+    mayHave: isModelId,
     modelOf: makersName,
     place: placeOf,
     rowOf,
