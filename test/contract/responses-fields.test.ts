@@ -361,6 +361,20 @@ describe('R-53 each effort', () => {
       },
     },
     {
+      upstream: 'converse',
+      model: 'openai.gpt-oss-120b-1:0',
+      sent: (body) => objectAt(body, 'additionalModelRequestFields')['reasoning_effort'],
+      efforts: {
+        none: 'low',
+        minimal: 'low',
+        low: 'low',
+        medium: 'medium',
+        high: 'high',
+        xhigh: 'high',
+        max: 'high',
+      },
+    },
+    {
       upstream: 'responses',
       model: 'any',
       sent: ({ reasoning }) => (isObject(reasoning) ? reasoning['effort'] : undefined),
