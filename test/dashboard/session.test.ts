@@ -241,6 +241,8 @@ function door(stage: Stage): void {
           'Keys',
           'Models',
           'Playground',
+          'Events',
+          'Audit log',
           'Setup',
           'Sessions',
         ]) {
