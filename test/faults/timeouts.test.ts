@@ -4,7 +4,12 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import {
+  clientDialects,
+  sseUpstreams,
+  upstreamDialects,
+  type UpstreamDialect,
+} from '../support/dialects.ts';
 import { endingOf, objectAt, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { providerAt } from '../support/gateway.ts';
@@ -37,6 +42,7 @@ runRows(
         name: 'comments only: a ping is no progress',
         play: () => ({ body: [': ping\n\n', ': ping\n\n'], framing: 'chunked', ending: 'hang' }),
         shapes: ['stream'],
+        upstream: sseUpstreams,
       },
       {
         id: 'F8',
