@@ -96,7 +96,7 @@ export interface ModelListing {
   readonly abilities?: readonly Ability[];
 }
 
-/** Names come from clients: beyond this number the routes of found names are made anew. */
+/** Clients choose the names. At this number all routes that were kept by name are dropped. */
 const maxFound = 1000;
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
@@ -159,7 +159,7 @@ export class Registry {
   }
 
   #single(name: string, known: Known, model: string): Route {
-    // The engine of a local model comes and goes.
+    // Local models can be added and removed while the gateway runs.
     if (known.provider === this.#options.local.provider)
       return single(name, modelTargets(known, model));
     let route = this.#found.get(name);

@@ -1,6 +1,6 @@
 /**
- * Deployments of LiteLLM at clouds (docs.litellm.ai/docs/providers/azure, …/vertex, …/bedrock): how each is found and what
- * lets calls in, as members of a provider here.
+ * Deployments of LiteLLM at clouds (docs.litellm.ai/docs/providers/azure, …/vertex, …/bedrock): address,
+ * region and credentials of each become members of a provider here.
  */
 import type { Draft, Fields, ProviderInput } from './draft.ts';
 import type { ConfigPath } from '../../config/yaml-text.ts';
@@ -79,7 +79,7 @@ export function readCloud(place: CloudPlace): CloudDeployment | undefined {
   return undefined;
 }
 
-/** LiteLLM takes each name for all models of Vertex AI. */
+/** LiteLLM documents two names for each member of Vertex AI: `vertex_project` and `vertex_ai_project`. */
 function vertexMember(params: Table, name: string): string {
   return params[`vertex_ai_${name}`] === undefined ? `vertex_${name}` : `vertex_ai_${name}`;
 }
@@ -177,7 +177,7 @@ function googleFile(place: CloudPlace): string | undefined {
 /** How LiteLLM asks, in front of the model: `converse/`, a region. Each model has one API here. */
 const askedBy = /^(?:converse|converse_like|invoke)\//;
 const regionInFront = /^([a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2})\//;
-/** No models: agents, flows, and models that the account has imported. */
+/** Agents, and models that an account has imported: neither Converse nor InvokeModel takes them as they are named. */
 const notModels = /^(?:agent|agentcore|async_invoke|llama|deepseek_r1|qwen3|openai)\//;
 
 function readBedrock(place: CloudPlace): CloudDeployment | undefined {

@@ -204,7 +204,7 @@ const callbacks: ReadonlyMap<string, readonly [NoteKind, string]> = new Map<
   ['langfuse_otel', ['changed', spans]],
   ['arize', ['changed', spans]],
   ['logfire', ['changed', spans]],
-  ['slack', ['changed', 'webhooks: send signed events']],
+  ['slack', ['changed', 'webhooks: an entry with format: slack']],
   ['webhook', ['changed', 'webhooks: send signed events']],
 ]);
 

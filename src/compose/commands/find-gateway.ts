@@ -45,7 +45,7 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
     const other = (await answers(place, env)) ? addressText(adminListen) : undefined;
     return {
-      from: `No gateway is known by ${dataDir}`,
+      from: `No running gateway was found in ${dataDir}`,
       client: withoutStore(store.withoutData, missingText(dataDir, other)),
     };
   }

@@ -99,7 +99,7 @@ function published(
     throw unsupported(place, `This model has no tool of the type '${typeOf(tool)}'.`);
   }
   if (!isOptional(tool, conversation)) throw searchRefusal(place);
-  // As a whole: what stands in it is lost, too.
+  // The note names the whole tool, since all of its members are lost.
   notes.lost(path, 'the model has no web search');
   return undefined;
 }

@@ -207,7 +207,7 @@ function alignOf(cell: string): TableBlock['align'][number] {
   return cell.startsWith(':') ? 'center' : 'right';
 }
 
-/** `\|` is no border. */
+/** An escaped bar, `\|`, belongs to the cell. */
 function cellsOf(line: string): readonly string[] {
   const cells = line.trim().split(/(?<!\\)\|/);
   if (cells[0]?.trim() === '') cells.shift();

@@ -131,7 +131,7 @@ class InlineReader {
     this.#at = end + length;
   }
 
-  /** Where a run of exactly so many backticks begins; -1: nowhere. */
+  /** Start of the next run of exactly this number of backticks; -1: there is none. */
   #runAfter(from: number, length: number): number {
     let at = this.#text.indexOf('`', from);
     while (at !== -1) {
@@ -238,7 +238,7 @@ class InlineReader {
     return isMade ? taken : 0;
   }
 
-  /** Makes one node of all behind a mark, of which `rest` stays as text. False: it would be too deep. */
+  /** Makes one node of all nodes behind a mark, whose `rest` stays as text. False: the nesting would be too deep. */
   #wrap(
     node: number,
     make: (children: readonly Inline[], depth: number) => Inline,
@@ -267,7 +267,7 @@ function depthOf(node: Inline): number {
   return 'depth' in node ? node.depth : 0;
 }
 
-/** Of the web or of mail; others may run scripts and are no links. */
+/** Only http, https and mailto become links: other schemes can run scripts. */
 function safeAddress(text: string): string | undefined {
   if (text.length > maxAddress || !URL.canParse(text)) return undefined;
   return /^(https?|mailto):$/.test(new URL(text).protocol) ? text : undefined;

@@ -18,7 +18,7 @@ const periods = [
 ];
 const ownDates = { value: 'own', label: 'Dates…' };
 
-/** Actors that are no person. */
+/** Actors other than the people who sign in. */
 const actors = [
   { value: 'admin', label: 'admin token' },
   { value: 'command', label: 'command line' },

@@ -152,7 +152,7 @@ function rowsOf(
 ): readonly Row[] {
   const used = new Map(usage.map((each) => [each[kind] ?? '', each]));
   const known = new Map(policies.map((policy) => [policy.name, policy]));
-  // The group without a name holds calls that have no team or tag: it is no row of the list.
+  // The group without a name has the calls without a team or tag. The list leaves it out.
   const names = [...new Set([...known.keys(), ...used.keys()])].filter((name) => name !== '');
   return names.map((name) => {
     const policy = known.get(name);

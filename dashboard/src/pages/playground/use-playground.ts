@@ -45,7 +45,7 @@ export function usePlayground() {
   const change = (changed: Partial<PlaygroundSettings>): void => {
     const { models } = changed;
     if (models !== undefined) {
-      // A side that is not shown is no call that someone waits for.
+      // Stop the call of a model that is no longer shown.
       for (const { model, side } of shown) {
         if (models.every(({ slot }) => slot !== model.slot)) side.load([]);
       }

@@ -49,7 +49,7 @@ export function readRequest(endpoint: Endpoint, body: JsonRecord): ReadRequest {
   return { settings, model, turns, leftOut: [...leftOut] };
 }
 
-/** Takes a member out of the body: what nobody takes is an extra field. */
+/** Takes a member out of the body. The members that are left at the end become extra fields. */
 type Take = (name: string) => unknown;
 
 type Part = Partial<ModelSettings> & { readonly turns: readonly Turn[] };
