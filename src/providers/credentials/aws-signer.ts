@@ -9,9 +9,10 @@ import { TokenCache } from './token-cache.ts';
 /** The keys have ended, or were replaced. The sentences stand for the types that a body may leave out. */
 const endedKeys =
   /ExpiredToken|UnrecognizedClient|security token included in the request is (?:expired|invalid)/;
-/** `Signature expired: 20261123T080000Z is now earlier than … (20261123T081000Z - 5 min.)`: the time of the service. */
-const wrongClock =
-  /Signature (?:expired|not yet current).{0,200}\((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z [-+]/;
+/** `Signature expired: 20261123T080000Z is now earlier than … (20261123T081000Z - 5 min.)`: the clocks differ. */
+const wrongClock = /Signature (?:expired|not yet current)/;
+/** The time of the service in that sentence. */
+const serviceTime = /\((\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z [-+]/;
 
 export class AwsSigner implements RequestCredential {
   readonly source: string;
@@ -61,7 +62,7 @@ export class AwsSigner implements RequestCredential {
 
   /** The clock of this machine is wrong: requests are signed by that of the service from now on. */
   #learnsTime(body: string): boolean {
-    const found = wrongClock.exec(body);
+    const found = wrongClock.test(body) ? serviceTime.exec(body) : null;
     if (found === null) return false;
     const [year = 0, month = 0, ...rest] = found.slice(1).map(Number);
     const [day = 0, hour = 0, minute = 0, second = 0] = rest;
