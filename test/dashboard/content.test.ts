@@ -58,6 +58,17 @@ function story(stage: Stage): void {
             const dialog = page.getByRole('dialog');
             const text = async (name: string): Promise<string> =>
               (await dialog.getByRole('region', { name, exact: true }).textContent()) ?? '';
+            const answer = dialog.getByRole('article').filter({ hasText: 'Said: ' });
+            assert.match(
+              (await answer.textContent()) ?? '',
+              /^AnswerSaid: <img\/src=.*\[redacted\]/s,
+            );
+            const question = dialog.getByRole('article').filter({ hasText: 'Asked: ' });
+            assert.match((await question.textContent()) ?? '', /^UserAsked: <img\/src=/);
+            await settled(page);
+            await assertFits(page);
+            await assertAccessible(page);
+            await dialog.getByRole('tab', { name: 'Raw' }).click();
             await dialog.getByRole('region', { name: 'request body' }).waitFor();
             assert.match(await text('request body'), /Asked: <img\/src=/);
             assert.match(await text('answer'), /Said: <img\/src=/);

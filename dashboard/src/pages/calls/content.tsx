@@ -1,21 +1,54 @@
 /** What a call asked and was answered, or why that is not known. */
 import type { ReactElement, ReactNode } from 'react';
-import type { CallContent, LoggedBody, LoggedHeader } from '../../api/content.ts';
+import type { CallContent, LoggedBody, LoggedHeader, LoggedRequest } from '../../api/content.ts';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Facts } from '../../components/panel.tsx';
+import { Tabs } from '../../components/tabs.tsx';
 import { bytes } from '../models/bytes.ts';
+import { callEndpoints } from '../playground/formats/turns.ts';
+import { conversationOf } from './conversation/read.ts';
+import { ConversationView } from './conversation/view.tsx';
 import styles from './page.module.css';
 import { Section } from './section.tsx';
 
-export function Content({ content }: { content: CallContent }): ReactElement {
-  const { state, request, answer, attempts } = content;
-  if (state !== 'kept' || request === null) {
+interface ContentProps {
+  /** As the ledger names it: `openai-chat`. */
+  readonly endpoint: string;
+  readonly content: CallContent;
+}
+
+export function Content({ endpoint, content }: ContentProps): ReactElement {
+  if (content.state !== 'kept' || content.request === null) {
     return (
       <Section title="Request and answer">
         <p className={styles.muted}>{whyNot(content)}</p>
       </Section>
     );
   }
+  const dialect = callEndpoints[endpoint];
+  const conversation = dialect === undefined ? undefined : conversationOf(dialect, content);
+  const raw = <Raw {...content} request={content.request} />;
+  if (conversation === undefined) return raw;
+  return (
+    <Section title="Request and answer">
+      <Tabs
+        label="Request and answer"
+        tabs={[
+          {
+            id: 'conversation',
+            title: 'Conversation',
+            content: <ConversationView {...conversation} />,
+          },
+          { id: 'raw', title: 'Raw', content: raw },
+        ]}
+      />
+    </Section>
+  );
+}
+
+type RawProps = Pick<CallContent, 'answer' | 'attempts'> & { readonly request: LoggedRequest };
+
+function Raw({ request, answer, attempts }: RawProps): ReactElement {
   return (
     <>
       <Section title="Request">

@@ -169,7 +169,9 @@ function Said({ call }: { call: CallDetails }): ReactElement {
     <>
       {mayRead ? (
         <>
-          <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
+          <QueryState query={content}>
+            {(shown) => <Content endpoint={call.endpoint} content={shown} />}
+          </QueryState>
           <p>
             <Link href={addressOf('/playground', { call: call.id })}>Again in the playground</Link>
           </p>
