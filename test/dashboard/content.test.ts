@@ -68,6 +68,17 @@ function story(stage: Stage): void {
             await settled(page);
             await assertFits(page);
             await assertAccessible(page);
+            await dialog.getByRole('tab', { name: 'To the upstream' }).click();
+            await dialog
+              .getByText(/members? differs? from/)
+              .filter({ visible: true })
+              .click();
+            const differences = dialog
+              .getByRole('list', { name: 'Differences' })
+              .filter({ visible: true });
+            assert.match((await differences.textContent()) ?? '', /model"fast""(?:primary|spare)"/);
+            await assertFits(page);
+            await assertAccessible(page);
             await dialog.getByRole('tab', { name: 'Raw' }).click();
             await dialog.getByRole('region', { name: 'request body' }).waitFor();
             assert.match(await text('request body'), /Asked: <img\/src=/);

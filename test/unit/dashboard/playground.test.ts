@@ -6,6 +6,7 @@ import {
   nothingYet,
   withEvent,
 } from '../../../dashboard/src/pages/playground/formats/answer.ts';
+import { bodyChanges } from '../../../dashboard/src/pages/playground/formats/changes.ts';
 import { FrameReader } from '../../../dashboard/src/pages/playground/formats/frames.ts';
 import { requestBody } from '../../../dashboard/src/pages/playground/formats/request.ts';
 import {
@@ -131,6 +132,18 @@ for (const endpoint of allDialects) {
     });
   });
 }
+
+test('24.3 what an upstream gets is compared member by member', () => {
+  const sent = { model: 'fast', messages: [{ role: 'user', content: 'Hi' }], user: 'u', n: 1 };
+  const got = { model: 'primary', messages: [{ role: 'user', content: 'Hi' }, 1], n: 1, seed: 7 };
+  assert.deepEqual(bodyChanges(sent, got), [
+    { path: 'model', sent: '"fast"', got: '"primary"' },
+    { path: 'messages[1]', sent: undefined, got: '1' },
+    { path: 'user', sent: '"u"', got: undefined },
+    { path: 'seed', sent: undefined, got: '7' },
+  ]);
+  assert.deepEqual(bodyChanges(sent, structuredClone(sent)), []);
+});
 
 test('parameters are sent by the endpoints that have them, under the names that they have there', () => {
   const all = {

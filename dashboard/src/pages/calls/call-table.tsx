@@ -96,7 +96,7 @@ function End({ pages }: { readonly pages: CallPages }): ReactElement {
   return (
     <div className={styles.end}>
       <span>
-        {hasMore ? `${count(rows)} calls so far; scroll to load more.` : `${count(rows)} calls.`}
+        {`${count(rows)} ${rows === 1 ? 'call' : 'calls'}${hasMore ? ' so far; scroll to load more.' : '.'}`}
       </span>
       {isPaused ? (
         <>

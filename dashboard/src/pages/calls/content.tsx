@@ -1,23 +1,27 @@
 /** What a call asked and was answered, or why that is not known. */
 import type { ReactElement, ReactNode } from 'react';
+import type { CallDetails } from '../../api/calls.ts';
 import type { CallContent, LoggedBody, LoggedHeader, LoggedRequest } from '../../api/content.ts';
+import { useExplanation } from '../../api/explain.ts';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Facts } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
 import { Tabs } from '../../components/tabs.tsx';
 import { bytes } from '../models/bytes.ts';
-import { callEndpoints } from '../playground/formats/turns.ts';
+import { callEndpoints, endpointPaths, type Endpoint } from '../playground/formats/turns.ts';
+import { ExplanationView } from '../playground/upstream-view.tsx';
 import { conversationOf } from './conversation/read.ts';
 import { ConversationView } from './conversation/view.tsx';
 import styles from './page.module.css';
 import { Section } from './section.tsx';
 
 interface ContentProps {
-  /** As the ledger names it: `openai-chat`. */
-  readonly endpoint: string;
+  readonly call: CallDetails;
   readonly content: CallContent;
 }
 
-export function Content({ endpoint, content }: ContentProps): ReactElement {
+export function Content({ call, content }: ContentProps): ReactElement {
+  const endpoint = callEndpoints[call.endpoint];
   if (content.state !== 'kept' || content.request === null) {
     return (
       <Section title="Request and answer">
@@ -25,10 +29,10 @@ export function Content({ endpoint, content }: ContentProps): ReactElement {
       </Section>
     );
   }
-  const dialect = callEndpoints[endpoint];
-  const conversation = dialect === undefined ? undefined : conversationOf(dialect, content);
   const raw = <Raw {...content} request={content.request} />;
-  if (conversation === undefined) return raw;
+  const conversation = endpoint === undefined ? undefined : conversationOf(endpoint, content);
+  if (endpoint === undefined || conversation === undefined) return raw;
+  const { body } = content.request;
   return (
     <Section title="Request and answer">
       <Tabs
@@ -40,9 +44,58 @@ export function Content({ endpoint, content }: ContentProps): ReactElement {
             content: <ConversationView {...conversation} />,
           },
           { id: 'raw', title: 'Raw', content: raw },
+          {
+            id: 'upstream',
+            title: 'To the upstream',
+            content: <ToUpstream endpoint={endpoint} asKey={call.key} body={body?.content} />,
+          },
         ]}
       />
     </Section>
+  );
+}
+
+interface ToUpstreamProps {
+  readonly endpoint: Endpoint;
+  readonly asKey: string;
+  readonly body: unknown;
+}
+
+/** What the redactor writes in the place of media (docs/user/content.md). */
+const withoutMedia = /, \d+ bytes left out\]/;
+
+/** The request is not stored as it was sent to the upstream, so it is made again with today's configuration. */
+function ToUpstream({ endpoint, asKey, body }: ToUpstreamProps): ReactElement {
+  const text = JSON.stringify(body);
+  if (withoutMedia.test(text)) {
+    return (
+      <p className={styles.muted}>
+        Media of this request were not stored, so what the upstream got cannot be shown.
+      </p>
+    );
+  }
+  return <Explained endpoint={endpointPaths[endpoint]} asKey={asKey} body={text} />;
+}
+
+interface ExplainedProps {
+  readonly endpoint: string;
+  readonly asKey: string;
+  readonly body: string;
+}
+
+function Explained({ endpoint, asKey, body }: ExplainedProps): ReactElement {
+  const explanation = useExplanation({ endpoint, body, key: asKey });
+  return (
+    <QueryState query={explanation}>
+      {(shown) => (
+        <div className={styles.upstream}>
+          <p className={styles.muted}>
+            What an upstream gets of this request with today&apos;s configuration.
+          </p>
+          <ExplanationView explanation={shown} sent={JSON.parse(body)} />
+        </div>
+      )}
+    </QueryState>
   );
 }
 

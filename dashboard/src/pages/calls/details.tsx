@@ -170,7 +170,7 @@ function Said({ call }: { call: CallDetails }): ReactElement {
       {mayRead ? (
         <>
           <QueryState query={content}>
-            {(shown) => <Content endpoint={call.endpoint} content={shown} />}
+            {(shown) => <Content call={call} content={shown} />}
           </QueryState>
           <p>
             <Link href={addressOf('/playground', { call: call.id })}>Again in the playground</Link>
@@ -295,8 +295,11 @@ function aboutUsage(call: CallDetails): string {
   const { output_tokens: output } = charged;
   if (inputOf(charged) === null && output === null)
     return 'The provider was asked and nothing was counted, so there is no cost.';
-  const counted = sources[source] ?? source;
-  const doubt = suspect ? ' The provider reported impossible counts.' : '';
+  const isReplaced = suspect && source === 'estimated';
+  const counted = isReplaced
+    ? 'Estimated by the gateway: the provider reported impossible counts.'
+    : (sources[source] ?? source);
+  const doubt = suspect && !isReplaced ? ' The provider reported impossible counts.' : '';
   const priced =
     price === null ? ' No price is known for this model.' : ` Price from ${price.source}.`;
   return `${counted}${doubt}${priced}`;

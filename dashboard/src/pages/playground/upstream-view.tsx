@@ -14,6 +14,7 @@ import { exactMoney, money, unknown } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
 import { HealthBadge } from '../models/health.tsx';
 import { NextHint } from './code-view.tsx';
+import { bodyChanges } from './formats/changes.ts';
 import { SettingError } from './formats/request.ts';
 import { shortened } from './formats/shortened.ts';
 import { endpointPaths } from './formats/turns.ts';
@@ -56,10 +57,20 @@ function Explained({ next, asKey }: ExplainedProps): ReactElement {
   const body = useSettled(JSON.stringify(next.body));
   const endpoint = endpointPaths[next.endpoint];
   const explanation = useExplanation({ endpoint, body, key: asKey });
-  return <QueryState query={explanation}>{(shown) => <Shown explanation={shown} />}</QueryState>;
+  return (
+    <QueryState query={explanation}>
+      {(shown) => <ExplanationView explanation={shown} sent={next.body} />}
+    </QueryState>
+  );
 }
 
-function Shown({ explanation }: { readonly explanation: Explanation }): ReactElement {
+interface ExplanationViewProps {
+  readonly explanation: Explanation;
+  /** Body of the client; what each upstream gets is compared with it. */
+  readonly sent: unknown;
+}
+
+export function ExplanationView({ explanation, sent }: ExplanationViewProps): ReactElement {
   const { refused, targets } = explanation;
   return (
     <>
@@ -70,7 +81,12 @@ function Shown({ explanation }: { readonly explanation: Explanation }): ReactEle
       )}
       <Facts facts={factsOf(explanation)} />
       {targets.map((target, index) => (
-        <TargetView key={`${index}-${target.target}`} target={target} isFirst={index === 0} />
+        <TargetView
+          key={`${index}-${target.target}`}
+          target={target}
+          isFirst={target.place === 1}
+          sent={sent}
+        />
       ))}
     </>
   );
@@ -108,9 +124,10 @@ function limitText({ kind, limit, takes, left, per }: ExplainedLimit): string {
 interface TargetViewProps {
   readonly target: ExplainedTarget;
   readonly isFirst: boolean;
+  readonly sent: unknown;
 }
 
-function TargetView({ target, isFirst }: TargetViewProps): ReactElement {
+function TargetView({ target, isFirst, sent }: TargetViewProps): ReactElement {
   const { place, why, health, mode, notes, refused, request } = target;
   return (
     <details className={styles.fold} open={isFirst}>
@@ -134,6 +151,7 @@ function TargetView({ target, isFirst }: TargetViewProps): ReactElement {
         )}
         {request === null ? null : (
           <>
+            <Changes sent={sent} got={request.body ?? {}} />
             <CodeBlock
               label={`Address and headers for ${target.target}`}
               text={[
@@ -150,4 +168,36 @@ function TargetView({ target, isFirst }: TargetViewProps): ReactElement {
       </div>
     </details>
   );
+}
+
+/** Longer values are cut: the bodies have them whole. */
+const shownChanges = 200;
+
+function Changes({ sent, got }: { sent: unknown; got: unknown }): ReactElement {
+  const changes = bodyChanges(sent, got);
+  if (changes.length === 0) return <p className={styles.hint}>It gets the body as it was sent.</p>;
+  return (
+    <details className={styles.fold}>
+      <summary>
+        {count(changes.length)} {changes.length === 1 ? 'member differs' : 'members differ'} from
+        what the client sent
+      </summary>
+      <ul className={styles.changes} aria-label="Differences">
+        {changes.slice(0, shownChanges).map(({ path, sent: old, got: now }) => (
+          <li key={path}>
+            <code>{path}</code>
+            {old === undefined ? null : <del>{cut(old)}</del>}
+            {now === undefined ? null : <ins>{cut(now)}</ins>}
+          </li>
+        ))}
+      </ul>
+      {changes.length <= shownChanges ? null : (
+        <p className={styles.hint}>The first {count(shownChanges)} are shown.</p>
+      )}
+    </details>
+  );
+}
+
+function cut(json: string): string {
+  return json.length <= 300 ? json : `${json.slice(0, 300)}…`;
 }
