@@ -88,7 +88,7 @@ function keyText({ key, keyFromEnvironment, dataDir, program }: BannerFacts): st
 function signInText({ adminToken, adminTokenFromEnvironment }: BannerFacts): string {
   if (adminTokenFromEnvironment === true) return 'the token in MODEL_GATEWAY_ADMIN_TOKEN';
   if (adminToken !== undefined) return 'the admin token';
-  return 'the admin token of the first start; if lost, set a new one in MODEL_GATEWAY_ADMIN_TOKEN, keep it set, and restart';
+  return 'the admin token of the first start; if lost, set a new one in MODEL_GATEWAY_ADMIN_TOKEN and restart';
 }
 
 /** Rows are not truncated, since they are meant to be copied. */

@@ -190,7 +190,8 @@ export class Boot {
           store,
           keys: authenticator.keys,
           random,
-          onMake: () => noteAdminToken(authenticator),
+          onMake: () => noteAdminToken(authenticator, 'admin_token.create'),
+          onRevoke: () => noteAdminToken(authenticator, 'admin_token.revoke'),
           ...literal,
         })
       : undefined;

@@ -157,7 +157,10 @@ export async function revokeUnshownKey({
   return id;
 }
 
-/** Before it is made: no token exists without an audit entry. @throws StoreError */
-export function noteAdminToken({ audit }: Authenticator): Promise<void> {
-  return audit.note({ actor, action: 'admin_token.create', subject: 'admin_token' });
+/** Before it happens: no token is made or revoked without an audit entry. @throws StoreError */
+export function noteAdminToken(
+  { audit }: Authenticator,
+  action: 'admin_token.create' | 'admin_token.revoke',
+): Promise<void> {
+  return audit.note({ actor, action, subject: 'admin_token' });
 }

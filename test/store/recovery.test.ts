@@ -14,9 +14,8 @@ function folder(t: TestContext): string {
 }
 
 const first = 'admin-token-of-the-first-start';
-const second = 'admin-token-of-the-second-start';
 
-async function start(t: TestContext, cwd: string, token: string, dir = 'data') {
+async function start(t: TestContext, cwd: string, token?: string, dir = 'data') {
   const gateway = await startGateway({
     flags: {
       listen: '127.0.0.1:0',
@@ -24,7 +23,7 @@ async function start(t: TestContext, cwd: string, token: string, dir = 'data') {
       'data-dir': dir,
       'log-level': 'silent',
     },
-    env: { MODEL_GATEWAY_ADMIN_TOKEN: token },
+    env: token === undefined ? {} : { MODEL_GATEWAY_ADMIN_TOKEN: token },
     cwd,
   });
   t.after(() => gateway.stop());
@@ -36,7 +35,7 @@ async function start(t: TestContext, cwd: string, token: string, dir = 'data') {
     });
     return { status: response.status, body: tryParseObject(await response.text()) ?? {} };
   };
-  return { url: gateway.url, ask, stop: () => gateway.stop() };
+  return { url: gateway.url, ask, made: gateway.newAdminToken ?? '', stop: () => gateway.stop() };
 }
 
 async function opens(url: string, key: string): Promise<number> {
@@ -66,13 +65,25 @@ test('a backup put in the place of gateway.db has the keys of its moment', async
   assert.equal(await opens(restored.url, after), 401);
 });
 
-test('a new MODEL_GATEWAY_ADMIN_TOKEN takes the place of a lost one, on the same data', async (t) => {
+test('a new MODEL_GATEWAY_ADMIN_TOKEN takes the place of a lost one for good, on the same data', async (t) => {
   const cwd = folder(t);
-  const gateway = await start(t, cwd, first);
-  const made = await gateway.ask('POST', '/api/keys', first, { name: 'ana', models: ['*'] });
+  const gateway = await start(t, cwd);
+  const lost = gateway.made;
+  const made = await gateway.ask('POST', '/api/keys', lost, { name: 'ana', models: ['*'] });
   await gateway.stop();
-  const again = await start(t, cwd, second);
-  assert.equal((await again.ask('GET', '/api/keys', first)).status, 401);
-  assert.equal((await again.ask('GET', '/api/keys', second)).status, 200);
+  const again = await start(t, cwd, first);
+  assert.equal(again.made, '');
+  assert.equal((await again.ask('GET', '/api/keys', lost)).status, 401);
+  assert.equal((await again.ask('GET', '/api/keys', first)).status, 200);
   assert.equal(await opens(again.url, String(made.body['key'])), 200);
+  await again.stop();
+  // Without the variable neither comes back in silence: a new one is made and shown.
+  const without = await start(t, cwd);
+  assert.notEqual(without.made, '');
+  assert.equal((await without.ask('GET', '/api/keys', lost)).status, 401);
+  assert.equal((await without.ask('GET', '/api/keys', first)).status, 401);
+  const log = await without.ask('GET', '/api/audit', without.made);
+  assert.equal(log.status, 200);
+  const actions = JSON.stringify(log.body).match(/admin_token\.\w+/g);
+  assert.deepEqual(actions, ['admin_token.create', 'admin_token.revoke', 'admin_token.create']);
 });

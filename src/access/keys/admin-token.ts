@@ -44,7 +44,9 @@ export interface AdminTokenDeps {
   readonly random: RandomBytes;
   /** Called just before a token is created. */
   readonly onMake?: () => Promise<void>;
-  /** MODEL_GATEWAY_ADMIN_TOKEN; replaces the stored token while it is set. */
+  /** Called just before the stored token is revoked because the literal is another one. */
+  readonly onRevoke?: () => Promise<void>;
+  /** MODEL_GATEWAY_ADMIN_TOKEN; replaces the stored token for good. */
   readonly literal?: Secret;
 }
 
@@ -55,7 +57,8 @@ export interface AdminToken {
 }
 
 /**
- * The admin token of this data directory, created at the first start.
+ * The admin token of this data directory, created at the first start. A literal revokes a stored token: it may have been
+ * replaced because others know it, and a start without the literal must not accept it again. Such a start makes another.
  * @throws Error when the literal is not usable, StoreError.
  */
 export async function loadAdminToken(deps: AdminTokenDeps): Promise<AdminToken> {
@@ -65,20 +68,31 @@ export async function loadAdminToken(deps: AdminTokenDeps): Promise<AdminToken> 
     if (deps.keys.holds(deps.literal)) {
       throw new Error('MODEL_GATEWAY_ADMIN_TOKEN must not be a key of the data plane.');
     }
+    const stored = await storedToken(deps.store);
+    if (stored !== undefined && !stored.verify(deps.literal.reveal())) {
+      await deps.onRevoke?.();
+      await forgetAdminToken(deps.store);
+    }
     return { check: TokenCheck.of(deps.literal) };
   }
-  const stored = await deps.store.settings.read(setting);
-  if (stored !== undefined && stored !== '')
-    return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
+  const stored = await storedToken(deps.store);
+  if (stored !== undefined) return { check: stored };
   await deps.onMake?.();
   const made = makeRunToken(deps.random);
   await deps.store.settings.write(setting, digestOf(made.reveal()).toString('hex'));
   return { check: TokenCheck.of(made), made };
 }
 
+async function storedToken(store: Store): Promise<TokenCheck | undefined> {
+  const digest = await store.settings.read(setting);
+  return digest === undefined || digest === ''
+    ? undefined
+    : new TokenCheck(Buffer.from(digest, 'hex'));
+}
+
 /** Whether this store has an admin token already. @throws StoreError */
 export async function hasAdminToken(store: Store): Promise<boolean> {
-  return ((await store.settings.read(setting)) ?? '') !== '';
+  return (await storedToken(store)) !== undefined;
 }
 
 /** Makes the stored token one that opens nothing; the next load makes another. @throws StoreError */

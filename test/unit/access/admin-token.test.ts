@@ -34,7 +34,7 @@ it('S4 the token itself is not stored', async () => {
   assert.ok(made && !stored?.includes(made.reveal()));
 });
 
-it('S9 MODEL_GATEWAY_ADMIN_TOKEN replaces it while set; it may not be short or a key', async () => {
+it('S9 MODEL_GATEWAY_ADMIN_TOKEN replaces it for good; it may not be short or a key', async () => {
   const given = await parts();
   const first = await loadAdminToken(given);
   const literal = new Secret('an-admin-secret-0123');
@@ -42,6 +42,13 @@ it('S9 MODEL_GATEWAY_ADMIN_TOKEN replaces it while set; it may not be short or a
   assert.equal(replaced.made, undefined);
   assert.ok(replaced.check.verify('an-admin-secret-0123'));
   assert.ok(first.made && !replaced.check.verify(first.made.reveal()));
+  const without = await loadAdminToken(given);
+  assert.ok(without.made && without.check.verify(without.made.reveal()));
+  assert.ok(!without.check.verify(first.made.reveal()));
+  assert.ok(!without.check.verify('an-admin-secret-0123'));
+  // The stored token in the variable stays what it is.
+  await loadAdminToken({ ...given, literal: without.made });
+  assert.ok((await loadAdminToken(given)).check.verify(without.made.reveal()));
   await assert.rejects(
     loadAdminToken({ ...given, literal: new Secret('short') }),
     /MODEL_GATEWAY_ADMIN_TOKEN/,

@@ -28,6 +28,7 @@ const actors = [
 
 const actions = [
   'admin_token.create',
+  'admin_token.revoke',
   'audit.cut',
   'config',
   'config.apply',
