@@ -124,10 +124,12 @@ function isProgram(): boolean {
 
 if (isProgram()) {
   enableCompileCache();
-  // Who reads no further (`| head`, `| less`) has what it wants.
-  process.stdout.on('error', (error) => {
-    if (!('code' in error) || error.code !== 'EPIPE') throw error;
-  });
+  // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program goes on without output.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (!('code' in error) || !['EPIPE', 'EIO'].includes(String(error.code))) throw error;
+    });
+  }
   try {
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {

@@ -1,8 +1,10 @@
 /**
- * Signals of the process: SIGHUP reads the config again, SIGUSR2 replaces the workers, SIGTERM and SIGINT stop the gateway.
- * They may arrive during the start, when calls may already run; without a handler they would end the process at
+ * Signals of the process: SIGHUP reads the config again, or stops the gateway when its terminal was closed; SIGUSR2 replaces
+ * the workers; SIGTERM and SIGINT stop the gateway. They may arrive during the start, when calls may already run; without a handler they would end the process at
  * once.
  */
+import { isatty } from 'node:tty';
+
 export type Signal = 'SIGHUP' | 'SIGUSR2' | 'SIGTERM' | 'SIGINT';
 
 const signals: readonly Signal[] = ['SIGHUP', 'SIGUSR2', 'SIGTERM', 'SIGINT'];
@@ -12,9 +14,11 @@ const stops: ReadonlySet<Signal> = new Set(['SIGTERM', 'SIGINT']);
 export class Signals {
   readonly #early = new Set<Signal>();
   #run: ((signal: Signal) => void) | undefined;
+  #hadTerminal = false;
 
   /** Listens from now on. */
   listen(): void {
+    this.#hadTerminal = isAtTerminal();
     for (const signal of signals) process.on(signal, () => this.#heard(signal));
   }
 
@@ -22,6 +26,14 @@ export class Signals {
   handle(run: (signal: Signal) => void): void {
     this.#run = run;
     for (const signal of this.#early) run(signal);
+  }
+
+  /**
+   * Whether the terminal that the process was started at is closed. The kernel then sends SIGHUP, as a person sends it who
+   * wants a reload. Always false under a supervisor and under nohup: no standard stream is a terminal there.
+   */
+  get hasLostTerminal(): boolean {
+    return this.#hadTerminal && !isAtTerminal();
   }
 
   #heard(signal: Signal): void {
@@ -34,6 +46,11 @@ export class Signals {
   get #stopsEarly(): boolean {
     return this.#early.has('SIGTERM') || this.#early.has('SIGINT');
   }
+}
+
+/** A closed terminal is none any more: the system refuses to say anything of it. */
+function isAtTerminal(): boolean {
+  return [0, 1, 2].some((fd) => isatty(fd));
 }
 
 /** Ends the process as the default handler of the signal would. */

@@ -1,9 +1,13 @@
-/** A session at a terminal (`script` of util-linux): start, a second start, Ctrl-C while a stream runs, Ctrl-C again. */
+/**
+ * A session at a terminal (`script` of util-linux): start, a second start, Ctrl-C while a stream runs, Ctrl-C again; and a
+ * terminal that is closed.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -89,3 +93,69 @@ test(
     assert.doesNotMatch(text, /engine_not_ready/);
   },
 );
+
+test(
+  'G14 SIGHUP reloads while the terminal is there; a closed terminal stops, and its running call ends well',
+  { skip },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gw-hangup-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    let finish = (): void => undefined;
+    const upstream = createServer((_, response) => {
+      const frame = (delta: object, reason: string | null): string =>
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(frame({ role: 'assistant', content: 'Hi' }, null));
+      finish = () => response.end(`${frame({}, 'stop')}data: [DONE]\n\n`);
+    }).listen(0, '127.0.0.1');
+    await once(upstream, 'listening');
+    t.after(() => upstream.close());
+    const { port } = upstream.address() as AddressInfo;
+    writeFileSync(
+      join(folder, 'gateway.yaml'),
+      `providers: { slow: { dialect: openai-chat, base_url: "http://127.0.0.1:${port}/v1" } }\n`,
+    );
+    const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+    const words = [process.execPath, ...programArguments(['start', ...listen])];
+    const command = `exec ${words.map((word) => `'${word}'`).join(' ')} 2>log`;
+    const secret = 'a-key-of-the-closed-terminal';
+    const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm', MODEL_GATEWAY_KEY: secret };
+    const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: folder, env });
+    t.after(() => child.kill('SIGKILL'));
+    child.stdout.resume();
+    const log = (): string => {
+      const path = join(folder, 'log');
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    };
+    const logged = (form: RegExp): Promise<void> =>
+      until(() => form.test(log()), String(form), 120_000);
+    await logged(/"gateway_started"/);
+    const [, pid = ''] = /"pid":(\d+)/.exec(log()) ?? [];
+    const [, url = ''] = /"url":"([^"]+)"/.exec(log()) ?? [];
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+      body: '{"model":"slow/m","stream":true,"messages":[{"role":"user","content":"hi"}]}',
+    });
+    process.kill(Number(pid), 'SIGHUP');
+    await logged(/"config_applied"/);
+    child.kill('SIGKILL');
+    await logged(/"gateway_stopping","reason":"terminal closed","calls":1/);
+    // As the shell of the terminal sends it, too.
+    process.kill(Number(pid), 'SIGHUP');
+    finish();
+    assert.match(await answer.text(), /data: \[DONE\]/);
+    await logged(/"gateway_stopped","reason":"terminal closed"/);
+    await until(() => hasEnded(pid), 'the process ends', 120_000);
+    assert.doesNotMatch(log(), /Assertion|Error/);
+  },
+);
+
+/** Also one that its parent has not taken note of. Linux only, as the `script` of util-linux. */
+function hasEnded(pid: string): boolean {
+  try {
+    return /\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return true;
+  }
+}

@@ -24,12 +24,12 @@ ${flagsHelp()}
 Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
 --listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
 
-SIGTERM, Ctrl-C  stop when running calls are done, after two minutes at most. If
-a
-                 load balancer polls /readyz, calls are accepted for five more
-                 seconds after SIGTERM (\`drain:\` in the config). A second signal
-                 stops at once.
-SIGHUP           reload the config
+SIGTERM, Ctrl-C  stop when running calls are done, after two minutes at most.
+                 If a load balancer polls /readyz, calls are accepted for five
+                 more seconds after SIGTERM (\`drain:\` in the config). A second
+                 signal stops at once.
+SIGHUP           reload the config; stop if the terminal of the gateway was
+                 closed. Under nohup the gateway survives its terminal.
 SIGUSR2          replace the workers one by one
 `;
 
@@ -169,7 +169,11 @@ function untilStopped(gateway: RunningGateway, context: CommandContext): Promise
       );
     };
     const toDo: { readonly [name in Signal]: () => void } = {
-      SIGHUP: () => void gateway.reload(),
+      SIGHUP: () => {
+        if (!processSignals.hasLostTerminal) void gateway.reload();
+        // Kernel and shell both send it: the second one must not cut the running calls.
+        else if (!stopping) stop(0, 'terminal closed');
+      },
       SIGUSR2: () => void gateway.renew(),
       SIGTERM: () => stop(0, 'SIGTERM'),
       SIGINT: () => stop(0, 'SIGINT'),
