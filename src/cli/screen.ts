@@ -76,6 +76,30 @@ export function fitted(text: string, columns: number): string {
   return `${kept}…`;
 }
 
+/** The text in lines of at most so many columns, broken at spaces, and within words that are longer. */
+export function wrapped(text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = '';
+  const push = (word: string): void => {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (widthOf(longer) <= columns) {
+      line = longer;
+      return;
+    }
+    if (line !== '') lines.push(line);
+    line = '';
+    for (const character of word) {
+      if (line !== '' && widthOf(line) + widthOfOne(character) > columns) {
+        lines.push(line);
+        line = '';
+      }
+      line += character;
+    }
+  };
+  for (const word of text.split(' ')) push(word);
+  return [...lines, line];
+}
+
 export function padded(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - widthOf(text)));
 }

@@ -66,7 +66,7 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
   context.stdout(
     rows.length === 0
       ? 'There are no entries.\n'
-      : columns([head, ...rows], { head: true, screen: context.screen }),
+      : columns([head, ...rows], { head: true, screen: context.screen, whole: [...names.keys()] }),
   );
 }
 

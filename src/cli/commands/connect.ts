@@ -107,11 +107,15 @@ interface Values {
 
 function listText({ screen }: CommandContext): string {
   const rows = clients.map((client) => [client.name, client.title, client.calls, wayOf(client)]);
-  return columns([['CLIENT', 'WHAT IT IS', 'CALLS', 'BY'], ...rows], { head: true, screen });
+  return columns([['CLIENT', 'WHAT IT IS', 'CALLS', 'BY'], ...rows], {
+    head: true,
+    screen,
+    whole: [0],
+  });
 }
 
 function wayOf({ files, variables, unwritable }: Client): string {
-  if (files !== undefined) return 'settings file (--write)';
+  if (files !== undefined) return 'file (--write)';
   if (variables !== undefined) return 'variables';
   return unwritable === undefined ? 'code' : 'lines';
 }

@@ -82,5 +82,6 @@ function table(groups: readonly JsonObject[], by: string, { screen }: CommandCon
     cell(group['last_message']),
   ]);
   const head = ['calls', ...heads, 'last at', 'last call', 'last message'];
-  return columns([head.map((name) => name.toUpperCase()), ...rows], { head: true, screen });
+  const whole = head.flatMap((name, i) => (name === 'last message' ? [] : [i]));
+  return columns([head.map((name) => name.toUpperCase()), ...rows], { head: true, screen, whole });
 }

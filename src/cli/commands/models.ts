@@ -81,7 +81,7 @@ function table(models: readonly JsonObject[], screen: Screen | undefined): strin
   });
   const head = ['MODEL', 'TARGET', 'HEALTH'];
   const more = hasLocal ? ['SIZE', 'PARAMETERS', 'CONTEXT', 'QUANT', ''] : [];
-  const look = { head: true, screen, colourOf };
+  const look = { head: true, screen, colourOf, whole: [0, 1] };
   return columns([[...head, ...more], ...rows], look).replace(/ +$/gm, '');
 }
 

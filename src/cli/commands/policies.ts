@@ -97,7 +97,11 @@ async function list(kind: string, given: Arguments, context: CommandContext): Pr
   context.stdout(
     rows.length === 0
       ? none
-      : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows], { head: true, screen: context.screen }),
+      : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows], {
+          head: true,
+          screen: context.screen,
+          whole: [0],
+        }),
   );
 }
 

@@ -65,7 +65,10 @@ function table(
     ),
     ...(isObject(otherwise) ? priceRows(['default', ''], otherwise) : []),
   ];
-  const text = columns([[...head, 'FROM'], ...rows], { head: true, screen }).replace(/ +$/gm, '');
+  const text = columns([[...head, 'FROM'], ...rows], { head: true, screen, whole: [0, 1] }).replace(
+    / +$/gm,
+    '',
+  );
   return `Dollars per million tokens\n\n${text}`;
 }
 

@@ -263,7 +263,7 @@ function list(given: Arguments, context: CommandContext, known: readonly ListedM
     remark,
   ]);
   const lines = [['MODEL', 'SOURCE', 'SIZE', 'TOOLS', 'LICENCE', 'REMARK'], ...rows];
-  context.stdout(columns(lines, { head: true, screen: context.screen }));
+  context.stdout(columns(lines, { head: true, screen: context.screen, whole: [0, 1] }));
   context.stdout(
     '\nSizes, licences and remarks come from the model cards and are not verified; the card is authoritative.\n',
   );

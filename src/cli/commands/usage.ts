@@ -144,7 +144,7 @@ function table({ groups, rows, all }: Shown, screen: Screen | undefined): string
     ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => textOf(totals, name))],
   ];
   const cells = lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups })));
-  return columns(cells, { head: true, screen });
+  return columns(cells, { head: true, screen, whole: [...(cells[0] ?? []).keys()] });
 }
 
 function percent({ failed, calls }: JsonObject): string {

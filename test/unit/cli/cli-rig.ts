@@ -2,6 +2,7 @@
 import type { TestContext } from 'node:test';
 import { httpAdminClient } from '../../../src/cli/admin-client.ts';
 import type { Command } from '../../../src/cli/command.ts';
+import type { Screen } from '../../../src/cli/screen.ts';
 import { adminRig, type Rig } from '../admin/admin-rig.ts';
 import type { AdminDeps } from '../../../src/admin/handler.ts';
 
@@ -12,7 +13,8 @@ export interface Ran {
 }
 
 export interface CliRig extends Rig {
-  run(command: Command, args: readonly string[]): Promise<Ran>;
+  /** @param screen what stdout is; absent = no terminal */
+  run(command: Command, args: readonly string[], screen?: Screen): Promise<Ran>;
 }
 
 export async function cliRig(t: TestContext, change: Partial<AdminDeps> = {}): Promise<CliRig> {
@@ -20,7 +22,7 @@ export async function cliRig(t: TestContext, change: Partial<AdminDeps> = {}): P
   const admin = httpAdminClient({ address: rig.url, token: rig.control });
   return {
     ...rig,
-    run: async (command, args) => {
+    run: async (command, args, screen) => {
       let out = '';
       let err = '';
       const code = await command.run(args, {
@@ -31,6 +33,7 @@ export async function cliRig(t: TestContext, change: Partial<AdminDeps> = {}): P
           err += text;
         },
         env: {},
+        ...(screen === undefined ? {} : { screen }),
         admin: async () => admin,
         gatewayUrl: () => Promise.resolve(undefined),
       });

@@ -143,6 +143,9 @@ test('A4 tail and errors say why calls failed', async (t) => {
   const { out } = await rig.run(errorsCommand, ['--since', '1h']);
   assert.match(out, /^CALLS +FAULT +ERROR +REASON +STATUS/);
   assert.match(out, /\n1 +limit +invalid_request +price_unknown +400 .* c1 +The price of openai/);
+  const narrow = await rig.run(errorsCommand, [], { colour: false, columns: 60 });
+  assert.match(narrow.out, /^ERROR +invalid_request\nREASON +price_unknown\n/m);
+  assert.match(narrow.out, /^LAST MESSAGE +The price of openai\/gpt-9 is not known\.$/m);
   const byKey = await rig.run(errorsCommand, ['--by', 'key', '--since', '1h', '--json']);
   assert.partialDeepStrictEqual(tryParse(byKey.out), [{ name: 'k1', calls: 1, failed_limit: 1 }]);
   const none = await rig.run(errorsCommand, ['--fault', 'gateway']);

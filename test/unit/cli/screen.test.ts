@@ -73,6 +73,31 @@ test('issue 8.6 no row is wider than the terminal where that can be, and nothing
   );
 });
 
+test('A13 identifiers are never cut: other columns are wrapped, or each row becomes a block', () => {
+  const id = 'openrouter/anthropic/claude-sonnet-5';
+  const why = 'down: the provider answered 503 three times in a row, next try in 30 s';
+  const rows = [
+    ['MODEL', 'TARGET', 'HEALTH'],
+    ['fast', id, why],
+    ['', 'local/tiny', 'healthy'],
+    [id, id, 'unknown'],
+  ];
+  const look = { head: true, whole: [0, 1] };
+  for (const width of [20, 40, 60, 80, 100, 120]) {
+    const shown = columns(rows, { ...look, screen: { colour: false, columns: width } });
+    const count = shown.split(id).length - 1;
+    assert.equal(count, 3, `${width}: ${shown}`);
+    assert.ok(!shown.includes('…'), shown);
+    assert.equal(shown.match(/\S+/g)?.filter((word) => why.split(' ').includes(word)).length, 15);
+  }
+  const wide = columns(rows, { ...look, screen: { colour: false, columns: 100 } });
+  for (const line of wide.split('\n')) assert.ok(widthOf(line) <= 100, line);
+  const narrow = columns(rows, { ...look, screen: { colour: false, columns: 60 } });
+  assert.match(narrow, /^MODEL {3}fast\nTARGET {2}openrouter\/\S+\nHEALTH {2}down: /);
+  assert.match(narrow, /\nTARGET {2}local\/tiny\nHEALTH {2}healthy\n\nMODEL {3}openrouter/);
+  assert.equal(columns(rows, look), columns(rows, { head: true }), 'in a file nothing changes');
+});
+
 test('issue 8.6 columns stand below each other, wide names or not', () => {
   const rows = [
     ['NAME', 'STATE'],
