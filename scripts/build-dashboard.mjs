@@ -1,7 +1,8 @@
 // Builds the dashboard (dashboard/) into dist/dashboard/: hashed files with a gzip beside each, and the licences of
 // what is in them. Usage: node scripts/build-dashboard.mjs [--if-possible] [--out FOLDER]
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install:
-// the gateway runs without its dashboard and says how to build it.
+// the gateway runs without its dashboard and says how to build it. npm runs `prepare` when it packs, too, where
+// scripts/build-package.mjs has built the dashboard: nothing is left to do there.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -117,7 +118,13 @@ function tellInstalled() {
   );
 }
 
-process.exitCode = await main();
-if (isOptional && process.exitCode === 0 && process.env.MODEL_GATEWAY_BUILD_NODE !== 'own') {
+const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
+process.exitCode = isOptional && isPacking ? 0 : await main();
+if (
+  isOptional &&
+  !isPacking &&
+  process.exitCode === 0 &&
+  process.env.MODEL_GATEWAY_BUILD_NODE !== 'own'
+) {
   tellInstalled();
 }

@@ -1,39 +1,58 @@
-// Runs before `npm pack` (prepack) and writes dist/, src/ without its types: Node strips types nowhere below
-// node_modules, so an installed package has to be JavaScript. A clone runs src/ as it is. Then it builds the dashboard.
-// Last it takes the Node packages out of package.json: a clone brings its own Node, a package runs on the one that npm
-// runs on, and is 190 MB smaller. `--restore` (postpack) puts the file back.
+// Runs before `npm pack` (prepack) and writes dist/, src/ without its types, and the dashboard: Node strips types nowhere
+// below node_modules, so an installed package has to be JavaScript. A clone runs src/ as it is.
+// Both are built in a folder of this run. Then each file that differs is put in the place of the old one: a gateway that
+// serves the dashboard, and a second `npm pack` at the same time, find every file whole.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
-const manifest = join(root, 'package.json');
-const kept = join(root, 'dist', 'package.json.kept');
+const dist = join(root, 'dist');
 
-// A pack that was interrupted leaves the file changed.
-if (existsSync(kept)) renameSync(kept, manifest);
-if (process.argv.includes('--restore')) process.exit(0);
-rmSync(join(root, 'dist'), { recursive: true, force: true });
-// Standard output is for npm, which may be asked for JSON there.
-const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.package.json'], {
-  cwd: root,
-  stdio: ['ignore', process.stderr.fd, process.stderr.fd],
-});
-const dashboard = join(import.meta.dirname, 'build-dashboard.mjs');
-const built =
-  status === 0
-    ? spawnSync(process.execPath, [dashboard], {
-        cwd: root,
-        stdio: ['ignore', process.stderr.fd, process.stderr.fd],
-      }).status
-    : status;
-if (built === 0) {
-  copyFileSync(manifest, kept);
-  const packed = JSON.parse(readFileSync(manifest, 'utf8'));
-  for (const name of Object.keys(packed.optionalDependencies)) {
-    if (/^node-(bin-)?(linux|darwin|win)-/.test(name)) delete packed.optionalDependencies[name];
-  }
-  writeFileSync(manifest, `${JSON.stringify(packed, null, 2)}\n`);
+/** Standard output is for npm, which may be asked for JSON there. */
+function run(...args) {
+  const { stderr } = process;
+  return spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', stderr.fd, stderr.fd] })
+    .status;
 }
-process.exitCode = built ?? 1;
+
+function filesOf(folder) {
+  return globSync('**/*', { cwd: folder, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+/** Makes the files of `to` those of `from`, which it takes away. */
+function replaceFiles(from, to) {
+  const wanted = filesOf(from);
+  for (const name of wanted) {
+    const target = join(to, name);
+    if (existsSync(target) && readFileSync(target).equals(readFileSync(join(from, name)))) continue;
+    mkdirSync(dirname(target), { recursive: true });
+    renameSync(join(from, name), target);
+  }
+  const names = new Set(wanted);
+  for (const name of filesOf(to)) if (!names.has(name)) rmSync(join(to, name), { force: true });
+}
+
+// Beside dist/: a rename does not cross file systems.
+const built = mkdtempSync(join(root, '.packing-'));
+try {
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const dashboard = join(import.meta.dirname, 'build-dashboard.mjs');
+  const status =
+    run(compiler, '-p', 'tsconfig.package.json', '--outDir', built) ||
+    run(dashboard, '--out', join(built, 'dashboard'));
+  if (status === 0) replaceFiles(built, dist);
+  process.exitCode = status ?? 1;
+} finally {
+  rmSync(built, { recursive: true, force: true });
+}

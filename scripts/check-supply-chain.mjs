@@ -10,6 +10,7 @@ import {
   dashboardPlaces,
   nameAt,
   installPath,
+  ownPlaces,
   unnamedLicences,
 } from './lock-file.mjs';
 
@@ -51,6 +52,7 @@ function entriesOf(object) {
   return Object.entries(object ?? {});
 }
 
+/** The direct runtime packages of a manifest. */
 function checkVersions(manifest) {
   for (const section of sections) {
     for (const [name, version] of entriesOf(manifest[section])) {
@@ -66,31 +68,29 @@ function checkVersions(manifest) {
     }
   };
   overridden('overrides', manifest.overrides);
-  const runtime = ['dependencies', 'optionalDependencies'].flatMap((section) =>
+  return ['dependencies', 'optionalDependencies'].flatMap((section) =>
     Object.entries(manifest[section] ?? {})
       // Aliases of a build for another processor keep packages out (decision 0052).
       .filter(([, version]) => !version.startsWith('npm:@node-llama-cpp/linux-riscv64@'))
       .map(([name]) => name),
   );
-  if (runtime.length > maxRuntimePackages) {
-    problems.push(
-      `package.json: ${runtime.length} runtime packages, at most ${maxRuntimePackages}; do without one`,
-    );
-  }
-  return runtime;
 }
 
 /** The lock file says the same as package.json, and pins every package by its content. */
-function checkLock(manifest, { packages = {} }) {
-  for (const section of sections) {
-    const [wanted, locked] = [manifest[section] ?? {}, packages['']?.[section] ?? {}];
-    for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
-      const pinned = packages[`node_modules/${name}`]?.version;
-      checkDirect(`${section}.${name}`, { wanted: wanted[name], locked: locked[name], pinned });
+function checkLock(manifests, { packages = {} }) {
+  for (const [folder, manifest] of manifests) {
+    for (const section of sections) {
+      const [wanted, locked] = [manifest[section] ?? {}, packages[folder]?.[section] ?? {}];
+      for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
+        const pinned = packages[`node_modules/${name}`]?.version;
+        checkDirect(`${section}.${name}`, { wanted: wanted[name], locked: locked[name], pinned });
+      }
     }
   }
+  const { folders, links } = ownPlaces(packages);
   for (const [place, entry] of entriesOf(packages)) {
-    if (place !== '') checkEntry(place, entry);
+    if (links.includes(place)) continue;
+    if (place !== '' && !folders.includes(place)) checkEntry(place, entry);
     checkPresent(packages, place, entry);
   }
 }
@@ -140,8 +140,9 @@ function isAllowed(licence) {
 function checkInstalled(lock) {
   const built = dashboardPlaces(lock.packages, root);
   let looked = 0;
+  const { folders, links } = ownPlaces(lock.packages);
   for (const [place, entry] of entriesOf(lock.packages)) {
-    if (place === '') continue;
+    if (place === '' || folders.includes(place) || links.includes(place)) continue;
     const name = nameAt(place);
     // Packages of other platforms are not here: what the lock file says of them must do.
     const isHere = existsSync(join(root, place, 'package.json'));
@@ -193,14 +194,25 @@ async function checkAge(names, lock) {
 
 const manifest = readJson('package.json');
 const lock = readJson('package-lock.json');
-const runtime = checkVersions(manifest);
-checkLock(manifest, lock);
+const manifests = ['', ...(manifest.workspaces ?? [])].map((folder) => [
+  folder,
+  readJson(join(folder, 'package.json')),
+]);
+const runtime = manifests.flatMap(([, each]) => checkVersions(each));
+if (runtime.length > maxRuntimePackages) {
+  problems.push(
+    `package.json: ${runtime.length} runtime packages, at most ${maxRuntimePackages}; do without one`,
+  );
+}
+checkLock(manifests, lock);
 const looked = checkInstalled(lock);
 const age = args.includes('--age')
   ? `, ${await checkAge([...runtime, ...dashboardPackages(root)], lock)}`
   : '';
 for (const problem of problems) process.stdout.write(`${problem}\n`);
-const delivered = entriesOf(lock.packages).filter(([place, { dev }]) => place !== '' && !dev);
+const delivered = entriesOf(lock.packages).filter(
+  ([, { dev, integrity }]) => integrity !== undefined && !dev,
+);
 process.stdout.write(
   `supply chain: ${runtime.length} direct runtime packages of at most ${maxRuntimePackages}, ${delivered.length} with theirs on all platforms, ${looked} packages installed here${age}; ${problems.length} problems\n`,
 );

@@ -7,6 +7,13 @@ export function nameAt(place) {
   return place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
+/** Folders of the project that are packages of their own, and the links to them: neither comes from a registry. */
+export function ownPlaces(packages) {
+  const folders = packages['']?.workspaces ?? [];
+  const links = Object.keys(packages).filter((place) => folders.includes(packages[place].resolved));
+  return { folders, links };
+}
+
 /** The place of the package that `name` means to the one at `place` ('' = the project); undefined = none. */
 export function installPath(packages, place, name) {
   let from = place;

@@ -10,6 +10,7 @@ import {
   dashboardPlaces,
   nameAt,
   installPath,
+  ownPlaces,
   unnamedLicences,
 } from './lock-file.mjs';
 
@@ -17,9 +18,11 @@ const root = join(import.meta.dirname, '..');
 const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8');
 const { packages } = JSON.parse(lockText);
 const built = dashboardPlaces(packages, root);
-const places = Object.keys(packages).filter(
-  (place) => packages[place].dev !== true || built.has(place),
-);
+const { folders, links } = ownPlaces(packages);
+const places = Object.keys(packages)
+  .filter((place) => packages[place].dev !== true || built.has(place))
+  // What they need, the project needs.
+  .filter((place) => !folders.includes(place) && !links.includes(place));
 
 /** An alias is known by the name of what it really is. */
 function purlOf(place) {
@@ -55,7 +58,9 @@ function component(place) {
 function needs(place) {
   const { dependencies, optionalDependencies } = packages[place];
   const pages = place === '' ? dashboardPackages(root) : [];
-  const names = [...Object.keys({ ...dependencies, ...optionalDependencies }), ...pages];
+  const own = place === '' ? folders.map((folder) => packages[folder].optionalDependencies) : [];
+  const all = Object.assign({}, dependencies, optionalDependencies, ...own);
+  const names = [...Object.keys(all), ...pages];
   const found = names.flatMap((name) => installPath(packages, place, name) ?? []);
   return { ref: purlOf(place), dependsOn: [...new Set(found.map(purlOf))].sort() };
 }
