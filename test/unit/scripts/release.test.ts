@@ -82,7 +82,7 @@ test('a release is dry by default, and with --write has section, versions, tag a
   assert.match(read(image), /^ARG VERSION=0\.2\.0$/m);
   const lock = read('package-lock.json');
   assert.equal(tryParseObject(lock)?.['version'], '0.2.0');
-  assert.doesNotMatch(lock, /"resolved"/);
+  assert.doesNotMatch(lock, /"resolved": "https?:/);
   assert.match(git('cat-file', 'tag', 'v0.2.0'), /v0\.2\.0\n\n### What it does\n\n- Everything\./);
   assert.equal(git('log', '-1', '--format=%s').trim(), 'Release 0.2.0');
   const bill = tryParseObject(read('model-gateway-0.2.0.cdx.json'));
