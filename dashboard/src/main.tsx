@@ -7,10 +7,12 @@ import { createQueryClient } from './api/query-client.ts';
 import { App } from './app.tsx';
 import { ToastProvider } from './components/toast.tsx';
 import { applyTheme, readTheme } from './shell/theme.ts';
+import { restoreAddress } from './shell/wanted-address.ts';
 import './styles/tokens.css';
 import './styles/base.css';
 
 applyTheme(readTheme());
+restoreAddress();
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no element "root"');
 createRoot(root).render(

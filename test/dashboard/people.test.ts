@@ -106,8 +106,12 @@ async function story(browser: Browser): Promise<void> {
 
     test('a viewer sees every page but the playground, and nothing that changes something', async () => {
       await onPage(browser, home, { expected: ofProvider }, async (page) => {
-        await page.goto(home);
+        // A link to a filter, with a fragment: the way over the provider leads back to it.
+        const wanted = `${home}/calls?outcome=failed#end`;
+        await page.goto(wanted);
         await signIn(page, 'viewers');
+        await heading(page, 'Calls').waitFor();
+        assert.equal(page.url(), wanted);
         for (const name of ['Overview', 'Calls', 'Errors', 'Keys', 'Models', 'Setup', 'Sessions']) {
           await page.getByRole('link', { name, exact: true }).first().click();
           await heading(page, name).waitFor();

@@ -54,13 +54,14 @@ interface DownloadLinkProps {
 
 interface ButtonLinkProps {
   readonly href: string;
+  readonly onClick?: () => void;
   readonly children: ReactNode;
 }
 
 /** A link that looks like the main button: the browser leaves the page. */
-export function ButtonLink({ href, children }: ButtonLinkProps): ReactElement {
+export function ButtonLink({ href, onClick, children }: ButtonLinkProps): ReactElement {
   return (
-    <a className={classNames(styles.button, styles.primary)} href={href}>
+    <a className={classNames(styles.button, styles.primary)} href={href} onClick={onClick}>
       {children}
     </a>
   );

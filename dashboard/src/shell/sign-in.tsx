@@ -6,6 +6,7 @@ import { Button, ButtonLink } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { ErrorPanel } from '../components/state.tsx';
 import styles from './sign-in.module.css';
+import { keepAddress } from './wanted-address.ts';
 
 interface SignInProps {
   readonly provider: Session['sign_in'];
@@ -34,7 +35,9 @@ export function SignIn({ provider }: SignInProps): ReactElement {
         {isByToken ? null : (
           <>
             <Failed />
-            <ButtonLink href={provider.url}>Sign in with {provider.label}</ButtonLink>
+            <ButtonLink href={provider.url} onClick={keepAddress}>
+              Sign in with {provider.label}
+            </ButtonLink>
             <p className={styles.about}>Or with the admin token:</p>
           </>
         )}
