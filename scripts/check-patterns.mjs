@@ -11,7 +11,7 @@ const { checkSync } = await import('recheck');
 /** What one pattern may take; on an idle machine none takes more than three seconds. */
 const timeout = 30_000;
 
-/** The administrator's own text: short, and nobody else writes it. */
+/** The administrator's own text: short, and no client writes it. */
 const ofAdministrator = 'reads the config, or what the command line was given';
 /** No verdict in time, so a person looked: why the time is linear. */
 const oneWay = 'every repetition ends at a character that it cannot take, and begins at one place';

@@ -19,7 +19,7 @@ Durations: \`500ms\`, \`2s\`, \`30m\`, \`1h\`. Sizes: \`64B\`, \`10MB\`, \`32MiB
 described once.
 `;
 
-/** So many options that are the same elsewhere are described there only. */
+/** From this number on, options that are the same elsewhere are described there only. */
 const minShared = 4;
 
 /** @returns Markdown */

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
  * - `slow`: left out of `npm test`, part of `npm run test:all`. The text says why.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
- * - `limit`: a job of these files is ended as one that hangs after so many seconds.
+ * - `limit`: a job of these files is ended as one that hangs after this number of seconds.
  * - `after`: a file with the id of a process; a job of these files begins when that process has ended.
  */
 const rows = [

@@ -7,7 +7,7 @@ import type { CallQuery, CallRow } from '../store/calls.ts';
 
 /** Rows that are kept: some seconds of a busy gateway. */
 const maxRows = 2000;
-/** Rows are kept for so long after the last look; then nobody watches, and nothing is kept. */
+/** Rows are kept for this time after the last request for them; then no page watches, and none are kept. */
 const watchedMs = 60_000;
 
 /** What chooses calls in lists of the ledger. */

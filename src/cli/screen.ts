@@ -76,7 +76,7 @@ export function fitted(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** The text in lines of at most so many columns, broken at spaces, and within words that are longer. */
+/** The text in lines of at most `columns` columns, broken at spaces, and within words that are longer. */
 export function wrapped(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = '';

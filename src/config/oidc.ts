@@ -43,7 +43,7 @@ export interface OidcSettings {
 
 type Form = NonNullable<CheckedFile['content']['oidc']>;
 
-/** Undefined = nobody signs in but by the admin token. */
+/** Undefined = the admin token is the only way to sign in. */
 export function readOidc(
   file: CheckedFile | undefined,
   { report }: { report(issue: ConfigIssue): void },

@@ -580,7 +580,7 @@ interface ItemCount {
   readonly brackets?: '[]' | '{}';
 }
 
-/** So many items between two brackets; `most` undefined = any number. */
+/** A number of items between two brackets; `most` undefined = no upper bound. */
 function arrayRule(item: string, { least, most, brackets = '[]' }: ItemCount): string {
   const [open, close] = brackets;
   if (most === 0) return `"${open}" "${close}"`;

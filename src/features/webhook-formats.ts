@@ -40,7 +40,7 @@ const message: {
     ],
   }),
   discord: (event) => ({
-    // Names that look like mentions call nobody.
+    // Names that look like mentions notify no person.
     allowed_mentions: { parse: [] },
     embeds: [
       {

@@ -98,7 +98,7 @@ export interface Rates {
 export interface TargetPrice {
   readonly model: string;
   readonly target: string;
-  /** Null: nobody knows it. */
+  /** Null: unknown. */
   readonly price: Rates | null;
 }
 

@@ -30,7 +30,7 @@ export function endLeaving(): void {
   staying = new AbortController();
 }
 
-/** Resolves at once, or when nobody is leaving any more. */
+/** Resolves at once, or when the sign-out is over. */
 export function questionsAllowed(): Promise<void> {
   return leaving?.over ?? Promise.resolve();
 }

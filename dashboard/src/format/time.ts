@@ -51,7 +51,7 @@ const minutely = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 });
 
-/** `21 Nov 2026, 14:03 UTC`: for periods, whose seconds nobody reads. */
+/** `21 Nov 2026, 14:03 UTC`: for periods, where seconds say nothing. */
 export function minute(at: string | number): string {
   return minutely.format(new Date(at));
 }

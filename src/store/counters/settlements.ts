@@ -16,9 +16,9 @@ export interface SettlementsOptions {
    */
   send(calls: readonly Settlement[]): Promise<void>;
   readonly log: Log;
-  /** So many are on their way at the same time. */
+  /** Batches on their way at the same time, at most. */
   readonly atOnce: number;
-  /** So many are sent as one, at most; absent = each alone. */
+  /** Settlements in a batch, at most; absent = 1. */
   readonly together?: number;
   /** How long one waits for others to be sent with; absent = it is sent at once. */
   readonly waitMs?: number;

@@ -159,7 +159,7 @@ export class BudgetLeases {
   /** A statement is on its way. */
   #isUnanswered = false;
   #isKnown = false;
-  /** So many statements in a row came late: the database knows one with a higher number. */
+  /** Number of statements in a row that came late: the database knows one with a higher number. */
   #late = 0;
   /** When the last statement was sent that the database acknowledged, monotonic ms. */
   #acknowledgedAt = Number.NEGATIVE_INFINITY;

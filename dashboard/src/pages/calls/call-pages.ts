@@ -1,5 +1,5 @@
 /**
- * Pages of a list that nobody holds as a whole: each is found by the cursor in the one before it. Those near
+ * Pages of a list that is too long to be loaded as a whole: each is found by the cursor in the one before it. Those near
  * the rows in sight are kept, others forgotten and fetched again when the table comes back to them.
  */
 import { useQueries } from '@tanstack/react-query';
