@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import OpenAI, { APIError } from 'openai';
 import type { Response } from 'openai/resources/responses/responses';
 import { tryParseObject } from '../../src/json/parse.ts';
-import type { JsonObject } from '../../src/json/value.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { framesOf, listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
@@ -396,6 +396,49 @@ describe('kept responses', () => {
         await client.responses.delete(one.id);
         assert.equal((await refusal(client.responses.retrieve(one.id))).status, 404);
         assert.equal((await client.responses.retrieve(two.id)).output_text, 'Three.');
+      });
+    }
+  }
+
+  /** What servers say of state, xAI and others nothing at all. */
+  const toldOfState = {
+    nothing: {},
+    'their own': { store: false, previous_response_id: null },
+  };
+
+  for (const [kind, more] of Object.entries(toldOfState)) {
+    for (const stream of [false, true]) {
+      test(`§3.12 a relayed response says what is kept of it where the upstream says ${kind}, ${stream ? 'stream' : 'document'}`, async () => {
+        const { model } = rig.play(
+          'responses',
+          ...said.map(
+            (text) => (): Answer => responsesAnswer([textItem(text)], { stream, ...more }),
+          ),
+        );
+        /** The response objects of one answer. */
+        const told = async (wish: JsonObject): Promise<readonly JsonObject[]> => {
+          const reply = await ask(rig, 'responses', { model, input: 'Hi', stream, ...wish });
+          if (!stream) return [reply.json];
+          const events = framesOf(reply.text).map(({ data }) => tryParseObject(data) ?? {});
+          return events.flatMap(({ response }) => (isObject(response) ? [response] : []));
+        };
+        const stateOf = (responses: readonly JsonObject[]): readonly JsonObject[] =>
+          responses.map(({ store, previous_response_id: previous = null }) => ({
+            store,
+            previous,
+          }));
+        const times = <T>(one: T): readonly T[] =>
+          Array.from({ length: stream ? 3 : 1 }, () => one);
+        const first = await told({});
+        assert.deepEqual(stateOf(first), times({ store: true, previous: null }));
+        const id = textAt(first[0] ?? {}, 'id');
+        const second = await told({ previous_response_id: id });
+        assert.deepEqual(stateOf(second), times({ store: true, previous: id }));
+        const kept = await client.responses.retrieve(textAt(second[0] ?? {}, 'id'));
+        assert.equal(kept.previous_response_id, id);
+        assert.ok('store' in kept && kept.store === true);
+        const third = await told({ store: false });
+        assert.deepEqual(stateOf(third), times({ store: false, previous: null }));
       });
     }
   }

@@ -172,16 +172,17 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     return events === '' ? received : Buffer.concat([Buffer.from(events), received]);
   }
 
-  /** The members of a response object that are not the upstream's. */
+  /** The members of a response object that are not the upstream's, also where it leaves them out. */
   #own(response: JsonObject, gap: Usage | undefined): JsonObject {
-    const { state } = this.#context;
+    const { state, model } = this.#context;
+    const previous = state?.previousResponseId;
+    const tellsPrevious = previous !== undefined || response['previous_response_id'] !== undefined;
     const usage = this.#ownUsage(response, gap);
     return {
-      model: this.#context.model,
-      ...(response['store'] === undefined ? {} : { store: state?.store === true }),
-      ...(response['previous_response_id'] === undefined
-        ? {}
-        : { previous_response_id: state?.previousResponseId ?? null }),
+      model,
+      // A response that failed is not kept. Without the member, clients take a response for one that is.
+      store: state?.store === true && response['status'] !== 'failed',
+      ...(tellsPrevious ? { previous_response_id: previous ?? null } : {}),
       ...(usage === undefined ? {} : { usage }),
     };
   }
