@@ -14,6 +14,15 @@ export interface EndedResponse {
   readonly response: Buffer;
 }
 
+/** A response with the items of its request. */
+export interface KeptResponse {
+  readonly id: string;
+  /** The array of the request's own items. */
+  readonly input: Buffer;
+  /** The response object. */
+  readonly response: Buffer;
+}
+
 /** Which items of a list are wanted. */
 export interface ItemPage {
   readonly limit: number;
@@ -39,8 +48,10 @@ export interface StoredResponseCodec {
   unkept(last: Buffer): Buffer;
   /** The array of a response's output items. */
   outputOf(response: Buffer): Buffer;
-  /** Items of an array by their ids. */
-  itemsOf(array: Buffer): ReadonlyMap<string, Buffer>;
+  /** Items of a response by each id that names one: its own, and the one that `list` makes where that names no other. */
+  itemsOf(kept: KeptResponse): ReadonlyMap<string, Buffer>;
+  /** The response in which an id that `list` made names an item; undefined for an id of another form. */
+  responseOf(item: string): string | undefined;
   /** The error by the client's own count of its items. @param earlier how many were put before them */
   ownError(error: GatewayError, earlier: number): GatewayError;
   /** The value of `x-gateway-notes` likewise. */
@@ -48,11 +59,16 @@ export interface StoredResponseCodec {
   unknownItem(id: string): GatewayError;
   /** Of a request that goes on from it. */
   unknownResponse(id: string): GatewayError;
+  /** Of a request for what came before a response, where that is not there any more. */
+  brokenChain(id: string, previous: string): GatewayError;
   /** Of a request for the response itself. */
   unknownId(id: string): GatewayError;
   deleted(id: string): JsonObject;
   /** The response as the events of a stream. @param after events up to this `sequence_number` are left out */
   events(response: Buffer, after: number | undefined): string;
-  /** One page of the items of these arrays; undefined when `after` names none of them. */
-  list(arrays: readonly Buffer[], page: ItemPage): JsonObject | undefined;
+  /**
+   * One page of the items that the last response of a chain answers, each with an id that names it in later requests.
+   * @returns undefined when `after` names none of them
+   */
+  list(chain: readonly KeptResponse[], page: ItemPage): JsonObject | undefined;
 }

@@ -109,8 +109,11 @@ export function storingSink(
     try {
       const input = request.input ?? (await inputOf(gateway, request));
       if (!responses.fits(input, answer.response)) return 'large';
-      const { previousResponseId: previous, itemReferences: referred } = state;
-      const response = { ...answer, input, referred, previous, startedAt };
+      const { previousResponseId: previous, itemReferences, itemIds = [] } = state;
+      // An id that names a place in another response names nothing in this one.
+      const referred = itemReferences.filter((id) => codec.responseOf(id) === undefined);
+      const inputIds = [...referred, ...itemIds];
+      const response = { ...answer, input, inputIds, previous, startedAt };
       return (await responses.keep(owner, response)) ? 'kept' : 'dropped';
     } catch (error) {
       responses.failed(String(error));
@@ -230,11 +233,9 @@ async function listItems(
 ): Promise<void> {
   const { codec, owner, query, maxBytes } = request;
   const page = pageOf(new URLSearchParams(query));
-  const chain = await stored.chain(owner, id, maxBytes);
+  const chain = await stored.chain(owner, id, { dialect: codec, bytes: maxBytes });
   if (chain === undefined) throw codec.unknownId(id);
-  const arrays = chain.flatMap(({ input, response }) => [input, codec.outputOf(response)]);
-  // The answer of the last response is no input of it.
-  const list = codec.list(arrays.slice(0, -1), page);
+  const list = codec.list(chain, page);
   if (list === undefined) throw badQuery('after', 'names no item of this response');
   send(request, list);
 }

@@ -198,7 +198,7 @@ export interface ResponseStore {
   keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;
   /** The response of this id with those before it; no responses = it is not there. @throws StoreError */
   chain(keyId: string, id: string, limits: ChainLimits): Promise<ResponseChain>;
-  /** The responses that hold these items; of several the newest. @throws StoreError */
+  /** The responses that hold these items, of several the newest; the id of a response stands for itself. @throws StoreError */
   holding(keyId: string, items: readonly string[], bytes: number): Promise<ResponsesOfItems>;
   /** False when there was none. @throws StoreError */
   remove(keyId: string, id: string): Promise<boolean>;

@@ -28,6 +28,11 @@ interface Route {
   readonly body?: JsonObject;
 }
 
+/** The id that `input_items` gives to the first item of a request. */
+function questionOf(response: string): string {
+  return `${response.replace('resp_', 'msg_')}_i0`;
+}
+
 /** Everything that names a response or one of its items. */
 function routesTo(response: string, item: string, model = 'up-chat/m'): readonly Route[] {
   const path = `/v1/responses/${response}`;
@@ -41,6 +46,11 @@ function routesTo(response: string, item: string, model = 'up-chat/m'): readonly
     { name: 'gone on with', path: '/v1/responses', body: further },
     { name: 'gone on with as a stream', path: '/v1/responses', body: { ...further, stream: true } },
     { name: 'referred to', path: '/v1/responses', body: { model, input: reference } },
+    {
+      name: 'its question referred to',
+      path: '/v1/responses',
+      body: { model, input: [{ type: 'item_reference', id: questionOf(response) }] },
+    },
     { name: 'counted', path: '/v1/responses/input_tokens', body: further },
     {
       name: 'an item counted',
@@ -95,7 +105,8 @@ describe('R-28 ST3 a response of another key is as unknown as one that never was
           `${route.name} ${foreign.text}`,
         );
         const nothing = await as(bob, unknown[at] ?? route);
-        assert.deepEqual(blank(foreign, id, item), blank(nothing, ...never), route.name);
+        const told = blank(foreign, questionOf(id), id, item);
+        assert.deepEqual(told, blank(nothing, questionOf(never[0]), ...never), route.name);
         assert.doesNotMatch(foreign.text, /Said by|A question/);
       }
       assert.equal(rig.upstreams.chat.all.length, calls, 'no upstream is asked');

@@ -177,10 +177,17 @@ function onPostgres(postgres: TestPostgres): void {
       const url = await postgres.makeDatabase();
       const [one, other] = await Promise.all([start({ storage: url }), start({ storage: url })]);
       const key = await one.makeKey();
-      const script = answers(6);
+      const script = answers(7);
       const clients = [clientOf(one, key), clientOf(other, key)];
       const id = await goOn(clients, 6);
       assertWhole(script, 6);
+      const { data } = await clientOf(one, key).responses.inputItems.list(id, { order: 'asc' });
+      assert.equal(data.length, 11);
+      const input = data.map((item) => ({ type: 'item_reference' as const, id: item.id ?? '' }));
+      const again = { model: 'up/m', input, store: false };
+      await clientOf(other, key).responses.create(again);
+      const sent = JSON.stringify(script.requests.at(-1)?.json);
+      for (let turn = 0; turn < 6; turn += 1) assert.ok(sent.includes(`${asked} ${turn}`), sent);
       const rows = await everyRow(postgres, url);
       assert.equal(rows.filter((row) => row.startsWith('kept_responses ')).length, 6);
       for (const canary of [asked, said]) {

@@ -126,6 +126,35 @@ function suite(upstream: Dialect): void {
     assertOrder(textsOf(script.requests[1]?.json), ['Weather?', 'Paris', 'sunny']);
   });
 
+  test('ST10 each input item of a response can be referred to by the id that it is listed with', async () => {
+    const { model, script } = playAll(upstream);
+    const one = await client.responses.create({ model, input: 'First?' });
+    const two = await client.responses.create({
+      model,
+      input: [
+        { role: 'user', content: 'Second?' },
+        { type: 'message', id: 'msg_of-the-client', role: 'user', content: [] } as never,
+        { role: 'developer', content: 'Rule.' },
+      ],
+      previous_response_id: one.id,
+    });
+    const { data } = await client.responses.inputItems.list(two.id, { order: 'asc' });
+    assert.equal(data[3]?.id, 'msg_of-the-client');
+    const references = data.map(({ id = '' }) => ({ type: 'item_reference' as const, id }));
+    const last = { role: 'user' as const, content: 'Last?' };
+    const three = await client.responses.create({ model, input: [...references, last] });
+    const sent = textsOf(script.requests[2]?.json);
+    assertOrder(sent, ['First?', 'One.', 'Second?', 'Rule.', 'Last?']);
+    // The same once more, from the items of a response that referred to them.
+    const again = await client.responses.inputItems.list(three.id, { order: 'asc' });
+    const input = again.data.map(({ id = '' }) => ({ type: 'item_reference' as const, id }));
+    await client.responses.create({ model, input });
+    assert.equal(textsOf(script.requests[3]?.json), sent);
+    await client.responses.delete(three.id);
+    const gone = await refusal(client.responses.create({ model, input }));
+    assert.equal(gone.status, 404);
+  });
+
   test('R-37 input tokens are counted, also of what is referred to', async () => {
     const { model } = playAll(upstream);
     const one = await client.responses.create({ model, input: 'First? '.repeat(50) });
@@ -221,8 +250,19 @@ describe('kept responses', () => {
     assert.equal((await fetch(url, { method: 'DELETE', headers })).status, 404);
     assert.equal((await refusal(client.responses.retrieve(one.id))).status, 404);
     assert.equal((await client.responses.retrieve(two.id)).id, two.id);
-    const asked = { model, input: 'Third?', previous_response_id: two.id };
-    assert.equal((await refusal(client.responses.create(asked))).status, 400);
+    for (const broken of [
+      client.responses.create({ model, input: 'Third?', previous_response_id: two.id }),
+      client.responses.inputItems.list(two.id),
+    ]) {
+      const error = await refusal(broken);
+      const code = 'previous_response_not_found';
+      assert.deepEqual(
+        [error.status, error.code, error.param],
+        [400, code, 'previous_response_id'],
+      );
+      const words = `Previous response with id '${one.id}' not found: .* The response '${two.id}' continues it`;
+      assert.match(error.message, new RegExp(words));
+    }
   });
 
   test('R-35 cancel, background, conversations and compaction are refused by name', async () => {

@@ -124,6 +124,12 @@ export function responseSuite(open: OpenStore): void {
         ['y', 'b'],
       ]);
       assert.deepEqual(responses.map(({ id }) => id).sort(), ['a', 'b']);
+      const named = await store.responses.holding('key', ['b', 'c', 'x'], 1e9);
+      assert.deepEqual([...named.places].sort(), [
+        ['b', 'b'],
+        ['x', 'a'],
+      ]);
+      assert.deepEqual(named.responses.map(({ id }) => id).sort(), ['a', 'b']);
       const little = await store.responses.holding('key', ['x', 'y'], 300);
       assert.equal(little.responses.length, 1);
       await store.responses.remove('key', 'b');

@@ -1,11 +1,6 @@
 /** Errors as the Responses API shows them: the envelope of chat completions, and two events at the end of a stream. */
 import type { WrittenError } from '../../core/dialect.ts';
-import {
-  type ErrorCode,
-  GatewayError,
-  type GatewayErrorOptions,
-  streamError,
-} from '../../core/errors.ts';
+import { type ErrorCode, GatewayError, streamError } from '../../core/errors.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { writeError as writeEnvelope } from '../openai-chat/errors.ts';
 
@@ -95,13 +90,22 @@ export function unknownId(id: string): GatewayError {
 
 /** A 400 for an id of a response that the gateway does not keep, in the service's words. */
 export function unknownResponse(id: string): GatewayError {
-  const options: GatewayErrorOptions = {
-    path: ['previous_response_id'],
-    reason: 'previous_response_not_found',
-  };
-  return new GatewayError(
-    'invalid_request',
-    `Previous response with id '${id}' not found.`,
-    options,
+  return previousNotFound(`Previous response with id '${id}' not found.`);
+}
+
+/** The same for a response that is kept, and continues one that is not. */
+export function brokenChain(id: string, previous: string): GatewayError {
+  return previousNotFound(
+    `Previous response with id '${previous}' not found: it was deleted, or it has expired. ` +
+      `The response '${id}' continues it, so what that response answered is not complete any more. ` +
+      'Send all items in `input`, without `previous_response_id`.',
   );
+}
+
+function previousNotFound(message: string): GatewayError {
+  const path = ['previous_response_id'];
+  return new GatewayError('invalid_request', message, {
+    path,
+    reason: 'previous_response_not_found',
+  });
 }

@@ -20,7 +20,7 @@ import {
   requireString,
   wrongType,
 } from './fields.ts';
-import { callKindOf, outputKindOf } from './items.ts';
+import { callKindOf, nameableIds, outputKindOf } from './items.ts';
 
 /** Keys that may not stand twice in a body (B39). */
 export const ownedKeys: ReadonlySet<string> = new Set([
@@ -103,10 +103,13 @@ export function readState(body: JsonObject): RequestState {
     );
   }
   const previous = readString({ of: body, key: 'previous_response_id' });
+  const { input } = body;
+  const itemIds = store === false || !isArray(input) ? [] : nameableIds(input);
   return {
     store: store ?? true,
-    itemReferences: referencesIn(body['input']),
-    items: countItems(body['input']),
+    itemReferences: referencesIn(input),
+    ...(itemIds.length === 0 ? {} : { itemIds: itemIds.filter((id) => id !== undefined) }),
+    items: countItems(input),
     ...(previous === undefined ? {} : { previousResponseId: previous }),
   };
 }

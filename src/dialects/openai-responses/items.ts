@@ -78,6 +78,38 @@ export function isKeptItemId(id: Json | undefined): id is string {
   return typeof id === 'string' && itemId.test(id) && !repeated.test(id);
 }
 
+const madeForm = /^[a-z]{1,5}_([A-Za-z0-9]{1,40})_[io]\d{1,6}$/;
+
+/**
+ * An id that names an item by its place in a kept response, so that no index of it is needed.
+ * @param place `i` or `o` for input or output, and its number there
+ */
+export function madeId({ type }: JsonObject, response: string, place: string): string {
+  return `${itemPrefix(type)}${response.slice(idPrefixes.response.length)}_${place}`;
+}
+
+/** The response in which such an id names an item; undefined for an id of another form. */
+export function responseOf(id: string): string | undefined {
+  const [, response] = madeForm.exec(id) ?? [];
+  return response === undefined ? undefined : idPrefixes.response + response;
+}
+
+/** The store writes a row for each: the last items of a request that have ids are found by them. */
+const maxNameable = 500;
+
+/** The id that each item came with, where a later request can name it so; of two with one id, the later one has it. */
+export function nameableIds(items: readonly Json[]): readonly (string | undefined)[] {
+  const ids = new Set<string>();
+  const named = items.toReversed().map((item) => {
+    const id = isObject(item) ? item['id'] : undefined;
+    if (ids.size === maxNameable || !isKeptItemId(id) || ids.has(id)) return undefined;
+    if (responseOf(id) !== undefined) return undefined;
+    ids.add(id);
+    return id;
+  });
+  return named.toReversed();
+}
+
 /** The prefix of the ids of an item's type. */
 export function itemPrefix(type: Json | undefined): string {
   const call = callKindOf(type);

@@ -1,9 +1,8 @@
 /** A kept response told once more: as the events of a stream, and as the list of its input items. */
-import { createHash } from 'node:crypto';
 import type { ItemPage } from '../../core/stored-response.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { isArray } from './fields.ts';
-import { itemPrefix, writtenText } from './items.ts';
+import { writtenText } from './items.ts';
 
 /**
  * The events of a response that has ended, one text each.
@@ -131,14 +130,14 @@ function listOf(value: Json | undefined): readonly JsonObject[] {
 
 /**
  * One page of items.
- * @param items the oldest first
+ * @param items the oldest first, each with an id of its own
  * @returns undefined when `after` names none of them
  */
 export function itemList(
   items: readonly JsonObject[],
   { limit, order, after }: ItemPage,
 ): JsonObject | undefined {
-  const listed = items.map((item, at) => listedItem(item, at));
+  const listed = items.map(listedItem);
   if (order === 'desc') listed.reverse();
   const found = after === undefined ? -1 : listed.findIndex(({ id }) => id === after);
   if (after !== undefined && found === -1) return undefined;
@@ -152,20 +151,12 @@ export function itemList(
   };
 }
 
-/** An item as the service lists it: with an id, a type and a status, and the text of a message as a part. */
-function listedItem(item: JsonObject, at: number): JsonObject {
-  const { id, type, content } = item;
-  const named = { ...item, id: textOf(id) || ownId(item, at), type: type ?? 'message' };
+/** An item as the service lists it: with a type and a status, and the text of a message as a part. */
+function listedItem(item: JsonObject): JsonObject {
+  const { type, content } = item;
+  const named = { ...item, type: type ?? 'message' };
   if (named.type !== 'message') return named;
   const kind = item['role'] === 'assistant' ? 'output_text' : 'input_text';
   const parts = typeof content === 'string' ? [{ type: kind, text: content }] : (content ?? []);
   return { ...named, status: item['status'] ?? 'completed', content: parts };
-}
-
-/** The same for the same item each time, so that pages follow each other. */
-function ownId(item: JsonObject, at: number): string {
-  const digest = createHash('sha256')
-    .update(`${at} ${JSON.stringify(item)}`)
-    .digest('hex');
-  return `${itemPrefix(item['type'])}${digest.slice(0, 24)}`;
 }

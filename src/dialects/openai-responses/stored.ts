@@ -2,7 +2,11 @@
  * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
  * bytes.
  */
-import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
+import type {
+  EndedResponse,
+  KeptResponse,
+  StoredResponseCodec,
+} from '../../core/stored-response.ts';
 import { spliceAnswer } from '../../core/client-body.ts';
 import { type GatewayError, atPlace, withWords } from '../../core/errors.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
@@ -10,9 +14,10 @@ import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { findMember, skipSpace, valueEnd } from '../../json/scan.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
-import { unknownId, unknownItem, unknownResponse } from './errors.ts';
+import { brokenChain, unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
 import { isArray } from './fields.ts';
+import { madeId, nameableIds, responseOf } from './items.ts';
 import { itemList, replayEvents } from './replay.ts';
 
 const openBracket = 0x5b;
@@ -28,14 +33,16 @@ export const storedResponses: StoredResponseCodec = {
   unkept,
   outputOf,
   itemsOf,
+  responseOf,
   ownError,
   ownNotes,
   unknownItem,
   unknownResponse,
+  brokenChain,
   unknownId,
   deleted: (id) => ({ id, object: 'response', deleted: true }),
   events: (response, after) => replayEvents(tryParseObject(response.toString('utf8')) ?? {}, after),
-  list: (arrays, page) => itemList(arrays.flatMap(objectsOf), page),
+  list: (chain, page) => itemList(inputItems(chain), page),
 };
 
 /** The request's own items as one array, references replaced by the items that they stand for. */
@@ -146,19 +153,60 @@ function outputOf(response: Buffer): Buffer {
   return span === undefined ? empty : response.subarray(span.start, span.end);
 }
 
-/** The items of an array by their ids; those without one are left out. */
-function itemsOf(array: Buffer): ReadonlyMap<string, Buffer> {
-  return new Map(
-    elementsOf(array).flatMap((bytes) =>
-      idsIn(tryParseInnerObject(bytes.toString('utf8'))).map((id) => [id, bytes] as const),
-    ),
-  );
+/** An item of a kept response. */
+interface KeptItem {
+  readonly bytes: Buffer;
+  readonly item: JsonObject;
+  /** The id that it came with; undefined where that names nothing, or another item. */
+  readonly own: string | undefined;
+  /** The id by which it is found without an index: its response, and its place there. */
+  readonly made: string;
 }
 
-function objectsOf(array: Buffer): readonly JsonObject[] {
-  return elementsOf(array).flatMap((bytes): readonly JsonObject[] => {
-    const item = tryParseObject(bytes.toString('utf8'));
-    return item === undefined ? [] : [item];
+function inputsOf({ id, input }: KeptResponse): readonly KeptItem[] {
+  const parsed = parsedElements(input);
+  const ids = nameableIds(parsed.map(({ item }) => item));
+  return parsed.map((each, at) => ({
+    ...each,
+    own: ids[at],
+    made: madeId(each.item, id, `i${at}`),
+  }));
+}
+
+function outputsOf({ id, response }: KeptResponse): readonly KeptItem[] {
+  return parsedElements(outputOf(response)).map((each, at) => {
+    const [own] = idsIn(each.item);
+    return { ...each, own, made: madeId(each.item, id, `o${at}`) };
+  });
+}
+
+function itemsOf(kept: KeptResponse): ReadonlyMap<string, Buffer> {
+  const items = [...inputsOf(kept), ...outputsOf(kept)];
+  return new Map([
+    ...items.map(({ made, bytes }) => [made, bytes] as const),
+    ...items.flatMap(({ own, bytes }) => (own === undefined ? [] : [[own, bytes] as const])),
+  ]);
+}
+
+/** What the last response answers, the oldest first. An id stands once, or a client that asks for pages would go round. */
+function inputItems(chain: readonly KeptResponse[]): readonly JsonObject[] {
+  const items = chain.flatMap((kept, at) => [
+    ...inputsOf(kept),
+    ...(at === chain.length - 1 ? [] : outputsOf(kept)),
+  ]);
+  const used = new Set<string>();
+  const listed = items.toReversed().map(({ item, own, made }) => {
+    const id = own === undefined || used.has(own) ? made : own;
+    used.add(id);
+    return { ...item, id };
+  });
+  return listed.toReversed();
+}
+
+function parsedElements(array: Buffer): readonly Pick<KeptItem, 'bytes' | 'item'>[] {
+  return elementsOf(array).flatMap((bytes) => {
+    const item = tryParseInnerObject(bytes.toString('utf8'));
+    return item === undefined ? [] : [{ bytes, item }];
   });
 }
 

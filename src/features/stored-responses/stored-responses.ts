@@ -5,7 +5,11 @@
 import { hkdfSync } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
-import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
+import type {
+  EndedResponse,
+  KeptResponse,
+  StoredResponseCodec,
+} from '../../core/stored-response.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
@@ -58,15 +62,10 @@ export interface Referred {
 
 export interface ResponseToStore extends EndedResponse {
   readonly input: Buffer;
-  /** Ids of its own items that were references. */
-  readonly referred: readonly string[];
+  /** Ids of items of the input. */
+  readonly inputIds: readonly string[];
   readonly previous: string | undefined;
   readonly startedAt: number;
-}
-
-/** A response with its own items. */
-export interface FoundResponse extends OpenedResponse {
-  readonly id: string;
 }
 
 interface KeyOfOwner {
@@ -109,7 +108,7 @@ export class StoredResponses {
   ): Promise<Referred> {
     const found = await this.#items(owner, itemReferences, { dialect, bytes });
     if (previous === undefined) return { before: [], found };
-    const chain = await this.#chain(owner, previous, bytes);
+    const chain = await this.chain(owner, previous, { dialect, bytes });
     if (chain === undefined) throw dialect.unknownResponse(previous);
     const before = chain.flatMap(({ input, response }) => [input, dialect.outputOf(response)]);
     if (before.reduce((sum, array) => sum + array.length, 0) > bytes) throw tooLong(bytes);
@@ -122,11 +121,13 @@ export class StoredResponses {
    */
   async keep(owner: ResponseOwner, response: ResponseToStore): Promise<boolean> {
     const { random, settings } = this.#deps;
-    const { id, input, referred, previous, startedAt } = response;
+    const { id, input, inputIds, previous, startedAt } = response;
     const place = { id, keyId: owner.keyId };
     const sealing = { key: this.#keyOf(owner), iv: random(12) };
     const sealed = await sealResponse({ input, response: response.response }, place, sealing);
-    const items = [...response.items, ...referred].filter((item) => indexed.test(item));
+    const items = [...new Set([...response.items, ...inputIds])].filter((item) =>
+      indexed.test(item),
+    );
     const { keepMs } = settings();
     const row = { ...place, previous, sealed, items, startedAt, keepMs };
     const kept = await this.#queue.add(row);
@@ -154,46 +155,45 @@ export class StoredResponses {
   }
 
   /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
-  async find(owner: ResponseOwner, id: string): Promise<FoundResponse | undefined> {
+  async find(owner: ResponseOwner, id: string): Promise<KeptResponse | undefined> {
     const limits = { links: 1, bytes: Number.MAX_SAFE_INTEGER };
     const { responses } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
     const [found] = responses;
     return found && this.#opened(owner, found);
   }
 
-  /** The response with those before it, the oldest first; undefined as `find`. @throws GatewayError */
+  /**
+   * The response with those before it, the oldest first; undefined as `find`.
+   * @throws GatewayError where one before it is not there any more; `too_large`; `store_unavailable`
+   */
   async chain(
     owner: ResponseOwner,
     id: string,
-    bytes: number,
-  ): Promise<readonly FoundResponse[] | undefined> {
-    return this.#chain(owner, id, bytes);
+    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
+  ): Promise<readonly KeptResponse[] | undefined> {
+    const limits = { links: maxLinks, bytes };
+    const { responses, end } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
+    if (end === 'long') throw tooLong(bytes);
+    const opened: KeptResponse[] = [];
+    let sum = 0;
+    let continues: string | undefined;
+    for (const each of responses) {
+      const response = await this.#opened(owner, each);
+      if (response === undefined) break;
+      sum += response.input.length + response.response.length;
+      if (sum > 2 * bytes) throw tooLong(bytes);
+      opened.push(response);
+      continues = each.previous;
+    }
+    const last = opened.at(-1);
+    if (last === undefined) return undefined;
+    if (continues !== undefined) throw dialect.brokenChain(last.id, continues);
+    return opened.toReversed();
   }
 
   /** False when there was none. @throws GatewayError `store_unavailable` */
   remove({ keyId }: ResponseOwner, id: string): Promise<boolean> {
     return this.#asked(this.#deps.store.remove(keyId, id));
-  }
-
-  async #chain(
-    owner: ResponseOwner,
-    id: string,
-    bytes: number,
-  ): Promise<readonly FoundResponse[] | undefined> {
-    const limits = { links: maxLinks, bytes };
-    const { responses, end } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
-    if (end === 'long') throw tooLong(bytes);
-    if (end === 'broken') return undefined;
-    const opened: FoundResponse[] = [];
-    let sum = 0;
-    for (const each of responses) {
-      const response = await this.#opened(owner, each);
-      if (response === undefined) return undefined;
-      sum += response.input.length + response.response.length;
-      if (sum > 2 * bytes) throw tooLong(bytes);
-      opened.push(response);
-    }
-    return opened.toReversed();
   }
 
   async #items(
@@ -204,34 +204,33 @@ export class StoredResponses {
     const found = new Map<string, Buffer>();
     if (ids.length === 0) return found;
     const wanted = [...new Set(ids)];
+    const named = new Set(wanted.flatMap((id) => dialect.responseOf(id) ?? []));
     const { places, responses } = await this.#asked(
-      this.#deps.store.holding(owner.keyId, wanted, bytes),
+      this.#deps.store.holding(owner.keyId, [...wanted, ...named], bytes),
     );
     const indexOf = new Map(places);
+    const placeOf = (id: string): string | undefined =>
+      indexOf.get(id) ?? indexOf.get(dialect.responseOf(id) ?? '');
     const read = new Set(responses.map(({ id }) => id));
     for (const sealed of responses) {
       const opened = await this.#opened(owner, sealed);
       if (opened === undefined) continue;
-      const { input, response } = opened;
-      const items = new Map([
-        ...dialect.itemsOf(input),
-        ...dialect.itemsOf(dialect.outputOf(response)),
-      ]);
-      for (const [item, place] of places) {
-        const bytesOf = items.get(item);
-        if (place === sealed.id && bytesOf !== undefined) found.set(item, bytesOf);
+      const items = dialect.itemsOf(opened);
+      for (const id of wanted) {
+        const bytesOf = placeOf(id) === sealed.id ? items.get(id) : undefined;
+        if (bytesOf !== undefined) found.set(id, bytesOf);
       }
     }
     for (const id of wanted) {
       if (found.has(id)) continue;
-      const place = indexOf.get(id);
+      const place = placeOf(id);
       if (place !== undefined && !read.has(place)) throw tooLong(bytes);
       throw dialect.unknownItem(id);
     }
     return found;
   }
 
-  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<FoundResponse | undefined> {
+  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<KeptResponse | undefined> {
     const opened = await openResponse(sealed, this.#keyOf(owner));
     return opened && { ...opened, id: sealed.id };
   }

@@ -236,10 +236,12 @@ const chain: Statement = {
 };
 const places: Statement = {
   name: 'response_places',
-  text: `SELECT DISTINCT ON (i.item_id) i.item_id, r.id FROM kept_response_items i
-    JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
-    WHERE i.key_id = $1 AND i.item_id = ANY($2::text[]) AND r.until > counter_now()
-    ORDER BY i.item_id, r.kept_at DESC, r.id`,
+  text: `(SELECT DISTINCT ON (i.item_id) i.item_id, r.id FROM kept_response_items i
+      JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
+      WHERE i.key_id = $1 AND i.item_id = ANY($2::text[]) AND r.until > counter_now()
+      ORDER BY i.item_id, r.kept_at DESC, r.id)
+    UNION ALL SELECT id, id FROM kept_responses
+      WHERE key_id = $1 AND id = ANY($2::text[]) AND until > counter_now()`,
 };
 const several: Statement = {
   name: 'response_several',

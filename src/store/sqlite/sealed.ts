@@ -319,7 +319,9 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
   holding(keyId: string, items: readonly string[], bytes: number): ResponsesOfItems {
     const now = this.#wall();
     const places = items.flatMap((item) => {
-      const row = this.#sql.of(newestWith).get(keyId, item, now);
+      const row =
+        this.#sql.of(newestWith).get(keyId, item, now) ??
+        this.#sql.of(findResponses).get(keyId, item, now);
       return row === undefined ? [] : [[item, text(row, 'id')] as const];
     });
     const responses: SealedResponse[] = [];

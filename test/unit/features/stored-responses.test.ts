@@ -24,7 +24,7 @@ function response(id: string, more: Partial<ResponseToStore> = {}): ResponseToSt
     items: [`msg_${id}`],
     response: Buffer.from(text),
     input: Buffer.from(`[{"asked":"${id}"}]`),
-    referred: [],
+    inputIds: [],
     previous: undefined,
     startedAt: 1,
     ...more,
@@ -64,11 +64,24 @@ test('R-28 another key, an unknown id and a removed one are told alike', async (
   assert.match(String(refusals[0]), /Previous response with id 'a' not found\./);
 });
 
+test('ST12 of a chain that is broken, the response that is not there any more is named', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a'));
+  await stored.keep(owner, response('b', { previous: 'a' }));
+  await stored.keep(owner, response('c', { previous: 'b' }));
+  await stored.remove(owner, 'a');
+  const words =
+    /with id 'a' not found: it was deleted, or it has expired\. The response 'b' continues/;
+  await assert.rejects(stored.resolve(owner, asks('c'), roomy), words);
+  await assert.rejects(stored.chain(owner, 'c', roomy), words);
+  assert.equal(await stored.chain(owner, 'a', roomy), undefined);
+});
+
 test('ST10 items are found in the input and the output of what is kept', async () => {
   const stored = storedResponses();
   await stored.keep(owner, response('a'));
   const input = Buffer.from('[{"id":"msg_a","text":"said a"},{"asked":"b"}]');
-  await stored.keep(owner, response('b', { input, referred: ['msg_a'] }));
+  await stored.keep(owner, response('b', { input, inputIds: ['msg_a'] }));
   await stored.remove(owner, 'a');
   const state = { store: true, itemReferences: ['msg_a', 'msg_b'] };
   const { found } = await stored.resolve(owner, state, roomy);

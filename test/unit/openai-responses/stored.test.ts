@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/core/client-body.ts';
+import type { KeptResponse } from '../../../src/core/stored-response.ts';
 import { elementsOf, storedResponses } from '../../../src/dialects/openai-responses/stored.ts';
 import { ownedKeys } from '../../../src/dialects/openai-responses/head.ts';
+import { listAt, textAt } from '../../support/reading.ts';
 
 const none: ReadonlyMap<string, Buffer> = new Map();
 
@@ -80,13 +82,70 @@ test('ST1 a response that failed, and an error, is none that is kept', () => {
   }
 });
 
-test('output items are found by their ids, in their own bytes', () => {
-  const output = storedResponses.outputOf(Buffer.from(response));
-  assert.deepEqual(
-    [...storedResponses.itemsOf(output)].map(([id, item]) => [id, item.toString()]),
-    [['msg_1', '{"id":"msg_1","n":1.0}']],
+/** A kept response with these input items. */
+function kept(id: string, items: readonly string[], output = '[]'): KeptResponse {
+  const body = `{"id":"${id}","output":${output}}`;
+  return { id, input: Buffer.from(`[${items.join()}]`), response: Buffer.from(body) };
+}
+
+function textsOf(items: ReadonlyMap<string, Buffer>): { readonly [id: string]: string } {
+  return Object.fromEntries([...items].map(([id, item]) => [id, item.toString()]));
+}
+
+test('ST10 items are found by their own ids and by their places, in their own bytes', () => {
+  const question = '{"role":"user", "content":"a"}';
+  const call = '{"type":"function_call_output","id":"fco_of-a-client","call_id":"c","output":1.0}';
+  const counted = '{"type":"message","id":"msg_1","role":"user","content":"b"}';
+  const answer = '{"id":"msg_one","n":1.0}';
+  const found = storedResponses.itemsOf(
+    kept('resp_AbC1', [question, call, counted], `[ ${answer} ]`),
   );
+  assert.deepEqual(textsOf(found), {
+    msg_AbC1_i0: question,
+    fco_AbC1_i1: call,
+    msg_AbC1_i2: counted,
+    msg_AbC1_o0: answer,
+    'fco_of-a-client': call,
+    msg_one: answer,
+  });
+  assert.equal(storedResponses.responseOf('fco_AbC1_i1'), 'resp_AbC1');
+  assert.equal(storedResponses.responseOf('msg_one'), undefined);
   assert.deepEqual(elementsOf(Buffer.from('[]')), []);
+});
+
+test('ST10 each item of a list has an id that stands once, and finds it in a later request', () => {
+  const answer = '[{"type":"message","id":"msg_of-each-answer","role":"assistant"}]';
+  const message = (id: string): string =>
+    `{"type":"message","id":"${id}","role":"user","content":"${id}"}`;
+  const many = Array.from({ length: 600 }, (_, i) => message(`msg_of-the-client_${i}x`));
+  const chain = [
+    kept('resp_1a', [message('msg_twice'), message('msg_twice')], answer),
+    kept('resp_2b', [message('msg_twice'), message('msg_1a_i0')], answer),
+    kept('resp_3c', many, answer),
+  ];
+  const page = { limit: 1000, order: 'asc', after: undefined } as const;
+  const list = storedResponses.list(chain, page) ?? {};
+  const ids = listAt(list, 'data').map((item) => textAt(item, 'id'));
+  assert.deepEqual(ids.slice(0, 8), [
+    'msg_1a_i0',
+    'msg_1a_i1',
+    'msg_1a_o0',
+    'msg_twice',
+    'msg_2b_i1',
+    'msg_of-each-answer',
+    'msg_3c_i0',
+    'msg_3c_i1',
+  ]);
+  // The store has an index of the last 500 of a request.
+  assert.deepEqual(ids.slice(105, 107), ['msg_3c_i99', 'msg_of-the-client_100x']);
+  assert.equal(new Set(ids).size, ids.length);
+  const { itemIds = [] } = storedResponses.stateOf({ input: many.map((item) => JSON.parse(item)) });
+  const indexed = new Set([...itemIds, 'msg_twice', 'msg_of-each-answer']);
+  const found = new Set(chain.flatMap((each) => [...storedResponses.itemsOf(each).keys()]));
+  for (const id of ids) {
+    assert.ok(found.has(id), id);
+    assert.ok(indexed.has(id) || storedResponses.responseOf(id) !== undefined, id);
+  }
 });
 
 test('R-32 an answer of more values than a request may have is found, and says that it was not kept', () => {
