@@ -27,6 +27,8 @@ interface AdminDownload {
 export interface ProviderRouteDeps {
   readonly clock: Clock;
   providers(): readonly AdminProvider[];
+  /** By id, as `models` words it: `healthy`, `down: …`; undefined: it was never called. Absent where no gateway runs. */
+  providerHealth?(): Promise<(id: string) => string | undefined>;
   downloads(): Promise<readonly AdminDownload[]>;
 }
 
@@ -38,6 +40,11 @@ const provider = z.strictObject({
   credentials: z
     .array(z.string())
     .describe('Names of the credentials, if there are several; never values.'),
+  health: z
+    .string()
+    .describe(
+      'The worst state of its models and credentials: healthy, degraded: …, down: …, or unknown (never called).',
+    ),
 });
 
 const download = z.strictObject({
@@ -59,13 +66,15 @@ export function providerRoutes(deps: ProviderRouteDeps): readonly AdminRoute[] {
         summary: 'List the providers that are configured or discovered.',
         answer: z.strictObject({ providers: z.array(provider) }),
       },
-      run: () => {
+      run: async () => {
+        const healthOf = await deps.providerHealth?.();
         const providers = deps.providers().map(({ id, address, origin, there, credentials }) => ({
           id,
           address,
           origin,
           there,
           credentials: [...credentials],
+          health: healthOf?.(id) ?? 'unknown',
         }));
         return { status: 200, body: { providers } };
       },

@@ -17,6 +17,8 @@ export interface Command {
   readonly help: string;
   /** By name, where the first argument is an action. */
   readonly actions?: ReadonlyMap<string, { readonly help: string }>;
+  /** Other words that the first argument may be, for completion. */
+  readonly choices?: readonly string[];
   /** The exit code. Errors go to stderr; a thrown error is printed by the caller, exit 1. */
   run(args: readonly string[], context: CommandContext): Promise<number>;
 }

@@ -1,6 +1,7 @@
 /** `completion`: what a shell needs to complete commands, actions and flags. */
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
+import { gatewayFlags } from './gateway-flags.ts';
 
 const help = `Usage: model-gateway completion bash|zsh|fish
 
@@ -17,6 +18,7 @@ export function completionCommand(commands: readonly Command[]): Command {
     name: 'completion',
     summary: 'print the completion for bash, zsh or fish',
     help,
+    choices: ['bash', 'zsh', 'fish'],
     run: (args, context) =>
       withUsage(context, 'completion', () => run(args, context, [...commands, command])),
   };
@@ -52,15 +54,26 @@ interface CommandWords {
   readonly flags: readonly string[];
 }
 
-/** Flags are those that the help names: it is what a person can know, too. */
-function wordsOf({ name, summary, help: text, actions = new Map() }: Command): CommandWords {
+/** Flags are those that the help names, which is what a person can know, too, and those that every command takes. */
+function wordsOf({
+  name,
+  summary,
+  help: text,
+  actions = new Map(),
+  choices = [],
+}: Command): CommandWords {
   const helps = [text, ...[...actions.values()].map((action) => action.help)];
-  const flags = helps.flatMap((each) => [...each.matchAll(/--[a-z][a-z0-9-]+/g)].map(String));
+  const flags = helps.flatMap((each) =>
+    [...each.matchAll(/(?:model-gateway ([a-z]+) )?(--[a-z][a-z0-9-]+)/g)]
+      // A help may refer to a flag of another command.
+      .filter(([, other]) => other === undefined || other === name)
+      .map(([, , flag = '']) => flag),
+  );
   return {
     name,
     summary,
-    actions: [...actions.keys()],
-    flags: [...new Set([...flags, '--help'])].sort(),
+    actions: [...actions.keys(), ...choices],
+    flags: [...new Set([...flags, ...gatewayFlags, '--help'])].sort(),
   };
 }
 

@@ -9,6 +9,8 @@ const variables: ReadonlyMap<string, string> = new Map([
   ['--admin-listen', 'MODEL_GATEWAY_ADMIN_LISTEN'],
 ]);
 
+export const gatewayFlags: readonly string[] = [...variables.keys()];
+
 export interface GatewayFlags {
   /** What is left for the command. */
   readonly args: readonly string[];

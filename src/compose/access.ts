@@ -66,6 +66,7 @@ export type GatewayAdmin = Pick<
   | 'status'
   | 'config'
   | 'providers'
+  | 'providerHealth'
   | 'downloads'
   | 'events'
   | 'reload'

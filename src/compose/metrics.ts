@@ -89,6 +89,7 @@ function targetsOf({ routes }: Settings): readonly string[] {
 
 interface StatusInput {
   readonly url: string;
+  readonly adminUrl: string;
   readonly providers: readonly string[];
   /** Of all processes that serve. */
   readonly tallies: Tallies;
@@ -96,14 +97,16 @@ interface StatusInput {
 
 export function statusJson(
   { access, engines, ready, settings, webhooks }: FactSources,
-  { url, providers, tallies }: StatusInput,
+  { url, adminUrl, providers, tallies }: StatusInput,
 ): { readonly [name: string]: string | number | boolean | null } {
   const [engine] = engines.status();
   const { [unready]: notReady = 0, [storeDown]: down = 0, ...counts } = tallies;
   const { store_up: up = true, ...store } = access.status();
   return {
     version,
+    pid: process.pid,
     url,
+    admin_url: adminUrl,
     ready: ready && notReady === 0,
     ...counts,
     providers: providers.join(','),

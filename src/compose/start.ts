@@ -366,10 +366,15 @@ class Runtime implements RunningGateway {
       ...priceDeps(() => ({ registry: plane.registry, prices: plane.prices, clock: systemClock })),
       status: async () => {
         const tallies = await host.tallies();
-        return statusJson(plane.facts(), { url: this.url, providers: this.providers, tallies });
+        const { url, adminUrl, providers } = this;
+        return statusJson(plane.facts(), { url, adminUrl, providers, tallies });
       },
       config: () => this.settings,
       ...providerDeps(this, env),
+      providerHealth: async () => {
+        const health = await host.health();
+        return (id) => health.ofProvider(id);
+      },
       reload: () => this.#reloadNext(),
       playground: createCaller(
         access.keys,

@@ -49,6 +49,7 @@ export const connectCommand: Command = {
   name: 'connect',
   summary: 'print or write what a client program needs',
   help,
+  choices: clients.map(({ name }) => name),
   run,
 };
 

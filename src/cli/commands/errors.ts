@@ -1,14 +1,16 @@
 /** `errors`: why calls failed. */
 import type { Json, JsonObject } from '../../json/value.ts';
 import { readArguments, withUsage } from '../arguments.ts';
-import type { Command, CommandContext } from '../command.ts';
+import { CallCauses } from '../call-causes.ts';
+import type { AdminClient, Command, CommandContext } from '../command.ts';
 import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
 import { columns } from '../table.ts';
 
 const help = `Usage: model-gateway errors [--by GROUP] [--since 24h] [options]
 
 Counts failed calls, the most first, with the newest one of each: its time, its
-id and what its client was told. The fault is the limit of a key, team or tag,
+id and its cause: the limit that refused it, and what the provider said or else
+what the client was told. The fault is the limit of a key, team or tag,
 the client, the provider or the gateway.
 
   --by GROUP       error (default), provider, key, model, team or limit
@@ -62,26 +64,40 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     query.set('after', next);
   }
   if (given.has('json')) context.stdout(jsonText(groups));
-  else context.stdout(table(groups, given.value('by') ?? 'error', context));
+  else context.stdout(await table(groups, given.value('by') ?? 'error', { admin, context }));
   if (isCut) context.stderr('Only the newest 50,000 failed calls of this period are counted.\n');
   return 0;
 }
 
-function table(groups: readonly JsonObject[], by: string, { screen }: CommandContext): string {
+/** For more groups the cause is what the client of the newest call was told. */
+const maxLookups = 50;
+
+async function table(
+  groups: readonly JsonObject[],
+  by: string,
+  { admin, context }: { readonly admin: AdminClient; readonly context: CommandContext },
+): Promise<string> {
   if (groups.length === 0) return 'No calls failed in this period.\n';
   const heads = by === 'error' ? ['fault', 'error', 'reason', 'status'] : [by];
-  const ownCells = (group: JsonObject): readonly Json[] => {
+  const causes = new CallCauses(admin);
+  const ownCells = async (group: JsonObject): Promise<readonly Json[]> => {
     if (by === 'error') return heads.map((name) => group[name] ?? null);
-    return [group['key_name'] ?? group['name'] ?? null];
+    const { name = null, key_name: keyName } = group;
+    return [
+      by === 'limit' && typeof name === 'string' ? await causes.limitName(name) : (keyName ?? name),
+    ];
   };
-  const rows = groups.map((group) => [
-    cell(group['calls']),
-    ...ownCells(group).map(cell),
-    cell(group['last_at']),
-    cell(group['last_call']),
-    cell(group['last_message']),
-  ]);
-  const head = ['calls', ...heads, 'last at', 'last call', 'last message'];
-  const whole = head.flatMap((name, i) => (name === 'last message' ? [] : [i]));
+  const rows: string[][] = [];
+  for (const group of groups) {
+    const { last_call: last, last_message: message } = group;
+    const isAsked = rows.length < maxLookups && typeof last === 'string';
+    const cause = isAsked ? await causes.sentenceOf(last) : undefined;
+    const own = await ownCells(group);
+    rows.push([group['calls'] ?? null, ...own, group['last_at'] ?? null, last ?? null].map(cell));
+    rows.at(-1)?.push(cause ?? cell(message));
+  }
+  const head = ['calls', ...heads, 'last at', 'last call', 'cause'];
+  const whole = [...head.keys()].slice(0, -1);
+  const { screen } = context;
   return columns([head.map((name) => name.toUpperCase()), ...rows], { head: true, screen, whole });
 }

@@ -32,6 +32,7 @@ export function modelsCommand(deps: ModelsCommandDeps): Command {
     name: 'models',
     summary: 'list the models that can be called, with targets and health',
     help,
+    choices: ['remove'],
     run: (args, context) =>
       withUsage(context, 'models', () =>
         args[0] === 'remove' ? remove(args.slice(1), context, deps) : list(args, context),

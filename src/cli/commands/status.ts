@@ -1,24 +1,26 @@
 /** `status`: the gateway that runs here. */
-import type { JsonObject } from '../../json/value.ts';
+import type { Json, JsonObject } from '../../json/value.ts';
 import { readArguments, withUsage } from '../arguments.ts';
 import type { Command, CommandContext } from '../command.ts';
-import { cell, jsonText, requireOk } from '../reply.ts';
+import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
 import { columns, printable } from '../table.ts';
 
 const help = `Usage: model-gateway status [--json]
 
-Shows the gateway that runs on the data directory: version, addresses,
-providers, store and running calls. Exits with 1 if none runs or it is not
-ready.
+Shows the gateway that runs on the data directory: version, process, addresses,
+health of each provider, store and running calls. Exits with 1 if none runs or
+it is not ready.
 
-  --json    the object of GET /api/status
+  --json    the object of GET /api/status, with provider_health by provider
 `;
 
 /** Shown first, in this order, under these names. */
 const first = [
   ['ready', 'ready'],
   ['version', 'version'],
+  ['pid', 'process'],
   ['url', 'data plane'],
+  ['admin_url', 'admin plane'],
   ['providers', 'providers'],
   ['live_calls', 'running calls'],
   ['config', 'config'],
@@ -41,9 +43,18 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const admin = await context.admin();
   const status = requireOk(await admin.request('GET', '/api/status'));
   const { ready, why } = status;
-  if (given.has('json')) context.stdout(jsonText(status));
-  else if (typeof why === 'string') context.stderr(`${printable(why)}\n`);
-  else context.stdout(table(status, context));
+  if (typeof why === 'string') {
+    if (given.has('json')) context.stdout(jsonText(status));
+    else context.stderr(`${printable(why)}\n`);
+    return 1;
+  }
+  const answer = requireOk(await admin.request('GET', '/api/providers'));
+  const health = objectsOf(answer, 'providers')
+    .filter(({ there }) => there === true)
+    .map((provider): [string, Json] => [cell(provider['id']), provider['health'] ?? null]);
+  if (given.has('json')) {
+    context.stdout(jsonText({ ...status, provider_health: Object.fromEntries(health) }));
+  } else context.stdout(table(status, health, context));
   return ready === true ? 0 : 1;
 }
 
@@ -51,12 +62,21 @@ function isTold(value: JsonObject[string]): boolean {
   return value !== 0 && value !== null;
 }
 
-function table(status: JsonObject, { screen }: CommandContext): string {
+function table(
+  status: JsonObject,
+  health: readonly (readonly [string, Json])[],
+  { screen }: CommandContext,
+): string {
   const named = new Map<string, string>(first);
   const names = [...named.keys(), ...Object.keys(status).filter((name) => !named.has(name))];
   const rows = names
     // Counters at 0 say nothing; --json has them.
     .filter((name) => status[name] !== undefined && (named.has(name) || isTold(status[name])))
-    .map((name) => [named.get(name) ?? name.replaceAll('_', ' '), cell(status[name])]);
-  return columns(rows, { screen });
+    .flatMap((name) =>
+      name === 'providers' && health.length > 0
+        ? health.map(([id, state], i) => [i === 0 ? 'providers' : '', `${id}: ${cell(state)}`])
+        : [[named.get(name) ?? name.replaceAll('_', ' '), cell(status[name])]],
+    );
+  // Values are copied.
+  return columns(rows, { screen, whole: [0, 1] });
 }

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import { CallCauses } from '../call-causes.ts';
 import type { AdminClient, Command, CommandContext } from '../command.ts';
 import { cell, objectsOf, requireOk } from '../reply.ts';
 import { noScreen, paint, type Colour } from '../screen.ts';
@@ -9,9 +10,10 @@ import { printable } from '../table.ts';
 
 const help = `Usage: model-gateway tail [options]
 
-Prints calls as they end, one line each: time, outcome, key, model and target,
-tokens in and out, cost, duration. A line below a failed call says whose fault
-it was and why. Ctrl-C ends it.
+Prints calls as they end, one line each: time of its begin (UTC), outcome, name
+of the key, model and target, tokens in and out, cost, duration. A line below a
+failed call says whose fault it was and why: the limit that refused it, and what
+the provider said or else what the client was told. Ctrl-C ends it.
 
   --lines N        calls from before that are shown first; default: 10
   --no-follow      print those and exit
@@ -52,10 +54,13 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     if (value !== undefined) query.set(name, value);
   }
   const admin = await context.admin();
-  const show = (call: JsonObject): void =>
-    context.stdout(given.has('json') ? `${JSON.stringify(call)}\n` : lineOf(call, context));
+  const causes = new CallCauses(admin);
+  const show = async (call: JsonObject): Promise<void> =>
+    context.stdout(
+      given.has('json') ? `${JSON.stringify(call)}\n` : await lineOf(call, causes, context),
+    );
   const before = await newest(admin, query);
-  for (const call of before.slice(0, Number(lines)).toReversed()) show(call);
+  for (const call of before.slice(0, Number(lines)).toReversed()) await show(call);
   if (given.has('no-follow')) return 0;
   await follow(before, { admin, query, show, context });
   return 0;
@@ -65,7 +70,7 @@ interface Following {
   readonly admin: AdminClient;
   readonly query: URLSearchParams;
   readonly context: CommandContext;
-  show(call: JsonObject): void;
+  show(call: JsonObject): Promise<void>;
 }
 
 /** Ends with the process, or with the gateway. */
@@ -82,7 +87,7 @@ async function follow(
     if (added.length === pageSize) {
       context.stderr(`More than ${pageSize} calls ended at once; some are not shown.\n`);
     }
-    for (const call of added.toReversed()) show(call);
+    for (const call of added.toReversed()) await show(call);
     seen = new Set([...calls.map(({ id }) => id), ...[...seen].slice(0, pageSize)]);
   }
 }
@@ -91,8 +96,12 @@ async function newest(admin: AdminClient, query: URLSearchParams): Promise<reado
   return objectsOf(requireOk(await admin.request('GET', `/api/calls?${query}`)), 'calls');
 }
 
-function lineOf(call: JsonObject, { screen = noScreen }: CommandContext): string {
-  const { status, error, outcome } = call;
+async function lineOf(
+  call: JsonObject,
+  causes: CallCauses,
+  { screen = noScreen }: CommandContext,
+): Promise<string> {
+  const { status, error, outcome, key } = call;
   const charged = isObject(call['charged']) ? call['charged'] : {};
   const cost = call['cost_usd'];
   const target =
@@ -104,9 +113,9 @@ function lineOf(call: JsonObject, { screen = noScreen }: CommandContext): string
     .reduce((sum: number, value) => sum + (typeof value === 'number' ? value : 0), 0);
   const result = `${cell(status)} ${error === null ? cell(outcome) : cell(error)}`;
   const cells = [
-    cell(call['started_at']).replace(/^.*T|Z$/g, ''),
+    cell(call['started_at']),
     paint(screen, colourOf(outcome), printable(result.padEnd(20))),
-    cell(call['key']),
+    typeof key === 'string' ? await causes.keyName(key) : '-',
     `${cell(call['model'])}${target}`,
     `${input} in, ${cell(charged['output_tokens'])} out`,
     typeof cost === 'number' ? `$${cell(cost)}` : 'price unknown',
@@ -114,13 +123,10 @@ function lineOf(call: JsonObject, { screen = noScreen }: CommandContext): string
   ];
   const line = cells.map((text, i) => (i === 1 ? text : printable(text))).join('  ');
   if (typeof call['message'] !== 'string') return `${line}\n`;
-  return `${line}\n    ${paint(screen, 'dim', printable(whyText(call)))}\n`;
-}
-
-/** Whose fault, the named reason, and the message that the client got. */
-function whyText({ fault, reason, message }: JsonObject): string {
-  const named = typeof reason === 'string' ? `, ${reason}` : '';
-  return `${cell(fault)}${named}: ${cell(message)}`;
+  const { fault, reason } = call;
+  const whose = [fault, reason].filter((text) => typeof text === 'string').join(', ');
+  const why = printable(`${whose}: ${await causes.sentence(call)}`);
+  return `${line}\n    ${paint(screen, 'dim', why)}\n`;
 }
 
 function colourOf(outcome: unknown): Colour {

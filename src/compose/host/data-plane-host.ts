@@ -20,7 +20,7 @@ export interface DataPlaneHost {
   /** The numbers of /api/status over all processes. */
   tallies(): Promise<Tallies>;
   /** What is wrong with targets, from the process that knows the worst. */
-  health(): Promise<Pick<TargetHealth, 'describe'>>;
+  health(): Promise<Pick<TargetHealth, 'describe' | 'ofProvider'>>;
   /** Writes the ledger rows and contents that wait. Never rejects for those of another process. @throws StoreError */
   flush(): Promise<void>;
 }

@@ -4,7 +4,7 @@
  */
 import { keyOrNone } from '../../access/keys/seal-key.ts';
 import { type Settings, packSettings, workerShare } from '../../config/settings.ts';
-import { describeBy, worstOf } from '../../gateway/targets/health.ts';
+import { describeBy, describeProvider, worstOf } from '../../gateway/targets/health.ts';
 import { systemClock } from '../../observe/runtime.ts';
 import type { LineLog } from '../../observe/log.ts';
 import { countedFamilies, type Family, single, sumFamilies } from '../../observe/metrics/family.ts';
@@ -209,9 +209,14 @@ class WorkerHost implements DataPlaneHost {
       link.ask('health', [], scrapeMs).catch(() => new Map<string, string>()),
     );
     const known = [plane.health.descriptions(), ...(await Promise.all(asked))];
-    const descriptionOf = (entryName: string): string | undefined =>
-      worstOf(known.map((descriptions) => descriptions.get(entryName)));
-    return { describe: (name, credential) => describeBy(descriptionOf, name, credential) };
+    const worst = new Map<string, string>();
+    for (const [name, description] of known.flatMap((descriptions) => [...descriptions])) {
+      worst.set(name, worstOf([worst.get(name), description]) ?? description);
+    }
+    return {
+      describe: (name, credential) => describeBy((entry) => worst.get(entry), name, credential),
+      ofProvider: (id) => describeProvider(worst, id),
+    };
   }
 
   async flush(): Promise<void> {

@@ -242,6 +242,11 @@ export class TargetHealth {
     return descriptions;
   }
 
+  /** The worst state of a provider, its models and credentials, as `describe` words it; undefined when it gave no answer yet. */
+  ofProvider(id: string): string | undefined {
+    return describeProvider(this.descriptions(), id);
+  }
+
   #descriptionOf(name: string): string | undefined {
     const state = this.#entries.get(name);
     const failure = state === undefined ? undefined : this.#describeState(state);
@@ -412,6 +417,26 @@ export function describeBy(
   const ofTarget = descriptionOf(name);
   // An answer with another credential says nothing about this one.
   return worstOf(credential !== undefined && ofTarget === healthy ? own : [...own, ofTarget]);
+}
+
+/** The state of a provider, as `TargetHealth.ofProvider`, from the words of single entries. */
+export function describeProvider(
+  descriptions: ReadonlyMap<string, string>,
+  id: string,
+): string | undefined {
+  const own = [...descriptions].filter(([name]) => changeOf(name).provider === id);
+  const [worst, ...others] = own
+    .filter(([, description]) => description !== healthy)
+    .toSorted(([, a], [, b]) => Number(b.startsWith('down')) - Number(a.startsWith('down')));
+  if (worst === undefined) return own.length === 0 ? undefined : healthy;
+  const [name, description] = worst;
+  const { model, credential } = changeOf(name);
+  const of = [
+    ...(model === undefined ? [] : [`model ${model}`]),
+    ...(credential === undefined ? [] : [`credential ${credential}`]),
+    ...(others.length === 0 ? [] : [`and ${others.length} more`]),
+  ];
+  return [description, ...of].join(', ');
 }
 
 /** `provider/model`: the target with any credential. */

@@ -59,6 +59,7 @@ it('S4 providers are listed with their origin and without what is secret', async
       origin: 'gateway.yaml:3',
       there: true,
       credentials: ['one', 'two'],
+      health: 'unknown',
     },
   );
   assert.deepEqual(listed.find(({ id }) => id === 'openai')?.['origin'], 'env OPENAI_API_KEY');

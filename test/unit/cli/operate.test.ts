@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { completionCommand } from '../../../src/cli/completion.ts';
+import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { errorsCommand } from '../../../src/cli/commands/errors.ts';
 import { initCommand } from '../../../src/cli/commands/init.ts';
 import { keysCommand } from '../../../src/cli/commands/keys.ts';
+import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
 import { tailCommand } from '../../../src/cli/commands/tail.ts';
 import { loadSettings } from '../../../src/config/load.ts';
@@ -18,15 +20,47 @@ import { run } from '../cli-config/context.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 
-test('status says what runs, and its exit code whether it is ready', async (t) => {
-  const about = { ready: true, version: '1.2.3', live_calls: 2, calls_shed: 0, data_dir: '/d' };
-  const rig = await cliRig(t, { status: () => about });
+test('status says what runs and how providers are, and its exit code whether it is ready', async (t) => {
+  const about = {
+    ready: true,
+    version: '1.2.3',
+    pid: 42,
+    admin_url: 'http://127.0.0.1:8687',
+    providers: 'openai,up,local',
+    live_calls: 2,
+    calls_shed: 0,
+    data_dir: '/d',
+  };
+  const refused = 'down: until 2026-11-27T15:43:21Z (upstream_auth)';
+  const health = new Map([
+    ['openai', refused],
+    ['up', 'healthy'],
+  ]);
+  const provider = { address: '', origin: '', credentials: [] };
+  const rig = await cliRig(t, {
+    status: () => about,
+    providers: () => [
+      ...['openai', 'up', 'local'].map((id) => ({ ...provider, id, there: true })),
+      { ...provider, id: 'ollama', there: false },
+    ],
+    providerHealth: async () => (id) => health.get(id),
+  });
   const { code, out } = await rig.run(statusCommand, []);
   assert.equal(code, 0);
   assert.match(out, /^version +1\.2\.3$/m);
+  assert.match(out, /^process +42$/m);
+  assert.match(out, /^admin plane +http:\/\/127\.0\.0\.1:8687$/m);
+  assert.match(
+    out,
+    /^providers +openai: down: until \S+ \(upstream_auth\)\n +up: healthy\n +local: unknown$/m,
+  );
   assert.match(out, /^running calls +2$/m);
-  assert.doesNotMatch(out, /shed/);
-  assert.deepEqual(tryParseObject((await rig.run(statusCommand, ['--json'])).out), about);
+  assert.match(out, /^data +\/d$/m);
+  assert.doesNotMatch(out, /shed|ollama/);
+  assert.deepEqual(tryParseObject((await rig.run(statusCommand, ['--json'])).out), {
+    ...about,
+    provider_health: { openai: refused, up: 'healthy', local: 'unknown' },
+  });
   const stopped = await cliRig(t, { status: () => ({ ready: false, why: 'no gateway runs' }) });
   assert.deepEqual(await stopped.run(statusCommand, []), {
     code: 1,
@@ -44,7 +78,10 @@ test('tail prints calls, the oldest first, and as objects', async (t) => {
   assert.equal(code, 0);
   const lines = out.trimEnd().split('\n');
   assert.equal(lines.length, 2);
-  assert.match(lines[0] ?? '', /^\d\d:\d\d:\d\d\.\d{3} {2}\S+ ok .* fast .*\d+ in, \d+ out .* ms$/);
+  assert.match(
+    lines[0] ?? '',
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S*Z {2}\S+ ok .* fast .*\d+ in, \d+ out .* ms$/,
+  );
   assert.match(lines[1] ?? '', /slow\?\[31m/);
   const last = await rig.run(tailCommand, ['--no-follow', '--lines', '1', '--json']);
   assert.equal(tryParseObject(last.out)?.['id'], 'c2');
@@ -111,7 +148,8 @@ test('init asks what the flags do not say, and refuses vendors that it does not 
 });
 
 test('completion completes commands, actions and flags in bash, and names them for zsh and fish', async () => {
-  const command = completionCommand([keysCommand, statusCommand]);
+  const models = modelsCommand({ remove: () => Promise.reject(new Error('not here')) });
+  const command = completionCommand([keysCommand, statusCommand, models, connectCommand]);
   const { out: script } = await run(command, ['bash']);
   const completed = (words: readonly string[]): string[] => {
     const { stdout } = spawnSync('bash', ['--norc', '-s'], {
@@ -120,10 +158,34 @@ test('completion completes commands, actions and flags in bash, and names them f
     });
     return stdout.trim().split('\n');
   };
-  assert.deepEqual(completed(['model-gateway', '']), ['keys', 'status', 'completion']);
+  assert.deepEqual(completed(['model-gateway', '']), [
+    'keys',
+    'status',
+    'models',
+    'connect',
+    'completion',
+  ]);
   assert.deepEqual(completed(['model-gateway', 'keys', 'cr']), ['create']);
   assert.deepEqual(completed(['model-gateway', 'keys', 'create', '--bud']), ['--budget']);
-  assert.deepEqual(completed(['model-gateway', 'status', '--']), ['--help', '--json']);
+  const everywhere = ['--admin-listen', '--config', '--data-dir'];
+  assert.deepEqual(completed(['model-gateway', 'status', '--']), [
+    ...everywhere,
+    '--help',
+    '--json',
+    '--storage',
+  ]);
+  // `models --help` names `model-gateway pull --list`.
+  assert.deepEqual(completed(['model-gateway', 'models', '--l']), ['']);
+  assert.deepEqual(completed(['model-gateway', 'models', 'rem']), ['remove']);
+  assert.deepEqual(completed(['model-gateway', 'connect', 'claude-code-']), ['claude-code-router']);
+  assert.deepEqual(completed(['model-gateway', 'completion', '']), [
+    'bash',
+    'zsh',
+    'fish',
+    ...everywhere,
+    '--help',
+    '--storage',
+  ]);
   const zsh = (await run(command, ['zsh'])).out;
   assert.match(zsh, /^ {4}keys\) words_of="create list .*--budget/m);
   const fish = (await run(command, ['fish'])).out;
@@ -145,9 +207,60 @@ test('A4 tail and errors say why calls failed', async (t) => {
   assert.match(out, /\n1 +limit +invalid_request +price_unknown +400 .* c1 +The price of openai/);
   const narrow = await rig.run(errorsCommand, [], { colour: false, columns: 60 });
   assert.match(narrow.out, /^ERROR +invalid_request\nREASON +price_unknown\n/m);
-  assert.match(narrow.out, /^LAST MESSAGE +The price of openai\/gpt-9 is not known\.$/m);
+  assert.match(narrow.out, /^CAUSE +The price of openai\/gpt-9 is not known\.$/m);
   const byKey = await rig.run(errorsCommand, ['--by', 'key', '--since', '1h', '--json']);
   assert.partialDeepStrictEqual(tryParse(byKey.out), [{ name: 'k1', calls: 1, failed_limit: 1 }]);
   const none = await rig.run(errorsCommand, ['--fault', 'gateway']);
   assert.equal(none.out, 'No calls failed in this period.\n');
+});
+
+test('A4 tail and errors name the key, whose limit refused, and what the provider said', async (t) => {
+  const rig = await cliRig(t);
+  const { id: key } = (await rig.keys.create({ name: 'ana', models: ['*'] })).record;
+  const now = rig.clock.wall();
+  const toldToClient = 'The provider refused the credentials of the gateway.';
+  const said = 'Incorrect API key provided: sk-***.';
+  const auth = { outcome: 'failed', status: 502, error: 'upstream_auth' } as const;
+  rig.ledger.record(
+    callRow('c1', {
+      startedAt: now - 2,
+      keyId: key,
+      ...auth,
+      failure: { fault: 'provider', message: toldToClient },
+      attemptRows: [
+        {
+          provider: 'openai',
+          upstreamModel: 'gpt-5',
+          startedAt: now - 2,
+          ms: 1,
+          ...auth,
+          status: 401,
+          failure: { fault: 'provider', message: said },
+        },
+      ],
+    }),
+  );
+  rig.ledger.record(
+    callRow('c2', {
+      startedAt: now - 1,
+      keyId: key,
+      outcome: 'failed',
+      status: 429,
+      error: 'rate_limited',
+      attempts: 0,
+      failure: { fault: 'limit', message: 'Too many requests.', limit: `key:${key}:requests` },
+    }),
+  );
+  const tail = (await rig.run(tailCommand, ['--no-follow'])).out;
+  assert.match(
+    tail,
+    / {2}ana {2}local\/tiny.*\n {4}provider: Incorrect API key provided: sk-\*{3}\.\n/,
+  );
+  assert.match(tail, /\n {4}limit: key ana, requests: Too many requests\.\n$/);
+  assert.ok(!tail.includes(toldToClient) && !tail.includes(key), tail);
+  const byError = (await rig.run(errorsCommand, [])).out;
+  assert.match(byError, /c1 +Incorrect API key provided: sk-\*{3}\.$/m);
+  assert.match(byError, /c2 +key ana, requests: Too many requests\.$/m);
+  const byLimit = (await rig.run(errorsCommand, ['--by', 'limit', '--fault', 'limit'])).out;
+  assert.match(byLimit, /^1 +key ana, requests +/m);
 });

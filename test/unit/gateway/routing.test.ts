@@ -230,6 +230,8 @@ describe('credentials', () => {
     assert.equal(of('s'), 'ak2 b');
     assert.match(health.describe('p/a', 'k1') ?? '', /^degraded: rate limited until/);
     assert.equal(health.describe('p/a', 'k2'), undefined);
+    assert.match(health.ofProvider('p') ?? '', /^degraded: rate limited until .*, credential k1$/);
+    assert.equal(health.ofProvider('other'), undefined);
     pass(20_000);
     assert.match(of('s'), /ak1/);
   });
