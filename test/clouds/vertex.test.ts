@@ -355,6 +355,13 @@ describe('vertex: Gemini by its own API', () => {
         assert.match(String(reply.headers['x-gateway-notes']), /service_tier/);
       }
     }
+    const more = { service_tier: 'standard_only' };
+    const { reply, received } = await askFor('vertex/gemini-2.5-pro', {
+      dialect: 'messages',
+      more,
+    });
+    assert.equal(received?.json['serviceTier'], undefined);
+    assert.match(String(reply.headers['x-gateway-notes']), /service_tier/);
   });
 
   it('48: tokens are counted at its address, without a name and on top', async () => {

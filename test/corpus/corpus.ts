@@ -1,13 +1,18 @@
 /** Sends the corpus through a gateway and keeps what came of each request. */
 import type { JsonObject } from '../../src/json/value.ts';
-import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
-import type { UpstreamDialect } from '../support/dialects.ts';
+import {
+  providerAt,
+  startTestGateway,
+  upstreamConfig,
+  type TestGateway,
+} from '../support/gateway.ts';
+import type { Pair, UpstreamDialect } from '../support/dialects.ts';
 import { send } from '../support/http.ts';
 import type { AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { eventStreamType } from '../upstream/aws.ts';
 import { replying } from '../upstream/reply.ts';
-import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { ScriptedUpstream, type Received } from '../upstream/scripted.ts';
 import { shownAt, type Sample } from './sample.ts';
 
 /** Known vendors, whose models differ from a server that nothing is known of. */
@@ -56,7 +61,16 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     ],
   );
   const gateway = await startTestGateway({
-    providers: { ...providers, ...Object.fromEntries([...known, ...special]) },
+    providers: {
+      ...providers,
+      ...Object.fromEntries([...known, ...special]),
+      'generous-gemini': providerAt('gemini', upstreams.gemini.port, {
+        server_tools: true,
+        region: 'eu',
+      }),
+      // Claude as well by Converse.
+      'claude-converse': providerAt('converse', upstreams.converse.port, { door: 'converse' }),
+    },
   });
   return {
     gateway,
@@ -100,6 +114,7 @@ export interface Sent {
   readonly notes: readonly string[];
   /** What the upstream got; nothing after a refusal. */
   readonly arrived: readonly JsonObject[];
+  readonly received: readonly Received[];
 }
 
 /** Of all upstreams of a dialect the one that takes the most of a sample as it is. */
@@ -114,23 +129,26 @@ export function relayedModel(dialect: AnyDialect, sample: Sample<object>): strin
   return sample.relayedTo ?? relaying(dialect, sample);
 }
 
-/** Where a sample goes that names no model. Of responses upstreams, OpenAI is the one that others leave parts of out. */
-export const usualModel: { readonly [D in AnyDialect]: string } = {
+/** Where a sample goes that names no model. Of responses upstreams, OpenAI is the one that others leave parts of out, and of
+ * the clouds' own a model that takes most. */
+export const usualModel: { readonly [D in UpstreamDialect]: string } = {
   chat: 'up-chat/corpus',
   messages: 'up-messages/corpus',
   responses: 'openai-responses/gpt-5.6',
+  gemini: 'up-gemini/gemini-2.5-pro',
+  converse: 'claude-converse/claude-sonnet-4-5-20250929',
 };
 
 /** Sends the sample to an upstream of a dialect; by the same dialect it is relayed. */
 export async function sendSample(
   { gateway, upstreams }: CorpusRig,
   sample: Sample<object>,
-  pair: { readonly client: AnyDialect; readonly upstream: AnyDialect },
+  pair: Pair,
 ): Promise<Sent> {
   const { client, upstream } = pair;
   const model =
     client === upstream
-      ? relayedModel(upstream, sample)
+      ? relayedModel(client, sample)
       : (shownAt(sample, upstream, client).behind ?? usualModel[upstream]);
   const script = upstreams[upstream].script(
     model.slice(model.indexOf('/') + 1),
@@ -148,6 +166,7 @@ export async function sendSample(
     answer: reply.json,
     notes: notedPaths(String(reply.headers['x-gateway-notes'] ?? '')),
     arrived: script.requests.map(({ json }) => json),
+    received: script.requests,
   };
 }
 

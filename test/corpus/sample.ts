@@ -1,5 +1,6 @@
 /** One small request and what must become of it. The table of decisions says how it is answered. */
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 import type { AnyDialect } from '../support/reading.ts';
 
 /** What an upstream of a foreign dialect must get of a sample. */
@@ -23,7 +24,7 @@ export interface Sample<Body> extends Shown {
   /** Put over a minimal request. */
   readonly sends: Body;
   /** The same for further upstream dialects; `named` and `unasked` hold there as well. */
-  readonly on?: { readonly [U in AnyDialect]?: Shown };
+  readonly on?: { readonly [U in UpstreamDialect]?: Shown };
   /** Other rows that the same request shows. */
   readonly also?: readonly string[];
   /** The messages that an upstream of the client's own dialect gets instead; noted. */
@@ -45,7 +46,11 @@ export const firstUpstream: { readonly [D in AnyDialect]: AnyDialect } = {
 };
 
 /** What a sample shows at an upstream dialect. */
-export function shownAt(sample: Sample<object>, upstream: AnyDialect, client: AnyDialect): Shown {
+export function shownAt(
+  sample: Sample<object>,
+  upstream: UpstreamDialect,
+  client: AnyDialect,
+): Shown {
   if (upstream === firstUpstream[client]) return sample;
   const { named, unasked } = sample;
   return {

@@ -8,40 +8,57 @@ import { messagesBlockSamples } from './messages-blocks.ts';
 import { messagesCallSamples } from './messages-calls.ts';
 import { messagesRequestSamples } from './messages-request.ts';
 import { messagesToolSamples } from './messages-tools.ts';
+import { onClouds } from './on-clouds.ts';
 import { onResponses } from './on-responses.ts';
 import { responsesItemSamples } from './responses-items.ts';
 import { responsesRequestSamples } from './responses-request.ts';
 import { responsesToolSamples } from './responses-tools.ts';
 import type { Sample, Samples, Shown } from './sample.ts';
+import type { UpstreamDialect } from '../support/dialects.ts';
 
 export const corpus: { readonly [D in AnyDialect]: Samples<object> } = {
-  chat: shownOnResponses(
+  chat: shownElsewhere(
     { ...chatRequestSamples, ...chatMessageSamples, ...chatTurnSamples, ...chatToolSamples },
-    onResponses.chat,
+    {
+      responses: onResponses.chat,
+      gemini: onClouds.gemini.chat,
+      converse: onClouds.converse.chat,
+    },
   ),
-  messages: shownOnResponses(
+  messages: shownElsewhere(
     {
       ...messagesRequestSamples,
       ...messagesBlockSamples,
       ...messagesCallSamples,
       ...messagesToolSamples,
     },
-    onResponses.messages,
+    {
+      responses: onResponses.messages,
+      gemini: onClouds.gemini.messages,
+      converse: onClouds.converse.messages,
+    },
   ),
-  responses: { ...responsesRequestSamples, ...responsesItemSamples, ...responsesToolSamples },
+  responses: shownElsewhere(
+    { ...responsesRequestSamples, ...responsesItemSamples, ...responsesToolSamples },
+    { gemini: onClouds.gemini.responses, converse: onClouds.converse.responses },
+  ),
 };
 
-/** The samples with what they show at responses upstreams, which stands in a file of its own. */
-function shownOnResponses(
+/** The samples with what they show at further upstreams, which stands in files of their own. */
+function shownElsewhere(
   samples: Samples<object>,
-  shown: { readonly [row: string]: Shown },
+  further: { readonly [U in UpstreamDialect]?: { readonly [row: string]: Shown } },
 ): Samples<object> {
-  const strange = Object.keys(shown).filter((id) => !(id in samples));
+  const strange = Object.values(further)
+    .flatMap((rows) => Object.keys(rows))
+    .filter((id) => !(id in samples));
   if (strange.length > 0) throw new Error(`no samples: ${strange.join(', ')}`);
   return Object.fromEntries(
     Object.entries(samples).map(([id, sample]): readonly [string, Sample<object>] => {
-      const { [id]: responses } = shown;
-      return [id, responses === undefined ? sample : { ...sample, on: { responses } }];
+      const own = Object.entries(further).flatMap(([upstream, rows]) =>
+        rows[id] === undefined ? [] : [[upstream, rows[id]] as const],
+      );
+      return [id, { ...sample, on: { ...sample.on, ...Object.fromEntries(own) } }];
     }),
   );
 }

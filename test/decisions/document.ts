@@ -1,13 +1,9 @@
 /** docs/user/translation.md, written from the tables. */
+import { upstreamOnlyDialects, type Pair, type UpstreamDialect } from '../support/dialects.ts';
 import { allDialects, type AnyDialect } from '../support/reading.ts';
+import { firstUpstream } from '../corpus/sample.ts';
 import { departures } from './elsewhere.ts';
-import {
-  knownModels,
-  translatedModels,
-  upstreamOnly,
-  type KnownModel,
-  type UpstreamOnly,
-} from './known-models.ts';
+import { knownModels, type KnownModel } from './known-models.ts';
 import {
   answerTables,
   requestTables,
@@ -21,7 +17,7 @@ const intro = `# Translation
 
 <!-- Written by scripts/write-translation.mjs from test/decisions; a test fails while this file is stale. -->
 
-A provider speaks chat completions, messages or responses. A client of the same API is **relayed**: its bytes arrive as they were sent, except
+A provider speaks chat completions, messages or responses, Gemini's API or Bedrock's Converse. A client of the same API is **relayed**: its bytes arrive as they were sent, except
 for the model name, \`stream_options\` (chat: usage is always requested), \`store\` and \`include\` (responses: nothing is kept at the provider),
 and what the target is known to refuse or ignore (last sections). A client of another API is **translated**. Tests send a request for each
 field that the official SDKs' types have through every pair of APIs, and an answer with each field back.
@@ -42,7 +38,7 @@ field that the official SDKs' types have through every pair of APIs, and an answ
 - **Defaults**: the API's default value and \`null\` are neither refused nor noted.
 - **By model**: EXACT* and "noted at", "refused at" name known models that depart from the row. They are found by running the row's sample at
   every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
-  "To a responses model" means OpenAI's. Gemini and Bedrock by Converse have sections of their own.
+  "To a responses model" means OpenAI's, "to a Gemini model" its own API, "to a Converse model" Claude by Bedrock's Converse; others depart from it.
 
 \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
 A case narrows a row. Empty cells at the end of a row are left out. An object that is EXACT may have members that are not.
@@ -112,11 +108,6 @@ function elsewhere(
     ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, all), sets)}`]),
     ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, all), sets)}`]),
   ];
-}
-
-interface Pair {
-  readonly client: AnyDialect;
-  readonly upstream: AnyDialect;
 }
 
 /** A verdict in one cell: the word, what an approximation becomes, and remarks. */
@@ -219,24 +210,46 @@ const titles: { readonly [D in AnyDialect]: string } = {
   responses: 'Responses',
 };
 
+/** How a column names its upstream. */
+const heads: { readonly [U in UpstreamDialect]: string } = {
+  chat: 'to a chat model',
+  messages: 'to a messages model',
+  responses: 'to a responses model',
+  gemini: 'to a Gemini model',
+  converse: 'to a Converse model',
+};
+
 function requestSection(
-  { client, rows, upstreams, towards }: RequestTable,
+  { client, rows, towards }: RequestTable,
+  { title, upstreams }: { readonly title: string; readonly upstreams: readonly UpstreamDialect[] },
   sets: ModelSets,
 ): string {
   const columns = upstreams.map((upstream) => ({ upstream, decided: towards(upstream) }));
   return section({
-    title: `${titles[client]} requests`,
-    heads: upstreams.map((upstream) => `to a ${upstream} model`),
+    title,
+    heads: upstreams.map((upstream) => heads[upstream]),
     lines: rows.map(({ path, when, outer }, i): Line => ({
       path,
       when,
       cells: columns.map(({ upstream, decided }) => {
         const row = decided[i];
-        if (row === undefined || (outer && upstream !== upstreams[0])) return '';
+        if (row === undefined || (outer && upstream !== firstUpstream[client])) return '';
         return verdictCell(row, elsewhere({ client, upstream }, row, sets));
       }),
     })),
   });
+}
+
+/** The upstreams whose dialects clients speak as well, and those of clouds. */
+function requestSections(table: RequestTable, sets: ModelSets): readonly string[] {
+  const ofClouds = new Set<UpstreamDialect>(upstreamOnlyDialects);
+  const title = `${titles[table.client]} requests`;
+  const upstreams = table.upstreams.filter((each) => !ofClouds.has(each));
+  const clouds = table.upstreams.filter((each) => ofClouds.has(each));
+  return [
+    requestSection(table, { title, upstreams }, sets),
+    requestSection(table, { title: `${title} to clouds`, upstreams: clouds }, sets),
+  ];
 }
 
 function answerSection(upstream: AnyDialect): string {
@@ -291,31 +304,6 @@ function modelLines(dialect: AnyDialect, modelsAt: (row: Row) => string): readon
   return [...groups].map(([models, fields]) => wrapped(`- ${models}: ${[...fields].join(', ')}`));
 }
 
-const servers: { readonly [D in UpstreamOnly]: string } = {
-  gemini: 'Gemini by its own API',
-  'bedrock-converse': 'Bedrock by Converse',
-};
-
-/** What becomes of a row at models that are always asked by translation; '' = it is carried. */
-function translatedAt(client: AnyDialect, upstream: UpstreamOnly, row: Row): string {
-  const all = translatedModels(upstream);
-  const { told, lost, refused } = departures(client, all, { id: rowId(row), path: row.path });
-  const changed = told.filter((each) => !lost.includes(each));
-  return [
-    ...(changed.length === 0 ? [] : [`changed at ${named(changed, all)}`]),
-    ...(lost.length === 0 ? [] : [`dropped at ${named(lost, all)}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${named(refused, all)}`]),
-  ].join('; ');
-}
-
-const translatedIntro = `Fields that models there do not take as the client says them, as the samples of the rows above show it. All is noted, and refused under strict.`;
-
-function translatedSection(client: AnyDialect, upstream: UpstreamOnly): string {
-  const title = `## ${titles[client]} requests to ${servers[upstream]}`;
-  const lines = modelLines(client, (row) => translatedAt(client, upstream, row));
-  return [title, '', translatedIntro, '', ...lines, ''].join('\n');
-}
-
 /** Lines of at most 150 characters; those after the first have an indent. */
 function wrapped(text: string, indent = '  '): string {
   const lines: string[] = [''];
@@ -330,19 +318,15 @@ function wrapped(text: string, indent = '  '): string {
 
 export function translationText(): string {
   const sets: ModelSets = new Map();
-  const requests = allDialects.map((dialect) => requestSection(requestTables[dialect], sets));
+  const requests = allDialects.flatMap((dialect) => requestSections(requestTables[dialect], sets));
   const answers = allDialects.map(answerSection);
   const relayed = allDialects.map(relaySection);
-  const translated = upstreamOnly.flatMap((upstream) =>
-    allDialects.map((client) => translatedSection(client, upstream)),
-  );
   const setLines = [...sets].map(([names, number]) => wrapped(`- **Set ${number}**: ${names}`));
   return [
     intro,
     ...requests,
     ...answers,
     ...relayed,
-    ...translated,
     '## Sets of models',
     '',
     ...setLines,

@@ -8,18 +8,16 @@ import {
   type ProviderRow,
 } from '../../src/providers/compatible.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
-import type { AnyDialect } from '../support/reading.ts';
+import { upstreamOnlyDialects, type UpstreamDialect as Spoken } from '../support/dialects.ts';
 
-/** What no client speaks: requests are translated at each model. */
-export const upstreamOnly = ['gemini', 'bedrock-converse'] as const;
-export type UpstreamOnly = (typeof upstreamOnly)[number];
+type UpstreamOnly = (typeof upstreamOnlyDialects)[number];
 
 export interface KnownModel {
   /** `vendor/model`. */
   readonly name: string;
   readonly vendor: string;
   readonly model: string;
-  readonly speaks: AnyDialect | UpstreamOnly;
+  readonly speaks: Spoken;
   readonly dialect: UpstreamDialect;
   readonly traits: UpstreamTraits;
 }
@@ -75,6 +73,8 @@ const dialects = {
   chat: 'openai-chat',
   messages: 'anthropic-messages',
   responses: 'openai-responses',
+  gemini: 'gemini',
+  converse: 'bedrock-converse',
 } as const;
 
 /** The models of clouds, by the dialect that the name decides. */
@@ -82,7 +82,7 @@ const ofClouds: {
   readonly [D in UpstreamOnly]: readonly [vendor: string, models: readonly string[]];
 } = {
   gemini: ['gemini', ['gemini-2.0-flash', 'gemini-2.5-pro', 'gemini-3-pro-preview']],
-  'bedrock-converse': [
+  converse: [
     'bedrock',
     [
       'claude-sonnet-4-5-20250929',
@@ -96,16 +96,16 @@ const ofClouds: {
   ],
 };
 
-/** The known models that are asked in a dialect that no client speaks. */
-export function translatedModels(speaks: UpstreamOnly): readonly KnownModel[] {
+function modelsOfCloud(speaks: UpstreamOnly): readonly KnownModel[] {
   const [vendor, names] = ofClouds[speaks];
-  const row = providerRow(vendor)?.cloud?.rowOf(speaks);
+  const row = providerRow(vendor)?.cloud?.rowOf(dialects[speaks]);
   if (row === undefined) throw new Error(`${vendor} is no cloud`);
   return modelsOf({ ...row, id: vendor }, speaks, names);
 }
 
 /** The known models that are asked in a dialect. */
-export function knownModels(speaks: AnyDialect): readonly KnownModel[] {
+export function knownModels(speaks: Spoken): readonly KnownModel[] {
+  if (speaks === 'gemini' || speaks === 'converse') return modelsOfCloud(speaks);
   return providerRows.flatMap((row) => {
     const spoken = rowIn(row, dialects[speaks]);
     return spoken === undefined ? [] : modelsOf(spoken, speaks);

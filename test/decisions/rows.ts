@@ -1,6 +1,7 @@
 /** The tables as flat rows: what tests ask about and docs/user/translation.md lists. */
 import { firstUpstream } from '../corpus/sample.ts';
-import { allDialects, type AnyDialect } from '../support/reading.ts';
+import { upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import type { AnyDialect } from '../support/reading.ts';
 import {
   chatStreamToResponses,
   chatToResponses,
@@ -11,6 +12,9 @@ import {
 } from './answer-columns.ts';
 import { chatAnswer, chatAnswerExtensions, chatChunk } from './chat-answer.ts';
 import { chatOnResponses } from './chat-on-responses.ts';
+import { chatOnConverse, chatOnGemini } from './clouds/chat.ts';
+import { messagesOnConverse, messagesOnGemini } from './clouds/messages.ts';
+import { responsesOnConverse, responsesOnGemini } from './clouds/responses.ts';
 import { chatMessageExtensions, chatRequest, chatRequestExtensions } from './chat-request.ts';
 import type { AnyEntry, AnyFields, Column, Verdict } from './decision.ts';
 import { messagesAnswer, messagesEvents } from './messages-answer.ts';
@@ -48,9 +52,9 @@ export interface AnswerTable {
 export interface RequestTable {
   readonly client: AnyDialect;
   readonly rows: readonly Row[];
-  readonly upstreams: readonly AnyDialect[];
+  readonly upstreams: readonly UpstreamDialect[];
   /** The rows as they are decided towards an upstream. @throws Error for a row without a verdict. */
-  towards(upstream: AnyDialect): readonly DecidedRow[];
+  towards(upstream: UpstreamDialect): readonly DecidedRow[];
   /** Keys of columns that decide no row. */
   readonly idle: readonly string[];
 }
@@ -113,10 +117,10 @@ function keyFor(row: Row, column: Column): string | undefined {
 function requestTable(
   client: AnyDialect,
   rows: readonly DecidedRow[],
-  columns: { readonly [U in AnyDialect]?: Column },
+  columns: { readonly [U in UpstreamDialect]?: Column },
 ): RequestTable {
   const first = firstUpstream[client];
-  const others = allDialects.filter((dialect) => columns[dialect] !== undefined);
+  const others = upstreamDialects.filter((dialect) => columns[dialect] !== undefined);
   const decided = new Map(
     others.map((upstream) => {
       const column = columns[upstream] ?? {};
@@ -149,17 +153,17 @@ export const requestTables: { readonly [D in AnyDialect]: RequestTable } = {
   chat: requestTable(
     'chat',
     fieldRows('', { ...chatRequest, ...chatRequestExtensions, ...chatMessageExtensions }),
-    { responses: chatOnResponses },
+    { responses: chatOnResponses, gemini: chatOnGemini, converse: chatOnConverse },
   ),
   messages: requestTable(
     'messages',
     ofAnyRole(fieldRows('', { ...messagesRequest, ...messagesRequestExtensions })),
-    { responses: messagesOnResponses },
+    { responses: messagesOnResponses, gemini: messagesOnGemini, converse: messagesOnConverse },
   ),
   responses: requestTable(
     'responses',
     fieldRows('', { ...responsesRequest, ...responsesRequestExtensions }),
-    { messages: responsesOnMessages },
+    { messages: responsesOnMessages, gemini: responsesOnGemini, converse: responsesOnConverse },
   ),
 };
 

@@ -18,7 +18,7 @@ import {
 } from '../anthropic-messages/request-write.ts';
 import { isInstruction, writeEndUser, writeMessagesExtras } from '../openai-chat/request-write.ts';
 import { isBlank, type Message } from '../shared/message-turns.ts';
-import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
+import { askedTier, cacheHints, responsesOptions } from '../shared/responses-fields.ts';
 import { dialectId } from './fields.ts';
 import { writeMessages } from './request-write-messages.ts';
 import { writeOutput, writeTools } from './request-write-tools.ts';
@@ -29,7 +29,9 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   const { traits } = ask;
   const points = new CachePoints(notes);
   const marks = new CacheMarks(traits.cacheMarks, (block, mark) => points.add(block, mark));
-  const maxTokens = writeMaxTokens(conversation, ask, notes);
+  // 0 warms a cache and is never sent: the path answers it itself.
+  const warms = conversation.sampling.maxOutputTokens === 0;
+  const maxTokens = warms ? 0 : writeMaxTokens(conversation, ask, notes);
   const thinking = writeThinking({ conversation, traits, maxTokens }, notes);
   const writing = { conversation, traits, notes, marks };
   const output = writeOutput(writing, thinking.on);
@@ -180,7 +182,7 @@ interface Target {
 const unknown = 'not known to the model';
 /** What is no loss: nothing of it changes the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
-/** Tiers by OpenAI's words. `auto` is what is served anyway. */
+/** Tiers by OpenAI's words. */
 const tiers: ReadonlySet<Json> = new Set(['default', 'flex', 'priority']);
 
 function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {
@@ -188,10 +190,9 @@ function writeForeign(conversation: Conversation, { traits, notes }: Target): Js
   const own = { ...traits, cacheMarks: false, serviceTiers: false };
   writeMessagesExtras(extras['anthropic-messages'] ?? {}, own, notes, () => unknown);
   writeEndUser(conversation, { ...traits, endUserField: undefined }, notes);
-  const { verbosity, serviceTier } = responsesOptions(extras);
-  if (verbosity !== undefined) notes.lost(['text', 'verbosity'], unknown);
+  if (responsesOptions(extras).verbosity !== undefined) notes.lost(['text', 'verbosity'], unknown);
   writeChatExtras(extras, notes);
-  return writeTier(serviceTier ?? extras['openai-chat']?.['service_tier'], notes);
+  return writeTier(askedTier(extras), notes);
 }
 
 function writeChatExtras(extras: Extras, notes: Notes): void {
@@ -202,7 +203,7 @@ function writeChatExtras(extras: Extras, notes: Notes): void {
 }
 
 function writeTier(tier: Json | undefined, notes: Notes): JsonMembers {
-  if (tier === undefined || tier === null || tier === 'auto') return {};
+  if (tier === undefined) return {};
   if (tiers.has(tier)) return { serviceTier: { type: tier } };
   notes.lost(['service_tier'], 'the provider has no such tier');
   return {};

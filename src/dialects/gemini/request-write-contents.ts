@@ -17,6 +17,7 @@ import type { JsonObject, JsonMembers } from '../../json/value.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { fillerNote } from '../openai-chat/reasoning.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
+import { imageTypeOf } from '../shared/body-media.ts';
 import { sentToolName, ToolIdMap, toolInput } from '../shared/tools.ts';
 import { callSignature, dialectId, signatureFormat } from './fields.ts';
 import { maxToolName } from './request-write-tools.ts';
@@ -158,9 +159,22 @@ export class ContentWriter {
 
   /** @throws GatewayError `invalid_request` for what the upstream cannot be shown. */
   #media(part: MediaPart, path: FieldPath): JsonMembers {
-    const written = writeMedia(part, this.#writing.ask.traits);
+    const written = this.#written(part, path);
     if (written !== undefined) return written;
     throw unsupported(path, `This model does not take this kind of ${part.kind}.`);
+  }
+
+  /** Undefined for what the upstream cannot be shown. */
+  #written(part: MediaPart, path: FieldPath): JsonMembers | undefined {
+    const { ask, notes } = this.#writing;
+    const type =
+      part.kind === 'image' && 'base64' in part.source && imageTypeOf(part.source.base64);
+    const written = writeMedia(part, ask.traits, type || part.mediaType);
+    const declared = part.mediaType === 'image/jpg' ? 'image/jpeg' : part.mediaType;
+    if (written !== undefined && type && declared !== '' && type !== declared) {
+      notes.changed(path, `sent as ${type}, which its bytes are`);
+    }
+    return written;
   }
 
   // Turns of the model.
@@ -177,7 +191,7 @@ export class ContentWriter {
           if (part.text !== '') parts.text(part.text);
           return;
         case 'tool-call':
-          parts.call(this.#call(part), this.#signatureOf(part, where));
+          parts.call(this.#call(part, where), this.#signatureOf(part, where));
           calls.push(part.id);
           return;
         case 'reasoning': {
@@ -200,11 +214,15 @@ export class ContentWriter {
     this.#calls = calls;
   }
 
-  #call(part: ToolCallPart): JsonMembers {
+  #call(part: ToolCallPart, path: FieldPath): JsonMembers {
     const name = sentToolName(part.name, maxToolName, this.#writing.conversation.tools);
     this.#names.set(part.id, name);
     const id = this.#ids.call(part.id);
-    const { input } = toolInput(part.argumentsJson);
+    const { input, wrapped } = toolInput(part.argumentsJson);
+    if (wrapped) {
+      const why = 'tool arguments that are not a JSON object were wrapped';
+      this.#writing.notes.changed(path, why);
+    }
     return { name, args: input, ...this.#id(id) };
   }
 
@@ -284,7 +302,7 @@ export class ContentWriter {
   #resultMedia(part: MediaPart, path: FieldPath, media: JsonMembers[]): readonly string[] {
     const { traits } = this.#writing.ask;
     if ('text' in part.source) return [documentText(part, part.source.text)];
-    const written = writeMedia(part, traits);
+    const written = this.#written(part, path);
     if (written !== undefined) {
       media.push(written);
       return [];
@@ -388,8 +406,9 @@ class ModelParts {
 function writeMedia(
   part: MediaPart,
   { imageInput, fileInput }: Ask['traits'],
+  mediaType: string,
 ): JsonMembers | undefined {
-  const { kind, source, mediaType } = part;
+  const { kind, source } = part;
   if ('text' in source) return { text: documentText(part, source.text) };
   if (kind === 'image' ? imageInput === 'none' : !fileInput) return undefined;
   if ('base64' in source) {

@@ -2,7 +2,7 @@
  * Renders a conversation as a `generateContent` request. The model and whether it streams stand in the address. The same
  * conversation gives the same bytes each time: prompt caches depend on it.
  */
-import type { Conversation, Extras, Part, Sampling } from '../../core/conversation.ts';
+import type { Conversation, Extras, MediaPart, Part, Sampling } from '../../core/conversation.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -14,7 +14,12 @@ import {
   writeEndUser,
   writeMessagesExtras,
 } from '../openai-chat/request-write.ts';
-import { cacheHints, responsesOptions } from '../shared/responses-fields.ts';
+import {
+  askedTier,
+  cacheHints,
+  imageDetail,
+  responsesOptions,
+} from '../shared/responses-fields.ts';
 import { dialectId } from './fields.ts';
 import { ContentWriter } from './request-write-contents.ts';
 import { writeOutput, writeTools } from './request-write-tools.ts';
@@ -40,6 +45,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeSampling(conversation.sampling, target),
     ...output.members,
     ...writeThinking(conversation, target),
+    ...writeResolution(conversation),
     ...writeForeign(conversation, target),
   };
   return {
@@ -68,6 +74,19 @@ function writeInstructions(
   }
   if (instruction !== undefined) written.push({ text: instruction });
   return written;
+}
+
+/** One setting for all images of a request: the closest look that one of them asks for. */
+function writeResolution({ turns }: Conversation): JsonMembers {
+  const images = turns
+    .flatMap(({ parts }) => parts)
+    .filter((part): part is MediaPart => part.type === 'media' && part.kind === 'image');
+  const details = images.map(imageDetail);
+  if (details.includes('high') || details.includes('original')) {
+    return { mediaResolution: 'MEDIA_RESOLUTION_HIGH' };
+  }
+  const far = details.length > 0 && details.every((detail) => detail === 'low');
+  return far ? { mediaResolution: 'MEDIA_RESOLUTION_LOW' } : {};
 }
 
 const maxSeed = 0x7fff_ffff;
@@ -123,7 +142,7 @@ function writeForeign(conversation: Conversation, { traits, notes }: Target): Js
   return writeChatExtras(extras['openai-chat'] ?? {}, { traits, notes });
 }
 
-/** By OpenAI's words. `auto` is what is served anyway. */
+/** By OpenAI's words. */
 const tiers: ReadonlyMap<Json, string> = new Map([
   ['default', 'standard'],
   ['flex', 'flex'],
@@ -132,8 +151,8 @@ const tiers: ReadonlyMap<Json, string> = new Map([
 
 /** The Gemini API has tiers; with Vertex AI they are an agreement. */
 function writeTier(extras: Extras, { traits, notes }: Target): JsonMembers {
-  const tier = responsesOptions(extras).serviceTier ?? extras['openai-chat']?.['service_tier'];
-  if (tier === undefined || tier === null || tier === 'auto') return {};
+  const tier = askedTier(extras);
+  if (tier === undefined) return {};
   const own = traits.serviceTiers === true ? tiers.get(tier) : undefined;
   if (own !== undefined) return { serviceTier: own };
   notes.lost(['service_tier'], 'the provider has no such tier');

@@ -2,7 +2,7 @@
 import type { Extras, MediaPart, Tool } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
-import { isObject } from '../../json/value.ts';
+import { isObject, type Json } from '../../json/value.ts';
 
 /** The members that another API may have as well; absent where they say what it does anyway. */
 interface ResponsesOptions {
@@ -19,6 +19,13 @@ export function responsesOptions(extras: Extras): ResponsesOptions {
       ? { serviceTier: tier === 'ultrafast' ? 'fast' : tier }
       : {}),
   };
+}
+
+/** The tier that a client of any dialect asks for, by OpenAI's words; undefined where it takes what is served anyway. */
+export function askedTier(extras: Extras): Json | undefined {
+  if (extras['anthropic-messages']?.['service_tier'] === 'standard_only') return 'default';
+  const tier = responsesOptions(extras).serviceTier ?? extras['openai-chat']?.['service_tier'];
+  return tier === null || tier === 'auto' ? undefined : tier;
 }
 
 /** Hints about caching that both APIs of OpenAI have, and that say nothing to other vendors. */

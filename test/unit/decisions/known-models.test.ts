@@ -7,13 +7,11 @@ import { corpus } from '../../corpus/samples.ts';
 import { departures, sampleOf, sampleRequest, tryAt } from '../../decisions/elsewhere.ts';
 import {
   knownModels,
-  translatedModels,
-  upstreamOnly,
   vendorsWithoutModels,
   type KnownModel,
-  type UpstreamOnly,
 } from '../../decisions/known-models.ts';
-import { requestTables, rowId, type DecidedRow } from '../../decisions/rows.ts';
+import { requestTables, rowId } from '../../decisions/rows.ts';
+import { upstreamDialects, type UpstreamDialect } from '../../support/dialects.ts';
 import { allDialects, type AnyDialect } from '../../support/reading.ts';
 
 test('D12 every known vendor has a model that the samples are tried at', () => {
@@ -63,21 +61,16 @@ const fields: { readonly [D in AnyDialect]: ReadonlySet<string> } = {
   responses: fieldsOf('responses'),
 };
 
-function untrue(request: JsonObject, { path, why }: Note, to: AnyDialect | UpstreamOnly): boolean {
+function untrue(request: JsonObject, { path, why }: Note, to: UpstreamDialect): boolean {
   if (!stands(request, path)) return true;
-  const known = to === 'gemini' || to === 'bedrock-converse' ? undefined : fields[to];
+  const known = to === 'gemini' || to === 'converse' ? undefined : fields[to];
   return /has no such field/.test(why) && known?.has(path.split('.')[0] ?? '') === true;
 }
 
-/** Each API of upstreams with its models. */
-const targets: readonly (readonly [AnyDialect | UpstreamOnly, readonly KnownModel[]])[] = [
-  ...allDialects.map((dialect) => [dialect, knownModels(dialect)] as const),
-  ...upstreamOnly.map((dialect) => [dialect, translatedModels(dialect)] as const),
-];
-
 for (const client of allDialects) {
   suite(`D11 notes of ${client} requests`, () => {
-    for (const [upstream, models] of targets) {
+    for (const upstream of upstreamDialects) {
+      const models = knownModels(upstream);
       test(`D11 at ${upstream} models: each names what was sent, and says what is so`, () => {
         const wrong = new Set<string>();
         for (const [id, sample] of Object.entries(corpus[client])) {
@@ -107,13 +100,9 @@ function without(request: JsonObject, path: readonly string[]): JsonObject {
 /** Fields that every request has, or that are looked at in depth. */
 const elsewhere: ReadonlySet<string> = new Set(['model', 'stream', 'messages', 'input', 'tools']);
 
-/** Of no use to the model, and told nowhere: ids of end users and the usual tier, at Gemini. */
-const untold: ReadonlySet<string> = new Set(['user', 'safety_identifier', 'service_tier']);
-
 /** The same holds without the field: the model does so anyway, or the gateway itself does it. */
 function saysNothing(request: JsonObject, field: string, known: KnownModel): boolean {
-  const { traits, speaks } = known;
-  if (speaks === 'gemini' && untold.has(field)) return true;
+  const { traits } = known;
   switch (field) {
     case 'stop':
     case 'stop_sequences':
@@ -136,17 +125,11 @@ function saysNothing(request: JsonObject, field: string, known: KnownModel): boo
 
 for (const client of allDialects) {
   const { upstreams, towards } = requestTables[client];
-  const tables: readonly (readonly [string, readonly DecidedRow[], readonly KnownModel[]])[] = [
-    ...upstreams.map((each) => [each, towards(each), knownModels(each)] as const),
-    // Nothing is decided towards them: what is EXACT at another API is noted at least.
-    ...upstreamOnly.map(
-      (each) => [each, towards(upstreams[0] ?? client), translatedModels(each)] as const,
-    ),
-  ];
-  for (const [upstream, rows, models] of tables) {
+  for (const upstream of upstreams) {
+    const models = knownModels(upstream);
     test(`D12 what is EXACT at the top level of ${client} requests never vanishes at ${upstream} models`, () => {
       const vanished = new Set<string>();
-      for (const row of rows) {
+      for (const row of towards(upstream)) {
         const { verdict, path, outer } = row;
         const [field = ''] = path.split('[');
         if (outer || verdict.decision !== 'EXACT' || verdict.to === '' || path.includes('.'))
