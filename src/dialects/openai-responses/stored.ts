@@ -16,7 +16,7 @@ import { findMember, skipSpace, valueEnd } from '../../json/scan.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { brokenChain, unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
-import { isArray } from './fields.ts';
+import { isArray, spellPath } from './fields.ts';
 import { madeId, nameableIds, responseOf } from './items.ts';
 import { itemList, replayEvents } from './replay.ts';
 
@@ -240,15 +240,42 @@ function arrayOf(items: readonly Buffer[]): Buffer {
 /** What a client that went on from a response calls an item of those before. */
 const earlierPlace = 'previous_response_id';
 
+/** How servers begin a message that is about a place. */
+const openings = [
+  "Invalid '",
+  "Invalid type for '",
+  "Invalid value for '",
+  "Missing required parameter: '",
+  "Unknown parameter: '",
+  "Unsupported parameter: '",
+];
+const itemPlace = /^input\[(\d{1,9})\][\w.[\]]*/;
+
+/** Only the place that the error is about is reworded: what else looks like one may be a text of the client. */
 function ownError(error: GatewayError, earlier: number): GatewayError {
-  const reword = (text: string): string =>
-    text.replaceAll(/\binput\[(\d{1,9})\][\w.[\]]*/g, (place, at: string) =>
-      ownPlace(place, Number(at), earlier),
-    );
-  const worded = withWords(error, reword);
+  const spelled = spellPath(error.path ?? []);
+  const opening = openings.find((each) => error.message.startsWith(each)) ?? '';
+  const [said = spelled] = itemPlace.exec(error.message.slice(opening.length)) ?? [];
+  const worded = withWords(error, (text) =>
+    withFirst(text, text === spelled ? spelled : said, earlier),
+  );
   const [member, index, ...rest] = worded.path ?? [];
   if (member !== 'input' || typeof index !== 'number') return worded;
   return atPlace(worded, index < earlier ? [earlierPlace] : [member, index - earlier, ...rest]);
+}
+
+/** The text with the first mention of a place by the client's count, and none of a place that only begins like it. */
+function withFirst(text: string, place: string, earlier: number): string {
+  const at = itemPlace.exec(place)?.[1];
+  if (at === undefined) return text;
+  for (let start = text.indexOf(place); start !== -1;) {
+    const end = start + place.length;
+    if (!/^(?:[\w[]|\.\w)/.test(text.slice(end, end + 2))) {
+      return text.slice(0, start) + ownPlace(place, Number(at), earlier) + text.slice(end);
+    }
+    start = text.indexOf(place, end);
+  }
+  return text;
 }
 
 function ownNotes(notes: string, earlier: number): string {

@@ -1,6 +1,7 @@
 /** What is kept of a request and its response: items in their own bytes (wire/responses.md §2.4). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type FieldPath, GatewayError } from '../../../src/core/errors.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import type { KeptResponse } from '../../../src/core/stored-response.ts';
 import { elementsOf, storedResponses } from '../../../src/dialects/openai-responses/stored.ts';
@@ -163,4 +164,45 @@ test('R-32 an answer of more values than a request may have is found, and says t
     const told = storedResponses.unkept(Buffer.from(last)).toString();
     assert.ok(told === last.replace('"store":true', '"store":false'));
   }
+});
+
+test('ST8 of an error that counts earlier items, its place is told by the client’s own count, and no text of the client', () => {
+  const own = (message: string, path?: FieldPath): readonly unknown[] => {
+    const error = new GatewayError('upstream_rejected', message, {
+      ...(path === undefined ? {} : { path }),
+    });
+    const told = storedResponses.ownError(error, 3);
+    return [told.message, ...(told.path ?? [])];
+  };
+  // The service's words, with and without `param`.
+  assert.deepEqual(own("Invalid type for 'input[4].role'.", ['input', 4, 'role']), [
+    "Invalid type for 'input[1].role'.",
+    'input',
+    1,
+    'role',
+  ]);
+  assert.deepEqual(own("Unknown parameter: 'input[3].foo'.", ['input[3].foo']), [
+    "Unknown parameter: 'input[0].foo'.",
+    'input[0].foo',
+  ]);
+  assert.deepEqual(own("Invalid 'input[5].id': it begins with 'input[5]'."), [
+    "Invalid 'input[2].id': it begins with 'input[5]'.",
+  ]);
+  assert.deepEqual(own('input[14].content: too long'), ['input[11].content: too long']);
+  assert.deepEqual(own("Invalid type for 'input[2].role'.", ['input', 2, 'role']), [
+    "Invalid type for 'previous_response_id'.",
+    'previous_response_id',
+  ]);
+  // What a client wrote: values, ids of calls, names.
+  for (const [message, ...path] of [
+    ["Invalid value: 'input[4]'. Supported values are: 'a'.", 'input', 4, 'content', 0, 'type'],
+    ["Invalid value: 'input[4].role'. Supported values are: 'a'."],
+    ['No tool output found for function call input[4].', 'input'],
+    ["The file 'input[4].pdf' is too long.", 'input', 4],
+  ] as const) {
+    const place = path.length > 1 ? ['input', 1, ...path.slice(2)] : path;
+    assert.deepEqual(own(message, path.length === 0 ? undefined : path), [message, ...place]);
+  }
+  const longer = "Invalid 'input[4].content[1]': 'input[4]' and 'input[4].content[1].text' differ.";
+  assert.deepEqual(own(longer, ['input', 4])[0], longer.replace('input[4]', 'input[1]'));
 });
