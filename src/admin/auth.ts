@@ -46,12 +46,7 @@ const foreignSignIn: AdminAnswer = errorAnswer(
 /** @throws StoreError when the session cannot be looked up */
 export async function enter(deps: AuthDeps, request: IncomingMessage): Promise<Entry> {
   const { headers, method, url = '' } = request;
-  const { origin } = request.headers;
-  const http = {
-    signedIn: false,
-    now: deps.wallNow(),
-    ...(origin === undefined ? {} : { origin }),
-  };
+  const http = contextOf(request, deps.wallNow());
   if (headers.authorization !== undefined) return withToken(deps, headers.authorization, http);
   const sessionId = cookieOf(request);
   const session =
@@ -69,6 +64,16 @@ export async function enter(deps: AuthDeps, request: IncomingMessage): Promise<E
       ? ({ name: 'admin' } as const)
       : ({ name: `person:${member.id}`, member } as const);
   return { ...whose, http: { ...http, signedIn: true, session } };
+}
+
+function contextOf({ headers }: IncomingMessage, now: number): HttpContext {
+  const { origin, 'if-match': ifMatch } = headers;
+  return {
+    signedIn: false,
+    now,
+    ...(origin === undefined ? {} : { origin }),
+    ...(ifMatch === undefined ? {} : { ifMatch }),
+  };
 }
 
 function changes(method: string | undefined): boolean {

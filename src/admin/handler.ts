@@ -30,6 +30,7 @@ import { auditRoutes } from './audit.ts';
 import { type Admitted, enter } from './auth.ts';
 import { budgetRoutes } from './budgets.ts';
 import { exportRoutes } from './call-export.ts';
+import { type ConfigFileRouteDeps, configFileRoutes } from './config-file.ts';
 import { type TailRouteDeps, tailRoutes } from './call-tail.ts';
 import { cookieHeader } from './cookies.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
@@ -49,7 +50,6 @@ import { type EventRouteDeps, eventRoutes } from './events.ts';
 import { failureRoutes } from './failures.ts';
 import { openApiRoute } from './openapi.ts';
 import {
-  type ConfigRouteDeps,
   type MetricsSource,
   backupRoutes,
   configRoutes,
@@ -131,7 +131,7 @@ export interface AdminDeps
     ContentRouteDeps,
     TailRouteDeps,
     PriceRouteDeps,
-    ConfigRouteDeps,
+    ConfigFileRouteDeps,
     EventRouteDeps,
     ProviderRouteDeps,
     SessionRouteDeps {
@@ -186,6 +186,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...gatewayRoutes(deps),
     ...eventRoutes(deps),
     ...configRoutes(deps),
+    ...configFileRoutes(deps),
     ...playgroundRoutes(),
     ...explainRoutes(),
     ...providerRoutes(deps),
@@ -704,6 +705,7 @@ function writeHead(
       ? {}
       : { 'content-disposition': `attachment; filename="${answer.fileName}"` }),
     ...(answer.cookie === undefined ? {} : { 'set-cookie': cookieHeader(request, answer.cookie) }),
+    ...(answer.etag === undefined ? {} : { etag: answer.etag }),
     ...(answer.allow === undefined ? {} : { allow: answer.allow }),
     ...(answer.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
     ...(answer.retryAfterMs === undefined

@@ -24,6 +24,8 @@ export interface AdminAnswer {
   readonly last?: true;
   /** After which a 429 may be another. */
   readonly retryAfterMs?: number;
+  /** Of what was read, for `If-Match` of a change. */
+  readonly etag?: string;
   /** The session's cookie from now on, and for how long; 0: none. */
   readonly cookie?: { readonly value: string; readonly ms: number };
 }
@@ -34,6 +36,8 @@ export interface HttpContext {
   /** Wall time in ms. */
   readonly now: number;
   readonly origin?: string;
+  /** What a change expects to find. */
+  readonly ifMatch?: string;
   readonly session?: Session;
 }
 

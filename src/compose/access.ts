@@ -65,6 +65,7 @@ export type GatewayAdmin = Pick<
   | 'defaultPrice'
   | 'status'
   | 'config'
+  | 'editing'
   | 'providers'
   | 'providerHealth'
   | 'downloads'

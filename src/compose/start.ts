@@ -2,6 +2,7 @@
  * The composition root: settings → store → keys → providers → gateway → servers. The only place that knows all
  * parts; each part receives its dependencies.
  */
+import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
@@ -15,6 +16,7 @@ import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
 import { type Settings, needRestart, packSettings } from '../config/settings.ts';
 import { withSecretFiles } from '../config/config-file.ts';
+import { ConfigError } from '../config/errors.ts';
 import { loadSettings } from '../config/load.ts';
 import { ConfigWatch } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
@@ -45,12 +47,13 @@ export type { RunningGateway, StartOptions } from './options.ts';
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {
   const env = withSecretFiles(options.env ?? process.env);
-  const load = (): Promise<Settings> =>
+  const load: Load = (configText) =>
     loadSettings({
       flags: options.flags ?? {},
       env,
       cwd: options.cwd ?? process.cwd(),
       knownProviders,
+      ...(configText === undefined ? {} : { configText }),
     });
   const settings = await load();
   const pretty = prettyFor(isatty(2), env);
@@ -68,9 +71,12 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   }
 }
 
+/** @param configText in place of what the config file has */
+type Load = (configText?: string) => Promise<Settings>;
+
 interface StartDeps {
   readonly env: Environment;
-  readonly load: () => Promise<Settings>;
+  readonly load: Load;
   readonly settings: Settings;
   readonly pretty: ReturnType<typeof prettyFor>;
   readonly log: LineLog;
@@ -148,7 +154,7 @@ async function openPool(
 }
 
 interface RuntimeDeps {
-  readonly load: () => Promise<Settings>;
+  readonly load: Load;
   readonly env: Environment;
   readonly log: LineLog;
   readonly ports: PlanePorts;
@@ -218,13 +224,7 @@ class Runtime implements RunningGateway {
   async #apply(): Promise<readonly string[]> {
     const { access, load, log, host } = this.#deps;
     const settings = await load();
-    const before = this.settings;
-    // Some editors and scripts empty a file before they write it: all calls would fail in between.
-    if (settings.configIsEmpty && before.configFile !== undefined && !before.configIsEmpty) {
-      throw new Error(
-        `${settings.configFile} is empty, which is taken for an unfinished write. For a config without settings write {} into it.`,
-      );
-    }
+    refuseEmpty(this.settings, settings);
     await host.apply(settings);
     if (renewTls(this.#admin, settings.adminTls)) {
       access.announce(this.adminUrl, settings.adminTls?.cert);
@@ -357,6 +357,18 @@ class Runtime implements RunningGateway {
     return listings.map((listing) => adminModel(listing, { engines, health }));
   }
 
+  /** What a text of the config file would change. @throws ConfigError */
+  async #preview(texts: { readonly before: string; readonly after: string }) {
+    const { changesBetween, consequences } = await import('../config/edit/preview.ts');
+    const [running, wanted] = [this.settings, await this.#deps.load(texts.after)];
+    refuseEmpty(running, wanted);
+    return {
+      changes: changesBetween(running, wanted, texts),
+      warnings: [...consequences(running, wanted), ...wanted.warnings],
+      needsRestart: needRestart(this.#atStart, wanted),
+    };
+  }
+
   #adminDeps(): GatewayAdmin {
     const { access, env, events, host, localModels, plane } = this.#deps;
     return {
@@ -370,6 +382,11 @@ class Runtime implements RunningGateway {
         return statusJson(plane.facts(), { url, adminUrl, providers, tallies });
       },
       config: () => this.settings,
+      editing: {
+        tagKey: randomBytes(32),
+        isShared: this.settings.storage.database === 'postgres',
+        preview: (texts) => this.#preview(texts),
+      },
       ...providerDeps(this, env),
       providerHealth: async () => {
         const health = await host.health();
@@ -389,6 +406,16 @@ class Runtime implements RunningGateway {
       }),
     };
   }
+}
+
+/**
+ * Some editors and scripts empty a file before they write it: all calls would fail in between.
+ * @throws ConfigError
+ */
+function refuseEmpty(before: Settings, settings: Settings): void {
+  if (!settings.configIsEmpty || before.configFile === undefined || before.configIsEmpty) return;
+  const message = `${settings.configFile} is empty, which is taken for an unfinished write. For a config without settings write {} into it.`;
+  throw new ConfigError([{ path: '', message }]);
 }
 
 /** A change of one of them is a change of the config. */

@@ -51,9 +51,16 @@ export function misnamedConfig(cwd: string): readonly string[] {
     : [];
 }
 
-/** Reads the file and checks its form. Never throws: what is wrong is in `issues`. */
-export async function readConfig(place: ConfigPlace, env: Environment): Promise<CheckedFile> {
-  const read = readText(place.path);
+/**
+ * Reads the file and checks its form. Never throws: what is wrong is in `issues`.
+ * @param text default: what the file has
+ */
+export async function readConfig(
+  place: ConfigPlace,
+  env: Environment,
+  text?: string,
+): Promise<CheckedFile> {
+  const read = text === undefined ? readText(place.path) : { text };
   if ('problem' in read) {
     const issues = [{ file: place.name, path: '', message: read.problem }];
     return checkedFile({ place, content: {}, issues });

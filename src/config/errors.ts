@@ -36,7 +36,7 @@ export class ConfigError extends Error {
 }
 
 /** One issue as one line. */
-function issueText(issue: ConfigIssue): string {
+export function issueText(issue: ConfigIssue): string {
   const place = issue.file === undefined ? [] : [fileAndLine(issue.file, issue.line)];
   return [...place, ...(issue.path === '' ? [] : [issue.path]), issue.message].join(': ');
 }

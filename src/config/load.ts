@@ -79,6 +79,8 @@ interface LoadOptions {
    * and named in `unresolved`, for commands of a person whose shell lacks the secrets of the gateway.
    */
   readonly secrets?: 'required' | 'optional';
+  /** Read in place of what the config file has. */
+  readonly configText?: string;
 }
 
 /** Where the gateway of these flags, variables and file is. */
@@ -251,7 +253,7 @@ function checkProcess(env: Environment, report: (issue: ConfigIssue) => void): v
 }
 
 async function openConfig(
-  { flags, env, cwd }: Omit<LoadOptions, 'knownProviders'>,
+  { flags, env, cwd, configText }: Omit<LoadOptions, 'knownProviders'>,
   report: (issue: ConfigIssue) => void,
 ): Promise<{ readonly file: CheckedFile | undefined; readonly origin: OriginLine }> {
   const asked = outerChoice('config', { flags, env });
@@ -259,7 +261,7 @@ async function openConfig(
   const origin = asked?.origin ?? 'default';
   if (place === undefined)
     return { file: undefined, origin: { path: 'config', value: 'none', origin } };
-  const file = await readConfig(place, env);
+  const file = await readConfig(place, env, configText);
   for (const issue of file.issues) report(issue);
   return { file, origin: { path: 'config', value: place.path, origin } };
 }

@@ -197,6 +197,9 @@ function sizeForm({ min, max, examples }: FormOf<'size'>): z.ZodType {
     });
 }
 
+/** A secret: the editor of the dashboard shows a placeholder in its place (edit/fields.ts). */
+const secretText = headerText.meta({ writeOnly: true });
+
 // The form of `prices:` in `gateway.yaml`. Dollars become integers here, exactly as they are written.
 
 const maxDollars = 1_000_000;
@@ -318,23 +321,23 @@ const provider = z
       .refine((entries) => Object.keys(entries).length <= 16, 'has more than 16 entries')
       .optional()
       .describe('bedrock: up to 16 names with values that AWS logs beside each call.'),
-    client_secret: headerText
+    client_secret: secretText
       .optional()
       .describe(
         'azure, foundry: secret of the app, for auth: entra. Best as a reference. Default: AZURE_CLIENT_SECRET, else the file of AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE.',
       ),
-    secret_access_key: headerText
+    secret_access_key: secretText
       .optional()
       .describe(
         'bedrock: the access key itself, for auth: keys. Best as a reference. Default: AWS_SECRET_ACCESS_KEY.',
       ),
-    session_token: headerText
+    session_token: secretText
       .optional()
       .describe(
         'bedrock: session token of temporary keys, for auth: keys. Best as a reference. Default: AWS_SESSION_TOKEN.',
       ),
     api_key: z
-      .union([headerText, z.array(headerText).min(1, 'needs at least one key')])
+      .union([secretText, z.array(secretText).min(1, 'needs at least one key')])
       .optional()
       .describe(
         "The key, or a list of several, which are called key-1, key-2. Best as references: ${NAME} from the environment or ${file:/path}. Default: the vendor's usual variable.",
@@ -348,7 +351,7 @@ const provider = z
               /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
               'must be 1 to 63 letters, digits, . _ and -',
             ),
-          headerText,
+          secretText,
         ),
         pemFile,
       ])
@@ -357,7 +360,7 @@ const provider = z
         'Several keys by name, instead of api_key. Each has its own rate limits and circuit breaker. vertex: path of a file of credentials, relative to this file. Default there: GOOGLE_APPLICATION_CREDENTIALS, then the file of gcloud.',
       ),
     headers: z
-      .record(headerName, headerText)
+      .record(headerName, secretText)
       .nullish()
       .describe('Extra request headers. Values may be references.'),
     proxy: headerText
@@ -437,7 +440,11 @@ const idempotency = rowsForm(idempotencyOptions)
 const webhooks = z
   .array(
     z.strictObject({
-      url: z.string().min(1, 'is empty').describe('URL that events are posted to as JSON.'),
+      url: z
+        .string()
+        .min(1, 'is empty')
+        .meta({ writeOnly: true })
+        .describe('URL that events are posted to as JSON.'),
       format: z
         .enum(['json', 'slack', 'teams', 'discord', 'pagerduty'])
         .optional()
@@ -445,6 +452,7 @@ const webhooks = z
       secret: z
         .string()
         .min(16, 'must have at least 16 characters')
+        .meta({ writeOnly: true })
         .optional()
         .describe(
           'json: signs each event (x-gateway-signature). pagerduty: the integration key. Not for the other formats. Best as a reference: ${NAME}.',
@@ -495,6 +503,7 @@ const oidc = z
     client_secret: z
       .string()
       .min(1, 'is empty')
+      .meta({ writeOnly: true })
       .describe('Its secret. Best as a reference: ${NAME}.'),
     url: z
       .string()
@@ -560,7 +569,7 @@ const traces = z
         'The collector: OTLP over HTTP with protobuf, e.g. http://127.0.0.1:4318; without a path, /v1/traces is added. Default: OTEL_EXPORTER_OTLP_ENDPOINT; without either there are no traces.',
       ),
     headers: z
-      .record(headerName, headerText)
+      .record(headerName, secretText)
       .nullish()
       .describe('Request headers, e.g. an access token. Values may be references.'),
     ca: pemFile.describe(

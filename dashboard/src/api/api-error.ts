@@ -102,6 +102,7 @@ const nextSteps: ReadonlyMap<number, string> = new Map([
   [403, 'Reload this page and try again. Behind a proxy, check that it passes Origin and cookies.'],
   [404, 'It may have been removed; go back to the list.'],
   [409, 'Reload to see the current state.'],
+  [412, 'Load it again, then make the change in what is there now.'],
   [413, 'Send a smaller request.'],
   [422, 'Correct the named problem and try again.'],
   [503, 'Wait a moment and try again. `model-gateway check` shows details.'],

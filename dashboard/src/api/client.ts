@@ -8,6 +8,8 @@ export interface CallOptions {
   /** Parameters; those that are undefined are left out. */
   readonly query?: { readonly [name: string]: QueryValue };
   readonly signal?: AbortSignal | undefined;
+  /** Tag of what was read: the change is refused when it is another by now. */
+  readonly ifMatch?: string;
 }
 
 /** What takes longer has failed: whatever holds it up, the page must not stand still with it. */
@@ -65,10 +67,11 @@ async function answerOf(
   path: string,
   options: CallOptions & { readonly body?: unknown },
 ): Promise<Response> {
-  const { query, signal, body } = options;
+  const { query, signal, body, ifMatch } = options;
   const where = `${method} ${path}`;
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'GET') headers[changeHeader] = '1';
+  if (ifMatch !== undefined) headers['if-match'] = ifMatch;
   if (body !== undefined) headers['content-type'] = 'application/json';
   const deadline = AbortSignal.timeout(patienceMs);
   const response = await fetch(addressOf(path, query), {

@@ -43,8 +43,10 @@ export function useMay(wanted: readonly Role[]): boolean {
   return data?.roles.some((role) => wanted.includes(role)) === true;
 }
 
+/** Roles that change what the gateway runs with. */
+export const owners = ['owner'] as const;
 /** Roles that change keys, limits and the gateway. */
-export const operators = ['owner', 'operator'] as const;
+export const operators = [...owners, 'operator'] as const;
 /** Roles that see the whole gateway. */
 export const viewers = [...operators, 'viewer'] as const;
 /** Roles that make keys, if only their own. */

@@ -1,12 +1,12 @@
 /** The settings that hold, and where each comes from. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState, type ReactElement } from 'react';
+import { lazy, Suspense, useState, type ReactElement } from 'react';
 import { get, send } from '../../api/client.ts';
-import { operators, useMay } from '../../api/session.ts';
+import { operators, owners, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
 import { Panel } from '../../components/panel.tsx';
-import { Empty, ErrorPanel, QueryState } from '../../components/state.tsx';
+import { Empty, ErrorPanel, Loading, QueryState } from '../../components/state.tsx';
 import { useToast } from '../../components/toast.tsx';
 import styles from './setup.module.css';
 
@@ -29,11 +29,15 @@ interface Reloaded {
 
 const maxShown = 500;
 
+const Editor = lazy(async () => ({ default: (await import('./config-editor.tsx')).ConfigEditor }));
+
 export function ConfigPanel(): ReactElement {
   const [wanted, setWanted] = useState('');
   const client = useQueryClient();
   const toast = useToast();
+  const [isEditing, setEditing] = useState(false);
   const mayReload = useMay(operators);
+  const mayEdit = useMay(owners);
   const config = useQuery({
     queryKey: ['config'],
     queryFn: ({ signal }) => get<Config>('/api/config', { signal }),
@@ -66,10 +70,18 @@ export function ConfigPanel(): ReactElement {
               Reload the file
             </Button>
           ) : null}
+          {mayEdit && !isEditing ? (
+            <Button onClick={() => setEditing(true)}>Edit the file</Button>
+          ) : null}
         </>
       }
     >
       {reload.error === null ? null : <ErrorPanel error={reload.error} />}
+      {isEditing ? (
+        <Suspense fallback={<Loading />}>
+          <Editor onClose={() => setEditing(false)} />
+        </Suspense>
+      ) : null}
       <QueryState query={config}>
         {(data) => (
           <>
@@ -77,6 +89,7 @@ export function ConfigPanel(): ReactElement {
               {data.config_file === null
                 ? 'There is no config file: all values are defaults, flags or environment variables.'
                 : data.config_file}
+              {mayEdit ? '' : ' Owners edit it here.'}
             </p>
             {data.warnings.map((warning) => (
               <p key={warning} className={styles.warning}>
