@@ -1,9 +1,10 @@
 /** The page Setup in a real browser (issue 8.1). */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { until } from '../support/postgres-store.ts';
+import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { startStage, type Stage } from './stage.ts';
 
@@ -73,6 +74,77 @@ function setup(stage: Stage): void {
         await page.getByText('Diagnostics', { exact: true }).click();
         await counter.waitFor();
       });
+    });
+
+    test('issue 24 the file is edited: problems with their line, what would change, applied; secrets stay out of the page', async () => {
+      const file = join(stage.gateway.directory, 'gateway.yaml');
+      const before = readFileSync(file, 'utf8');
+      await stage.view('/setup', async (page) => {
+        await page.getByRole('button', { name: 'Edit the file' }).click();
+        const area = page.getByLabel(/^Text of .*gateway\.yaml$/);
+        await area.waitFor();
+        const text = await area.inputValue();
+        assert.match(text, /<kept: providers\.up-chat\.api_key>/);
+        assert.doesNotMatch(await page.content(), /upstream-chat-key/);
+        const button = (name: string) => page.getByRole('button', { name });
+        assert.ok(await button('Check').isDisabled(), 'nothing was changed');
+        await assertAccessible(page);
+        await area.fill(text.replace('up-chat/steady', 'nobody/steady'));
+        await button('Check').click();
+        const problem = page.getByRole('alert').getByRole('button', { name: /models\.steady/ });
+        await problem.click();
+        assert.equal(await page.evaluate<string>('document.activeElement.tagName'), 'TEXTAREA');
+        assert.ok(await button('Write and apply').isDisabled());
+        await area.fill(text.replace('up-chat/steady', 'up-chat/steadier'));
+        await button('Check').click();
+        const changes = page.getByRole('region', { name: 'Changes' });
+        await changes.getByText('up-chat/steadier').waitFor();
+        await assertFits(page);
+        await assertAccessible(page);
+        await button('Write and apply').click();
+        await page.getByText(/was written and applied.*gateway\.yaml\.bak/).waitFor();
+        assert.equal(
+          readFileSync(file, 'utf8'),
+          before.replace('up-chat/steady', 'up-chat/steadier'),
+        );
+        const settings = page.getByRole('region', { name: 'Settings', exact: true });
+        await settings.getByText('up-chat/steadier').waitFor();
+        await button('Close').click();
+        assert.equal(await area.count(), 0);
+      });
+    });
+
+    test('issue 24 a file that changed meanwhile is not overwritten, and a read-only one says why', async () => {
+      const file = join(stage.gateway.directory, 'gateway.yaml');
+      await stage.view(
+        '/setup',
+        async (page) => {
+          await page.getByRole('button', { name: 'Edit the file' }).click();
+          const area = page.getByLabel(/^Text of .*gateway\.yaml$/);
+          const text = await area.inputValue();
+          await area.fill(text.replace('up-chat/steadier', 'up-chat/mine'));
+          await page.getByRole('button', { name: 'Check' }).click();
+          await page.getByRole('region', { name: 'Changes' }).waitFor();
+          const theirs = readFileSync(file, 'utf8').replace('up-chat/steadier', 'up-chat/theirs');
+          writeFileSync(file, theirs);
+          await page.getByRole('button', { name: 'Write and apply' }).click();
+          await page.getByText(/has changed since it was read/).waitFor();
+          assert.match(await area.inputValue(), /up-chat\/mine/, 'what was typed stays');
+          await page.getByRole('button', { name: /^Load the file again/ }).click();
+          await until(
+            async () => /up-chat\/theirs/.test(await area.inputValue()),
+            'the file is loaded again',
+          );
+          assert.equal(readFileSync(file, 'utf8'), theirs);
+          chmodSync(file, 0o444);
+          await page.reload();
+          await page.getByRole('button', { name: 'Edit the file' }).click();
+          await page.getByText(/cannot be changed here: its mode allows no writing/).waitFor();
+          await page.getByText(/a Git repository, a ConfigMap/).waitFor();
+          chmodSync(file, 0o644);
+        },
+        { expected: [/status of 412 .*api\/config\/file/] },
+      );
     });
 
     test('a file that is not valid is refused with its line, and what is wrong can be read', async () => {

@@ -8,6 +8,7 @@ import { TextArea } from '../../components/field.tsx';
 import { ErrorPanel, QueryState } from '../../components/state.tsx';
 import { useToast } from '../../components/toast.tsx';
 import styles from './config-editor.module.css';
+import setup from './setup.module.css';
 
 interface ConfigFile {
   /** Null: the gateway runs without a file. */
@@ -79,7 +80,7 @@ function ReadOnly({
 }): ReactElement {
   return (
     <>
-      <p className={styles.warning}>
+      <p className={setup.warning}>
         {file.path === null ? 'The configuration' : file.path} cannot be changed here: {file.reason}
         . Change it where it comes from, for example in a Git repository, a ConfigMap or the flags
         of the service. The gateway reads the file again when it changes; run model-gateway check
@@ -162,7 +163,7 @@ function Editing({ file, onClose }: EditingProps): ReactElement {
         onChange={setTyped}
       />
       {opened.shared ? (
-        <p className={styles.note}>
+        <p className={setup.note}>
           Other gateways on this store have config files of their own: this changes one of them.
         </p>
       ) : null}
@@ -246,12 +247,12 @@ function Findings({ checked, goTo }: FindingsProps): ReactElement {
   return (
     <div role="status">
       {warnings.map((warning) => (
-        <p key={warning} className={styles.warning}>
+        <p key={warning} className={setup.warning}>
           {warning}
         </p>
       ))}
       {waiting.length === 0 ? null : (
-        <p className={styles.warning}>Read at the next start only: {waiting.join(', ')}.</p>
+        <p className={setup.warning}>Read at the next start only: {waiting.join(', ')}.</p>
       )}
       {changes.length === 0 ? <p>Valid. No setting changes.</p> : <Changes changes={changes} />}
     </div>
@@ -262,8 +263,8 @@ const maxShown = 200;
 
 function Changes({ changes }: { readonly changes: readonly Change[] }): ReactElement {
   return (
-    <div className={styles.scroll} tabIndex={0} role="region" aria-label="Changes">
-      <table className={styles.table}>
+    <div className={setup.scroll} tabIndex={0} role="region" aria-label="Changes">
+      <table className={setup.table}>
         <thead>
           <tr>
             <th scope="col">Setting</th>
