@@ -55,15 +55,22 @@ const addressKeys: ReadonlySet<string> = new Set([...boundKeys, 'counters', 'dat
 const openParameters = /^(?:ca|cert|host|key|sslcert|sslkey|sslmode|sslrootcert)$/;
 const openApiParameters = /^api-version$/;
 
-const reference = /\$\{(?:[A-Za-z_]\w{0,200}|file:[^}]{1,4096})\}/g;
-const signedInAddress = /[A-Za-z][A-Za-z\d+.-]{1,20}:\/\/[^\s/@]{1,2000}@/;
+const reference = /\$\{([^${}]*)\}/g;
+const signedInAddress = /:\/\/[^\s/@]+@/;
+
+/** A reference is no secret, but what it leads to. */
+function withoutReferences(text: string): string {
+  return text.replaceAll(reference, (whole, inner: string) =>
+    /^(?:[A-Za-z_]\w*$|file:)/.test(inner) ? '' : whole,
+  );
+}
 
 /** Whether a value at this path must not be shown. Null and switches are no secrets; references are none. */
 export function isHidden(path: ConfigPath, value: unknown): boolean {
   if (value === null || typeof value === 'boolean') return false;
-  const text = String(value).replaceAll(reference, '');
+  const text = withoutReferences(String(value));
   const field = fieldAt(path);
-  if (field === 'secret') return /[^\s]/.test(text.replace(/^(?:Bearer|Basic|Token)\b/i, ''));
+  if (field === 'secret') return text.replace(/^(?:Bearer|Basic|Token)\b/i, '').trim() !== '';
   if (field === 'unknown') return text.trim() !== '';
   if (looksSecret(text)) return true;
   return path.some((step) => addressKeys.has(String(step))) && holdsCredential(text);
@@ -93,12 +100,12 @@ function holdsCredential(text: string): boolean {
 }
 
 const secretAssignment =
-  /\b(?:api[_-]?key|client_secret|secret_access_key|session_token|secret|password|token|authorization|url)["']?\s{0,8}[:=]\s{0,8}(\S[^\n]{0,4000})/i;
+  /\b(?:api[_-]?key|client_secret|secret_access_key|session_token|secret|password|token|authorization|url)["']?\s*[:=]\s*(\S.*)/i;
 const longWord = /[A-Za-z\d+/=_]{16,}/g;
 
 /** Whether a comment may hold a secret: an assignment that was commented out, a key, or a long random word. */
 export function isHiddenComment(text: string): boolean {
-  const assigned = secretAssignment.exec(text)?.[1]?.replaceAll(reference, '') ?? '';
+  const assigned = withoutReferences(secretAssignment.exec(text)?.[1] ?? '');
   if (/[A-Za-z\d]/.test(assigned) || looksSecret(text)) return true;
   return [...text.matchAll(longWord)].some(([word]) => /\d/.test(word) && /[A-Za-z]/.test(word));
 }

@@ -1,7 +1,8 @@
 import type { EventSource } from '../../../src/admin/events.ts';
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
@@ -147,9 +148,20 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
   );
 }
 
+const change = { path: 'listen', before: null, after: ':1', overriddenBy: 'flag --listen' };
+
 it('answers are as they are described', async (t) => {
   const { store } = await fileStore(t);
-  const rig = await adminRig(t, { store, playground, explainer, events });
+  const configFile = join(mkdtempSync(join(tmpdir(), 'gateway-openapi-')), 'gateway.yaml');
+  t.after(() => rmSync(dirname(configFile), { recursive: true }));
+  writeFileSync(configFile, 'models: {}\n');
+  const config = () => ({ origins: [], warnings: [], configFile });
+  const editing = {
+    tagKey: Buffer.from('key'),
+    isShared: false,
+    preview: async () => ({ changes: [change], warnings: ['w'], needsRestart: ['workers'] }),
+  };
+  const rig = await adminRig(t, { store, playground, explainer, events, config, editing });
   const routes = adminRoutes(rig.deps);
   const full = {
     name: 'a',
@@ -174,7 +186,10 @@ it('answers are as they are described', async (t) => {
     'PUT /api/tags/:name': {},
     'POST /api/session': { token: adminToken },
     'POST /api/backup': { path: join(rig.folder, 'copy.db') },
+    'POST /api/config/file/validate': { text: 'models: {}' },
+    'PUT /api/config/file': { text: 'models: {}' },
   };
+  let etag = '';
   rig.ledger.record(fullCall);
   const { people } = rig.deps.store;
   const now = rig.clock.wall();
@@ -199,9 +214,10 @@ it('answers are as they are described', async (t) => {
     const answer = await rig.ask(path.replace(':id', idIn(path)).replace(':name', 'red'), {
       method,
       ...(body === undefined ? {} : { body }),
-      // As a browser does, for signing in.
-      headers: { origin: rig.url },
+      // As a browser does: for signing in, and for a change of what it has read.
+      headers: { origin: rig.url, 'if-match': etag },
     });
+    etag = String(answer.headers['etag'] ?? etag);
     const what = `${method} ${path} ${JSON.stringify(answer.body)}`;
     assert.equal(answer.status, about?.status ?? 200, what);
     const checked = about?.answer.safeParse(answer.body);
