@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
-import { chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { startTestGateway } from '../support/gateway.ts';
 import { adminToken } from '../support/keys.ts';
-import { findBrowser, noBrowser } from './browser.ts';
+import { noBrowser, openBrowser } from './browser.ts';
 
-const executablePath = findBrowser();
-if (executablePath === undefined) test(noBrowser, () => undefined);
-else await story(executablePath);
+const browser = await openBrowser(['--host-resolver-rules=MAP admin.example 127.0.0.1']);
+if (browser === undefined) test(noBrowser, () => undefined);
+else await story(browser);
 
 /** Signs in by the page's own means; the status of the answer, and of a look at the session after it. */
 function signIn(page: Page): Promise<readonly [number, boolean]> {
@@ -26,19 +26,9 @@ function signIn(page: Page): Promise<readonly [number, boolean]> {
   }, adminToken);
 }
 
-async function story(program: string): Promise<void> {
+async function story(browser: Browser): Promise<void> {
   const gateway = await startTestGateway({});
   const { port } = new URL(gateway.adminUrl);
-  const browser = await chromium.launch({
-    executablePath: program,
-    chromiumSandbox: false,
-    timeout: 500_000,
-    args: [
-      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
-      '--disable-dev-shm-usage',
-      '--host-resolver-rules=MAP admin.example 127.0.0.1',
-    ],
-  });
   const evil = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
     const body = `name='{"name":"stolen","models":["*"],"x":"' value='"}'`;
