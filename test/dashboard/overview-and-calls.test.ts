@@ -219,7 +219,7 @@ function withWorld(stage: Stage): void {
         await settled(page);
         await page.getByLabel('Outcome').selectOption('failed');
         await page.waitForURL(/outcome=failed/);
-        await page.getByText(`${failed} calls.`).waitFor();
+        await page.getByText(counted(failed)).waitFor();
         await page.getByLabel('Model').fill('no-such-model');
         await page.getByRole('heading', { name: 'No matching calls' }).waitFor();
         await page.getByRole('button', { name: 'Clear' }).click();
@@ -261,10 +261,10 @@ function withWorld(stage: Stage): void {
           await page.waitForURL((url) => url.searchParams.get(name) === value);
           const expected = await found(`${name}=${encodeURIComponent(value)}`);
           assert.ok(expected > 0 && expected < all, `${name}: ${expected} of ${all}`);
-          await page.getByText(`${expected} calls.`, { exact: true }).waitFor();
+          await page.getByText(counted(expected), { exact: true }).waitFor();
           await page.getByRole('button', { name: 'Clear' }).click();
           await page.waitForURL(/calls$/);
-          await page.getByText(`${all} calls.`, { exact: true }).waitFor();
+          await page.getByText(counted(all), { exact: true }).waitFor();
         }
       });
     });
@@ -321,7 +321,7 @@ function withWorld(stage: Stage): void {
         await page.waitForURL(/since=20(19|20)-.*until=20(19|20)-/);
         await page.getByRole('heading', { name: 'No matching calls' }).waitFor();
         await page.getByRole('button', { name: /^Without until/ }).click();
-        await page.getByText(`${all} calls.`, { exact: true }).waitFor();
+        await page.getByText(counted(all), { exact: true }).waitFor();
         await page.getByLabel('Period').selectOption('1h');
         await page.waitForURL(/\?since=1h$/);
       });
@@ -461,4 +461,9 @@ function withWorld(stage: Stage): void {
       });
     });
   });
+}
+
+/** What the page says below the rows. */
+function counted(calls: number): string {
+  return calls === 1 ? '1 call.' : `${calls} calls.`;
 }

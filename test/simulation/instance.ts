@@ -25,6 +25,7 @@ import { createListener } from '../../src/http/listen.ts';
 import { createLimits, openCounters } from '../../src/compose/limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
 import { idempotentAnswers } from '../support/idempotency.ts';
+import { memoryStore } from '../support/memory-store.ts';
 import { storedResponses } from '../support/stored-responses.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import type { Dice } from './dice.ts';
@@ -58,6 +59,9 @@ export interface Told {
   /** When calls that money pays for were first said to run. */
   readonly running: Map<string, number>;
 }
+
+/** No history keeps a response or an answer: one store for all of them, since to make one takes milliseconds. */
+const unused = memoryStore();
 
 export class Instance {
   readonly keys: KeyRing;
@@ -237,8 +241,12 @@ export class Instance {
       overload,
       badKeys: overload.badKeys,
       admission: limits.admission,
-      responses: storedResponses(),
-      answers: idempotentAnswers({ clock: time, random: this.#world.random }),
+      responses: storedResponses({ store: unused.responses }),
+      answers: idempotentAnswers({
+        clock: time,
+        random: this.#world.random,
+        store: unused.answers,
+      }),
       record,
       version: 'simulated',
     });
