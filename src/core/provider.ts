@@ -48,6 +48,8 @@ export interface TokenCounter {
   readonly countsMedia: boolean;
   /** The number in the answer to the last step. */
   read(answer: JsonObject): Json | undefined;
+  /** Whether an answer says that this model has no counter: it is not asked again for an hour. Absent = none says so. */
+  lacks?(status: number, body: string): boolean;
 }
 
 export interface CounterStep {

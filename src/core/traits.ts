@@ -59,6 +59,8 @@ export interface UpstreamTraits {
   readonly customTools?: true;
   readonly imageInput: 'none' | 'base64' | 'url';
   readonly fileInput: boolean;
+  /** A Converse model that hears; other dialects carry audio without being asked. */
+  readonly audioInput?: boolean;
   /** Images inside tool messages are accepted (not in the chat standard). */
   readonly toolResultMedia: boolean;
   readonly topK: boolean;

@@ -267,7 +267,7 @@ async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
   const { gateway, request, body } = asked;
   const { counter, wake } = request.target.provider;
   if (counter === undefined || request.unasked === true) return undefined;
-  if (body.bytes === undefined) return undefined;
+  if (body.bytes === undefined || gateway.learned.lacksCounter(request.target)) return undefined;
   try {
     await wake?.();
     const tokens = await askCounter(asked, counter);
@@ -286,7 +286,7 @@ async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
 async function askCounter(asked: Asked, counter: TokenCounter): Promise<number | undefined> {
   let answer: JsonObject | undefined;
   for (const step of counter.steps) {
-    answer = await askStep(asked, step, answer);
+    answer = await askStep(asked, { counter, step }, answer);
     if (answer === undefined) return undefined;
   }
   const count = answer === undefined ? undefined : counter.read(answer);
@@ -295,7 +295,7 @@ async function askCounter(asked: Asked, counter: TokenCounter): Promise<number |
 
 async function askStep(
   { gateway, request, body }: Asked,
-  step: CounterStep,
+  { counter, step }: { readonly counter: TokenCounter; readonly step: CounterStep },
   before: JsonObject | undefined,
 ): Promise<JsonObject | undefined> {
   const { provider, timeouts } = request.target;
@@ -314,6 +314,9 @@ async function askStep(
     { ...limits, signal: request.signal },
   );
   if (answer.status === 200) return tryParseInnerObject(answer.body);
+  if (counter.lacks?.(answer.status, answer.body) === true) {
+    gateway.learned.rememberCounterless(request.target);
+  }
   gateway.log.warn('token_counter_failed', { status: answer.status });
   return undefined;
 }

@@ -63,7 +63,7 @@ export interface Taught {
 export class LearnedParameters {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #byProvider = new WeakMap<Provider, Map<string, ModelLessons>>();
-  /** Until when each address counts as missing, monotonic ms. */
+  /** Until when each address and counter counts as missing, monotonic ms. */
   readonly #missing = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'now'>) {
@@ -89,13 +89,30 @@ export class LearnedParameters {
 
   /** Whether the provider is known to lack the API by which it would be asked. */
   lacksApi(target: Target): boolean {
-    const until = this.#missing.get(addressOf(target));
-    return until !== undefined && this.#clock.now() < until;
+    return this.#isMissing(addressOf(target));
   }
 
   /** The address of this API is unknown to the provider's server, and its own API is known to it. */
   rememberMissing(target: Target): void {
-    this.#missing.set(addressOf(target), this.#clock.now() + lessonMs);
+    this.#rememberMissing(addressOf(target));
+  }
+
+  /** Whether the model is known to have no counter of tokens. */
+  lacksCounter(target: Target): boolean {
+    return this.#isMissing(counterOf(target));
+  }
+
+  rememberCounterless(target: Target): void {
+    this.#rememberMissing(counterOf(target));
+  }
+
+  #isMissing(address: string): boolean {
+    const until = this.#missing.get(address);
+    return until !== undefined && this.#clock.now() < until;
+  }
+
+  #rememberMissing(address: string): void {
+    this.#missing.set(address, this.#clock.now() + lessonMs);
     const [oldest] = this.#missing.keys();
     if (this.#missing.size > maxModels && oldest !== undefined) this.#missing.delete(oldest);
   }
@@ -123,6 +140,11 @@ export class LearnedParameters {
 /** The same for all credentials and routes of a provider. */
 function addressOf({ provider: { id, generate } }: Target): string {
   return `${id} ${generate.origin}${generate.path}`;
+}
+
+/** Each model by itself: some of a provider can be counted, others not. */
+function counterOf({ provider, model }: Target): string {
+  return `${provider.id} counts ${model}`;
 }
 
 /** The lessons that apply to a tenant: those for all, then its own, which take precedence. */

@@ -257,13 +257,29 @@ describe('counts', () => {
   it('bedrock 50 a model without a counter is estimated', async () => {
     const path = pathOf('meta.llama3-3-70b-instruct-v1:0', 'count-tokens');
     const message = "The provided model doesn't support counting tokens.";
-    scene.bedrock.script(path, rejected({ message }));
-    const reply = await send(`${scene.gateway.url}/v1/messages/count_tokens`, {
-      model: 'bedrock/us.meta.llama3-3-70b-instruct-v1:0',
-      messages: [hello],
-    });
-    assert.equal(reply.status, 200, reply.text);
-    assert.ok(Number(reply.json['input_tokens']) > 0);
+    const { requests } = scene.bedrock.script(path, rejected({ message }));
+    // What it says is remembered: the second count asks nobody.
+    for (const time of ['first', 'second']) {
+      const reply = await send(`${scene.gateway.url}/v1/messages/count_tokens`, {
+        model: 'bedrock/us.meta.llama3-3-70b-instruct-v1:0',
+        messages: [hello],
+      });
+      assert.equal(reply.status, 200, reply.text);
+      assert.ok(Number(reply.json['input_tokens']) > 0);
+      assert.equal(requests.length, 1, time);
+    }
+  });
+
+  it('bedrock 50 a request that the counter refuses says nothing of the next one', async () => {
+    const path = pathOf('amazon.nova-lite-v1:0', 'count-tokens');
+    const { requests } = scene.bedrock.script(path, rejected({ message: 'Malformed input' }));
+    for (const count of [1, 2]) {
+      await send(`${scene.gateway.url}/v1/messages/count_tokens`, {
+        model: 'bedrock/eu.amazon.nova-lite-v1:0',
+        messages: [hello],
+      });
+      assert.equal(requests.length, count);
+    }
   });
 });
 

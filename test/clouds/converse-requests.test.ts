@@ -389,12 +389,18 @@ describe('media', () => {
     });
   });
 
-  it('sound is refused by name', async () => {
+  it('sound reaches a model that hears, and is refused by name elsewhere', async () => {
     const content = [
       { type: 'text', text: 'Listen.' },
       { type: 'input_audio', input_audio: { data: 'UklGRgAAAAA=', format: 'wav' } },
     ];
-    await refused({ more: { messages: [{ role: 'user', content }] } }, /does not take an audio/);
+    const more = { messages: [{ role: 'user', content }] };
+    await refused({ more }, /does not take an audio/);
+    const { sent } = await taken({ model: 'mistral.voxtral-small-24b-2507', more });
+    assert.deepEqual(listAt(sent, 'messages')[0]?.['content'], [
+      { text: 'Listen.' },
+      { audio: { format: 'wav', source: { bytes: 'UklGRgAAAAA=' } } },
+    ]);
   });
 });
 

@@ -111,6 +111,7 @@ const onConverse: { readonly [D in AnyDialect]: OfRows } = {
     'messages[user].content[file].file.file_data (PDF)': filled,
     'messages[user].content[file].file.file_data (text)': filled,
     'messages[user].content[file].file.file_data (address of a PDF)': refusedWhole,
+    'messages[user].content[input_audio]': at('claude-converse/mistral.voxtral-small-24b-2507'),
     'tool_choice[allowed_tools].allowed_tools.mode (auto)': { named: 'tool_choice' },
     'tool_choice[allowed_tools].allowed_tools.mode (required)': { named: 'tool_choice' },
     'temperature (untunable model)': newClaude,

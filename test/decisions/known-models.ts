@@ -90,6 +90,7 @@ const ofClouds: {
       'amazon.nova-pro',
       'amazon.nova-2-lite',
       'mistral.mistral-large-2407',
+      'mistral.voxtral-small-24b-2507',
       'meta.llama3-3-70b-instruct',
       'openai.gpt-oss-120b-1',
     ],

@@ -220,7 +220,7 @@ function assertContent(blocks: readonly JsonObject[], role: string): void {
       assert.ok(i > 0 && kinds[i - 1] !== 'cachePoint', 'a cache point marks what is before it');
       return;
     }
-    const ofUser = ['text', 'image', 'document', 'toolResult'];
+    const ofUser = ['text', 'image', 'document', 'audio', 'toolResult'];
     const ofModel = ['text', 'toolUse', 'reasoningContent'];
     assert.ok((role === 'user' ? ofUser : ofModel).includes(kind), `${kind} of ${role}`);
     assertBlock(kind, block[kind]);
@@ -237,6 +237,10 @@ function assertBlock(kind: string, value: Json | undefined): void {
   if (kind === 'image') {
     known(block, 'image');
     assert.match(String(block['format']), /^(png|jpeg|gif|webp)$/);
+    assert.equal(variant(object(block['source'])), 'bytes');
+  } else if (kind === 'audio') {
+    known(block, 'image');
+    assert.match(String(block['format']), /^(mp3|wav|opus|flac|aac|m4a|ogg|webm)$/);
     assert.equal(variant(object(block['source'])), 'bytes');
   } else if (kind === 'document') {
     known(block, 'document');

@@ -148,7 +148,7 @@ function object(value: Json | undefined): JsonObject | undefined {
 }
 
 /** @throws AssertionError for a request that the service would answer with 400. */
-export function assertTaken({ json, path }: Received): void {
+export function assertTaken({ json, path }: Pick<Received, 'json' | 'path'>): void {
   known(json, 'request');
   const model = /models\/([^:]+):/.exec(path)?.[1] ?? '';
   const contents = objects(json['contents']);

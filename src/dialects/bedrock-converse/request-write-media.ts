@@ -1,4 +1,4 @@
-/** Images and documents as blocks: their bytes, since addresses are not read there. */
+/** Images, documents and audio as blocks: their bytes, since addresses are not read there. */
 import type { MediaPart } from '../../core/conversation.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -6,6 +6,18 @@ import type { JsonMembers } from '../../json/value.ts';
 import { imageTypeOf } from '../shared/body-media.ts';
 
 const imageFormats: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp']);
+
+/** What chat clients name; the service knows more. */
+const audioFormats: ReadonlySet<string> = new Set([
+  'wav',
+  'mp3',
+  'flac',
+  'opus',
+  'aac',
+  'm4a',
+  'ogg',
+  'webm',
+]);
 
 const documentFormats: ReadonlyMap<string, string> = new Map([
   ['application/pdf', 'pdf'],
@@ -34,8 +46,23 @@ export class MediaWriter {
 
   /** Undefined for what the model cannot be shown. */
   write(part: MediaPart): JsonMembers | undefined {
-    if (part.kind === 'image') return this.#image(part);
-    return part.kind === 'document' ? this.#document(part) : undefined;
+    switch (part.kind) {
+      case 'image':
+        return this.#image(part);
+      case 'document':
+        return this.#document(part);
+      case 'audio':
+        return this.#audio(part);
+      default:
+        return part.kind satisfies never;
+    }
+  }
+
+  #audio({ source, mediaType }: MediaPart): JsonMembers | undefined {
+    const format = mediaType.slice('audio/'.length);
+    if (this.#traits.audioInput !== true || !('base64' in source)) return undefined;
+    if (!audioFormats.has(format)) return undefined;
+    return { audio: { format, source: { bytes: source.base64 } } };
   }
 
   #image(part: MediaPart): JsonMembers | undefined {

@@ -269,6 +269,8 @@ function counterAt(
     countsMedia: true,
     steps: [{ endpoint: endpoint(path), wrap: wrapped }],
     read: (answer) => answer['inputTokens'],
+    // "The provided model doesn't support counting tokens"
+    lacks: (status, body) => status === 400 && /support counting/.test(body),
   };
 }
 

@@ -377,7 +377,10 @@ export const chatOnConverse: Column = {
     'messages[user].content.cachePoint.type',
     'a block behind it, kept for 5 minutes or an hour',
   ),
-  'messages[user].content[input_audio]': reject('no audio there'),
+  'messages[user].content[input_audio]': exact(
+    'messages[user].content.audio.source.bytes',
+    'its bytes',
+  ),
   'messages[user].content[file].file.file_data (PDF)': exact(
     'messages[user].content.document.source.bytes',
     'its bytes',

@@ -295,6 +295,18 @@ describe('memory', () => {
     assert.deepEqual([stops('one'), stops('two'), stops('three')], [1, 2, chatTraits.stopMax]);
   });
 
+  test('bedrock 50 a model without a counter is asked again after an hour, others at once', () => {
+    const learned = new LearnedParameters(clock);
+    learned.rememberCounterless(target('a'));
+    assert.deepEqual(
+      ['a', 'b'].map((model) => learned.lacksCounter(target(model))),
+      [true, false],
+    );
+    assert.equal(learned.lacksApi(target('a')), false);
+    clock.at += 3_600_000;
+    assert.equal(learned.lacksCounter(target('a')), false);
+  });
+
   test('X-7 a lesson ends after an hour', () => {
     const learned = new LearnedParameters(clock);
     learned.remember({ target: target('a'), tenant: 't', ...noSeed });

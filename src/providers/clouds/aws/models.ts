@@ -48,12 +48,23 @@ const nova: Partial<UpstreamTraits> = {
 };
 
 const families: readonly Family[] = [
+  [/^amazon\.nova-2-sonic/, { ...nova, audioInput: true }],
   [/^amazon\.nova-2/, { ...nova, reasoningConfig: true, efforts: ['low', 'medium', 'high'] }],
   [/^amazon\.nova/, nova],
   [/^amazon\.titan/, { instructions: false, imageInput: 'none' }],
   [
     /^mistral\.mistral-7b/,
     { ...learnsNoChoice, topK: true, imageInput: 'none', instructions: false },
+  ],
+  [
+    /^mistral\.voxtral/,
+    {
+      topK: true,
+      stopMax: 10,
+      nineCharacterToolIds: true,
+      imageInput: 'none',
+      audioInput: true,
+    },
   ],
   [/^mistral\.(pixtral|mistral-large-3)/, { topK: true, stopMax: 10, nineCharacterToolIds: true }],
   [/^mistral\./, { topK: true, stopMax: 10, nineCharacterToolIds: true, imageInput: 'none' }],
