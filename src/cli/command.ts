@@ -1,4 +1,5 @@
 /** What every command of the program is. */
+import { nearest } from '../core/nearest.ts';
 import type { Json } from '../json/value.ts';
 import type { Screen } from './screen.ts';
 import {
@@ -89,7 +90,9 @@ export function commandOf(
           return 0;
         }
         if (chosen === undefined) throw new UsageError(`The action is missing: give ${choice}.`);
-        throw new UsageError(`${chosen}: unknown ${name} command.`);
+        const meant = nearest(chosen, names);
+        const hint = meant === undefined ? ` Give ${choice}.` : ` Did you mean "${meant}"?`;
+        throw new UsageError(`${chosen}: unknown ${name} command.${hint}`);
       });
     },
   };

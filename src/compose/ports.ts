@@ -15,8 +15,8 @@ type PlaneName = keyof PlaneAddresses;
 
 const planes: { readonly [name in PlaneName]: { readonly label: string; readonly flag: string } } =
   {
-    listen: { label: 'data plane', flag: '--listen' },
-    adminListen: { label: 'admin plane', flag: '--admin-listen' },
+    listen: { label: 'data plane', flag: 'listen' },
+    adminListen: { label: 'admin plane', flag: 'admin-listen' },
   };
 
 /**
@@ -25,13 +25,13 @@ const planes: { readonly [name in PlaneName]: { readonly label: string; readonly
  */
 export class PlanePorts {
   readonly #addresses: PlaneAddresses;
-  readonly #program: string;
+  readonly #start: (flag: string, value: string) => string;
   readonly #reserved = new Map<PlaneName, ReservedPort>();
 
-  /** @param program how this program is called, for texts */
-  constructor(addresses: PlaneAddresses, program: string) {
+  /** @param start the command of this start with another value of one flag, for texts */
+  constructor(addresses: PlaneAddresses, start: (flag: string, value: string) => string) {
     this.#addresses = addresses;
-    this.#program = program;
+    this.#start = start;
   }
 
   /** @throws Error that says what is wrong with an address and what to do */
@@ -84,7 +84,7 @@ export class PlanePorts {
     const { label, flag } = planes[name];
     const place = `${addressText(address)} (${label})`;
     const choose = (example: Address): string =>
-      `choose another address, for example: ${this.#program} start ${flag} ${addressText(example)}`;
+      `choose another address, for example: ${this.#start(flag, addressText(example))}`;
     switch (code) {
       case 'EADDRINUSE': {
         const owner = portOwner(address.port);

@@ -40,6 +40,7 @@ import {
 } from './options.ts';
 import { HttpClient } from '../wire/http-client.ts';
 import { programName } from '../cli/program.ts';
+import { shellWord } from '../cli/shell-word.ts';
 import { PlanePorts } from './ports.ts';
 
 export type { RunningGateway, StartOptions } from './options.ts';
@@ -59,7 +60,10 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
-  const ports = new PlanePorts(settings, programName(env, options.cwd ?? process.cwd()));
+  const program = programName(env, options.cwd ?? process.cwd());
+  const ports = new PlanePorts(settings, (flag, value) =>
+    startCommandLine(program, { ...options.flags, [flag]: value }),
+  );
   if (options.announce !== undefined) log.hold();
   try {
     return await startPlanes(options, { env, load, settings, pretty, log, ports });
@@ -73,6 +77,12 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 
 /** @param configText in place of what the config file has */
 type Load = (configText?: string) => Promise<Settings>;
+
+/** To be pasted. */
+function startCommandLine(program: string, flags: NonNullable<StartOptions['flags']>): string {
+  const given = Object.entries(flags).map(([name, value]) => `--${name} ${shellWord(value)}`);
+  return [program, 'start', ...given].join(' ');
+}
 
 interface StartDeps {
   readonly env: Environment;

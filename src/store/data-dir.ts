@@ -6,7 +6,9 @@ import {
   statSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
   rmSync,
+  rmdirSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,6 +17,7 @@ import { isBusy } from './sqlite/thread.ts';
 import { StoreError } from './store-error.ts';
 
 const othersMayDoAnything = 0o077;
+const lockName = 'gateway.lock';
 
 /** Makes an empty file (0600) where there is none, and closes one of ours to others (S25). */
 export function createPrivateFile(path: string): void {
@@ -125,6 +128,7 @@ export interface DataDirLock {
  */
 export function lockDataDir(dir: string): DataDirLock {
   const pidFile = join(dir, 'gateway.pid');
+  const isNew = statSync(dir, { throwIfNoEntry: false }) === undefined;
   const lock = withAdvice(dir, () => {
     prepareDataDir(dir);
     const taken = takeLock(dir, pidFile);
@@ -137,9 +141,22 @@ export function lockDataDir(dir: string): DataDirLock {
       // The file goes first: once the lock is free the next gateway writes its own.
       if (!lock.isHeld()) return;
       rmSync(pidFile, { force: true });
+      if (isNew) removeUnused(dir);
       lock.release();
     },
   };
+}
+
+/** A start that failed before it stored anything leaves no directory behind. The lock is held meanwhile. */
+function removeUnused(dir: string): void {
+  const ofLock = [lockName, `${lockName}-journal`];
+  if (readdirSync(dir).some((name) => !ofLock.includes(name))) return;
+  for (const name of ofLock) rmSync(join(dir, name), { force: true });
+  try {
+    rmdirSync(dir);
+  } catch {
+    // Another process wrote into it meanwhile.
+  }
 }
 
 /** Says of a directory that cannot be used whose it is and what to do. */
@@ -167,7 +184,7 @@ function ownerText(dir: string): string {
 
 function takeLock(dir: string, pidFile: string): FileLock {
   try {
-    return lockFile(join(dir, 'gateway.lock'));
+    return lockFile(join(dir, lockName));
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== 'in_use') throw error;
     throw new StoreError(

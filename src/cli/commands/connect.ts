@@ -9,12 +9,12 @@ import { clients } from '../clients/clients.ts';
 import { placeholderKey, type Connection, answerLimits } from '../connection.ts';
 import type { Command, CommandContext, AdminClient } from '../command.ts';
 import { editSettings } from '../settings-file.ts';
-import { columns } from '../table.ts';
+import { columns, printable } from '../table.ts';
 import { request as plain } from 'node:http';
 import { request as encrypted } from 'node:https';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { tryParseObject } from '../../json/parse.ts';
-import { objectsOf } from '../reply.ts';
+import { objectsOf, requireOk } from '../reply.ts';
 
 const alwaysThere = 'local/tiny';
 const keyVariable = 'MODEL_GATEWAY_KEY';
@@ -147,9 +147,10 @@ async function readAsk(values: Values, context: CommandContext): Promise<Ask> {
     ...tokensOf('maxOutput', values['max-output']),
   };
   const modelGiven = values.model !== undefined;
-  const isEnough = said.window !== undefined && said.maxOutput !== undefined;
-  const known =
-    modelGiven && !isEnough ? await knownLimits(connection, running === undefined, context) : {};
+  const { problem, ...known } = modelGiven
+    ? await knownModel(connection, running === undefined, context)
+    : {};
+  if (problem !== undefined) context.stderr(`note: ${printable(problem)}\n`);
   return {
     connection: { ...connection, ...known, ...said },
     modelGiven,
@@ -170,14 +171,20 @@ function tokensOf(
   throw new Error(`${flag}: is not a whole number of tokens above 0`);
 }
 
+/** What a gateway knows of the model. */
+interface KnownModel extends ModelLimits {
+  /** Why it cannot be called. */
+  readonly problem?: string;
+}
+
 /** The key may see what the admin API of another gateway would not show. */
-async function knownLimits(
+async function knownModel(
   connection: Connection,
   isElsewhere: boolean,
   context: CommandContext,
-): Promise<Pick<Connection, 'window' | 'maxOutput'>> {
-  if (connection.key !== placeholderKey) return limitsByKey(connection);
-  return isElsewhere ? {} : limitsByAdmin(await context.admin(), connection.model);
+): Promise<KnownModel> {
+  if (connection.key !== placeholderKey) return modelByKey(connection);
+  return isElsewhere ? {} : modelByAdmin(await context.admin(), connection.model);
 }
 
 /** Where the gateway listens according to the environment. */
@@ -264,8 +271,8 @@ type ModelLimits = Pick<Connection, 'window' | 'maxOutput'>;
 const timeoutMs = 3000;
 const maxBytes = 1024 * 1024;
 
-/** By `GET /v1/models/NAME` with the key; nothing is known where that is not answered with 200. Never throws. */
-function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
+/** By `GET /v1/models/NAME` with the key; nothing is known where that is not answered with 200 or 404. Never throws. */
+function modelByKey({ url, key, model }: Connection): Promise<KnownModel> {
   return new Promise((resolve) => {
     const nothing = (): void => resolve({});
     const send = url.startsWith('https:') ? encrypted : plain;
@@ -285,8 +292,10 @@ function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
         if (text.length > maxBytes) outgoing.destroy(new Error('too long'));
       });
       response.on('end', () => {
-        const body = response.statusCode === 200 ? tryParseObject(text) : undefined;
-        resolve(body === undefined ? {} : limitsIn(body));
+        const body = tryParseObject(text) ?? {};
+        const { message } = isObject(body['error']) ? body['error'] : {};
+        const problem = response.statusCode === 404 && typeof message === 'string';
+        resolve(problem ? { problem: message } : response.statusCode === 200 ? limitsIn(body) : {});
       });
     });
     outgoing.end();
@@ -294,12 +303,23 @@ function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
 }
 
 /** By the admin API of the gateway that runs here. Never throws. */
-async function limitsByAdmin(admin: AdminClient, model: string): Promise<ModelLimits> {
+async function modelByAdmin(admin: AdminClient, model: string): Promise<KnownModel> {
   try {
-    const { body } = await admin.request('GET', '/api/models');
-    const models = isObject(body) ? objectsOf(body, 'models') : [];
-    const found = models.find(({ id }) => id === model);
-    return found === undefined ? {} : limitsIn(found);
+    const [models, providers] = await Promise.all(
+      ['models', 'providers'].map(async (name) =>
+        objectsOf(requireOk(await admin.request('GET', `/api/${name}`)), name),
+      ),
+    );
+    const found = models?.find(({ id }) => id === model);
+    if (found !== undefined) return limitsIn(found);
+    // A model of a provider can be called, listed or not.
+    const provider = model.slice(0, Math.max(0, model.indexOf('/')));
+    if (providers?.some(({ id, there }) => id === provider && there === true)) return {};
+    const ids = (models ?? []).map(({ id }) => String(id));
+    const hint = suggestion(model, ids);
+    return {
+      problem: `this gateway has no model ${model}${hint}; model-gateway models lists what can be called`,
+    };
   } catch {
     return {};
   }

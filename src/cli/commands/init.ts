@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import { nearest } from '../../core/nearest.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { printable } from '../table.ts';
 
@@ -57,30 +58,52 @@ async function run(
     .filter(({ keyVariable }) => (context.env[keyVariable] ?? '') !== '')
     .map(({ id }) => id);
   const asking = given.has('yes') ? undefined : ask;
-  const providers =
-    given.value('providers') ??
-    (await answer(asking, {
-      question: `Providers, separated by commas (${known.map(({ id }) => id).join(', ')})`,
-      usual: found.join(','),
-    }));
+  const providers = given.value('providers');
+  const chosen =
+    providers === undefined
+      ? await askForVendors(asking, known, found.join(','))
+      : vendorsIn(providers, known);
   const listen =
     given.value('listen') ??
     (await answer(asking, { question: 'Address of the data plane', usual: '127.0.0.1:8686' }));
-  const chosen = [...new Set(providers.split(',').map((id) => id.trim()))].filter(
-    (id) => id !== '' && id !== 'none',
-  );
-  const unknown = chosen.find((id) => !known.some((each) => each.id === id));
-  if (unknown !== undefined) {
-    throw new UsageError(
-      `--providers: ${printable(unknown)} is not a known vendor. Known: ${known.map(({ id }) => id).join(', ')}.`,
-    );
-  }
   const rows = known.filter(({ id }) => chosen.includes(id));
   writeFileSync(path, configText({ rows, listen, schema, env: context.env }), { flag: 'wx' });
   context.stdout(
     `Wrote ${name}. Next: ${program} check shows what it sets, ${program} start uses it.\n`,
   );
   return 0;
+}
+
+/** Asks again until all are known. */
+async function askForVendors(
+  ask: InitDeps['ask'],
+  known: InitDeps['known'],
+  usual: string,
+): Promise<readonly string[]> {
+  const all = known.map(({ id }) => id).join(', ');
+  let question = `Providers, separated by commas (${all})`;
+  for (;;) {
+    const said = await answer(ask, { question, usual });
+    try {
+      return vendorsIn(said, known);
+    } catch (error) {
+      if (ask === undefined || !(error instanceof UsageError)) throw error;
+      question = `${error.message.replace('--providers: ', '')}\nProviders`;
+    }
+  }
+}
+
+/** @throws UsageError for a vendor that is not known */
+function vendorsIn(text: string, known: InitDeps['known']): readonly string[] {
+  const ids = known.map(({ id }) => id);
+  const chosen = [...new Set(text.split(',').map((id) => id.trim()))].filter(
+    (id) => id !== '' && id !== 'none',
+  );
+  const unknown = chosen.find((id) => !ids.includes(id));
+  if (unknown === undefined) return chosen;
+  const meant = nearest(unknown, ids);
+  const hint = meant === undefined ? ` Known: ${ids.join(', ')}.` : ` Did you mean "${meant}"?`;
+  throw new UsageError(`--providers: ${printable(unknown)} is not a known vendor.${hint}`);
 }
 
 async function answer(

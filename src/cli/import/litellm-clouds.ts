@@ -160,6 +160,7 @@ function googleFile(place: CloudPlace): string | undefined {
     const why =
       'the account is that of GOOGLE_APPLICATION_CREDENTIALS, or of "gcloud auth application-default login"';
     draft.note('changed', path, why);
+    draft.variables.add('GOOGLE_APPLICATION_CREDENTIALS');
     return undefined;
   }
   const text = textOf(value);

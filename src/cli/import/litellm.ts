@@ -108,7 +108,10 @@ const fallbackWeight = 1e-6;
 
 function routeOf(input: GroupInput, draft: Draft): Fields | string {
   const { name, groups, fallbacks, strategy } = input;
-  const own = distinct(input.deployments);
+  const own = distinct(input.deployments, (each) => {
+    const text = `${name}: ${each.target} again: one target with the weight of both, asked in the lower order of the two`;
+    draft.note('changed', each.path, text);
+  });
   const names = [...(fallbacks.byGroup.get(name) ?? []), ...fallbacks.always];
   const others = names.flatMap((each) => {
     const found = groups.get(each);
@@ -177,10 +180,23 @@ function targetsOf({ name, own, spare, strategy }: TargetsInput, draft: Draft): 
   };
 }
 
-/** Without repeated targets. */
-function distinct(deployments: readonly Deployment[]): readonly Deployment[] {
+/** Without repeated targets: LiteLLM draws such a target as often as all its deployments together. */
+function distinct(
+  deployments: readonly Deployment[],
+  repeated: (deployment: Deployment) => void = () => undefined,
+): readonly Deployment[] {
   const seen = new Map<string, Deployment>();
-  for (const each of deployments) if (!seen.has(each.target)) seen.set(each.target, each);
+  for (const each of deployments) {
+    const first = seen.get(each.target);
+    if (first === undefined) {
+      seen.set(each.target, each);
+      continue;
+    }
+    repeated(each);
+    const weight = (first.weight ?? 1) + (each.weight ?? 1);
+    const order = Math.min(first.order ?? Infinity, each.order ?? Infinity);
+    seen.set(each.target, { ...first, weight, order: order === Infinity ? undefined : order });
+  }
   return [...seen.values()];
 }
 

@@ -242,6 +242,7 @@ function bedrockOf(table: Table, place: Place): Fields {
 function vertexOf(table: Table, { draft, path }: Place): Fields {
   const text = 'the account is read from the file that GOOGLE_APPLICATION_CREDENTIALS names';
   draft.note('changed', path, text);
+  draft.variables.add('GOOGLE_APPLICATION_CREDENTIALS');
   const location = textOf(table['vertex_region']);
   return {
     project:

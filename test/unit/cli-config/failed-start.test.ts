@@ -1,7 +1,7 @@
 /** A start that fails says why and ends: nothing it opened keeps the process alive. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { test, type TestContext } from 'node:test';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const dataDir = new URL('../../../src/store/data-dir.ts', import.meta.url).href;
 
 function run(
   t: TestContext,
@@ -21,12 +22,13 @@ function run(
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  return spawnSync(process.execPath, [main, ...args], {
+  const ran = spawnSync(process.execPath, [main, ...args], {
     cwd: folder,
     env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0', ...env },
     encoding: 'utf8',
     timeout: 500_000,
   });
+  return { ...ran, folder };
 }
 
 test('start with a key that is too short', (t) => {
@@ -49,14 +51,45 @@ test('start on a port that is taken', async (t) => {
   t.after(() => taken.close());
   const address = taken.address();
   assert.ok(address !== null && typeof address === 'object');
-  const { status, stderr } = run(t, ['start', '--listen', `127.0.0.1:${address.port}`], {});
-  assert.equal(status, 1, stderr);
   const port = address.port;
+  const args = ['start', '--listen', `127.0.0.1:${port}`, '--workers', '1', '--log-level', 'warn'];
+  const { status, stderr, folder } = run(t, args, {});
+  assert.equal(status, 1, stderr);
   assert.match(
     stderr,
     new RegExp(
-      `127\\.0\\.0\\.1:${port} \\(data plane\\) is in use by \\S+ \\(pid ${process.pid}\\)\\. Stop that program, or choose .* start --listen 127\\.0\\.0\\.1:\\d+\\n$`,
+      `127\\.0\\.0\\.1:${port} \\(data plane\\) is in use by \\S+ \\(pid ${process.pid}\\)\\. Stop that program, or choose .* start --listen 127\\.0\\.0\\.1:\\d+ --workers 1 --log-level warn\\n$`,
     ),
+  );
+  assert.deepEqual(readdirSync(folder), [], 'no data directory is left behind');
+});
+
+const nobody = 65_534;
+const asOther =
+  process.getuid?.() === 0 ? false : 'left out: only root can run the program as another user';
+
+test('start on a directory of another user says whose it is', { skip: asOther }, (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  chmodSync(folder, 0o755);
+  const data = join(folder, 'data');
+  mkdirSync(data, { mode: 0o700 });
+  // The checkout may be closed to other users: the program is loaded before it becomes one.
+  const program = `
+    const { lockDataDir } = await import(${JSON.stringify(dataDir)});
+    process.setgid(${nobody});
+    process.setuid(${nobody});
+    lockDataDir(${JSON.stringify(data)});
+  `;
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
+    { encoding: 'utf8', timeout: 500_000 },
+  );
+  assert.equal(status, 1, stderr);
+  assert.match(
+    stderr,
+    /The data directory \S+ cannot be used \(EACCES\): it belongs to user 0, and this program runs as user 65534\. Choose a directory of your own with --data-dir DIR\./,
   );
 });
 

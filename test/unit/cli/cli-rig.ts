@@ -35,7 +35,7 @@ export async function cliRig(t: TestContext, change: Partial<AdminDeps> = {}): P
         env: {},
         ...(screen === undefined ? {} : { screen }),
         admin: async () => admin,
-        gatewayUrl: () => Promise.resolve(undefined),
+        gatewayUrl: () => Promise.resolve('http://127.0.0.1:8686'),
       });
       return { code, out, err };
     },

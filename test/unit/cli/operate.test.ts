@@ -96,9 +96,14 @@ function initIn(t: TestContext, answers?: readonly string[]) {
     { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
     { id: 'anthropic', keyVariable: 'ANTHROPIC_API_KEY' },
   ];
-  const ask = answers === undefined ? undefined : () => Promise.resolve(waiting.shift() ?? '');
+  const asked: string[] = [];
+  const answer = (question: string): Promise<string> => {
+    asked.push(question);
+    return Promise.resolve(waiting.shift() ?? '');
+  };
+  const ask = answers === undefined ? undefined : answer;
   const command = initCommand({ known, schema: '/s.json', cwd, program: 'gw', ask });
-  return { cwd, command, text: () => readFileSync(join(cwd, 'gateway.yaml'), 'utf8') };
+  return { cwd, command, asked, text: () => readFileSync(join(cwd, 'gateway.yaml'), 'utf8') };
 }
 
 test('init writes a file that is valid, and changes none', async (t) => {
@@ -144,7 +149,19 @@ test('init asks what the flags do not say, and refuses vendors that it does not 
   assert.match(text(), /^listen: "127\.0\.0\.1:8686" /m);
   const wrong = await run(initIn(t).command, ['--providers', 'opnai', '--yes'], {});
   assert.equal(wrong.code, 2);
-  assert.match(wrong.err, /opnai is not a known vendor\. Known: openai, anthropic\./);
+  assert.match(wrong.err, /opnai is not a known vendor\. Did you mean "openai"\?/);
+  const other = await run(initIn(t).command, ['--providers', 'zzz', '--yes'], {});
+  assert.match(other.err, /zzz is not a known vendor\. Known: openai, anthropic\./);
+  // At a terminal it asks again before it asks anything else.
+  const again = initIn(t, ['opnai', 'openai', '127.0.0.1:9000']);
+  assert.equal((await run(again.command, [], {})).code, 0);
+  assert.match(again.text(), /^ {2}openai: \{\} /m);
+  assert.match(again.text(), /^listen: "127\.0\.0\.1:9000" /m);
+  assert.equal(again.asked.length, 3);
+  assert.match(
+    again.asked[1] ?? '',
+    /^opnai is not a known vendor\. Did you mean "openai"\?\nProviders/,
+  );
 });
 
 test('completion completes commands, actions and flags in bash, and names them for zsh and fish', async () => {
@@ -263,4 +280,28 @@ test('A4 tail and errors name the key, whose limit refused, and what the provide
   assert.match(byError, /c2 +key ana, requests: Too many requests\.$/m);
   const byLimit = (await rig.run(errorsCommand, ['--by', 'limit', '--fault', 'limit'])).out;
   assert.match(byLimit, /^1 +key ana, requests +/m);
+});
+
+test('a wrong action or model is answered with the one that was probably meant', async (t) => {
+  const wrong = await run(keysCommand, ['crate']);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.err, /^crate: unknown keys command\. Did you mean "create"\?\n/);
+  assert.match(
+    (await run(keysCommand, ['zzzzzz'])).err,
+    /unknown keys command\. Give create, list, /,
+  );
+  const provider = { address: '', origin: '', credentials: [] };
+  const rig = await cliRig(t, {
+    models: async () => [{ id: 'sonnet', targets: [] }],
+    providers: () => [{ ...provider, id: 'openai', there: true }],
+  });
+  const notes = async (model: string): Promise<string> =>
+    (await rig.run(connectCommand, ['curl', '--model', model])).err;
+  assert.match(
+    await notes('sonet'),
+    /^note: this gateway has no model sonet \(did you mean "sonnet"\?\); model-gateway models lists/,
+  );
+  for (const known of ['sonnet', 'openai/unlisted']) {
+    assert.doesNotMatch(await notes(known), /has no model/);
+  }
 });

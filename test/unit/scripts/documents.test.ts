@@ -149,3 +149,11 @@ test('docs/operator/logs.md has each event of warn and error, with its level, an
     'no such event',
   );
 });
+
+test('the README names the version of Node that package.json asks for', () => {
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const [, version = ''] = /^>=(\d+\.\d+)$/.exec(engines.node) ?? [];
+  assert.notEqual(version, '');
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  assert.match(readme, new RegExp(`global install .* needs ${version.replace('.', '\\.')}\\.`));
+});

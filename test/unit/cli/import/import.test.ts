@@ -322,3 +322,39 @@ test('without --out the result alone is on stdout; what is wrong is said', async
   await assert.rejects(run(commandIn(cwd), ['litellm', 'broken.yaml']), /broken\.yaml/);
   assert.equal(realCommand.name, 'import');
 });
+
+test('litellm a target that is repeated in a group keeps the weight of both, and a note says so', async (t) => {
+  const cwd = folder(t);
+  const deployment = (model: string, more = ''): string =>
+    `  - { model_name: m, litellm_params: { model: ${model}${more} } }\n`;
+  const text = `model_list:\n${deployment('openai/gpt-5')}${deployment('openai/gpt-5')}${deployment('groq/qwen')}`;
+  writeFileSync(join(cwd, 'config.yaml'), text);
+  const { code, out } = await run(commandIn(cwd), [
+    'litellm',
+    'config.yaml',
+    '--out',
+    'gateway.yaml',
+  ]);
+  assert.equal(code, 0);
+  assert.match(
+    out,
+    /changed +model_list\S* +m: openai\/gpt-5 again: one target with the weight of both/,
+  );
+  const { models } = parse(readFileSync(join(cwd, 'gateway.yaml'), 'utf8'));
+  assert.deepEqual(models.m.targets, [
+    { target: 'openai/gpt-5', weight: 2 },
+    { target: 'groq/qwen', weight: 1 },
+  ]);
+});
+
+test('litellm what Google reads itself is named among the variables to set', async (t) => {
+  const cwd = folder(t);
+  const params =
+    '{ model: vertex_ai/gemini-2.5-pro, vertex_project: p, vertex_location: europe-west4 }';
+  writeFileSync(
+    join(cwd, 'c.yaml'),
+    `model_list: [{ model_name: g, litellm_params: ${params} }]\n`,
+  );
+  const { out, err } = await run(commandIn(cwd), ['litellm', 'c.yaml', '--out', 'gateway.yaml']);
+  assert.match(out + err, /Set GOOGLE_APPLICATION_CREDENTIALS where the gateway runs\./);
+});
