@@ -1,9 +1,11 @@
 /** How this program is called here, for lines that a person pastes. */
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
+import { isSea } from 'node:sea';
 
-const launcher = join(import.meta.dirname, '../../bin/model-gateway');
-const isCheckout = import.meta.filename.endsWith('.ts');
+/** The single-file program is its own launcher. */
+const launcher = isSea() ? process.execPath : join(import.meta.dirname, '../../bin/model-gateway');
+const isPackage = !isSea() && import.meta.filename.endsWith('.js');
 const name = 'model-gateway';
 
 /** `model-gateway` where the PATH has this program, else a path to it, or npx where a project has installed it. */
@@ -12,7 +14,7 @@ export function programName(
   cwd: string,
 ): string {
   if (isOnPath(env['PATH'] ?? '')) return name;
-  if (!isCheckout) return `npx ${name}`;
+  if (isPackage) return `npx ${name}`;
   const near = relative(cwd, launcher);
   return near.startsWith('..') ? launcher : `./${near}`;
 }

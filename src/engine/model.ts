@@ -5,6 +5,7 @@ import { open, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { isSea } from 'node:sea';
 import { pipeline } from 'node:stream/promises';
 import type {
   CustomBatchingPrioritizationStrategy,
@@ -589,7 +590,9 @@ async function importLibrary(): Promise<Library> {
   try {
     return await import('node-llama-cpp');
   } catch (error) {
-    const advice = 'Install it with: npm install node-llama-cpp@3.21.1';
+    const advice = isSea()
+      ? 'This build has none: use the npm package of the gateway.'
+      : 'Install it with: npm install node-llama-cpp@3.21.1';
     throw new EngineUnavailable(
       `The local engine needs the package node-llama-cpp. ${advice}`,
       error,

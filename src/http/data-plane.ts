@@ -529,7 +529,8 @@ export class DataPlane {
   }
 
   #unknownModel(principal: Principal, model: string): GatewayError {
-    return unknownModel(model, usableNames(this.#options.registry(), principal));
+    const registry = this.#options.registry();
+    return unknownModel(model, usableNames(registry, principal), registry.hasEngine);
   }
 
   #authenticate({ request }: RequestContext): Principal | Promise<Principal> {

@@ -249,12 +249,15 @@ const maxCompared = 100;
 /**
  * One answer for unknown models and models that the key may not use (E6).
  * @param usable names that this key may use, which one of them may be meant
+ * @param hasEngine whether this build can run models itself
  */
-export function unknownModel(model: string, usable: Iterable<string> = []): GatewayError {
+export function unknownModel(
+  model: string,
+  usable: Iterable<string> = [],
+  hasEngine = true,
+): GatewayError {
   const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
-  const meant = meantModel(model, usable);
-  const hint =
-    meant === undefined ? 'GET /v1/models lists what it may use.' : `Did you mean "${meant}"?`;
+  const hint = hasEngine || !model.startsWith('local/') ? modelHint(model, usable) : noEngine;
   return new GatewayError(
     'model_not_found',
     `The model "${shown}" does not exist or this key may not use it. ${hint}`,
@@ -262,6 +265,15 @@ export function unknownModel(model: string, usable: Iterable<string> = []): Gate
       path: ['model'],
     },
   );
+}
+
+const noEngine =
+  'This build has no engine for local models: use a model of a provider, or the npm package of the gateway, which has one.';
+
+function modelHint(model: string, usable: Iterable<string>): string {
+  const meant = meantModel(model, usable);
+  if (meant === undefined) return 'GET /v1/models lists what it may use.';
+  return `Did you mean "${meant}"?`;
 }
 
 /** What this key may use of what is known. */

@@ -121,6 +121,16 @@ export class Registry {
     this.#names = new RouteNames([...this.#routes.values()]);
   }
 
+  /** Whether this build can run models itself: the single-file program and the small image have no engine. */
+  get hasEngine(): boolean {
+    try {
+      import.meta.resolve('node-llama-cpp');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Ids of the providers that are configured or found, the embedded engine included. */
   providerIds(): readonly string[] {
     return [...this.#providers.values()]

@@ -30,6 +30,7 @@ const sources = [
   'deploy',
   'docs',
   'models',
+  'package-lock.json',
   'package.json',
   'scripts',
   'src',

@@ -20,6 +20,12 @@ test('the model that was probably meant is named, by what people write of it', (
   );
 });
 
+test('a build without the engine says so of local models, and of no other', () => {
+  assert.match(unknownModel('local/tiny', [], false).message, /This build has no engine/);
+  assert.doesNotMatch(unknownModel('local/tiny', [], true).message, /engine/);
+  assert.doesNotMatch(unknownModel('locale', [], false).message, /engine/);
+});
+
 test('a key learns of no model that it may not use', () => {
   const registry = { knownNames: () => names };
   const principal = { allowsModel: (name: string) => name.startsWith('local/') };
