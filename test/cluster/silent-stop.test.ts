@@ -18,7 +18,10 @@ function silentStop(postgres: TestPostgres): void {
   });
   after(() => upstream.close());
 
-  for (const workers of [1, 2]) {
+  for (const [workers, dialect] of [
+    [1, 'messages'],
+    [2, 'responses'],
+  ] as const) {
     it(`G14 F88 workers: ${workers}: a stop waits for no server that swallows all, and its calls are in the book after the next start`, async (t) => {
       const url = await postgres.makeDatabase();
       const proxy = await SilentProxy.start(postgres.port);
@@ -37,12 +40,12 @@ function silentStop(postgres: TestPostgres): void {
       const gate = Promise.withResolvers<void>();
       scriptSlow(upstream, 'slow', () => gate.promise);
       const begun = Promise.withResolvers<void>();
-      const call = { instance, key, dialect: 'messages', model: 'up/slow' } as const;
+      const call = { instance, key, dialect, model: 'up/slow' };
       const running = stream({ ...call, onData: () => begun.resolve() });
       await begun.promise;
       proxy.fallSilent();
       gate.resolve();
-      assert.equal(brokenness('messages', await running), undefined);
+      assert.equal(brokenness(dialect, await running), undefined);
       instance.signal('SIGTERM');
       await until(() => !instance.running, 'the stop ends', 60_000);
       assert.equal(await instance.stop(), 0, instance.log);

@@ -1,8 +1,10 @@
-/** Clients that call without an end, in both dialects, streamed or not, and leave one call in five. */
+/** Clients that call without an end, in all dialects, streamed or not, and leave one call in five. */
 import { randomInt } from 'node:crypto';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
-import { endpointOf } from '../support/requests.ts';
+import { clientDialects, type ClientDialect } from '../support/dialects.ts';
+import { endingOf } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 
 export interface Called {
   /** As the ledger's `user` has it. */
@@ -62,7 +64,7 @@ export class Callers {
       endedAt: undefined,
     };
     this.calls.set(called.name, called);
-    const dialect = dialects[randomInt(2)] ?? 'chat';
+    const dialect = clientDialects[randomInt(clientDialects.length)] ?? 'chat';
     const stream = randomInt(10) < 7;
     const abort = new AbortController();
     const timer =
@@ -80,9 +82,9 @@ export class Callers {
         headers: { authorization: `Bearer ${key}` },
         signal: abort.signal,
       });
-      const ended = stream && reply.status === 200 ? endingOf(dialect, reply.text) : 'whole';
-      if (reply.complete && ended === undefined) throw new Error(`no ending: ${reply.text}`);
-      called.heard = reply.complete && reply.status === 200 && ended === 'whole';
+      const ended = stream && reply.status === 200 ? endingOf(dialect, reply.text) : 'proper';
+      if (reply.complete && ended === 'none') throw new Error(`no ending: ${reply.text}`);
+      called.heard = reply.complete && reply.status === 200 && ended === 'proper';
       called.refused = reply.complete && !called.heard;
     } catch (error) {
       if (error instanceof Error && error.message.startsWith('no ending')) throw error;
@@ -94,21 +96,16 @@ export class Callers {
   }
 }
 
-function endingOf(dialect: Dialect, text: string): 'whole' | 'error' | undefined {
-  const end = dialect === 'chat' ? 'data: [DONE]\n\n' : 'data: {"type":"message_stop"}\n\n';
-  if (text.endsWith(end)) return 'whole';
-  return text.includes(dialect === 'chat' ? 'data: {"error"' : 'event: error')
-    ? 'error'
-    : undefined;
-}
+/** The member in which each dialect names the user of a call. */
+const named: { readonly [D in ClientDialect]: (name: string) => JsonObject } = {
+  chat: (name) => ({ user: name }),
+  messages: (name) => ({ metadata: { user_id: name } }),
+  responses: (name) => ({ safety_identifier: name }),
+};
 
-function bodyOf(dialect: Dialect, name: string, stream: boolean): object {
+function bodyOf(dialect: ClientDialect, name: string, stream: boolean): JsonObject {
   const model = randomInt(2) === 0 ? 'up/m' : 'up-messages/m';
-  return {
-    model,
-    stream,
-    max_tokens: 60,
-    messages: [{ role: 'user', content: `This is call ${name} of many.` }],
-    ...(dialect === 'chat' ? { user: name } : { metadata: { user_id: name } }),
-  };
+  const messages = [{ role: 'user', content: `This is call ${name} of many.` }];
+  const more = { max_tokens: 60, messages, ...named[dialect](name) };
+  return requestBody(dialect, { model, stream, more });
 }

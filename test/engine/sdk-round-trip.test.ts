@@ -93,6 +93,40 @@ describe('§4 official SDKs on a local model', { skip }, () => {
     assert.equal(streamed.choices[0]?.message.content, whole.choices[0]?.message.content);
   });
 
+  test('OpenAI: responses go on from each other by their ids, a tool is called, and text.format holds', async () => {
+    const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: clientKey, maxRetries: 0 });
+    const [{ name, parameters } = { name: '', parameters: {} }] = tools;
+    const tool = { type: 'function' as const, name, parameters: { ...parameters }, strict: false };
+    const asked = { model, input: text, tools: [tool], max_output_tokens: 64 };
+    const first = await client.responses.create(asked);
+    const [call] = first.output.filter((item) => item.type === 'function_call');
+    assert.deepEqual([call?.name, tryParse(call?.arguments ?? '')], [name, { city: 'Paris' }]);
+    const output = { type: 'function_call_output' as const, output: '{"temp_c": 21}' };
+    const second = {
+      ...asked,
+      previous_response_id: first.id,
+      input: [{ ...output, call_id: call?.call_id ?? '' }],
+    };
+    const answer = await client.responses.create(second);
+    assert.equal(answer.status, 'completed');
+    assert.ok(answer.output_text.length > 0);
+    const again = await client.responses.stream(second).finalResponse();
+    assert.equal(again.output_text, answer.output_text);
+    const format = {
+      type: 'json_schema' as const,
+      name: 'mood',
+      schema: { ...schema },
+      strict: true,
+    };
+    const body = { model, input: 'How are you?', max_output_tokens: 64, text: { format } };
+    const whole = await client.responses.create(body);
+    assertFits(whole.output_text);
+    assert.equal(
+      (await client.responses.stream(body).finalResponse()).output_text,
+      whole.output_text,
+    );
+  });
+
   test('Anthropic: output_config.format, streamed and whole', async () => {
     const client = new Anthropic({ baseURL: gateway.url, apiKey: clientKey, maxRetries: 0 });
     const body = {

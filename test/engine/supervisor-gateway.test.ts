@@ -5,6 +5,7 @@ import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import type { JsonObject } from '../../src/json/value.ts';
 import { legalFrames } from '../faults/stream-pieces.ts';
 import { startTestGateway } from '../support/gateway.ts';
+import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { send, type Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import {
@@ -14,7 +15,6 @@ import {
   readDocument,
   readStream,
   streamError,
-  type Dialect,
 } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -34,17 +34,17 @@ const longList = {
 };
 
 /** Asks for an answer that goes on until something ends it. */
-function longBody(dialect: Dialect, more: JsonObject = {}): JsonObject {
-  const length =
-    dialect === 'chat'
-      ? {
-          response_format: { type: 'json_schema', json_schema: { name: 'list', schema: longList } },
-        }
-      : { max_tokens: 1500, output_config: { format: { type: 'json_schema', schema: longList } } };
+function longBody(dialect: ClientDialect, more: JsonObject = {}): JsonObject {
+  const named = { name: 'list', schema: longList };
+  const format: { readonly [D in ClientDialect]: JsonObject } = {
+    chat: { response_format: { type: 'json_schema', json_schema: named } },
+    messages: { output_config: { format: { type: 'json_schema', schema: longList } } },
+    responses: { text: { format: { type: 'json_schema', ...named } } },
+  };
   return requestBody(dialect, {
     model,
     stream: true,
-    more: { temperature: 0, ...length, ...more },
+    more: { temperature: 0, max_tokens: 1500, ...format[dialect], ...more },
   });
 }
 
@@ -64,13 +64,13 @@ async function gone(pid: number): Promise<void> {
 }
 
 /** Sends and does something as soon as the first words are there. */
-function askAndThen(rig: Rig, dialect: Dialect, act: () => void): Promise<Reply> {
+function askAndThen(rig: Rig, dialect: ClientDialect, act: () => void): Promise<Reply> {
   let text = '';
   let done = false;
   return ask(rig, dialect, longBody(dialect), {
     onData: (chunk) => {
       text += chunk.toString('utf8');
-      if (done || !/"(content|text)":"[^"]+"/.test(text)) return;
+      if (done || !/"(content|text|delta)":"[^"]+"/.test(text)) return;
       done = true;
       act();
     },
@@ -84,7 +84,7 @@ describe('the engine dies', { skip }, () => {
   });
   afterEach(() => rig.stop());
 
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     test(`F93 E4 kill -9 in the middle of a ${dialect} stream: an error, no success, and the next call works`, async () => {
       const frames = legalFrames('chat');
       const gate = Promise.withResolvers<void>();
@@ -109,7 +109,7 @@ describe('the engine dies', { skip }, () => {
       assert.equal(cut.status, 200);
       assert.equal(endingOf(dialect, cut.text), 'error', cut.text.slice(-300));
       const error = streamError(cut.text);
-      assert.equal(error['type'], dialect === 'chat' ? 'server_error' : 'api_error');
+      assert.equal(error['type'], dialect === 'messages' ? 'api_error' : 'server_error');
       const row = await rig.gateway.callRow(String(cut.headers['x-request-id']));
       assert.equal(row['outcome'], 'failed');
       gate.resolve();
@@ -184,7 +184,7 @@ describe('nobody asks for it', { skip }, () => {
 
   test('local/tiny is no silent fallback: what fails elsewhere fails, and no engine is started', async () => {
     const names = ['failing', 'nowhere', 'up-chat/down', 'again/down', 'down', 'default', 'gpt-5'];
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       for (const name of names) {
         for (const stream of [false, true]) {
           const reply = await ask(rig, dialect, requestBody(dialect, { model: name, stream }));
@@ -198,7 +198,7 @@ describe('nobody asks for it', { skip }, () => {
   });
 
   test('a route that lists it reaches it behind those that failed, and says so', async () => {
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       const reply = await ask(rig, dialect, requestBody(dialect, { model: 'last', stream: false }));
       assert.equal(reply.status, 200, reply.text);
       assert.equal(reply.headers['x-gateway-target'], model);
@@ -269,7 +269,7 @@ describe('start and stop', { skip }, () => {
   });
 
   test('G14 a stop lets the engine finish what it answers, then ends it', async () => {
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       const gateway = await startTestGateway({});
       const begun = Promise.withResolvers<void>();
       const reply = send(

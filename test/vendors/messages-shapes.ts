@@ -1,10 +1,10 @@
-/** Requests as clients of both dialects send them, each with something that not every messages server takes. */
+/** Requests as clients of all dialects send them, each with something that not every messages server takes. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { ClientDialect } from '../support/dialects.ts';
 
 export interface MessagesShape {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   /** Without its model. */
   readonly body: JsonObject;
   /** An image in a turn: servers that cannot be shown it are not asked. */
@@ -22,6 +22,13 @@ const tool = { name: 'get_time', description: 'Tells it.', input_schema: schema 
 const chatTool = {
   type: 'function',
   function: { name: 'get_time', description: 'Tells it.', parameters: schema },
+} as const;
+const responsesTool = {
+  type: 'function',
+  name: 'get_time',
+  description: 'Tells it.',
+  parameters: schema,
+  strict: false,
 } as const;
 const call = {
   type: 'tool_use',
@@ -57,8 +64,24 @@ function chat(name: string, body: JsonObject): MessagesShape {
   return { name, dialect: 'chat', body: { messages: [user], ...body } };
 }
 
+function responses(
+  name: string,
+  body: JsonObject,
+  more: Pick<MessagesShape, 'image'> = {},
+): MessagesShape {
+  return { name, dialect: 'responses', body: { input: [user], ...body }, ...more };
+}
+
 function shown(block: JsonObject): JsonObject {
   return { messages: [{ role: 'user', content: [{ type: 'text', text: 'See.' }, block] }] };
+}
+
+function responsesShown(image_url: string): JsonObject {
+  const content = [
+    { type: 'input_text', text: 'See.' },
+    { type: 'input_image', image_url, detail: 'auto' },
+  ];
+  return { input: [{ role: 'user', content }] };
 }
 
 function answered(...content: readonly JsonObject[]): JsonObject {
@@ -213,4 +236,50 @@ export const messagesShapes: readonly MessagesShape[] = [
     ],
   }),
   chat('a prefill', { messages: [user, { role: 'assistant', content: 'It is' }], stop: ['\n'] }),
+  responses('a text', { input: 'What time is it?', instructions: 'Be brief.', stream: true }),
+  responses('sampling and a cap', { temperature: 0.3, top_p: 0.9, max_output_tokens: 200_000 }),
+  responses('an effort and a summary', { reasoning: { effort: 'xhigh', summary: 'auto' } }),
+  responses('no effort', { reasoning: { effort: 'none' } }),
+  responses('some tool of many kinds', {
+    tools: [
+      responsesTool,
+      { type: 'custom', name: 'note', format: { type: 'text' } },
+      { type: 'namespace', name: 'clock', description: 'Time.', tools: [responsesTool] },
+      { type: 'web_search' },
+    ],
+    tool_choice: 'required',
+    parallel_tool_calls: false,
+    reasoning: { effort: 'low' },
+  }),
+  responses('a schema', { text: { format: { type: 'json_schema', name: 'a', schema } } }),
+  responses('a later instruction', {
+    input: [
+      user,
+      { role: 'assistant', content: 'Noon.' },
+      { role: 'developer', content: 'UTC.' },
+      user,
+    ],
+  }),
+  responses('calls beside each other, text between, and a later user before the results', {
+    tools: [responsesTool],
+    input: [
+      user,
+      { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'of another service' },
+      { type: 'function_call', call_id: 'c1', name: 'get_time', arguments: '{}' },
+      { role: 'assistant', content: 'I look.' },
+      { type: 'function_call', call_id: 'c2', name: 'get_time', arguments: '{}' },
+      user,
+      { type: 'function_call_output', call_id: 'c2', output: 'noon' },
+      {
+        type: 'function_call_output',
+        call_id: 'c1',
+        output: [{ type: 'input_text', text: 'noon' }],
+      },
+    ],
+  }),
+  responses('a prefill', { input: [user, { role: 'assistant', content: 'It is' }] }),
+  responses('an image', responsesShown(`data:image/png;base64,${data}`), { image: 'base64' }),
+  responses('an image by its address', responsesShown('https://example.com/a.png'), {
+    image: 'url',
+  }),
 ];

@@ -1,5 +1,5 @@
 /**
- * D13: every shape of request of both dialects reaches every server of the messages dialect and is answered:
+ * D13: every shape of request of all dialects reaches every server of the messages dialect and is answered:
  * Claude of each generation and the messages addresses of other vendors refuse what the real ones refuse,
  * nothing that they skip is sent to them, and a note names each change of a relayed request.
  */
