@@ -12,6 +12,8 @@ import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
 import {
+  callItem,
+  reasoningItem,
   responsesAnswer,
   responsesEvents,
   responsesUsage,
@@ -52,6 +54,10 @@ function assertOrder(text: string, parts: readonly string[]): void {
     places,
     places.toSorted((a, b) => a - b),
   );
+}
+
+function lastEvent(text: string): JsonObject {
+  return tryParseObject(framesOf(text).at(-1)?.data ?? '') ?? {};
 }
 
 async function refusal(asking: Promise<unknown>): Promise<APIError> {
@@ -479,6 +485,52 @@ describe('kept responses', () => {
         assert.ok('store' in kept && kept.store === true);
         const third = await told({ store: false });
         assert.deepEqual(stateOf(third), times({ store: false, previous: null }));
+      });
+    }
+  }
+
+  for (const upstream of ['responses', 'chat', 'messages'] as const) {
+    for (const stream of [false, true]) {
+      test(`R-15 a response whose call was cut off can be continued, ${upstream} upstream, ${stream ? 'stream' : 'document'}`, async () => {
+        const call = { id: 'call_cut', name: 'weather', arguments: '{"city":"Par' };
+        const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+        const items = [
+          textItem('Let me see.'),
+          reasoningItem('', 'blob'),
+          { ...callItem(call.id, call.name, call.arguments), status: 'incomplete' },
+        ];
+        const { model, script } = rig.play(
+          upstream,
+          upstream === 'responses'
+            ? responsesAnswer(items, { ...cut, stream })
+            : replying(upstream, { text: 'Let me see.', calls: [call], length: true }),
+          replying(upstream, { text: 'Warm.' }),
+        );
+        const asked = { model, input: 'Weather?', tools: [weather], stream };
+        const reply = await ask(rig, 'responses', asked);
+        const last = stream ? objectAt(lastEvent(reply.text), 'response') : reply.json;
+        assert.equal(last['status'], 'incomplete');
+        const calls = listAt(last, 'output').filter(({ type }) => type === 'function_call');
+        assert.deepEqual(
+          calls.map(({ status }) => status),
+          ['incomplete'],
+        );
+        const further = { model, tools: [weather], previous_response_id: textAt(last, 'id') };
+        const next = await ask(rig, 'responses', { ...further, input: 'Go on.' });
+        assert.equal(next.status, 200, next.text);
+        assert.equal(
+          next.headers['x-gateway-notes'],
+          'previous_response_id: dropped, the call was cut off, and has no result',
+        );
+        const sent = JSON.stringify(script.requests[1]?.json);
+        assertOrder(sent, ['Weather?', 'Let me see.', 'Go on.']);
+        assert.doesNotMatch(sent, /call_cut|blob/);
+        // A client that ran the call all the same says what came of it.
+        const output = { type: 'function_call_output', call_id: 'call_cut', output: 'Sunny.' };
+        const answered = await ask(rig, 'responses', { ...further, input: [output] });
+        assert.equal(answered.status, 200, answered.text);
+        const history = JSON.stringify(script.requests[2]?.json);
+        assertOrder(history, ['Let me see.', 'call_cut', 'Sunny.']);
       });
     }
   }

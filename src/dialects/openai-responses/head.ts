@@ -387,14 +387,44 @@ function readCallId(item: JsonObject, at: FieldPath): string {
 }
 
 /**
+ * Calls that were cut off and have no result, each with the reasoning before it: no client ran them, and services refuse a
+ * call without its result. What goes on from an incomplete response has them in its history.
+ */
+export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
+  const abandoned = new Set<Json>();
+  if (!input.some(isCutCall)) return abandoned;
+  const results = input.filter(
+    (item) => isObject(item) && outputKindOf(item['type']) !== undefined,
+  );
+  const answered = new Set(results.map((item) => (isObject(item) ? pairIdOf(item) : undefined)));
+  input.forEach((item, i) => {
+    if (!isCutCall(item) || answered.has(pairIdOf(item))) return;
+    abandoned.add(item);
+    const before = input[i - 1];
+    if (isObject(before) && before['type'] === 'reasoning') abandoned.add(before);
+  });
+  return abandoned;
+}
+
+/** The note of what is left out for that. */
+export const abandonedNote = 'the call was cut off, and has no result';
+
+function isCutCall(item: Json): item is JsonObject {
+  return (
+    isObject(item) && item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined
+  );
+}
+
+/**
  * Each call has one result behind it, and each result a call before it.
  * @throws GatewayError `invalid_request` in the service's words.
  */
 export function checkPairs(input: readonly Json[]): void {
   const called = new Set<string>();
   const open = new Set<string>();
+  const abandoned = abandonedItems(input);
   for (const item of input) {
-    if (!isObject(item)) continue;
+    if (!isObject(item) || abandoned.has(item)) continue;
     const id = pairIdOf(item);
     if (id === undefined) continue;
     if (callKindOf(item['type']) !== undefined) {

@@ -11,6 +11,7 @@ import type { Pieces } from '../../json/pieces.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { ToolIdMap, toolIdMapFor } from '../shared/tools.ts';
 import { isArray } from './fields.ts';
+import { abandonedItems, abandonedNote } from './head.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from './items.ts';
 import { asksForSummary } from './request-read.ts';
 import { encryptedReasoning } from './request-write.ts';
@@ -90,9 +91,15 @@ function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEd
   if (!isArray(input)) return [];
   const ids = new ItemIds(ask);
   const edits: JsonEdit[] = [];
+  const abandoned = abandonedItems(input);
   input.forEach((item, i) => {
     if (!isObject(item)) return;
     const path = ['input', i] as const;
+    if (abandoned.has(item)) {
+      edits.push({ path, text: undefined });
+      notes.lost(path, abandonedNote);
+      return;
+    }
     if (isLeftOut(item, ask)) {
       edits.push({ path, text: undefined });
       notes.lost(path, 'reasoning of another provider is not shown to this one');

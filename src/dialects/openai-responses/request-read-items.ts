@@ -16,7 +16,7 @@ import { isObject, type Json, type JsonObject, textOf } from '../../json/value.t
 import { fileOf, foreignFile, imageAt } from '../shared/body-media.ts';
 import { unseal } from '../shared/seals.ts';
 import { isArray, isPresent } from './fields.ts';
-import { pairIdOf } from './head.ts';
+import { abandonedItems, abandonedNote, pairIdOf } from './head.ts';
 import {
   argumentsOf,
   type CallKind,
@@ -48,8 +48,10 @@ export function readTurns(body: JsonObject, context: ReadContext): ReadTurns {
   }
   if (typeof input === 'string') builder.user([textPart(input, ['input'])], ['input']);
   if (isArray(input)) {
+    const abandoned = abandonedItems(input);
     input.forEach((item, i) => {
-      if (isObject(item)) builder.add(item, ['input', i]);
+      if (abandoned.has(item)) context.notes.lost(['input', i], abandonedNote);
+      else if (isObject(item)) builder.add(item, ['input', i]);
     });
   }
   return builder.finish();

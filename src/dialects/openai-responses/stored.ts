@@ -279,9 +279,13 @@ function withFirst(text: string, place: string, earlier: number): string {
 }
 
 function ownNotes(notes: string, earlier: number): string {
-  return notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (place, at: string) =>
+  const own = notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (place, at: string) =>
     ownPlace(place, Number(at), earlier),
   );
+  // Several earlier items have one name.
+  const each = own.split('; ');
+  const once = each.filter((note, i) => !note.startsWith(earlierPlace) || each.indexOf(note) === i);
+  return once.join('; ');
 }
 
 function ownPlace(place: string, at: number, earlier: number): string {
