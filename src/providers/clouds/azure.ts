@@ -2,14 +2,13 @@
  * Azure OpenAI and Microsoft Foundry: addresses, credentials and models. They speak dialects of other vendors; what
  * differs is where and under which name a model is found (docs/operator/clouds.md).
  */
-import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
-import { Secret } from '../../core/secret.ts';
+import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
 import type { ProviderRow } from '../compatible.ts';
 import { entraApp, entraMachine, entraProblem, machineProblem } from '../credentials/entra.ts';
-import { isLoopback } from '../credentials/token-request.ts';
 import type { HttpDialect } from '../http-provider.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
+import { alone, isSafe, keyOf, notSafe, set } from './declaration.ts';
 
 /** What tells the two services apart. */
 interface Service {
@@ -104,7 +103,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
     problems: (input) => problemsOf(service, input),
     appears: (env) => problemsOf(service, alone(env)).length === 0,
     address: (input) => baseOf(service, input),
-    key: (env) => keyOf(service, env),
+    key: (env) => keyOf(env, service.keyVariables),
     tokens: ({ declared: { cloud: settings }, env }, clock) => {
       const { auth, scope = service.scope } = settings;
       if (auth === undefined || auth === 'api_key') return undefined;
@@ -121,15 +120,6 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
   };
 }
 
-function alone(env: Environment): CloudInput {
-  return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
-}
-
-function keyOf({ keyVariables }: Service, env: Environment): ReturnType<Cloud['key']> {
-  const variable = keyVariables.find((name) => isSet(env, name));
-  return variable === undefined ? undefined : { key: new Secret(env[variable] ?? ''), variable };
-}
-
 /** The address without what SDKs and the gateway add; undefined where nothing names it. */
 function baseOf(
   { host, addressVariable, resourceVariable }: Service,
@@ -137,8 +127,8 @@ function baseOf(
 ): string | undefined {
   const of = (resource: string | undefined): string | undefined =>
     resource === undefined || resource === '' ? undefined : `https://${resource}.${host}`;
-  const variable = isSet(env, addressVariable) ? env[addressVariable] : undefined;
-  const address = baseUrl ?? of(cloud.resource) ?? variable ?? of(env[resourceVariable]);
+  const address =
+    baseUrl ?? of(cloud.resource) ?? set(env, addressVariable) ?? of(env[resourceVariable]);
   return address?.replace(/\/+$/, '').replace(/\/(openai(\/v1)?|anthropic(\/v1)?)$/, '');
 }
 
@@ -204,25 +194,22 @@ function addressProblem(service: Service, input: CloudInput): CloudProblem | und
     return { message: `needs resource or base_url (or ${resourceVariable})` };
   }
   const named = declared.baseUrl !== undefined || declared.cloud.resource !== undefined;
-  if (!named && isSet(env, resourceVariable) && isSet(env, addressVariable)) {
+  if (
+    !named &&
+    set(env, resourceVariable) !== undefined &&
+    set(env, addressVariable) !== undefined
+  ) {
     return { message: `finds ${resourceVariable} and ${addressVariable}: use one of them` };
   }
-  const url = URL.parse(address);
-  if (url?.protocol === 'https:' || (url !== null && isLoopback(url))) return undefined;
-  // The address itself is not quoted: it may hold a secret.
-  const message = 'is neither an https:// address nor one of this machine';
-  if (declared.baseUrl !== undefined) return { key: 'base_url', message };
-  return { message: `${addressVariable} ${message}` };
+  if (isSafe(address)) return undefined;
+  if (declared.baseUrl !== undefined) return { key: 'base_url', message: notSafe };
+  return { message: `${addressVariable} ${notSafe}` };
 }
 
 function credentialProblem(service: Service, { declared, env }: CloudInput): string | undefined {
   const { cloud, hasKey, hasHeaders } = declared;
   if (cloud.auth === 'entra') return entraProblem(cloud, env);
   if (cloud.auth === 'managed_identity') return machineProblem(env);
-  if (hasKey || hasHeaders || keyOf(service, env) !== undefined) return undefined;
+  if (hasKey || hasHeaders || keyOf(env, service.keyVariables) !== undefined) return undefined;
   return `has no key: set ${service.keyVariables[0] ?? ''} or api_key, or auth: entra or managed_identity`;
-}
-
-function isSet(env: Environment, name: string): boolean {
-  return (env[name] ?? '') !== '';
 }

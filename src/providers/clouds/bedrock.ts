@@ -2,10 +2,9 @@
  * Amazon Bedrock: addresses by region, keys and signatures, and by which API each model is asked: Claude by its own
  * behind InvokeModel, all others by Converse (docs/operator/clouds.md).
  */
-import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
+import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
 import type { RequestCredential } from '../../core/credential.ts';
 import type { Endpoint, ForwardedHeader, Provider, TokenCounter } from '../../core/provider.ts';
-import { Secret } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { upstreamDialect } from '../../dialects/registry.ts';
 import { tryParseObject } from '../../json/parse.ts';
@@ -16,13 +15,13 @@ import { type AwsAuth, keySource, sourceProblem, usualSource } from '../credenti
 import { encodedSegment } from '../credentials/aws-signature.ts';
 import { AwsSigner } from '../credentials/aws-signer.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { isLoopback } from '../credentials/token-request.ts';
 import type { HttpDialect } from '../http-provider.ts';
 import { readAwsError } from './aws/errors.ts';
 import { converseMembers, invokeHeaders } from './aws/call-settings.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
 import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
+import { alone, isSafe, keyOf, notSafe, set } from './declaration.ts';
 
 const keyVariable = 'AWS_BEARER_TOKEN_BEDROCK';
 const endpointVariable = 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME';
@@ -129,10 +128,7 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     problems: problemsOf,
     appears: (env) => set(env, keyVariable) !== undefined && problemsOf(alone(env)).length === 0,
     address: baseOf,
-    key: (env) => {
-      const key = set(env, keyVariable);
-      return key === undefined ? undefined : { key: new Secret(key), variable: keyVariable };
-    },
+    key: (env) => keyOf(env, [keyVariable]),
     tokens: () => undefined,
     signer: signerOf,
     listsModels: canList,
@@ -142,15 +138,6 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     place: placeOf,
     rowOf,
   };
-}
-
-function alone(env: Environment): CloudInput {
-  return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
-}
-
-function set(env: Environment, name: string): string | undefined {
-  const value = env[name];
-  return value === '' ? undefined : value;
 }
 
 function regionOf({ declared, env }: CloudInput): string | undefined {
@@ -329,14 +316,6 @@ function addressProblems(input: CloudInput): readonly CloudProblem[] {
     found.push({ message: `${endpointVariable} ${notSafe}` });
   }
   return found;
-}
-
-// The address itself is not quoted: it may hold a secret.
-const notSafe = 'is neither an https:// address nor one of this machine';
-
-function isSafe(address: string): boolean {
-  const url = URL.parse(address);
-  return url !== null && (url.protocol === 'https:' || isLoopback(url));
 }
 
 function credentialProblem(input: CloudInput): CloudProblem | undefined {

@@ -2,11 +2,10 @@
  * The Gemini API: each model has an address of its own, and one more for streams. A provider of any name with `like: gemini`
  * is one, too (docs/operator/clouds.md).
  */
-import type { CloudProblem, CloudInput, Environment } from '../../core/cloud.ts';
-import { Secret } from '../../core/secret.ts';
+import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
 import type { ProviderRow } from '../compatible.ts';
-import { isLoopback } from '../credentials/token-request.ts';
 import type { Cloud } from './cloud.ts';
+import { isSafe, keyOf, notSafe, set } from './declaration.ts';
 
 const host = 'https://generativelanguage.googleapis.com';
 const version = '/v1beta';
@@ -29,9 +28,9 @@ export const geminiRow: ProviderRow = {
     keys: [],
     auth: [],
     problems: problemsOf,
-    appears: (env) => keyOf(env) !== undefined,
+    appears: (env) => keyOf(env, keyVariables) !== undefined,
     address: addressOf,
-    key: keyOf,
+    key: (env) => keyOf(env, keyVariables),
     tokens: () => undefined,
     listsModels: () => true,
     mayHave: (model) => isSegment(bareName(model)),
@@ -60,11 +59,6 @@ function isSegment(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !/[/\\;:?#]|%2f|%5c/i.test(name);
 }
 
-function keyOf(env: Environment): ReturnType<Cloud['key']> {
-  const variable = keyVariables.find((name) => isSet(env, name));
-  return variable === undefined ? undefined : { key: new Secret(env[variable] ?? ''), variable };
-}
-
 function addressOf({ declared, env }: CloudInput): string {
   const variable = env[addressVariable] ?? '';
   const address = variable === '' ? `${host}${version}` : withVersion(variable);
@@ -91,7 +85,7 @@ function problemsOf(input: CloudInput): readonly CloudProblem[] {
   const address = addressProblem(input);
   if (address !== undefined) found.push(address);
   const may = declared.hasKey || declared.hasHeaders || declared.baseUrl !== undefined;
-  if (!may && keyOf(env) === undefined && !isSet(env, addressVariable)) {
+  if (!may && keyOf(env, keyVariables) === undefined && set(env, addressVariable) === undefined) {
     const message = `has no key: set ${keyVariables.join(' or ')}, or api_key`;
     found.push({ message, unresolved: true });
   }
@@ -108,14 +102,6 @@ function addressProblem(input: CloudInput): CloudProblem | undefined {
   if (address.endsWith('/openai')) {
     return of('is the address of chat completions: gemini-compatible is the provider for it');
   }
-  const url = URL.parse(address);
-  if (url?.protocol === 'https:' || url?.protocol === 'http:') {
-    if (url.protocol === 'https:' || baseUrl !== undefined || isLoopback(url)) return undefined;
-  }
-  // The address itself is not quoted: it may hold a secret.
-  return of('is neither an https:// address nor one of this machine');
-}
-
-function isSet(env: Environment, name: string): boolean {
-  return (env[name] ?? '') !== '';
+  const named = baseUrl !== undefined && /^https?:$/.test(URL.parse(address)?.protocol ?? '');
+  return named || isSafe(address) ? undefined : of(notSafe);
 }

@@ -4,7 +4,6 @@
  */
 import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
 import type { ForwardedHeader } from '../../core/provider.ts';
-import { Secret } from '../../core/secret.ts';
 import type { ProviderRow } from '../compatible.ts';
 import {
   googleFile,
@@ -12,9 +11,9 @@ import {
   googleMachineTokens,
   metadataProblem,
 } from '../credentials/google.ts';
-import { isLoopback } from '../credentials/token-request.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
+import { isSafe, keyOf, notSafe, set } from './declaration.ts';
 
 const keyVariable = 'GOOGLE_VERTEX_API_KEY';
 
@@ -60,10 +59,7 @@ function cloudOf(rows: Rows): Cloud {
     // A project in the environment does not say that it is for this.
     appears: () => false,
     address: hostOf,
-    key: (env) => {
-      const key = env[keyVariable] ?? '';
-      return key === '' ? undefined : { key: new Secret(key), variable: keyVariable };
-    },
+    key: (env) => keyOf(env, [keyVariable]),
     tokens: (input, clock) => {
       const { declared, env } = input;
       if (isExpress(input)) return undefined;
@@ -148,8 +144,7 @@ function projectOf({ declared, env }: CloudInput): string | undefined {
 }
 
 function locationOf({ declared, env }: CloudInput): string {
-  const variable = env['GOOGLE_CLOUD_LOCATION'] ?? '';
-  return declared.cloud.location ?? (variable === '' ? 'global' : variable);
+  return declared.cloud.location ?? set(env, 'GOOGLE_CLOUD_LOCATION') ?? 'global';
 }
 
 /** The address without paths. */
@@ -175,11 +170,9 @@ function problemsOf(input: CloudInput): readonly CloudProblem[] {
   if (!isExpress(input) && (projectOf(input) ?? '') === '') {
     found.push({ message: 'needs project (or GOOGLE_CLOUD_PROJECT)' });
   }
-  const url = URL.parse(hostOf(input));
-  if (url === null || (url.protocol !== 'https:' && !isLoopback(url))) {
-    const message = 'is neither an https:// address nor one of this machine';
-    if (baseUrl === undefined) found.push({ message: `GOOGLE_VERTEX_BASE_URL ${message}` });
-    else found.push({ key: 'base_url', message });
+  if (!isSafe(hostOf(input))) {
+    if (baseUrl === undefined) found.push({ message: `GOOGLE_VERTEX_BASE_URL ${notSafe}` });
+    else found.push({ key: 'base_url', message: notSafe });
   }
   const credential = credentialProblem(input);
   return credential === undefined ? found : [...found, { key: 'auth', message: credential }];
@@ -191,7 +184,7 @@ function credentialProblem({ declared: { cloud, hasKey }, env }: CloudInput): st
     return 'cannot be combined with api_key: use one of them';
   }
   if (auth === 'api_key') {
-    return hasKey || (env[keyVariable] ?? '') !== ''
+    return hasKey || set(env, keyVariable) !== undefined
       ? undefined
       : `has no key: set ${keyVariable} or api_key`;
   }

@@ -1,0 +1,31 @@
+/** What the rows of all clouds ask of a declaration and of the environment. */
+import type { CloudInput, Environment } from '../../core/cloud.ts';
+import { Secret } from '../../core/secret.ts';
+import { isLoopback } from '../credentials/token-request.ts';
+import type { Cloud } from './cloud.ts';
+
+/** A variable that says something; an empty one is none. */
+export function set(env: Environment, name: string): string | undefined {
+  const value = env[name];
+  return value === '' ? undefined : value;
+}
+
+/** A provider that no config declares. */
+export function alone(env: Environment): CloudInput {
+  return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
+}
+
+/** The key of the first variable that is set. */
+export function keyOf(env: Environment, variables: readonly string[]): ReturnType<Cloud['key']> {
+  const variable = variables.find((name) => set(env, name) !== undefined);
+  return variable === undefined ? undefined : { key: new Secret(env[variable] ?? ''), variable };
+}
+
+/** Said of an address that is not safe. The address itself is not quoted: it may hold a secret. */
+export const notSafe = 'is neither an https:// address nor one of this machine';
+
+/** Whether a credential may go there. */
+export function isSafe(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && (url.protocol === 'https:' || isLoopback(url));
+}
