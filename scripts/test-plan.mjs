@@ -70,10 +70,12 @@ const rows = [
   // Leases of dead instances end after a minute, several times.
   { path: 'test/cluster/money.test.ts', seconds: 200, limit: 900 },
   { path: 'test/dashboard', slow: 'a browser', seconds: 60 },
-  { path: 'test/dashboard/every-page.test.ts', seconds: 200 },
+  { path: 'test/dashboard/every-page.test.ts', seconds: 130 },
   { path: 'test/dashboard/session.test.ts', seconds: 100 },
   { path: 'test/dashboard/overview-and-calls.test.ts', seconds: 120 },
   { path: 'test/deploy', slow: 'gateways as they are deployed', seconds: 15 },
+  // Gateways are replaced under load, and mostly wait.
+  { path: 'test/deploy/proxies.test.ts', seconds: 110 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
   {
     path: 'test/engine/supervisor-gateway.test.ts',
