@@ -72,6 +72,13 @@ function entries(value: unknown): readonly (readonly [string, JsonObject])[] {
   return Object.entries(value).map(([name, each]) => [name, isObject(each) ? each : {}]);
 }
 
+function addressOf(services: unknown, name: string): string {
+  assert.ok(isObject(services) && isObject(services[name]));
+  const { networks } = services[name];
+  assert.ok(isObject(networks) && isObject(networks['default']), name);
+  return String(networks['default']['ipv4_address']);
+}
+
 test('compose.yaml: files, volumes and secrets are there, and gateways have the time of their drain', () => {
   const compose: unknown = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), {
     merge: true,
@@ -97,7 +104,16 @@ test('compose.yaml: files, volumes and secrets are there, and gateways have the 
     if (!name.startsWith('gateway-')) continue;
     assert.ok(Number.parseInt(String(service['stop_grace_period']), 10) >= 130);
     assert.equal(service['read_only'], true);
+    // A file that is mounted alone does not change in the container when an editor replaces it.
+    assert.ok(volumes.map(String).some((each) => each.endsWith(':/etc/model-gateway:ro')));
   }
+  const config = readFileSync(join(deploy, 'compose/gateway.yaml'), 'utf8');
+  const proxy = addressOf(compose['services'], 'nginx');
+  assert.ok(config.includes(`trusted_proxies: [${proxy}] `), proxy);
+  // nginx looks names up once: a gateway that is replaced keeps its address.
+  const addresses = ['gateway-1', 'gateway-2'].map((name) => addressOf(compose['services'], name));
+  assert.ok(addresses.every((each) => each.startsWith('172.30.86.')));
+  assert.equal(new Set([proxy, ...addresses]).size, 3);
   assert.equal(names.filter((name) => name.startsWith('gateway-')).length, 2);
 });
 
