@@ -64,7 +64,7 @@ export interface StoredResponseCodec {
   /** Of a request for the response itself. */
   unknownId(id: string): GatewayError;
   deleted(id: string): JsonObject;
-  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out */
+  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out, but for the last one */
   events(response: Buffer, after: number | undefined): string;
   /**
    * One page of the items that the last response of a chain answers, each with an id that names it in later requests.

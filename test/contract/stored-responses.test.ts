@@ -227,6 +227,26 @@ describe('kept responses', () => {
     }
     assert.equal(text, 'Two.');
     assert.equal(numbers[0], 2);
+    // The stream that was lost had more pieces than this one.
+    for (const [from, told] of [
+      [7, 8],
+      [8, 9],
+      [999, 1000],
+    ] as const) {
+      const last = [];
+      const resumed = await client.responses.retrieve(two.id, {
+        stream: true,
+        starting_after: from,
+      });
+      for await (const event of resumed) last.push(event);
+      assert.deepEqual(
+        last.map(({ type, sequence_number: number }) => [type, number]),
+        [['response.completed', told]],
+      );
+      const [end] = last;
+      assert.ok(end?.type === 'response.completed');
+      assert.deepEqual(end.response.output, two.output);
+    }
 
     const all = await client.responses.inputItems.list(two.id, { order: 'asc' });
     const roles = all.data.map((item) => ('role' in item ? item.role : item.type));

@@ -6,7 +6,8 @@ import { writtenText } from './items.ts';
 
 /**
  * The events of a response that has ended, one text each.
- * @param after events up to this `sequence_number` are left out
+ * @param after events up to this `sequence_number` are left out, but for the last one: a client counted the pieces of the
+ *   stream that it lost, of which there were more, and is told how the response ended all the same
  */
 export function replayEvents(response: JsonObject, after = -1): string {
   const events = new Events();
@@ -19,16 +20,20 @@ export function replayEvents(response: JsonObject, after = -1): string {
     for (const [type, members] of itemEvents(item, at)) events.add(type, members);
   });
   const end = status === 'incomplete' ? 'response.incomplete' : 'response.completed';
-  events.add(end, { response });
-  return events.textAfter(after);
+  return events.textAfter(after) + events.next(end, { response }, after);
 }
 
 class Events {
   readonly #all: string[] = [];
 
   add(type: string, members: JsonObject): void {
-    const data = { type, sequence_number: this.#all.length, ...members };
-    this.#all.push(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+    this.#all.push(this.next(type, members));
+  }
+
+  /** @param after what its number is above, in any case */
+  next(type: string, members: JsonObject, after = -1): string {
+    const sequence_number = Math.max(this.#all.length, after + 1);
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...members })}\n\n`;
   }
 
   textAfter(after: number): string {
