@@ -26,6 +26,9 @@ describe('a data directory', { timeout: 500_000 }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
+  // The default ports may be those of another gateway, as one that a test of an image runs.
+  const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+
   const launch = (args: readonly string[], env: object = {}): ChildProcess =>
     spawn(program, [...args], {
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
@@ -46,10 +49,7 @@ describe('a data directory', { timeout: 500_000 }, () => {
   };
 
   const start = async (env: object): Promise<{ readonly url: string; stop(): Promise<void> }> => {
-    const child = launch(
-      ['start', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'],
-      env,
-    );
+    const child = launch(['start', ...anyPorts], env);
     started.push(child);
     const listening = Promise.withResolvers<string>();
     let out = '';
@@ -106,10 +106,10 @@ describe('a data directory', { timeout: 500_000 }, () => {
     assert.equal(await statusOf(peppered.url, third.key), 200);
     await peppered.stop();
 
-    const missing = await run(['start']);
+    const missing = await run(['start', ...anyPorts]);
     assert.equal(missing.code, 1);
     assert.match(missing.err, /hashed with a pepper: set MODEL_GATEWAY_PEPPER/);
-    const wrong = await run(['start'], { MODEL_GATEWAY_PEPPER: `${pepper}x` });
+    const wrong = await run(['start', ...anyPorts], { MODEL_GATEWAY_PEPPER: `${pepper}x` });
     assert.equal(wrong.code, 1);
     assert.match(wrong.err, /is not the pepper/);
     assert.ok(!`${wrong.out}${wrong.err}`.includes(pepper));
@@ -150,16 +150,16 @@ describe('a data directory', { timeout: 500_000 }, () => {
     chmodSync(folder, 0o755);
     chmodSync(file, 0o644);
     const env = { MODEL_GATEWAY_PEPPER_FILE: file };
-    const open = await run(['start'], env);
+    const open = await run(['start', ...anyPorts], env);
     assert.match(open.err, /MODEL_GATEWAY_PEPPER_FILE: every user of this machine can read/);
     writeFileSync(file, '');
     chmodSync(file, 0o600);
-    assert.match((await run(['start'], env)).err, /is empty/);
+    assert.match((await run(['start', ...anyPorts], env)).err, /is empty/);
     rmSync(file);
-    assert.match((await run(['start'], env)).err, /cannot be read \(ENOENT\)/);
+    assert.match((await run(['start', ...anyPorts], env)).err, /cannot be read \(ENOENT\)/);
     const both = { ...env, MODEL_GATEWAY_PEPPER: pepper };
-    assert.match((await run(['start'], both)).err, /not both/);
-    const short = await run(['start'], { MODEL_GATEWAY_PEPPER: 'short' });
+    assert.match((await run(['start', ...anyPorts], both)).err, /not both/);
+    const short = await run(['start', ...anyPorts], { MODEL_GATEWAY_PEPPER: 'short' });
     assert.match(short.err, /MODEL_GATEWAY_PEPPER must have at least 16 characters/);
   });
 });
