@@ -40,6 +40,12 @@ function nameOfChunk({ facadeModuleId }) {
   return `assets/${page ?? '[name]'}-[hash].js`;
 }
 
+/** The day of the build, or that of the sources where packagers say it (reproducible-builds.org). */
+function builtOn() {
+  const seconds = Number(process.env.SOURCE_DATE_EPOCH ?? Date.now() / 1000);
+  return new Date(seconds * 1000).toISOString().slice(0, 10);
+}
+
 async function buildPages() {
   const { build } = await import('vite');
   await build({
@@ -47,6 +53,8 @@ async function buildPages() {
     configFile: false,
     envDir: false,
     logLevel: 'warn',
+    // The page of diagnostics tells how old the program is; a day, so that builds of one day are equal.
+    define: { __BUILT_ON__: JSON.stringify(builtOn()) },
     build: {
       outDir: output,
       emptyOutDir: true,

@@ -56,6 +56,7 @@ export class Ledger {
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
   #busySince: number | undefined;
+  #lastWriteMs: number | undefined;
   /** Delay of the next write after a failure; 0 = the last write succeeded. */
   #retryMs = 0;
   /** Rows written to the store since the start. */
@@ -106,6 +107,11 @@ export class Ledger {
   /** How long rows have been waiting for a successful write, ms; 0 = the store accepts writes. */
   get waitMs(): number {
     return this.#busySince === undefined ? 0 : this.#clock.now() - this.#busySince;
+  }
+
+  /** How long the last successful write of finished calls took, ms; undefined = there was none. */
+  get lastWriteMs(): number | undefined {
+    return this.#lastWriteMs;
   }
 
   /** Since the start: rows written, failed writes, rejected rows. */
@@ -193,7 +199,9 @@ export class Ledger {
   async #writeFinished(): Promise<void> {
     const batch = this.#queue.slice(0, batchRows);
     if (batch.length === 0) return;
+    const begun = this.#clock.now();
     const refused = await recordApart(batch, (rows) => this.#store.calls.record(rows));
+    this.#lastWriteMs = this.#clock.now() - begun;
     if (refused.length > 0) await this.#quarantine(refused);
     this.#queue = this.#queue.slice(batch.length);
     this.#saved += batch.length;

@@ -31,6 +31,7 @@ import { type Admitted, enter } from './auth.ts';
 import { budgetRoutes } from './budgets.ts';
 import { exportRoutes } from './call-export.ts';
 import { type ConfigFileRouteDeps, configFileRoutes } from './config-file.ts';
+import { type DiagnosticsRouteDeps, diagnosticsRoutes } from './diagnostics.ts';
 import { type TailRouteDeps, tailRoutes } from './call-tail.ts';
 import { cookieHeader } from './cookies.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
@@ -46,7 +47,7 @@ import {
 } from './explain.ts';
 import { keyListRoutes } from './key-list.ts';
 import { type KeyRouteDeps, keyRoutes } from './keys.ts';
-import { type EventRouteDeps, eventRoutes } from './events.ts';
+import { eventRoutes } from './events.ts';
 import { failureRoutes } from './failures.ts';
 import { openApiRoute } from './openapi.ts';
 import {
@@ -62,12 +63,7 @@ import { type SessionRouteDeps, sessionRoutes } from './people/session-routes.ts
 import { Sessions } from './people/sessions.ts';
 import { SignIn, type SignInDeps } from './people/sign-in.ts';
 import { type PolicyRouteDeps, policyRoutes } from './policies.ts';
-import {
-  type PriceRouteDeps,
-  type ProviderRouteDeps,
-  priceRoutes,
-  providerRoutes,
-} from './providers.ts';
+import { type PriceRouteDeps, priceRoutes, providerRoutes } from './providers.ts';
 import {
   type AdminAnswer,
   type AdminHandler,
@@ -132,8 +128,7 @@ export interface AdminDeps
     TailRouteDeps,
     PriceRouteDeps,
     ConfigFileRouteDeps,
-    EventRouteDeps,
-    ProviderRouteDeps,
+    DiagnosticsRouteDeps,
     SessionRouteDeps {
   /** Of the program. */
   readonly version: string;
@@ -190,6 +185,7 @@ export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
     ...playgroundRoutes(),
     ...explainRoutes(),
     ...providerRoutes(deps),
+    ...diagnosticsRoutes(deps),
     ...sessionRoutes(deps),
     ...peopleRoutes({ ...deps, people: deps.store.people }),
   ];

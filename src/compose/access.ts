@@ -66,6 +66,7 @@ export type GatewayAdmin = Pick<
   | 'status'
   | 'config'
   | 'editing'
+  | 'diagnostics'
   | 'providers'
   | 'providerHealth'
   | 'downloads'

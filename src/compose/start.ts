@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
+import { type LastReload, diagnosticsOf } from './diagnostics.ts';
 import { Events } from './events.ts';
 import { localHost, type DataPlaneHost } from './host/data-plane-host.ts';
 import { adminModel, createLocalModels, type LocalModels } from './local.ts';
@@ -188,6 +189,7 @@ class Runtime implements RunningGateway {
   readonly #atStart: Settings;
   /** Of the last reload; undefined: it was applied. */
   #refusal: string | undefined;
+  #lastReload: LastReload | undefined;
   readonly #watch = new ConfigWatch(() => void this.reload());
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #stopped: Promise<void> | undefined;
@@ -332,7 +334,11 @@ class Runtime implements RunningGateway {
 
   /** One at a time: the last edit must be the one that holds. */
   #reloadNext(): Promise<ReloadOutcome> {
-    this.#reloading = this.#reloading.then(() => this.#tryReload());
+    this.#reloading = this.#reloading.then(async () => {
+      const outcome = await this.#tryReload();
+      this.#lastReload = { at: systemClock.wall(), outcome };
+      return outcome;
+    });
     return this.#reloading;
   }
 
@@ -390,6 +396,13 @@ class Runtime implements RunningGateway {
         const tallies = await host.tallies();
         const { url, adminUrl, providers } = this;
         return statusJson(plane.facts(), { url, adminUrl, providers, tallies });
+      },
+      diagnostics: async () => {
+        const { url, adminUrl } = this;
+        const upMs = systemClock.now() - this.#startedAt;
+        const tallies = await host.tallies();
+        const own = { facts: plane.facts(), access, tallies, url, adminUrl };
+        return diagnosticsOf({ ...own, upMs, lastReload: this.#lastReload });
       },
       config: () => this.settings,
       editing: {

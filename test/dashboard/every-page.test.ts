@@ -21,6 +21,7 @@ export const pages = [
   ['/playground', 'Playground'],
   ['/events', 'Events'],
   ['/audit', 'Audit log'],
+  ['/diagnostics', 'Diagnostics'],
   ['/setup', 'Setup'],
   ['/sessions', 'Sessions'],
 ] as const;

@@ -243,6 +243,7 @@ function door(stage: Stage): void {
           'Playground',
           'Events',
           'Audit log',
+          'Diagnostics',
           'Setup',
           'Sessions',
         ]) {

@@ -69,10 +69,7 @@ function setup(stage: Stage): void {
         await page.getByText('ready', { exact: true }).first().waitFor();
         await page.getByText('Store', { exact: true }).waitFor();
         await page.getByText(stage.gateway.directory).first().waitFor();
-        const counter = page.getByText('Loop delay', { exact: true });
-        assert.ok(!(await counter.isVisible()), 'counters are folded');
-        await page.getByText('Diagnostics', { exact: true }).click();
-        await counter.waitFor();
+        await page.getByText(/has stores, providers, memory/).waitFor();
       });
     });
 
@@ -145,6 +142,32 @@ function setup(stage: Stage): void {
         },
         { expected: [/status of 412 .*api\/config\/file/] },
       );
+    });
+
+    test('issue 24 diagnostics: versions, stores, providers, memory, clocks; saved as a file without secrets', async () => {
+      await stage.view('/diagnostics', async (page) => {
+        await page.getByText('Event loop delay', { exact: true }).waitFor();
+        for (const words of [process.version, stage.gateway.directory, 'up-chat', 'below 2 s']) {
+          await page.getByText(words).first().waitFor();
+        }
+        await page.getByText(/^Built on \d{4}-\d\d-\d\d/).waitFor();
+        const download = page.waitForEvent('download');
+        await page.getByRole('link', { name: 'Save as a file' }).click();
+        const path = await (await download).path();
+        const text = readFileSync(path, 'utf8');
+        assert.match(text, /"tallies"/);
+        assert.doesNotMatch(text, /upstream-chat-key/);
+      });
+    });
+
+    test('issue 24 a build of three months ago says how to look for a newer one', async () => {
+      await stage.view('/', async (page) => {
+        await page.clock.setSystemTime(Date.now() + 100 * 86_400_000);
+        await page.goto(`${stage.gateway.adminUrl}/diagnostics`);
+        await page.getByText(/is more than 90 days old/).waitFor();
+        await page.getByText('npm view model-gateway version').waitFor();
+        await page.getByText(/behind this browser/).waitFor();
+      });
     });
 
     test('a file that is not valid is refused with its line, and what is wrong can be read', async () => {

@@ -73,6 +73,14 @@ export const pages: readonly PageEntry[] = [
     load: async () => (await import('./audit/page.tsx')).AuditPage,
   },
   {
+    path: '/diagnostics',
+    title: 'Diagnostics',
+    icon: 'info',
+    group: 'Operate',
+    roles: viewers,
+    load: async () => (await import('./diagnostics/page.tsx')).DiagnosticsPage,
+  },
+  {
     path: '/setup',
     title: 'Setup',
     icon: 'setup',

@@ -85,6 +85,7 @@ export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' 
   'POST /api/explain': viewers,
   'GET /api/providers': viewers,
   'GET /api/downloads': viewers,
+  'GET /api/diagnostics': viewers,
   'GET /metrics': viewers,
   'POST /api/session': 'anyone',
   'GET /api/session': 'anyone',

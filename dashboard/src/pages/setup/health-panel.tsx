@@ -1,14 +1,15 @@
 /** Whether the gateway and its stores work. */
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
+import { Link } from 'wouter';
 import { Badge } from '../../components/badge.tsx';
 import { Facts, Panel, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import styles from './setup.module.css';
-import { statusName, statusText } from './status-text.ts';
+import { statusText } from './status-text.ts';
 import type { Status } from '../../api/status.ts';
 
-/** Shown by their own names, in this order; the others are diagnostics, and called as they are. */
+/** Shown by their own names, in this order; the others are on the page of diagnostics. */
 const names: readonly (readonly [member: string, name: string])[] = [
   ['version', 'Version'],
   ['url', 'Data plane'],
@@ -30,7 +31,9 @@ export function HealthPanel({ status }: { status: UseQueryResult<Status> }): Rea
         {(data) => (
           <>
             <Facts facts={factsOf(data, names)} />
-            <Diagnostics status={data} />
+            <p className={styles.note}>
+              <Link href="/diagnostics">Diagnostics</Link> has stores, providers, memory and more.
+            </p>
           </>
         )}
       </QueryState>
@@ -45,21 +48,6 @@ function ReadyBadge({ status }: { status: UseQueryResult<Status> }): ReactElemen
     <Badge tone="good" text="ready" />
   ) : (
     <Badge tone="warn" text="not ready" />
-  );
-}
-
-/** Counters for a look when something is slow or full. */
-function Diagnostics({ status }: { readonly status: Status }): ReactElement | null {
-  const known = new Set([...names.map(([member]) => member), 'ready']);
-  const others = Object.keys(status)
-    .filter((member) => !known.has(member))
-    .map((member) => [member, statusName(member)] as const);
-  if (others.length === 0) return null;
-  return (
-    <details className={styles.diagnostics}>
-      <summary>Diagnostics</summary>
-      <Facts facts={factsOf(status, others)} />
-    </details>
   );
 }
 
