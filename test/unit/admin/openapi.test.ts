@@ -1,3 +1,4 @@
+import type { GatewayState } from '../../../src/admin/diagnostics.ts';
 import type { EventSource } from '../../../src/admin/events.ts';
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -148,6 +149,48 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
   );
 }
 
+const diagnostics = async (): Promise<GatewayState> => ({
+  version: '1.2.3',
+  node: 'v24.0.0',
+  platform: 'linux x64',
+  pid: 1,
+  workers: 1,
+  started_at: '2026-01-01T00:00:00.000Z',
+  uptime_s: 1,
+  url: 'http://127.0.0.1:1',
+  admin_url: 'http://127.0.0.1:2',
+  data: { directory: '/data', bytes: 1, free_bytes: null, total_bytes: null },
+  store: {
+    kind: 'sqlite',
+    server: null,
+    schema: 1,
+    up: true,
+    reason: null,
+    read_ms: 0.1,
+    last_write_ms: null,
+    waiting_ms: 0,
+    queued: 0,
+    spooled: 0,
+    saved: 0,
+    failures: 0,
+    refused: 0,
+  },
+  counters: { kind: 'local', server: null, up: true },
+  process: {
+    rss_bytes: 1,
+    heap_bytes: 1,
+    heap_limit_bytes: 1,
+    memory_share: 0,
+    loop_delay_ms: 0,
+    pressure: 0,
+  },
+  calls: { live: 0, streams: 0 },
+  engines: [],
+  certificates: [],
+  last_reload: null,
+  tallies: { live_calls: 0 },
+});
+
 const change = { path: 'listen', before: null, after: ':1', overriddenBy: 'flag --listen' };
 
 it('answers are as they are described', async (t) => {
@@ -161,7 +204,15 @@ it('answers are as they are described', async (t) => {
     isShared: false,
     preview: async () => ({ changes: [change], warnings: ['w'], needsRestart: ['workers'] }),
   };
-  const rig = await adminRig(t, { store, playground, explainer, events, config, editing });
+  const rig = await adminRig(t, {
+    store,
+    playground,
+    explainer,
+    events,
+    config,
+    editing,
+    diagnostics,
+  });
   const routes = adminRoutes(rig.deps);
   const full = {
     name: 'a',
