@@ -11,7 +11,7 @@ import type { ListenerTls } from '../core/addresses.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { schemaVersion } from '../store/schema.ts';
 import type { Access } from './access.ts';
-import type { Tallies } from './host/data-plane-host.ts';
+import { storeDown, type Tallies, unready } from './host/data-plane-host.ts';
 import type { FactSources } from './metrics.ts';
 import { version } from './options.ts';
 
@@ -34,6 +34,7 @@ interface DiagnosticsInput {
 
 export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewayState> {
   const { facts, access, tallies, url, adminUrl, upMs, lastReload } = input;
+  const { [unready]: _unready, [storeDown]: _down, ...counts } = tallies;
   const { settings, engines, overload, sweeper } = facts;
   const now = systemClock.wall();
   const { used_heap_size: heap, heap_size_limit: limit } = getHeapStatistics();
@@ -66,7 +67,7 @@ export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewaySta
     })),
     certificates: certificatesOf(settings, now),
     last_reload: lastReload === undefined ? null : reloadOf(lastReload),
-    tallies: { ...tallies },
+    tallies: counts,
   };
 }
 

@@ -63,12 +63,7 @@ function Panels({ state, clockAheadMs, askedAt }: Asked): ReactElement {
       </div>
       <div className={setup.column}>
         <Panel title="Counters">
-          <Facts
-            facts={Object.entries(state.tallies).map(([name, value]) => [
-              statusName(name),
-              statusText(name, value),
-            ])}
-          />
+          <Facts facts={counterFacts(state)} />
         </Panel>
       </div>
     </div>
@@ -160,4 +155,12 @@ function ReloadFacts({ state }: { readonly state: Diagnostics }): ReactElement {
 function providerFacts({ providers }: Diagnostics): readonly Fact[] {
   const there = providers.filter((each) => each.there);
   return there.map(({ id, address, health }) => [id, `${health} · ${address}`]);
+}
+
+/** Those at 0 say nothing; the file has them. */
+function counterFacts({ tallies }: Diagnostics): readonly Fact[] {
+  const facts = Object.entries(tallies)
+    .filter(([, value]) => value !== 0)
+    .map(([name, value]): Fact => [statusName(name), statusText(name, value)]);
+  return facts.length === 0 ? [['All', '0']] : facts;
 }
