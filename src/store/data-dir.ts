@@ -150,12 +150,12 @@ export function lockDataDir(dir: string): DataDirLock {
 /** A start that failed before it stored anything leaves no directory behind. The lock is held meanwhile. */
 function removeUnused(dir: string): void {
   const ofLock = [lockName, `${lockName}-journal`];
-  if (readdirSync(dir).some((name) => !ofLock.includes(name))) return;
-  for (const name of ofLock) rmSync(join(dir, name), { force: true });
   try {
+    if (readdirSync(dir).some((name) => !ofLock.includes(name))) return;
+    for (const name of ofLock) rmSync(join(dir, name), { force: true });
     rmdirSync(dir);
   } catch {
-    // Another process wrote into it meanwhile.
+    // It is gone already, or another process wrote into it meanwhile.
   }
 }
 
