@@ -26,7 +26,7 @@ const missing = [
   ...(has('buildah') && has('runc') ? [] : ['buildah', 'runc']),
   ...(has('strip') ? [] : ['binutils']),
   // With a font: without one a page has no letters.
-  ...(has(shell, 'chrome-headless-shell') || (hasBrowser && !canInstall)
+  ...(has(shell, 'chrome-headless-shell') || (hasBrowser && !isOffered(shell))
     ? []
     : [shell, 'fonts-dejavu-core']),
 ];
@@ -38,6 +38,11 @@ if (missing.length > 0) {
       `Not installed: ${packages.join(', ')} (${why}). Tests that need them are left out.\n`,
     );
   }
+}
+
+/** Whether this system has a package of that name; other systems than Debian may not. */
+function isOffered(name) {
+  return canInstall && spawnSync('apt-cache', ['show', name], { stdio: 'ignore' }).status === 0;
 }
 
 /** Which could not be installed, and why. */

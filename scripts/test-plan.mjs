@@ -99,7 +99,7 @@ const rows = [
     together: 10,
     slow: 'packs and installs the package',
     seconds: 90,
-    limit: 1500,
+    limit: 2400,
   },
 ];
 

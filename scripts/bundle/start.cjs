@@ -7,6 +7,7 @@ const {
   existsSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } = require('node:fs');
 const { createRequire } = require('node:module');
@@ -23,8 +24,9 @@ function unpacked() {
   const caches = env.XDG_CACHE_HOME || join(homedir(), '.cache');
   const folder = join(caches, 'model-gateway');
   const home = join(folder, getAsset('id', 'utf8'));
-  if (existsSync(home)) return home;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  requireOwn(folder);
+  if (existsSync(home)) return home;
   const making = mkdtempSync(join(folder, '.unpacking-'));
   try {
     const files = deserialize(zstdDecompressSync(new Uint8Array(getAsset('files'))));
@@ -40,6 +42,14 @@ function unpacked() {
     if (!existsSync(home)) throw error;
   }
   return home;
+}
+
+/** What lies there is run: a folder that others can write is refused. */
+function requireOwn(folder) {
+  const { uid, mode } = statSync(folder);
+  if (uid !== process.getuid() || (mode & 0o022) !== 0) {
+    throw new Error(`${folder} belongs to another user, or others may write it.`);
+  }
 }
 
 /** As bin/model-gateway sets them; the C library reads the first one when the process begins. */

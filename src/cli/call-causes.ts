@@ -47,7 +47,7 @@ export class CallCauses {
     return `${whose}${said ?? cell(message)}`;
   }
 
-  /** The cause of a call by its id; undefined where the ledger has it no more. */
+  /** The cause of a call by its id; undefined where its details cannot be had. */
   async sentenceOf(id: string): Promise<string | undefined> {
     const call = await this.#call(id);
     return call === undefined ? undefined : this.sentence(call);
@@ -61,6 +61,7 @@ export class CallCauses {
 
   async #call(id: string): Promise<JsonObject | undefined> {
     const reply = await this.#admin.request('GET', `/api/calls/${encodeURIComponent(id)}`);
-    return reply.status === 404 ? undefined : requireOk(reply);
+    // A busy store must not end a tail: the row of the call has a sentence, too.
+    return reply.status === 200 ? requireOk(reply) : undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Signals of the process: SIGHUP reads the config again, or stops the gateway when its terminal was closed; SIGUSR2 replaces
- * the workers; SIGTERM and SIGINT stop the gateway. They may arrive during the start, when calls may already run; without a handler they would end the process at
- * once.
+ * Signals of the process: SIGHUP reads the config again, or stops the gateway when its terminal was closed; SIGUSR2
+ * replaces the workers; SIGTERM and SIGINT stop the gateway. They may arrive during the start, when calls may already
+ * run; without a handler they would end the process at once.
  */
 import { isatty } from 'node:tty';
 
@@ -29,8 +29,8 @@ export class Signals {
   }
 
   /**
-   * Whether the terminal that the process was started at is closed. The kernel then sends SIGHUP, as a person sends it who
-   * wants a reload. Always false under a supervisor and under nohup: no standard stream is a terminal there.
+   * Whether the terminal that the process wrote to is closed. The kernel then sends SIGHUP, as a person sends it who wants
+   * a reload. Always false under a supervisor, under nohup and in the background with a log file: no output is a terminal.
    */
   get hasLostTerminal(): boolean {
     return this.#hadTerminal && !isAtTerminal();
@@ -48,9 +48,12 @@ export class Signals {
   }
 }
 
-/** A closed terminal is none any more: the system refuses to say anything of it. */
+/**
+ * Whether an output is a terminal. A closed terminal is none any more: the system refuses to say anything of it. The input
+ * does not count: jobs in the background, and macOS's nohup, keep the terminal there.
+ */
 function isAtTerminal(): boolean {
-  return [0, 1, 2].some((fd) => isatty(fd));
+  return [1, 2].some((fd) => isatty(fd));
 }
 
 /** Ends the process as the default handler of the signal would. */

@@ -109,6 +109,7 @@ export class Registry {
   readonly #names: RouteNames;
   /** Routes of `provider/model`, one for all calls by that name. */
   readonly #found = new Map<string, Route>();
+  #hasEngine: boolean | undefined;
 
   /** @throws Error with the provider's name when a declaration is incomplete. */
   constructor(options: RegistryOptions) {
@@ -123,12 +124,9 @@ export class Registry {
 
   /** Whether this build can run models itself: the single-file program and the small image have no engine. */
   get hasEngine(): boolean {
-    try {
-      import.meta.resolve('node-llama-cpp');
-      return true;
-    } catch {
-      return false;
-    }
+    // Asked for each unknown model: the file system is looked at once.
+    this.#hasEngine ??= isInstalled('node-llama-cpp');
+    return this.#hasEngine;
   }
 
   /** Ids of the providers that are configured or found, the embedded engine included. */
@@ -603,4 +601,13 @@ function takenBy(
 function named(id: string, { each }: Known): Pick<ModelListing, 'credentials'> {
   if (each === undefined) return {};
   return { credentials: { [id]: each.map(({ credential }) => credential) } };
+}
+
+function isInstalled(name: string): boolean {
+  try {
+    import.meta.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
 }

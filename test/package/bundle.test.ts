@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -32,7 +33,7 @@ function whatIsMissing(): string | false {
   return false;
 }
 
-describe('the program in a single file', { skip: whatIsMissing(), timeout: 500_000 }, () => {
+describe('the program in a single file', { skip: whatIsMissing(), timeout: 1_200_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-bundle-'));
   const empty = join(folder, 'empty');
   const cache = join(folder, 'cache', 'model-gateway');
@@ -150,5 +151,17 @@ describe('the program in a single file', { skip: whatIsMissing(), timeout: 500_0
     started.kill('SIGTERM');
     assert.deepEqual(await closed, [0, null], said);
     assert.doesNotMatch(said, /npx/, 'it is called by its own name');
+  });
+
+  test('files that others may have written are not run', () => {
+    chmodSync(cache, 0o777);
+    const { status, stderr } = spawnSync(program, ['--version'], {
+      cwd: empty,
+      env,
+      encoding: 'utf8',
+    });
+    chmodSync(cache, 0o700);
+    assert.equal(status, 1);
+    assert.match(stderr, /others may write it/);
   });
 });

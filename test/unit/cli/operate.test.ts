@@ -12,6 +12,7 @@ import { initCommand } from '../../../src/cli/commands/init.ts';
 import { keysCommand } from '../../../src/cli/commands/keys.ts';
 import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
+import { CallCauses } from '../../../src/cli/call-causes.ts';
 import { tailCommand } from '../../../src/cli/commands/tail.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { knownProviders } from '../../../src/compose/providers.ts';
@@ -280,6 +281,14 @@ test('A4 tail and errors name the key, whose limit refused, and what the provide
   assert.match(byError, /c2 +key ana, requests: Too many requests\.$/m);
   const byLimit = (await rig.run(errorsCommand, ['--by', 'limit', '--fault', 'limit'])).out;
   assert.match(byLimit, /^1 +key ana, requests +/m);
+});
+
+test('A4 a call whose details cannot be had is told by the message of its row', async () => {
+  const causes = new CallCauses({
+    request: () => Promise.resolve({ status: 503, body: {} }),
+  });
+  const row = { id: 'c1', attempts: 1, message: 'The provider failed.' };
+  assert.equal(await causes.sentence(row), 'The provider failed.');
 });
 
 test('a wrong action or model is answered with the one that was probably meant', async (t) => {
