@@ -388,7 +388,8 @@ function readCallId(item: JsonObject, at: FieldPath): string {
 
 /**
  * Calls that were cut off and have no result, each with the reasoning before it: no client ran them, and services refuse a
- * call without its result. What goes on from an incomplete response has them in its history.
+ * call without its result. What goes on from an incomplete response has them in its history. Reasoning stays where the turn
+ * goes on with something that is kept: services refuse that without it.
  */
 export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
   const abandoned = new Set<Json>();
@@ -397,12 +398,17 @@ export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
     (item) => isObject(item) && outputKindOf(item['type']) !== undefined,
   );
   const answered = new Set(results.map((item) => (isObject(item) ? pairIdOf(item) : undefined)));
-  input.forEach((item, i) => {
-    if (!isCutCall(item) || answered.has(pairIdOf(item))) return;
-    abandoned.add(item);
-    const before = input[i - 1];
-    if (isObject(before) && before['type'] === 'reasoning') abandoned.add(before);
-  });
+  /** What the turn of the model has behind the item. */
+  let behind = { cut: false, kept: false };
+  for (const item of input.toReversed()) {
+    if (isObject(item) && item['type'] === 'reasoning') {
+      if (behind.cut && !behind.kept) abandoned.add(item);
+    } else if (isCutCall(item) && !answered.has(pairIdOf(item))) {
+      abandoned.add(item);
+      behind.cut = true;
+    } else if (isModelOutput(item)) behind.kept = true;
+    else behind = { cut: false, kept: false };
+  }
   return abandoned;
 }
 
@@ -413,6 +419,11 @@ function isCutCall(item: Json): item is JsonObject {
   return (
     isObject(item) && item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined
   );
+}
+
+/** A call, of the client's tools or of hosted ones, or a message of the model. */
+function isModelOutput(item: Json): boolean {
+  return isObject(item) && (item['role'] === 'assistant' || textOf(item['type']).endsWith('_call'));
 }
 
 /**

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/core/client-body.ts';
 import type { Ask } from '../../../src/core/dialect.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { responsesTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
 
@@ -72,6 +73,59 @@ test('R-60 refused reasoning is left out together with the ids of what it led to
     relayed(body, withTraits({ historyReasoning: false })),
     `{${own},"input":[{"type":"message","role":"assistant","content":[]}]}`,
   );
+});
+
+test('R-15 a cut call takes the reasoning before it along, unless something kept follows in its turn', () => {
+  const item = (type: string, id: string, more: JsonObject = {}): JsonObject => ({
+    type,
+    id: `${type}_${id}`,
+    ...more,
+  });
+  const reasoning = (id: string): JsonObject => item('reasoning', id);
+  const call = (id: string, status: string): JsonObject =>
+    item('function_call', id, { call_id: id, name: 'f', arguments: '{}', status });
+  const result = (id: string): JsonObject =>
+    item('function_call_output', id, { call_id: id, output: 'x' });
+  const said = (role: string): JsonObject => ({ type: 'message', role, content: 'Hi' });
+  const cut = call('A', 'incomplete');
+  const done = [call('B', 'completed'), result('B')];
+  const rows: readonly (readonly [input: readonly JsonObject[], left: readonly JsonObject[]])[] = [
+    [
+      [reasoning('1'), cut, ...done],
+      [reasoning('1'), ...done],
+    ],
+    [
+      [reasoning('1'), ...done, reasoning('2'), cut],
+      [reasoning('1'), ...done],
+    ],
+    [[reasoning('1'), reasoning('2'), cut], []],
+    [[reasoning('1'), cut, reasoning('2'), call('C', 'incomplete')], []],
+    [
+      [reasoning('1'), cut, said('assistant')],
+      [reasoning('1'), said('assistant')],
+    ],
+    [
+      [reasoning('1'), cut, item('web_search_call', 'W')],
+      [reasoning('1'), item('web_search_call', 'W')],
+    ],
+    [
+      [reasoning('1'), said('assistant'), cut],
+      [reasoning('1'), said('assistant')],
+    ],
+    [
+      [reasoning('1'), cut, said('user'), reasoning('2'), ...done],
+      [said('user'), reasoning('2'), ...done],
+    ],
+    [
+      [reasoning('1'), cut, result('A')],
+      [reasoning('1'), cut, result('A')],
+    ],
+  ];
+  for (const [input, left] of rows) {
+    const sent: unknown = JSON.parse(relayed(JSON.stringify({ model: 'up', input })));
+    assert.ok(typeof sent === 'object' && sent !== null && 'input' in sent);
+    assert.deepEqual(sent.input, left);
+  }
 });
 
 test('§8.3 reasoning that the gateway sealed for another dialect is shown to no provider', () => {
