@@ -224,6 +224,70 @@ describe('turns', () => {
     assert.match(begun.notes, /asked to continue/);
   });
 
+  it('the one resolution of a request is low where only such images are shown; else each that differs is noted', async () => {
+    const url = `data:image/png;base64,${image}`;
+    const at = (detail?: string): JsonObject => ({
+      type: 'input_image',
+      image_url: url,
+      ...(detail === undefined ? {} : { detail }),
+    });
+    const file = (name: string, data: string): JsonObject => ({
+      type: 'input_file',
+      filename: name,
+      file_data: data,
+    });
+    const pdf = file('a.pdf', `data:application/pdf;base64,${btoa('%PDF-1.4')}`);
+    const text = file('a.txt', `data:text/plain;base64,${btoa('Hi')}`);
+    const high = 'changed, the provider has one detail for all media: high';
+    const open = 'changed, the provider has one detail for all media: the model decides';
+    const rows: readonly (readonly [
+      user: readonly JsonObject[],
+      result: readonly JsonObject[],
+      resolution: string | undefined,
+      notes: { readonly [path: string]: string },
+    ])[] = [
+      [[at('low'), at('low'), text], [], 'LOW', {}],
+      [[at('high')], [], 'HIGH', {}],
+      [[at()], [at('auto')], undefined, {}],
+      [[at('low'), at('high')], [], 'HIGH', { 'input.2.content.1': high }],
+      [[at('low'), at()], [], undefined, { 'input.2.content.1': open }],
+      [[at('low'), pdf], [], undefined, { 'input.2.content.1': open }],
+      [[at('high'), pdf], [], 'HIGH', { 'input.2.content.2': high }],
+      [[], [at('low')], 'LOW', {}],
+      [[at('low')], [at('high')], 'HIGH', { 'input.2.content.1': high }],
+      [[at('high')], [at('low')], 'HIGH', { 'input.1.output.0': high }],
+      [[at('medium')], [], undefined, { 'input.2.content.1': open }],
+    ];
+    for (const [user, result, resolution, expected] of rows) {
+      const { sent, notes, reply } = await asked({
+        dialect: 'responses',
+        model: 'gemini-3-pro-preview',
+        more: {
+          input: [
+            { type: 'function_call', call_id: 'c', name: 'w', arguments: '{}' },
+            {
+              type: 'function_call_output',
+              call_id: 'c',
+              output: [...result, { type: 'input_text', text: 'x' }],
+            },
+            { role: 'user', content: [{ type: 'input_text', text: 'See' }, ...user] },
+          ],
+        },
+      });
+      assert.equal(reply.status, 200, reply.text);
+      const config = isObject(sent['generationConfig']) ? sent['generationConfig'] : {};
+      assert.equal(
+        config['mediaResolution'],
+        resolution === undefined ? undefined : `MEDIA_RESOLUTION_${resolution}`,
+      );
+      const told = notes.split('; ').filter((note) => note.includes('one detail'));
+      assert.deepEqual(
+        told,
+        Object.entries(expected).map(([path, note]) => `${path}: ${note}`),
+      );
+    }
+  });
+
   it('media go inline, or by an address that the model reads', async () => {
     const parts = (...content: readonly JsonObject[]): JsonObject => ({
       messages: [{ role: 'user', content }],

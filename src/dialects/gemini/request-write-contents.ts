@@ -28,6 +28,12 @@ interface ContentWriting {
   readonly notes: Notes;
 }
 
+/** What the model is shown, in a turn of the user or in a result. */
+export interface ShownMedia {
+  readonly part: MediaPart;
+  readonly path: FieldPath;
+}
+
 interface PlacedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
@@ -36,6 +42,7 @@ interface PlacedTurn {
 /** Writes the contents of one request; state is the ids of its calls. */
 export class ContentWriter {
   readonly written: { readonly role: 'user' | 'model'; readonly parts: JsonMembers[] }[] = [];
+  readonly shown: ShownMedia[] = [];
   readonly #writing: ContentWriting;
   readonly #ids = new ToolIdMap();
   /** The name that each call so far was sent with, by the client's id. */
@@ -174,6 +181,7 @@ export class ContentWriter {
     if (written !== undefined && type && declared !== '' && type !== declared) {
       notes.changed(path, `sent as ${type}, which its bytes are`);
     }
+    if (written !== undefined) this.shown.push({ part, path });
     return written;
   }
 

@@ -2,7 +2,7 @@
  * Renders a conversation as a `generateContent` request. The model and whether it streams stand in the address. The same
  * conversation gives the same bytes each time: prompt caches depend on it.
  */
-import type { Conversation, Extras, MediaPart, Part, Sampling } from '../../core/conversation.ts';
+import type { Conversation, Extras, Part, Sampling } from '../../core/conversation.ts';
 import { type Ask, plannedStops } from '../../core/dialect.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -21,7 +21,7 @@ import {
   responsesOptions,
 } from '../shared/responses-fields.ts';
 import { dialectId } from './fields.ts';
-import { ContentWriter } from './request-write-contents.ts';
+import { ContentWriter, type ShownMedia } from './request-write-contents.ts';
 import { writeOutput, writeTools } from './request-write-tools.ts';
 import { writeThinking } from './thinking.ts';
 
@@ -45,7 +45,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeSampling(conversation.sampling, target),
     ...output.members,
     ...writeThinking(conversation, target),
-    ...writeResolution(conversation),
+    ...writeResolution(contents.shown, notes),
     ...writeForeign(conversation, target),
   };
   return {
@@ -76,17 +76,25 @@ function writeInstructions(
   return written;
 }
 
-/** One setting for all images of a request: the closest look that one of them asks for. */
-function writeResolution({ turns }: Conversation): JsonMembers {
-  const images = turns
-    .flatMap(({ parts }) => parts)
-    .filter((part): part is MediaPart => part.type === 'media' && part.kind === 'image');
-  const details = images.map(imageDetail);
-  if (details.includes('high') || details.includes('original')) {
-    return { mediaResolution: 'MEDIA_RESOLUTION_HIGH' };
-  }
-  const far = details.length > 0 && details.every((detail) => detail === 'low');
-  return far ? { mediaResolution: 'MEDIA_RESOLUTION_LOW' } : {};
+/** One setting for all that a request shows: the closest look that an image asks for; low where only such images are. */
+function writeResolution(shown: readonly ShownMedia[], notes: Notes): JsonMembers {
+  const seen = shown.filter(({ part }) => part.kind !== 'audio' && !('text' in part.source));
+  const wanted = seen.map(({ part }) => (part.kind === 'image' ? imageDetail(part) : undefined));
+  const sent = resolutionFor(wanted);
+  seen.forEach(({ path }, i) => {
+    const detail = wanted[i] === 'original' ? 'high' : wanted[i];
+    if (detail === sent) return;
+    notes.changed(
+      path,
+      `the provider has one detail for all media: ${sent ?? 'the model decides'}`,
+    );
+  });
+  return sent === undefined ? {} : { mediaResolution: `MEDIA_RESOLUTION_${sent.toUpperCase()}` };
+}
+
+function resolutionFor(wanted: readonly (string | undefined)[]): 'high' | 'low' | undefined {
+  if (wanted.includes('high') || wanted.includes('original')) return 'high';
+  return wanted.length > 0 && wanted.every((detail) => detail === 'low') ? 'low' : undefined;
 }
 
 const maxSeed = 0x7fff_ffff;

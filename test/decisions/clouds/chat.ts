@@ -115,7 +115,7 @@ export const chatOnGemini: Column = {
   ),
   'messages[user].content[image_url].image_url.detail': near(
     'generationConfig.mediaResolution',
-    'one for all images: low where all are, high where one is',
+    'one for all media, noted where it is not what an image asks for',
   ),
   'messages[user].content[image_url].prompt_cache_breakpoint': ignore(
     'the provider caches by itself',

@@ -154,7 +154,7 @@ export const responsesOnGemini: Column = {
   ),
   'input[user].content[input_image].detail (low, high)': near(
     'generationConfig.mediaResolution',
-    'one for all images: low where all are, high where one is',
+    'one for all media, noted where it is not what an image asks for',
   ),
   'input[user].content[input_image].detail (original)': near(
     'generationConfig.mediaResolution',
