@@ -43,7 +43,7 @@ export interface RequestState {
   readonly previousResponseId?: string;
   /** Ids of kept items that stand in the request by their id only, in their order. */
   readonly itemReferences: readonly string[];
-  /** Ids of its own items by which later requests may name them; absent = none has one, or nothing is kept. */
+  /** Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is kept. */
   readonly itemIds?: readonly string[];
   /** How many items it has. */
   readonly items?: number;

@@ -109,10 +109,7 @@ export function storingSink(
     try {
       const input = request.input ?? (await inputOf(gateway, request));
       if (!responses.fits(input, answer.response)) return 'large';
-      const { previousResponseId: previous, itemReferences, itemIds = [] } = state;
-      // An id that names a place in another response names nothing in this one.
-      const referred = itemReferences.filter((id) => codec.responseOf(id) === undefined);
-      const inputIds = [...referred, ...itemIds];
+      const { previousResponseId: previous, itemIds: inputIds = [] } = state;
       const response = { ...answer, input, inputIds, previous, startedAt };
       return (await responses.keep(owner, response)) ? 'kept' : 'dropped';
     } catch (error) {

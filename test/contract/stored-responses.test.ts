@@ -161,6 +161,23 @@ function suite(upstream: Dialect): void {
     assert.equal(gone.status, 404);
   });
 
+  test('ST10 items that one request refers to keep their ids, also beyond the last 100', async () => {
+    const { model, script } = playAll(upstream);
+    const ids = (turn: string): readonly string[] =>
+      Array.from({ length: 60 }, (_, i) => `msg_of-${turn}-${i}x`);
+    const all = [...ids('one'), ...ids('two')];
+    for (const turn of ['one', 'two']) {
+      const input = ids(turn).map((id) => ({ type: 'message', id, role: 'user', content: id }));
+      await client.responses.create({ model, input: input as never });
+    }
+    const input = all.map((id) => ({ type: 'item_reference' as const, id }));
+    await client.responses.create({ model, input });
+    await client.responses.create({ model, input });
+    const sent = textsOf(script.requests[3]?.json);
+    assertOrder(sent, all);
+    assert.equal(textsOf(script.requests[2]?.json), sent);
+  });
+
   test('R-37 input tokens are counted, also of what is referred to', async () => {
     const { model } = playAll(upstream);
     const one = await client.responses.create({ model, input: 'First? '.repeat(50) });

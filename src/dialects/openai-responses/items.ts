@@ -94,8 +94,11 @@ export function responseOf(id: string): string | undefined {
   return response === undefined ? undefined : idPrefixes.response + response;
 }
 
-/** The store writes a row for each: the last items of a request that have ids are found by them. */
-const maxNameable = 500;
+/**
+ * The store writes a row for each, and many clients send their whole history each time: the last items of a request that
+ * have ids are found by them. Earlier ones were the last of an earlier request.
+ */
+const maxNameable = 100;
 
 /** The id that each item came with, where a later request can name it so; of two with one id, the later one has it. */
 export function nameableIds(items: readonly Json[]): readonly (string | undefined)[] {
