@@ -19,6 +19,7 @@ import { type Settings, needRestart, packSettings } from '../config/settings.ts'
 import { withSecretFiles } from '../config/config-file.ts';
 import { ConfigError } from '../config/errors.ts';
 import { loadSettings } from '../config/load.ts';
+import { Referred } from '../config/referred.ts';
 import { ConfigWatch } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
 import { shippedModels } from '../local-models/model-folder.ts';
@@ -49,13 +50,13 @@ export type { RunningGateway, StartOptions } from './options.ts';
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {
   const env = withSecretFiles(options.env ?? process.env);
-  const load: Load = (configText) =>
+  const load: Load = (asked) =>
     loadSettings({
       flags: options.flags ?? {},
       env,
       cwd: options.cwd ?? process.cwd(),
       knownProviders,
-      ...(configText === undefined ? {} : { configText }),
+      ...asked,
     });
   const settings = await load();
   const pretty = prettyFor(isatty(2), env);
@@ -76,8 +77,11 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   }
 }
 
-/** @param configText in place of what the config file has */
-type Load = (configText?: string) => Promise<Settings>;
+/** @param asked `configText`: in place of what the config file has */
+type Load = (asked?: {
+  readonly configText: string;
+  readonly referred: Referred;
+}) => Promise<Settings>;
 
 /** To be pasted. */
 function startCommandLine(program: string, flags: NonNullable<StartOptions['flags']>): string {
@@ -376,11 +380,14 @@ class Runtime implements RunningGateway {
   /** What a text of the config file would change. @throws ConfigError */
   async #preview(texts: { readonly before: string; readonly after: string }) {
     const { changesBetween, consequences } = await import('../config/edit/preview.ts');
-    const [running, wanted] = [this.settings, await this.#deps.load(texts.after)];
+    const referred = new Referred();
+    const running = this.settings;
+    const wanted = await this.#deps.load({ configText: texts.after, referred });
     refuseEmpty(running, wanted);
+    const warnings = [...consequences(running, wanted), ...wanted.warnings];
     return {
-      changes: changesBetween(running, wanted, texts),
-      warnings: [...consequences(running, wanted), ...wanted.warnings],
+      changes: changesBetween(running, wanted, { ...texts, referred }),
+      warnings: warnings.map((each) => referred.scrub(each)),
       needsRestart: needRestart(this.#atStart, wanted),
     };
   }

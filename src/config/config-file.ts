@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isObject } from '../json/value.ts';
 import { Secret } from '../core/secret.ts';
 import { type ConfigIssue, fileAndLine, type Finding, pathText } from './errors.ts';
+import type { Referred } from './referred.ts';
 import type { ConfigFile } from './schema.ts';
 import type { Resolve, YamlText } from './yaml-text.ts';
 
@@ -51,14 +52,20 @@ export function misnamedConfig(cwd: string): readonly string[] {
     : [];
 }
 
+interface ReadScope {
+  readonly env: Environment;
+  /** Is told what the references stand for. */
+  readonly referred: Referred;
+  readonly text?: string | undefined;
+}
+
 /**
  * Reads the file and checks its form. Never throws: what is wrong is in `issues`.
  * @param text default: what the file has
  */
 export async function readConfig(
   place: ConfigPlace,
-  env: Environment,
-  text?: string,
+  { env, referred, text }: ReadScope,
 ): Promise<CheckedFile> {
   const read = text === undefined ? readText(place.path) : { text };
   if ('problem' in read) {
@@ -67,13 +74,10 @@ export async function readConfig(
   }
   // Loaded on demand: they cost start time, and many gateways run without a file.
   const { readYaml } = await import('./yaml-text.ts');
-  const references = resolver({ env, directory: dirname(place.path) });
-  /** Values that do not stand in the file itself. */
-  const referred = new Set<string>();
-  const resolve: Resolve = (text) => {
+  const references = resolver({ env, directory: dirname(place.path), referred });
+  const resolve: Resolve = (text, path) => {
     const resolved = references(text);
-    if ('text' in resolved && text.replaceAll('$${', '').includes('${'))
-      referred.add(resolved.text);
+    if ('text' in resolved && hasReference(text)) referred.noteText(path, text, resolved.text);
     return resolved;
   };
   const yaml = readYaml({ text: read.text, resolve });
@@ -202,15 +206,11 @@ function keysIn(credentials: string | { readonly [name: string]: string } = {}):
 }
 
 /** S25: a key in plain text in a file that every user of the machine can read. */
-function openKeys(
-  place: ConfigPlace,
-  content: ConfigFile,
-  referred: ReadonlySet<string>,
-): readonly string[] {
+function openKeys(place: ConfigPlace, content: ConfigFile, referred: Referred): readonly string[] {
   const plain = Object.entries(content.providers ?? {}).find(([, provider]) =>
     [provider?.api_key ?? [], keysIn(provider?.credentials)]
       .flat()
-      .some((key) => !referred.has(key)),
+      .some((key) => !referred.isFilled(key)),
   );
   if (plain === undefined || !isOpenToAll(place.path)) return [];
   return [
@@ -224,9 +224,16 @@ interface ReferenceScope {
   readonly env: Environment;
   /** Relative file references start here. */
   readonly directory: string;
+  readonly referred: Referred;
 }
 
 const referenceForm = /\$\$\{|\$\{([^}]*)(\}?)/g;
+
+/** Whether a text has `${`, which `$${` does not stand for. */
+export function hasReference(text: string): boolean {
+  return text.replaceAll('$${', '').includes('${');
+}
+
 const nameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const foreignForms: readonly RegExp[] = [
   /^\$([A-Za-z_][A-Za-z0-9_]*)$/,
@@ -240,7 +247,7 @@ const foreignForms: readonly RegExp[] = [
  * A resolver for `${NAME}` and `${file:/path}` in values of one file; `$${` stands for a literal `${`. What looks
  * like another tool's reference is an error: it would go upstream as it is written.
  */
-function resolver(scope: ReferenceScope): Resolve {
+function resolver(scope: ReferenceScope): (text: string) => ReturnType<Resolve> {
   return (text) => {
     const foreign = foreignForms.map((form) => form.exec(text)?.[1]).find(Boolean);
     if (foreign !== undefined) return { problem: `is not a reference here; write \${${foreign}}` };
@@ -249,7 +256,10 @@ function resolver(scope: ReferenceScope): Resolve {
     const filled = text.replace(referenceForm, (whole, inner: string, close: string) => {
       if (whole === '$${') return '${';
       const value = close === '' ? { problem: '${ is never closed' } : lookUp(inner, scope);
-      if ('text' in value) return value.text;
+      if ('text' in value) {
+        scope.referred.noteValue(whole, value.text);
+        return value.text;
+      }
       problem ??= value;
       return '';
     });

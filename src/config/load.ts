@@ -23,6 +23,7 @@ import {
   pathText,
   suggestion,
 } from './errors.ts';
+import { Referred } from './referred.ts';
 import { type Options, givenOptions, optionLines, readOptions } from './options.ts';
 import { priceOrigins, readPrices } from './prices.ts';
 import {
@@ -81,6 +82,8 @@ interface LoadOptions {
   readonly secrets?: 'required' | 'optional';
   /** Read in place of what the config file has. */
   readonly configText?: string;
+  /** Is told what the references of the file stand for. */
+  readonly referred?: Referred;
 }
 
 /** Where the gateway of these flags, variables and file is. */
@@ -126,7 +129,7 @@ export async function loadPlace({
 /** @throws ConfigError with every issue. */
 export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const { flags, env, cwd, knownProviders: known } = options;
-  const { secrets = 'required' } = options;
+  const { secrets = 'required', referred = new Referred() } = options;
   const issues: ConfigIssue[] = [];
   const unresolved: ConfigIssue[] = [];
   const report = (issue: ConfigIssue): void => {
@@ -134,7 +137,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     (isOptional && !isNeeded(issue) ? unresolved : issues).push(issue);
   };
   checkProcess(env, report);
-  const { file, origin } = await openConfig(options, report);
+  const { file, origin } = await openConfig({ ...options, referred }, report);
   const base = readBaseSettings({ flags, env, cwd, file, report });
   const tls = readTls(file, { report, now: Date.now() });
   const own = [base.listen, base.adminListen];
@@ -158,7 +161,9 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     content: readOptions(contentOptions, file?.content.content, inMemory),
     responses: readOptions(responseOptions, file?.content.responses, inMemory),
   };
-  if (issues.length > 0) throw new ConfigError(inOrder(issues));
+  if (issues.length > 0) {
+    throw new ConfigError(inOrder(issues).map((each) => referred.issue(each)));
+  }
   return {
     ...base,
     ...sections,
@@ -253,7 +258,13 @@ function checkProcess(env: Environment, report: (issue: ConfigIssue) => void): v
 }
 
 async function openConfig(
-  { flags, env, cwd, configText }: Omit<LoadOptions, 'knownProviders'>,
+  {
+    flags,
+    env,
+    cwd,
+    configText: text,
+    referred = new Referred(),
+  }: Omit<LoadOptions, 'knownProviders'>,
   report: (issue: ConfigIssue) => void,
 ): Promise<{ readonly file: CheckedFile | undefined; readonly origin: OriginLine }> {
   const asked = outerChoice('config', { flags, env });
@@ -261,7 +272,7 @@ async function openConfig(
   const origin = asked?.origin ?? 'default';
   if (place === undefined)
     return { file: undefined, origin: { path: 'config', value: 'none', origin } };
-  const file = await readConfig(place, env, configText);
+  const file = await readConfig(place, { env, referred, text });
   for (const issue of file.issues) report(issue);
   return { file, origin: { path: 'config', value: place.path, origin } };
 }

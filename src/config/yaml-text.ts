@@ -29,6 +29,7 @@ export interface YamlText {
 /** Text of a scalar with its references filled in, or what is wrong with it. */
 export type Resolve = (
   text: string,
+  path: ConfigPath,
 ) => { readonly text: string } | { readonly problem: string; readonly unresolved?: true };
 
 export interface YamlSource {
@@ -99,7 +100,7 @@ class Reader {
     if (!isScalar(target)) return null;
     const { value } = target;
     if (typeof value !== 'string') return value;
-    const resolved = this.#source.resolve(value);
+    const resolved = this.#source.resolve(value, path);
     if ('text' in resolved) return resolved.text;
     this.#report(path, resolved.problem, target, resolved.unresolved);
     return value;

@@ -23,6 +23,8 @@ import { startGateway } from '../../src/main.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const secret = 'canary-inline-key';
+/** In the environment of the gateway, and in no file; with a character that ends the name of a provider. */
+const referredSecret = 'Q7-referred/Secret-9';
 const first = `# Ours.
 providers:
   up: { dialect: openai-chat, base_url: "http://127.0.0.1:9/v1", api_key: ${secret} }
@@ -65,7 +67,11 @@ async function placed(
       'data-dir': join(folder, 'data'),
       'log-level': 'silent',
     },
-    env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+    env: {
+      MODEL_GATEWAY_KEY: clientKey,
+      MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+      REFERRED: referredSecret,
+    },
     cwd: folder,
     load: () => () => undefined,
   });
@@ -85,6 +91,7 @@ async function placed(
     });
     const received = await response.text();
     assert.ok(!received.includes(secret), received);
+    assert.doesNotMatch(received, /referred/, 'what a reference stands for');
     return {
       status: response.status,
       body: tryParseObject(received) ?? {},
@@ -218,6 +225,36 @@ test('issue 24 warnings name what closes the dashboard, takes keys away or needs
       overridden_by: null,
     },
   ]);
+});
+
+test('S4 issue 24 what references stand for is not shown, whether the text holds or not', async (t) => {
+  const place = await placed(t);
+  const { text, etag } = await place.read();
+  const file = join(place.file, '..', 'secret-file');
+  writeFileSync(file, 'referred-in-a-file\n', { mode: 0o600 });
+  const typed = `${text.replace('up/one', '"up/${REFERRED}"')}data_dir: "./x/\${REFERRED}"
+local: { models_dir: "/x/\${file:${file}}" }
+webhooks: [ { url: "http://\${file:${file}}.example/", format: slack } ]
+`;
+  const { body } = await place.ask('POST', `${path}/validate`, { text: typed });
+  assert.deepEqual(body['problems'], []);
+  const after = new Map(lines(body['changes']).map((each) => [each['path'], each['after']]));
+  assert.equal(after.get('models.fast'), 'up/${REFERRED}');
+  assert.equal(after.get('data_dir'), './x/${REFERRED}', 'a flag overrides it');
+  assert.equal(after.get('local.models_dir'), `/x/\${file:${file}}`);
+  assert.equal(after.get('webhooks[0]'), '[secret]');
+  for (const [from, to, message] of [
+    ['up/one', '"${REFERRED}/x"', /models\.fast: there is no provider "\$\{REFERRED\}\/x"/],
+    ['fast: up/one', 'fast: { targets: [ "x${REFERRED}" ] }', /provider "x\$\{REFERRED\}"/],
+    ['# Ours.', 'data_dir: "${file:${REFERRED}}"', /is not a reference|cannot be read/],
+    ['# Ours.', 'limits: { body: "${REFERRED}" }', /limits\.body/],
+  ] as const) {
+    const wrong = text.replace(from, () => to);
+    const refused = await place.ask('POST', `${path}/validate`, { text: wrong });
+    assert.equal(refused.body['valid'], false);
+    assert.match(String(lines(refused.body['problems'])[0]?.['text']), message);
+    assert.equal((await place.ask('PUT', path, { text: wrong }, etag)).status, 422);
+  }
 });
 
 test('issue 24 what the gateway refuses to run with is put back', async (t) => {

@@ -39,17 +39,26 @@ function isSchema(value: unknown): value is Schema {
   return isObject(value);
 }
 
-/** Keys whose value says where the secrets of the same entry are sent. */
+/** Keys whose value is the address of another server, for the secrets of the same entry. */
+const serverKeys = ['base_url', 'control_endpoint', 'endpoint', 'issuer', 'proxy', 'url'];
+
+/** Keys whose value says where the secrets of the same entry are sent: addresses, and parts that addresses are made of. */
 export const boundKeys: ReadonlySet<string> = new Set([
-  'base_url',
-  'endpoint',
-  'issuer',
-  'proxy',
-  'url',
+  ...serverKeys,
+  'like',
+  'location',
+  'region',
+  'resource',
+  'tenant_id',
 ]);
 
 /** Keys whose value is an address. */
-const addressKeys: ReadonlySet<string> = new Set([...boundKeys, 'counters', 'database', 'storage']);
+const addressKeys: ReadonlySet<string> = new Set([
+  ...serverKeys,
+  'counters',
+  'database',
+  'storage',
+]);
 
 /** Parameters that hold no secret, of addresses of servers and of APIs. */
 const openParameters = /^(?:ca|cert|host|key|sslcert|sslkey|sslmode|sslrootcert)$/;
@@ -100,7 +109,7 @@ function holdsCredential(text: string): boolean {
 }
 
 const secretAssignment =
-  /\b(?:api[_-]?key|client_secret|secret_access_key|session_token|secret|password|token|authorization|url)["']?\s*[:=]\s*(\S.*)/i;
+  /(?:\b|_)(?:api[_-]?key|secret_access_key|secret|password|passwd|passphrase|token|authorization|credentials?|url)["']?\s*[:=]\s*(\S.*)/i;
 const longWord = /[A-Za-z\d+/=_]{16,}/g;
 
 /** Whether a comment may hold a secret: an assignment that was commented out, a key, or a long random word. */

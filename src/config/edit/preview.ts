@@ -1,6 +1,8 @@
 /** What a new text of the config file would change, and what that would close. */
 import { isDeepStrictEqual } from 'node:util';
 import { addressText, isLoopback, pathText } from '../errors.ts';
+import { hasReference } from '../config-file.ts';
+import type { Referred } from '../referred.ts';
 import type { OriginLine, Settings } from '../settings.ts';
 import { isHidden } from './fields.ts';
 import { readLeaves } from './yaml-leaves.ts';
@@ -19,24 +21,31 @@ interface Effective {
   readonly origins: readonly OriginLine[];
 }
 
+interface Texts {
+  /** Of the file on disk. */
+  readonly before: string;
+  /** That is wanted. */
+  readonly after: string;
+  /** What the references of the wanted text stand for: it is not shown. */
+  readonly referred: Referred;
+}
+
 /**
  * The effective settings that differ, and the values of the file that differ without one: a secret, or a value that a
  * flag or a variable overrides.
- * @param texts of the file on disk, and of the one that is wanted
  */
 export function changesBetween(
   running: Effective,
   wanted: Effective,
-  texts: { readonly before: string; readonly after: string },
+  texts: Texts,
 ): readonly ConfigChange[] {
-  const effective = differences(valuesOf(running), valuesOf(wanted)).map((each) => ({
-    ...each,
-    overriddenBy: null,
-  }));
+  const before = valuesOf(running, texts.before, texts.referred);
+  const after = valuesOf(wanted, texts.after, texts.referred);
+  const effective = differences(before, after).map((each) => ({ ...each, overriddenBy: null }));
   const known = effective.map(({ path }) => path);
   const outer = new Map(
     wanted.origins
-      .filter(({ origin }) => /^(?:flag|env) /.test(origin))
+      .filter(({ origin }) => isOuter(origin))
       .map(({ path, origin }) => [path, origin]),
   );
   const others = differences(valuesIn(texts.before), valuesIn(texts.after))
@@ -50,8 +59,20 @@ interface Value {
   readonly real: string;
 }
 
-function valuesOf({ origins }: Effective): ReadonlyMap<string, Value> {
-  return new Map(origins.map(({ path, value }) => [path, { shown: value, real: value }]));
+/** A value with a reference is shown as the file has it. What follows from one, such as a folder below it, is scrubbed. */
+function valuesOf(
+  { origins }: Effective,
+  text: string,
+  referred: Referred,
+): ReadonlyMap<string, Value> {
+  const written = [...valuesIn(text)].filter(([, { real }]) => hasReference(real));
+  return new Map(
+    origins.map(({ path, value, origin }) => {
+      const own = isOuter(origin) ? [] : written.filter(([at]) => isWithin(at, path));
+      const texts = own.map(([, { shown }]) => shown).join(', ');
+      return [path, { shown: own.length > 0 ? texts : referred.scrub(value), real: value }];
+    }),
+  );
 }
 
 function valuesIn(text: string): ReadonlyMap<string, Value> {
@@ -74,6 +95,10 @@ function differences(
       before: before.get(path)?.shown ?? null,
       after: after.get(path)?.shown ?? null,
     }));
+}
+
+function isOuter(origin: string): boolean {
+  return /^(?:flag|env) /.test(origin);
 }
 
 function isWithin(path: string, whole: string): boolean {

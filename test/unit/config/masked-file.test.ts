@@ -1,7 +1,7 @@
 /** The config file as the editor of the dashboard shows it, and what it takes back (issue 24). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isHidden } from '../../../src/config/edit/fields.ts';
+import { boundKeys, isHidden } from '../../../src/config/edit/fields.ts';
 import { maskFile, type MaskedFile } from '../../../src/config/edit/masked-file.ts';
 import { publishedSchema } from '../../../src/config/schema.ts';
 import { isObject } from '../../../src/json/value.ts';
@@ -56,6 +56,12 @@ providers:
   slip: { base_url: "https://f.example/v1", api-key: canary-unknown-member }
   query: { like: openai, base_url: "https://g.example/v1?key=canary-query" }
 # api_key: canary-comment
+# DB_PASSWORD=canary2
+# POSTGRES_PASSWORD: canary2
+# access_token: canary1
+# OPENAI_API_KEY=canary-1234
+# AWS_SECRET_ACCESS_KEY=canary-5
+# the passphrase: canary-6
 # Rotate on Mondays, see the wiki.
 models:
   fast: openai/gpt-5-mini   # the usual one
@@ -139,6 +145,29 @@ describe('S4 issue 24: secrets of the config file', () => {
     assert.ok(found.length > 150, String(found.length));
     assert.deepEqual(open, []);
   });
+
+  it('every value whose name in the schema sounds like an address is bound to the secrets beside it', () => {
+    // These hold their own password, or are no address of another server.
+    const apart = new Set([
+      'admin_listen',
+      'counters',
+      'database',
+      'endpoints',
+      'listen',
+      'trusted_proxies',
+    ]);
+    const address =
+      /url|uri|endpoint|issuer|proxy|proxies|host|server|address|listen|^(?:database|counters|like|resource|region|location|tenant_id)$/;
+    const names = leafPaths(publishedSchema(), []).map(
+      (path) => path.findLast((step) => typeof step === 'string') ?? '',
+    );
+    const found = [...new Set(names.map(String))].filter((name) => address.test(name));
+    assert.ok(found.includes('control_endpoint') && found.length > 12, found.join());
+    assert.deepEqual(
+      found.filter((name) => !boundKeys.has(name) && !apart.has(name)),
+      [],
+    );
+  });
 });
 
 /** Paths of all values; NAME stands for any name. */
@@ -200,6 +229,16 @@ describe('S4 issue 24: placeholders', () => {
     ]);
     const proxied = text.replace('a: { ', 'a: { proxy: "http://evil.example", ');
     assert.match(refusals(two, proxied)[0] ?? '', /another address/);
+    const bedrock =
+      'providers:\n  b: { like: bedrock, region: eu-central-1, api_key: canary, control_endpoint: "https://a.example" }\n';
+    for (const [from, to] of [
+      ['https://a.example', 'https://evil.example'],
+      ['eu-central-1', 'evil.example/'],
+      [', control_endpoint: "https://a.example"', ''],
+    ] as const) {
+      const moved = masked(bedrock).text.replace(from, to);
+      assert.match(refusals(bedrock, moved)[0] ?? '', /another address/, to);
+    }
     const typedAgain = evil.replace('"<kept: providers.a.api_key>"', 'typed-again');
     assert.match(restored(two, typedAgain), /evil.*\n.*canary-b/);
   });
