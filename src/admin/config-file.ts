@@ -241,7 +241,14 @@ class Editor {
     if ('problem' in now || !now.bytes.equals(bytes)) {
       throw new AdminError(409, `The gateway refused the file: ${why}. It changed meanwhile.`);
     }
-    replaceFile(file, file.bytes);
+    try {
+      replaceFile(file, file.bytes);
+    } catch (error) {
+      throw new AdminError(
+        409,
+        `The gateway refused the file: ${why}. The previous file could not be put back (${reason(error)}): it is ${basename(file.path)}.bak in the same folder.`,
+      );
+    }
     await this.#deps.reload();
     throw new AdminError(422, `The gateway refused the file: ${why}. The previous file is back.`);
   }

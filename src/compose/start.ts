@@ -359,7 +359,10 @@ class Runtime implements RunningGateway {
       this.#refusal = undefined;
       return { applied: true, problems: [], needsRestart };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const message = error instanceof Error ? error.message : String(error);
+      // Events and diagnostics are shown to people who may not read the file.
+      const { withoutValuesOf } = await import('../config/edit/refusal.ts');
+      const why = withoutValuesOf(this.settings.configFile, message);
       plane.metrics.reloads.add(['refused']);
       log.error('config_rejected', { why });
       const problems = why.split('\n');

@@ -1,6 +1,6 @@
 /** Editing the config file over the admin API of a real gateway (issue 24). */
 import assert from 'node:assert/strict';
-import {
+import fs, {
   chmodSync,
   existsSync,
   lstatSync,
@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { RunningGateway } from '../../src/compose/options.ts';
@@ -270,6 +271,48 @@ test('issue 24 what the gateway refuses to run with is put back', async (t) => {
   const entries = lines((await place.ask('GET', '/api/audit?action=config')).body['entries']);
   const actions = entries.map(({ action }) => action);
   assert.ok(actions.includes('config.write_failed'), actions.join());
+});
+
+test('issue 24 where the previous file cannot be put back, the answer says where it is', async (t) => {
+  const place = await placed(t);
+  const { text, etag } = await place.read();
+  const { renameSync } = fs;
+  let written = 0;
+  // The disk is full when it is written for the second time.
+  const mocked = t.mock.method(fs, 'renameSync', (from: string, to: string) => {
+    if (to === place.file && ++written === 2) {
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+    }
+    renameSync(from, to);
+  });
+  syncBuiltinESMExports();
+  t.after(() => {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+  });
+  const digest = `sha256:${'ab'.repeat(32)}`;
+  const typed = `${text}keys:\n  env: { digest: "${digest}", models: ["*"] }\n`;
+  const refused = await place.ask('PUT', path, { text: typed }, etag);
+  assert.equal(refused.status, 409, messageOf(refused));
+  assert.match(messageOf(refused), /could not be put back \(ENOSPC\): it is gateway\.yaml\.bak/);
+  assert.equal(readFileSync(`${place.file}.bak`, 'utf8'), first);
+});
+
+test('S4 issue 24 why a file was refused quotes no secret of it in events and diagnostics', async (t) => {
+  const place = await placed(t);
+  for (const wrong of [
+    first.replace('up/one', `${secret}/one`),
+    first.replace('up/one', '"${REFERRED}/one"'),
+    `${first}models: "${secret}\n`,
+  ]) {
+    writeFileSync(place.file, wrong);
+    await place.gateway.reload();
+    const { body } = await place.ask('GET', '/api/diagnostics');
+    const reload = isObject(body['last_reload']) ? body['last_reload'] : {};
+    assert.equal(reload['applied'], false);
+    assert.match(JSON.stringify(reload['problems']), /gateway\.yaml:\d/);
+    await place.ask('GET', '/api/events');
+  }
 });
 
 test('issue 24 a link stays a link; the file that it leads to is replaced', async (t) => {

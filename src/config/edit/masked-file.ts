@@ -48,8 +48,12 @@ const isPlaceholder = (text: string): boolean => text.includes('<kept:');
 export function maskFile(text: string): MaskedFile | { readonly problem: string } {
   const read = readLeaves(text);
   if (read.broken !== undefined) {
-    const { line, message } = read.broken;
-    return { problem: `line ${line} of the file is not valid YAML: ${message}` };
+    const { line, message, isSyntax } = read.broken;
+    return {
+      problem: isSyntax
+        ? `line ${line} of the file is not valid YAML: ${message}`
+        : `the file ${message}`,
+    };
   }
   if (isPlaceholder(text)) return { problem: 'the file has a text that begins with <kept:' };
   const openKey = read.keys.find(({ value }) => looksSecret(String(value)));
@@ -141,8 +145,11 @@ class Masked implements MaskedFile {
 
   restore(typed: string): RestoredText | readonly EditProblem[] {
     const read = readLeaves(typed);
-    // `check` has its own words for it, and names all of it.
-    if (read.broken !== undefined) return { text: typed, typedLine: (line) => line };
+    if (read.broken !== undefined) {
+      const { isSyntax, ...problem } = read.broken;
+      // `check` has its own words for it, and names all of it.
+      return isSyntax ? { text: typed, typedLine: (line) => line } : [{ ...problem, path: '' }];
+    }
     const { problems, places, values } = this.#places(typed, read);
     if (problems.length > 0) return problems;
     const asBefore = restored(typed, places, ({ raw }) => raw);

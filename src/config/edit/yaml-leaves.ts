@@ -25,13 +25,22 @@ export interface TextRange {
   readonly end: number;
 }
 
+interface Broken {
+  /** From 1. */
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+  /** The text is not YAML, which `check` finds, too. */
+  readonly isSyntax: boolean;
+}
+
 export interface ReadLeaves {
   readonly leaves: readonly Leaf[];
   /** Keys of maps. */
   readonly keys: readonly Omit<Leaf, 'path'>[];
   readonly comments: readonly TextRange[];
-  /** Why the values cannot be listed: the text is not YAML. From 1. */
-  readonly broken?: { readonly line: number; readonly column: number; readonly message: string };
+  /** Why the values cannot be listed. */
+  readonly broken?: Broken;
   place(offset: number): { readonly line: number; readonly column: number };
 }
 
@@ -53,18 +62,19 @@ export function readLeaves(text: string): ReadLeaves {
   const [error] = [...document.errors, ...document.warnings];
   if (error !== undefined) {
     const message = error.message.split('\n')[0] ?? '';
-    const broken = { ...place(error.pos[0]), message };
+    const broken = { ...place(error.pos[0]), message, isSyntax: true };
     return { leaves: [], keys: [], comments: [], broken, place };
   }
   const walk = new Walk(document);
   walk.visit(document.contents, []);
   if (walk.isTooLarge) {
-    const message = `more than ${maxLeaves} values, counted as often as aliases use them`;
-    return { leaves: [], keys: [], comments: [], broken: { line: 1, column: 1, message }, place };
+    const message = `has more than ${maxLeaves} values, counted as often as aliases use them`;
+    const broken = { line: 1, column: 1, message, isSyntax: false };
+    return { leaves: [], keys: [], comments: [], broken, place };
   }
   const comments = commentsOf(text);
   if (comments === undefined) {
-    const broken = { line: 1, column: 1, message: 'has control characters' };
+    const broken = { line: 1, column: 1, message: 'has control characters', isSyntax: false };
     return { leaves: [], keys: [], comments: [], broken, place };
   }
   return { leaves: walk.leaves, keys: walk.keys, comments, place };

@@ -274,6 +274,13 @@ describe('issue 24: files that cannot be shown', () => {
     const bomb = ['a0: &a0 [x, x]'];
     for (let i = 1; i < 30; i++) bomb.push(`a${i}: &a${i} [*a${i - 1}, *a${i - 1}]`);
     assert.match(problemOf(bomb.join('\n')), /values, counted as often as aliases use them|alias/i);
+    const many = `x: &x [${'1,'.repeat(1000)}]\ny: [${'*x ,'.repeat(101)}]\n`;
+    assert.match(problemOf(many), /^the file has more than 100000 values/);
+    // A placeholder in it would be written as it stands.
+    const typed = 'providers: { a: { api_key: "<kept: providers.a.api_key>" } }\n';
+    const shown = 'providers: { a: { api_key: canary } }\n';
+    assert.match(refusals(shown, typed + many)[0] ?? '', /^1: : has more than 100000 values/);
+    assert.match(refusals(shown, `${typed}b: \u001f\n`)[0] ?? '', /^1: : has control/);
     assert.match(problemOf('a: &a [*a]\n'), /alias|anchor|shown/i);
   });
 

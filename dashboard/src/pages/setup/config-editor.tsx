@@ -55,7 +55,13 @@ const fileQuery = queryOptions({
 });
 
 export function ConfigEditor({ onClose }: { readonly onClose: () => void }): ReactElement {
-  const file = useQuery({ ...fileQuery, gcTime: 0 });
+  // Read again only when it is asked for: typed text belongs to what was read.
+  const file = useQuery({
+    ...fileQuery,
+    gcTime: 0,
+    staleTime: Infinity,
+    refetchOnWindowFocus: false,
+  });
   return (
     <div className={styles.editor} role="group" aria-label="Config file">
       <QueryState query={file}>
