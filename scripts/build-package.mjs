@@ -30,7 +30,7 @@ function filesOf(folder) {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Makes the files of `to` those of `from`, which it takes away. */
+/** Moves the files of `from` to `to`, and removes all others from `to`. */
 function replaceFiles(from, to) {
   const wanted = filesOf(from);
   for (const name of wanted) {

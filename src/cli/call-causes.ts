@@ -11,7 +11,7 @@ export class CallCauses {
     this.#admin = admin;
   }
 
-  /** The name of a key; its id where there is no such key any more. */
+  /** The name of a key; its id if the key does not exist. */
   async keyName(id: string): Promise<string> {
     const known = this.#names.get(id);
     if (known !== undefined) return known;

@@ -361,7 +361,7 @@ class Runtime implements RunningGateway {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       // Events and diagnostics are shown to people who may not read the file.
-      const { withoutValuesOf } = await import('../config/edit/refusal.ts');
+      const { withoutValuesOf } = await import('../config/edit/masked-file.ts');
       const why = withoutValuesOf(this.settings.configFile, message);
       plane.metrics.reloads.add(['refused']);
       log.error('config_rejected', { why });

@@ -67,14 +67,14 @@ const openApiParameters = /^api-version$/;
 const reference = /\$\{([^${}]*)\}/g;
 const signedInAddress = /:\/\/[^\s/@]+@/;
 
-/** A reference is no secret, but what it leads to. */
+/** The text without its references: a reference is not a secret, but its value may be one. */
 function withoutReferences(text: string): string {
   return text.replaceAll(reference, (whole, inner: string) =>
     /^(?:[A-Za-z_]\w*$|file:)/.test(inner) ? '' : whole,
   );
 }
 
-/** Whether a value at this path must not be shown. Null and switches are no secrets; references are none. */
+/** Whether a value at this path must not be shown. Null, switches and references are not secrets. */
 export function isHidden(path: ConfigPath, value: unknown): boolean {
   if (value === null || typeof value === 'boolean') return false;
   const text = withoutReferences(String(value));

@@ -79,7 +79,7 @@ export function replaceFile({ path, stat }: FileOnDisk, bytes: Uint8Array): void
   put(path, bytes, stat);
 }
 
-/** Writes the bytes of the file beside it, in place of an older copy. @returns where @throws the file system's error */
+/** Writes the bytes of the file to `NAME.bak`, over an older copy. @returns its path @throws the file system's error */
 export function backUpFile({ path, bytes, stat }: FileOnDisk): string {
   const backup = `${path}.bak`;
   put(backup, bytes, stat);

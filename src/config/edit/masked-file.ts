@@ -5,6 +5,7 @@
 import { pathText } from '../errors.ts';
 import type { ConfigPath } from '../yaml-text.ts';
 import { boundKeys, isHidden, isHiddenComment, looksSecret } from './fields.ts';
+import { readFileOnDisk } from './file-on-disk.ts';
 import { type Leaf, type ReadLeaves, type TextRange, readLeaves } from './yaml-leaves.ts';
 
 /** What is wrong with a text, in the words of `check`. */
@@ -222,7 +223,7 @@ function withoutPositions(path: ConfigPath): string {
   return JSON.stringify(path.map((step) => (typeof step === 'number' ? 0 : step)));
 }
 
-/** What stands beside the value, and beside the maps that it is in, and says where it is sent. */
+/** The addresses in the map of a value, and in the maps around that: they say where the value is sent. */
 function addressAround({ path }: Leaf, leaves: readonly Leaf[]): string {
   const around = leaves.filter(
     (each) =>
@@ -275,4 +276,23 @@ function restored(
 
 function linesIn(text: string): number {
   return text.split('\n').length - 1;
+}
+
+/**
+ * Why a config file was refused, for people who may not read the file: the message without secrets of the file. If the
+ * file cannot be masked, the message quotes nothing.
+ * @param path of the config file; undefined: there is none
+ */
+export function withoutValuesOf(path: string | undefined, message: string): string {
+  if (path === undefined) return message;
+  const file = readFileOnDisk(path);
+  const masked = 'problem' in file ? file : maskFile(file.text);
+  if ('scrub' in masked) return masked.scrub(message);
+  return message
+    .split('\n')
+    .map((line) => {
+      const [from, to] = [line.indexOf('"'), line.lastIndexOf('"')];
+      return from === to ? line : `${line.slice(0, from + 1)}…${line.slice(to)}`;
+    })
+    .join('\n');
 }

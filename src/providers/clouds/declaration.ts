@@ -4,13 +4,13 @@ import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../credentials/token-request.ts';
 import type { Cloud } from './cloud.ts';
 
-/** A variable that says something; an empty one is none. */
+/** The value of a variable; an empty one counts as not set. */
 export function set(env: Environment, name: string): string | undefined {
   const value = env[name];
   return value === '' ? undefined : value;
 }
 
-/** A provider that no config declares. */
+/** The input of a provider that no config declares. */
 export function alone(env: Environment): CloudInput {
   return { declared: { hasKey: false, hasHeaders: false, cloud: {} }, env };
 }

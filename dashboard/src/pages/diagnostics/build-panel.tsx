@@ -1,4 +1,4 @@
-/** Which build this is, and how to look for a newer one: the gateway asks nobody by itself. */
+/** Which build this is, and how to look for a newer one: the gateway itself makes no call outside. */
 import type { ReactElement } from 'react';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Facts, Panel } from '../../components/panel.tsx';

@@ -1,5 +1,5 @@
 /** What a message is made of, in no dialect: the parts of chat, messages and responses bodies, for reading. */
-import { isRecord, type JsonRecord } from '../../playground/formats/request.ts';
+import { isRecord, textOf, type JsonRecord } from '../../playground/formats/request.ts';
 
 export type Part =
   | { readonly kind: 'text'; readonly text: string }
@@ -116,12 +116,4 @@ function readable(input: unknown): string {
   } catch {
     return input;
   }
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }

@@ -1,18 +1,9 @@
 /** The stored request and answer of a call as one conversation, from any endpoint's bodies. */
 import type { CallContent, LoggedBody } from '../../../api/content.ts';
 import { nothingYet, withEvent } from '../../playground/formats/answer.ts';
-import { isRecord, type JsonRecord } from '../../playground/formats/request.ts';
+import { isRecord, listOf, textOf, type JsonRecord } from '../../playground/formats/request.ts';
 import type { Endpoint } from '../../playground/formats/turns.ts';
-import {
-  callPart,
-  listOf,
-  other,
-  partsOf,
-  resultPart,
-  textOf,
-  type Message,
-  type Part,
-} from './parts.ts';
+import { callPart, other, partsOf, resultPart, type Message, type Part } from './parts.ts';
 
 export interface Conversation {
   readonly asked: readonly Message[];

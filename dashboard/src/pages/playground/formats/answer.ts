@@ -1,5 +1,5 @@
 /** An answer of any endpoint as it comes in: what was said so far, and how it ended. */
-import { isRecord, type JsonRecord } from './request.ts';
+import { isRecord, textOf, type JsonRecord } from './request.ts';
 import type { AssistantTurn, Endpoint, ToolCall } from './turns.ts';
 
 export interface Answer extends AssistantTurn {
@@ -227,8 +227,4 @@ const readers: { readonly [E in Endpoint]: AnswerReader } = {
 
 function firstOf(list: unknown): unknown {
   return Array.isArray(list) ? (list as readonly unknown[])[0] : undefined;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,5 +1,5 @@
 /** A request of any endpoint as settings and a conversation: the way back from `request.ts`. */
-import { isRecord, type JsonRecord } from './request.ts';
+import { isRecord, listOf, textOf, type JsonRecord } from './request.ts';
 import type { ModelSettings } from './snapshot.ts';
 import {
   efforts,
@@ -285,12 +285,4 @@ function numberText(value: unknown): string {
 
 function jsonText(value: unknown): string {
   return JSON.stringify(value, null, 2);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }

@@ -342,3 +342,13 @@ function parsedArguments(text: string): unknown {
     return {};
   }
 }
+
+/** A text; '' for any other value. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A list; none for any other value. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as readonly unknown[]) : [];
+}
