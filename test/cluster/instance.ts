@@ -43,6 +43,7 @@ export class Instance {
   readonly directory: string;
   readonly #child: ReturnType<typeof spawn>;
   readonly #ended: Promise<unknown[]>;
+  #stopping = false;
   #printed = '';
   #log = '';
 
@@ -114,12 +115,16 @@ export class Instance {
   }
 
   signal(signal: NodeJS.Signals): void {
+    if (signal === 'SIGTERM') this.#stopping = true;
     this.#child.kill(signal);
   }
 
-  /** A drain; the exit code. */
+  /**
+   * A drain; the exit code. One that drains already gets no second SIGTERM: a signal that arrives when Node has taken its
+   * handlers away, in the last moment of an exit, ends the process by that signal.
+   */
   async stop(): Promise<number | null> {
-    if (this.running) this.#child.kill('SIGTERM');
+    if (this.running && !this.#stopping) this.signal('SIGTERM');
     await this.#ended;
     return this.#child.exitCode;
   }
