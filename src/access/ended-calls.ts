@@ -17,7 +17,7 @@ export interface Look {
   /** `next` of the look before; undefined: the first look. */
   readonly after: string | undefined;
   readonly filter: CallFilter;
-  /** Calls that are told at most: the newest ones. */
+  /** Calls that are listed at most: the newest ones. */
   readonly limit: number;
 }
 

@@ -94,7 +94,7 @@ async function exported(
   await flushLedger?.().catch(() => undefined);
   // Calls that begin while the file is written are not in it.
   const asked = { ...filter, until: Math.min(filter.until ?? Infinity, now + 1), limit: pageRows };
-  // Before the answer begins: a store that is down is told by its status.
+  // Before the answer begins: a store that is down still decides the status.
   const pages = pagesOf(store, asked, await store.calls.list(asked));
   const { format } = wanted;
   return {

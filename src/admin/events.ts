@@ -1,4 +1,4 @@
-/** `/api/events`, `/api/webhooks`: what the gateway reported since its start, and who was told of it. */
+/** `/api/events`, `/api/webhooks`: what the gateway reported since its start, and which webhooks got it. */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
 import { type KeptEvent, severities, tellEvent } from '../features/events.ts';

@@ -549,7 +549,7 @@ async function answerKnown(
 }
 
 /**
- * The one place where roles are enforced (`people/roles.ts`). What no route has is for owners alone: they are told what
+ * The one place where roles are enforced (`people/roles.ts`). What no route has is for owners alone: they learn what
  * is there.
  */
 function roleRefusal(

@@ -153,7 +153,7 @@ class KeySpending {
       this.#readAt = now;
       const read = this.#sums();
       this.#read = read;
-      // A failed look is not kept; who waits for it is told.
+      // A failed read is not cached; its callers get the error.
       read.catch(() => {
         if (this.#read === read) this.#read = undefined;
       });

@@ -36,7 +36,7 @@ export class CallCauses {
   }
 
   /**
-   * The limit that refused a call, then what the provider said last, or else what the client was told.
+   * The limit that refused a call, then what the provider said last, or else the error that the client got.
    * @param call as `GET /api/calls` lists it
    */
   async sentence(call: JsonObject): Promise<string> {

@@ -48,7 +48,7 @@ export class Events {
       newId,
       random: Math.random,
       source: hostname(),
-      told: (event) => this.#kept.add(event),
+      onEvent: (event) => this.#kept.add(event),
       failed: (failure) => this.note('webhook.failed', failure),
     });
     const tell = (type: string, data: JsonObject): void => this.#webhooks.tell(type, data);
@@ -75,7 +75,7 @@ export class Events {
     this.#webhooks.tell(type, data);
   }
 
-  /** For the list of events alone: webhooks are not told. */
+  /** Adds an event to the list without sending it to webhooks. */
   note(type: string, data: JsonObject): void {
     const created = new Date(clock.wall()).toISOString();
     this.#kept.add({ id: newId('evt_'), type, created_at: created, source: hostname(), data });

@@ -289,11 +289,11 @@ class Runtime implements RunningGateway {
     const { host, log } = this.#deps;
     const begun = systemClock.now();
     // Asking workers must not delay the stop.
-    const told = host
+    const logged = host
       .tallies()
       .then(({ live_calls: calls = 0 }) => log.info('gateway_stopping', { reason, calls }));
     await this.#stop({ announced });
-    await told;
+    await logged;
     const now = systemClock.now();
     log.info('gateway_stopped', {
       reason,

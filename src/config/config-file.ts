@@ -54,7 +54,7 @@ export function misnamedConfig(cwd: string): readonly string[] {
 
 interface ReadScope {
   readonly env: Environment;
-  /** Is told what the references stand for. */
+  /** Receives what the references stand for. */
   readonly referred: Referred;
   readonly text?: string | undefined;
 }

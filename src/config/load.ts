@@ -82,7 +82,7 @@ interface LoadOptions {
   readonly secrets?: 'required' | 'optional';
   /** Read in place of what the config file has. */
   readonly configText?: string;
-  /** Is told what the references of the file stand for. */
+  /** Receives what the references of the file stand for. */
   readonly referred?: Referred;
 }
 

@@ -59,7 +59,7 @@ export function readOidc(
   const teams = teamsOf(form);
   const named = [Object.values(roles), teams.flatMap((team) => [team.members, team.leads])].flat();
   if (named.every((each) => each.length === 0)) {
-    complain(['oidc'], 'names no group in roles or teams: nobody could sign in');
+    complain(['oidc'], 'names no group in roles or teams, so no person could sign in');
   }
   return {
     issuer: form.issuer,

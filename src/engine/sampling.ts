@@ -156,7 +156,7 @@ export interface TokenChoice extends Likelihood {
   readonly top: readonly Likelihood[];
 }
 
-/** What a probability that rounds to nothing is told as, as at OpenAI. */
+/** Reported for a probability that rounds to zero, as at OpenAI. */
 const least = -9999;
 
 /** Chooses one token after another for one answer. */

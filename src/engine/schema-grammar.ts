@@ -70,7 +70,7 @@ function constantsOf(schema: JsonObject): readonly string[] | undefined {
   return isArray(list) ? list.map((value) => JSON.stringify(value)) : undefined;
 }
 
-/** Types that can be told apart: an integer is a number. */
+/** Types that differ in JSON: an integer is a number. */
 function kindsOf(schema: JsonObject): readonly string[] | undefined {
   if (schema['type'] === undefined) return undefined;
   return typesOf(schema)?.map((type) => (type === 'integer' ? 'number' : type));

@@ -35,9 +35,9 @@ interface WebhookDeps {
   readonly source?: string;
   /** Before the second try; doubles from there. */
   readonly firstRetryMs?: number;
-  /** Told of each event, before it is sent. */
-  readonly told?: (event: GatewayEvent) => void;
-  /** Told of each event that a hook did not get. */
+  /** Called with each event before it is sent. */
+  readonly onEvent?: (event: GatewayEvent) => void;
+  /** Called for each event that a hook did not get. */
   readonly failed?: (failure: {
     readonly host: string;
     readonly event: string;
@@ -126,7 +126,7 @@ export class Webhooks {
   /** Never throws, never waits. */
   tell(type: string, data: JsonObject): void {
     const event = this.#eventOf(type, data);
-    this.#deps.told?.(event);
+    this.#deps.onEvent?.(event);
     for (const hook of this.#deps.hooks()) {
       if (hook.events?.some((group) => type.startsWith(`${group}.`)) === false) continue;
       const tally = this.#tallyOf(hook);

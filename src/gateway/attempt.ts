@@ -58,7 +58,7 @@ export interface AttemptOptions {
 /**
  * Used by the attempt loop, `handle.ts` and the sweeper; it knows nothing of other attempts.
  *
- * Its phase: `unsent` → `waiting` → `stream`, `document` or `error-body` → `over`. `stream` and `document` are told by the
+ * Its phase: `unsent` → `waiting` → `stream`, `document` or `error-body` → `over`. `stream` and `document` follow from the
  * type or the first bytes of the answer, `error-body` by its status. Other state, and when it changes:
  *
  * | member | set | cleared |

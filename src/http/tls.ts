@@ -51,7 +51,7 @@ export function createTlsServer({
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
     const address = socket.remoteAddress;
     socket.destroy();
-    // A certificate of a client that is refused is told by the socket alone.
+    // Only the socket reports a refused client certificate.
     const code: unknown = socket.authorizationError ?? error.code;
     // Balancers and port scans connect and leave without a word.
     if (code === 'ECONNRESET') return;

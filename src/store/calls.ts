@@ -59,7 +59,7 @@ export interface CallRow {
   readonly status?: number;
   /** ErrorCode of a failed call. */
   readonly error?: string;
-  /** Why it failed, as its client was told. Only of failed calls. */
+  /** Why it failed, in the words that its client got. Only of failed calls. */
   readonly failure?: Failure;
   readonly attempts: number;
   /** In their order; pages of calls leave them out. */
@@ -88,7 +88,7 @@ export interface CallRow {
   readonly notes?: string;
   /** Of the trace that the call belongs to; for the log and metrics, not kept. */
   readonly traceId?: string;
-  /** Its spans are told: an exemplar can name the trace. Not kept. */
+  /** Its spans are exported, so an exemplar can name the trace. Not stored. */
   readonly sampled?: true;
 }
 

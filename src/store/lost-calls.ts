@@ -117,7 +117,7 @@ export function lostCall(id: string, holds: readonly LostHold[], at: number): Ca
     budgets: [...budgets.values()],
     reservedNanodollars: total,
     totalMs: 0,
-    notes: 'the gateway died before it told of this call: booked with all that it held',
+    notes: 'the gateway died before it reported this call: booked with all that it held',
   };
 }
 

@@ -143,7 +143,7 @@ export function enough(sizes: readonly number[], bytes = Infinity): RemovedConte
 // store sees ids and bytes. Lifetimes are counted by the store's own clock.
 
 export interface SealedResponse {
-  /** As the client was told it. */
+  /** As the client got it. */
   readonly id: string;
   /** Public id of the API key; ids of two keys never meet. */
   readonly keyId: string;

@@ -120,7 +120,7 @@ export class SignIn {
     await sessions.endOf(person.id);
   }
 
-  /** @returns what the dashboard is told */
+  /** @returns what the dashboard gets */
   #tell(error: unknown, address: string | undefined): string {
     if (error instanceof SignInError) {
       const { failure, message: reason } = error;

@@ -69,7 +69,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   return 0;
 }
 
-/** For more groups the cause is what the client of the newest call was told. */
+/** For more groups the cause is the error that the client of the newest call got. */
 const maxLookups = 50;
 
 async function table(

@@ -189,7 +189,7 @@ export interface PullReport {
   readonly about: JsonObject;
   readonly warnings: readonly string[];
   /** Whether the gateway on the data directory knows the model now. */
-  readonly gateway: 'knows it' | 'not running' | 'not told';
+  readonly gateway: 'knows it' | 'not running' | 'not loaded';
 }
 
 export interface PullOptions {
@@ -317,7 +317,7 @@ const verifiedTexts = {
 const gatewayTexts = {
   'knows it': 'It can be called now.',
   'not running': 'It can be called once the gateway runs.',
-  'not told': 'The running gateway did not load it; see its log for the reason.',
+  'not loaded': 'The running gateway did not load it; see its log for the reason.',
 } as const;
 
 function reportText(report: PullReport): string {

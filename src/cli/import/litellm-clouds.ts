@@ -28,7 +28,7 @@ export interface CloudPlace {
   readonly path: ConfigPath;
 }
 
-/** What the provider is told, and the model's name here. */
+/** Options of the provider, and the model's name here. */
 export interface CloudDeployment {
   readonly model: string;
   readonly input: Pick<ProviderInput, 'apiKey' | 'cloud'>;

@@ -83,8 +83,8 @@ async function tellGateway({ dataDir }: Settings, name: string): Promise<PullRep
     const knows =
       Array.isArray(models) &&
       models.some((model) => isObject(model) && model['id'] === `local/${name}`);
-    return knows ? 'knows it' : 'not told';
+    return knows ? 'knows it' : 'not loaded';
   } catch {
-    return 'not told';
+    return 'not loaded';
   }
 }

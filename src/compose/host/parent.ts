@@ -59,16 +59,17 @@ export interface OpenedPool {
 
 export function openPool(): OpenedPool {
   const pool = new WorkerPool();
-  let told: PoolEvents | undefined;
+  let poolEvents: PoolEvents | undefined;
   return {
     pool,
     eventsOver: (events) => {
-      told = new PoolEvents(events);
-      return parentEvents(events, told);
+      poolEvents = new PoolEvents(events);
+      return parentEvents(events, poolEvents);
     },
     host: (deps) => {
-      if (told === undefined) throw new Error('The pool of workers is made before their host.');
-      return new WorkerHost({ ...deps, pool, events: told });
+      if (poolEvents === undefined)
+        throw new Error('The pool of workers is made before their host.');
+      return new WorkerHost({ ...deps, pool, events: poolEvents });
     },
   };
 }
@@ -186,8 +187,8 @@ class WorkerHost implements DataPlaneHost {
     const all = await plane.metrics.families();
     // Calls of clients have none here.
     const own = all.filter(({ name }) => name !== 'model_gateway_call_slots');
-    const told = await Promise.all([...pool.members].map((member) => familiesOf(member)));
-    return [...sumFamilies([own, ...told, this.#departed]), ...this.#workerFamilies()];
+    const ofWorkers = await Promise.all([...pool.members].map((member) => familiesOf(member)));
+    return [...sumFamilies([own, ...ofWorkers, this.#departed]), ...this.#workerFamilies()];
   }
 
   async tallies(): Promise<Tallies> {

@@ -45,7 +45,7 @@ export interface RestoredText {
 
 const isPlaceholder = (text: string): boolean => text.includes('<kept:');
 
-/** Masks the text of a file. @returns why it cannot be shown, where secrets cannot be told from the rest */
+/** Masks the text of a file. @returns why it cannot be shown, where secrets cannot be distinguished from the rest */
 export function maskFile(text: string): MaskedFile | { readonly problem: string } {
   const read = readLeaves(text);
   if (read.broken !== undefined) {

@@ -135,7 +135,7 @@ function adminPlane(running: Settings, wanted: Settings): readonly string[] {
 function signIn(running: Settings, wanted: Settings): readonly string[] {
   if (running.oidc === undefined || isDeepStrictEqual(running.oidc, wanted.oidc)) return [];
   if (wanted.oidc === undefined) {
-    return ['oidc: after the next start nobody signs in but with the admin token.'];
+    return ['oidc: after the next start the admin token is the only way to sign in.'];
   }
   const lost = running.oidc.roles.owner.filter(
     (group) => wanted.oidc?.roles.owner.includes(group) !== true,

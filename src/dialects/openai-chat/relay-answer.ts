@@ -243,7 +243,7 @@ const idOrName = /"(?:id|name)"\s*:\s*"/g;
 interface ChoiceState {
   /** Tells the calls apart as the reader of streams does. */
   readonly calls: StreamCalls;
-  /** What the client was told of each of them. */
+  /** What the client already got of each of them. */
   readonly sent: { id: boolean; name: boolean }[];
   called: boolean;
   /** The deprecated form has a finish of its own. */
@@ -315,7 +315,7 @@ export class ChoiceRepair {
     return { ...delta, tool_calls: named };
   }
 
-  /** The call with its own index, and with nothing that was told of it before. */
+  /** The call with its own index, and without what was sent of it before. */
   #call(call: JsonObject, state: ChoiceState): JsonObject {
     state.called = true;
     const index = state.calls.read(call, []);

@@ -4,7 +4,7 @@ import { type FinishReason, totalInputTokens, type Usage } from '../../core/gene
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
-import { type PartsBeside, partsBeside, tokenCount as count } from '../shared/usage-sums.ts';
+import { type ExcludedParts, excludedParts, tokenCount as count } from '../shared/usage-sums.ts';
 
 /**
  * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`.
@@ -27,12 +27,12 @@ function readUsage(
   const completion = count(raw['completion_tokens']);
   if (prompt === undefined && completion === undefined) return undefined;
   const cached = cachedCounts(raw);
-  const beside = besideIn(raw, cached);
-  const thoughts = uncountedThoughts(raw, beside);
+  const excluded = excludedIn(raw, cached);
+  const thoughts = uncountedThoughts(raw, excluded);
   const reasoning = thoughts > 0 ? thoughts : reasoningCount(raw);
-  const outputTokens = readOutput(raw, beside, traits);
+  const outputTokens = readOutput(raw, excluded, traits);
   return {
-    ...readInput(prompt, cached, beside),
+    ...readInput(prompt, cached, excluded),
     ...(outputTokens === undefined ? {} : { outputTokens: outputTokens + thoughts }),
     ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
     ...mediaCounts(raw),
@@ -62,11 +62,11 @@ function cachedCounts(raw: JsonObject): CachedCounts {
   };
 }
 
-function besideIn(
+function excludedIn(
   raw: JsonObject,
   { cacheReadTokens = 0, cacheWriteTokens = 0 }: CachedCounts,
-): PartsBeside {
-  return partsBeside({
+): ExcludedParts {
+  return excludedParts({
     input: count(raw['prompt_tokens']),
     cached: cacheReadTokens + cacheWriteTokens,
     output: count(raw['completion_tokens']),
@@ -76,23 +76,29 @@ function besideIn(
 }
 
 /** The three disjoint input classes out of the sum. */
-function readInput(prompt: number | undefined, cached: CachedCounts, beside: PartsBeside): Usage {
+function readInput(
+  prompt: number | undefined,
+  cached: CachedCounts,
+  excluded: ExcludedParts,
+): Usage {
   if (prompt === undefined) return cached;
-  const within = beside.cached ? 0 : (cached.cacheReadTokens ?? 0) + (cached.cacheWriteTokens ?? 0);
+  const within = excluded.cached
+    ? 0
+    : (cached.cacheReadTokens ?? 0) + (cached.cacheWriteTokens ?? 0);
   return { freshInputTokens: prompt - within, ...cached };
 }
 
 /** `completion_tokens`, plus the reasoning tokens for upstreams that leave them out (xAI). */
 function readOutput(
   raw: JsonObject,
-  beside: PartsBeside,
+  excluded: ExcludedParts,
   traits: UpstreamTraits,
 ): number | undefined {
   const completion = count(raw['completion_tokens']);
   if (completion === undefined) return undefined;
   const usualTotal = (count(raw['prompt_tokens']) ?? 0) + completion;
   if (count(raw['total_tokens']) === usualTotal) return completion;
-  const leftOut = beside.reasoning || traits.completionExcludesReasoning;
+  const leftOut = excluded.reasoning || traits.completionExcludesReasoning;
   return leftOut ? completion + (reasoningCount(raw) ?? 0) : completion;
 }
 
@@ -100,18 +106,18 @@ function readOutput(
  * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves.
  * Not where the total may hold cached tokens that the prompt leaves out.
  */
-function uncountedThoughts(raw: JsonObject, beside: PartsBeside): number {
+function uncountedThoughts(raw: JsonObject, excluded: ExcludedParts): number {
   const total = count(raw['total_tokens']);
   const prompt = count(raw['prompt_tokens']);
   const completion = count(raw['completion_tokens']);
   if (total === undefined || prompt === undefined || completion === undefined) return 0;
-  if ((reasoningCount(raw) ?? 0) > 0 || beside.cached) return 0;
+  if ((reasoningCount(raw) ?? 0) > 0 || excluded.cached) return 0;
   return Math.max(0, total - prompt - completion);
 }
 
 type Counts = { -readonly [K in keyof Usage]: Usage[K] };
 
-/** Parts of prompt and completion that are not text, as far as they are told: a zero of the answer counts. */
+/** Parts of prompt and completion that are not text, as far as they are reported: a zero of the answer counts. */
 function mediaCounts(raw: JsonObject): Usage {
   const prompt = object(raw['prompt_tokens_details']);
   const completion = object(raw['completion_tokens_details']);
@@ -244,7 +250,7 @@ export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishRea
   return { kind: named === 'tool-calls' ? 'other' : named, ...base };
 }
 
-/** What Azure's filter found, in the form in which messages clients are told of a refusal. */
+/** What Azure's filter found, in the form that a refusal has in the messages format. */
 function filterDetails({ content_filter_results: results }: JsonObject): {
   readonly details?: JsonObject;
 } {

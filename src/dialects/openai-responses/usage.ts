@@ -1,7 +1,7 @@
 /** Token counts between this dialect's inclusive sums and the canonical disjoint classes. */
 import { totalInputTokens, type Usage } from '../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { partsBeside, tokenCount as count } from '../shared/usage-sums.ts';
+import { excludedParts, tokenCount as count } from '../shared/usage-sums.ts';
 
 /**
  * The usage that a response object reports, and its service tier. Undefined when there is none or nothing in it can be
@@ -32,9 +32,9 @@ function readSums(raw: JsonObject, input: number | undefined, output: number | u
   const cached = (read ?? 0) + (write ?? 0);
   const reasoning = thoughts ?? 0;
   const total = count(raw['total_tokens']);
-  const beside = partsBeside({ input, cached, output, reasoning, total });
-  const within = beside.cached ? 0 : cached;
-  const apart = beside.reasoning ? reasoning : 0;
+  const excluded = excludedParts({ input, cached, output, reasoning, total });
+  const within = excluded.cached ? 0 : cached;
+  const apart = excluded.reasoning ? reasoning : 0;
   return {
     ...(input === undefined ? {} : { freshInputTokens: input - within }),
     ...(read === undefined ? {} : { cacheReadTokens: read }),

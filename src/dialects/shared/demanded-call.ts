@@ -117,8 +117,7 @@ export function asksToThink({ reasoning }: Conversation): boolean {
 
 // What an answer must be made into because of how the request was translated: the input of the forced
 // `json` tool is the content, an answer in the format of a tool is a call of it, and of
-// several calls the first is kept where the client asked for one at most and the model could not be
-// told.
+// several calls the first is kept where the client asked for one at most and the upstream has no such option.
 
 type PartStart = Extract<GenerationEvent, { readonly type: 'part-start' }>;
 type PartDelta = Extract<GenerationEvent, { readonly type: 'part-delta' }>;

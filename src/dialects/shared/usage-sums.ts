@@ -19,31 +19,31 @@ export interface ReportedSums {
   readonly total: number | undefined;
 }
 
-/** Which parts are counted beside their sum and not within it. */
-export interface PartsBeside {
+/** Which parts are counted outside their sum. */
+export interface ExcludedParts {
   readonly cached: boolean;
   readonly reasoning: boolean;
 }
 
 /**
- * xAI counts reasoning beside the completion, and was seen to count cached input beside the prompt. The total tells,
+ * xAI counts reasoning outside the completion, and was seen to count cached input outside the prompt. The total tells,
  * else a part that is larger than its sum.
  */
-export function partsBeside(sums: ReportedSums): PartsBeside {
+export function excludedParts(sums: ReportedSums): ExcludedParts {
   const { input = 0, cached, output = 0, reasoning, total } = sums;
-  const beside = { cached: cached > input, reasoning: reasoning > output };
-  if (total === undefined) return beside;
+  const excluded = { cached: cached > input, reasoning: reasoning > output };
+  if (total === undefined) return excluded;
   switch (total - input - output) {
     case 0:
-      return { ...beside, reasoning: false };
+      return { ...excluded, reasoning: false };
     case reasoning:
-      return { ...beside, reasoning: true };
+      return { ...excluded, reasoning: true };
     case cached:
       return { cached: true, reasoning: false };
     case cached + reasoning:
       return { cached: true, reasoning: true };
     default:
-      return beside;
+      return excluded;
   }
 }
 

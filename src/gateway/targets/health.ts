@@ -148,8 +148,8 @@ export class TargetHealth {
     }
     const until = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     const shortest = Math.min(...waits.values());
-    // Clients that were refused together must not return together. The recorded wait may be longer than clients
-    // are told, so that all get the same answer as the call that met it.
+    // Clients that were refused together must not return together. The recorded wait may be longer than the one
+    // that clients get, so that all get the same answer as the call that met it.
     const retryAfterMs =
       shortest > maxCoolingMs
         ? shortest

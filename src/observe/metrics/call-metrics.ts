@@ -132,8 +132,8 @@ class CallTable {
       series.value += 1;
       return;
     }
-    const told = { endpoint, outcome, status: String(status), error_type, mode };
-    const labels = labelText({ ...told, stream: String(stream) });
+    const own = { endpoint, outcome, status: String(status), error_type, mode };
+    const labels = labelText({ ...own, stream: String(stream) });
     this.#series.set(name, { labels, value: 1 });
   }
 

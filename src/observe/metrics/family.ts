@@ -72,7 +72,7 @@ interface HistogramData {
   readonly exemplars?: Exemplars;
 }
 
-/** The latest observation of each bucket that could be told apart; '' = none yet. */
+/** The latest observation of each bucket, for exemplars; '' = none yet. */
 export interface Exemplars {
   /** Trace ids, or call ids when tracing is off. */
   readonly ids: readonly string[];

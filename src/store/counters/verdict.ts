@@ -24,7 +24,7 @@ export interface Reading {
   readonly budgets: readonly BudgetReading[];
 }
 
-/** What refuses, before the rest is told. */
+/** The limit that refuses, without the headers of the others. */
 type Verdict = Omit<Refused, 'requests' | 'tokens'>;
 
 /** Undefined when everything fits. `wall` is the counters' own clock. */

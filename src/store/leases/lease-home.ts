@@ -60,7 +60,7 @@ export interface LeaseState {
   readonly others: number;
   /** Added to the stated amount. */
   readonly granted: number;
-  /** What is left beside `settled` and all leases; below 0 = calls cost more than they had reserved. */
+  /** What is left after `settled` and all leases; below 0 = calls cost more than they had reserved. */
   readonly room: number;
   /** Gateways that were asked for their free money, have not stated their lease since, and are not deaf. */
   readonly asked: readonly SeenInstance[];

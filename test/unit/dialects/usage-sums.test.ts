@@ -1,7 +1,7 @@
 /** Which parts a server counts beside its sums: its total tells (F3, F4, R-81). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { partsBeside } from '../../../src/dialects/shared/usage-sums.ts';
+import { excludedParts } from '../../../src/dialects/shared/usage-sums.ts';
 
 const sums = { input: 60, cached: 40, output: 7, reasoning: 5 };
 
@@ -23,6 +23,6 @@ for (const [name, more, cached, reasoning] of [
   ['no input', { input: undefined, cached: 0, total: 12 }, false, true],
 ] as const) {
   test(`F3 R-81 ${name}`, () => {
-    assert.deepEqual(partsBeside({ ...sums, ...more }), { cached, reasoning });
+    assert.deepEqual(excludedParts({ ...sums, ...more }), { cached, reasoning });
   });
 }

@@ -94,8 +94,8 @@ function typeOf({ type }: AwsFailure, parsed: JsonObject): string {
 
 /** For those who look at the body only: the log, and the credential, which asks whether it was refused. */
 function withType(body: string, parsed: JsonObject, type: string): string {
-  const told = type === '' || Object.keys(parsed).length === 0 || parsed['__type'] !== undefined;
-  return (told ? body : JSON.stringify({ __type: type, ...parsed })).slice(0, maxLoggedLength);
+  const hasType = type === '' || Object.keys(parsed).length === 0 || parsed['__type'] !== undefined;
+  return (hasType ? body : JSON.stringify({ __type: type, ...parsed })).slice(0, maxLoggedLength);
 }
 
 function textOf(value: Json | undefined): string {
