@@ -11,6 +11,7 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import {
   endingOf,
+  framesOf,
   listAt,
   objectAt,
   readDocument,
@@ -258,6 +259,14 @@ function generation(answer: ConverseAnswer, form: 'document' | 'stream'): Genera
   return bedrockConverseUpstream.readResponse(body, converseTraits);
 }
 
+/** The events of an answer whose calls have no piece of arguments. */
+function withoutArguments(answer: ConverseAnswer): readonly JsonObject[] {
+  return eventsOf(answer).filter(
+    ({ contentBlockDelta: delta }) =>
+      !isObject(delta) || !JSON.stringify(delta).includes('toolUse'),
+  );
+}
+
 const forms = ['document', 'stream'] as const;
 
 describe('parts', () => {
@@ -367,6 +376,62 @@ describe('parts', () => {
     const ends = events.filter(({ type }) => type === 'part-end');
     assert.equal(ends.length, 3);
   });
+
+  for (const [form, stream] of [
+    ['document', false],
+    ['stream', true],
+  ] as const) {
+    it(`R-15 a response whose call was cut is gone on with, without a result of the call, in a ${form}`, async () => {
+      const content = [
+        { text: 'Let me see.' },
+        { toolUse: { toolUseId: 'c1', name: 'w', input: {} } },
+      ];
+      const cut = { stopReason: 'max_tokens', content };
+      const tools = [{ type: 'function', name: 'w', parameters: { type: 'object' } }];
+      const call = { dialect: 'responses', model: claude } as const;
+      const { reply } = await callConverse(
+        scene,
+        { ...call, stream, more: { tools } },
+        stream ? converseStream(withoutArguments(cut)) : converseAnswer(cut),
+      );
+      const { data = '' } = framesOf(reply.text).findLast(({ event }) => event !== undefined) ?? {};
+      const response = stream ? objectAt(tryParseObject(data) ?? {}, 'response') : reply.json;
+      assert.deepEqual(
+        listAt(response, 'output').map(({ type, status }) => [type, status]),
+        [
+          ['message', 'completed'],
+          ['function_call', 'incomplete'],
+        ],
+      );
+      const more = { tools, previous_response_id: textAt(response, 'id'), input: 'Go on.' };
+      const next = await callConverse(scene, { ...call, more }, converseAnswer());
+      assert.equal(next.reply.status, 200, next.reply.text);
+      assert.doesNotMatch(JSON.stringify(next.received.at(-1)?.json['messages']), /toolUse/);
+    });
+
+    it(`R-15 arguments that broke off stay so, none at all where more follows, in a ${form}`, () => {
+      const calls = ['a', 'b'].map((toolUseId) => ({
+        toolUse: { toolUseId, name: 'w', input: {} },
+      }));
+      const told = (stopReason: string): readonly string[] => {
+        const answer = { stopReason, content: calls };
+        const made = stream
+          ? collect(read(withoutArguments(answer)))
+          : generation(answer, 'document');
+        return (made?.parts ?? []).flatMap((part) =>
+          part.type === 'tool-call' ? [part.argumentsJson] : [],
+        );
+      };
+      assert.deepEqual(told('tool_use'), ['{}', '{}']);
+      for (const stopReason of [
+        'max_tokens',
+        'model_context_window_exceeded',
+        'content_filtered',
+      ]) {
+        assert.deepEqual(told(stopReason), ['{}', '']);
+      }
+    });
+  }
 
   it('numbers keep their digits', async () => {
     const data =

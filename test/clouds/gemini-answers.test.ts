@@ -10,7 +10,9 @@ import { geminiTraits } from '../../src/core/traits.ts';
 import type { Part } from '../../src/core/conversation.ts';
 import { collect, type GenerationEvent } from '../../src/core/generation.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
+import type { Reply } from '../support/http.ts';
 import {
+  framesOf,
   listAt,
   objectAt,
   readDocument,
@@ -20,7 +22,7 @@ import {
 } from '../support/reading.ts';
 import { whyLeftOut } from '../recordings/recorded.ts';
 import { geminiAnswer, geminiStream, streamOf, type GeminiAnswer } from '../upstream/gemini.ts';
-import type { Answer } from '../upstream/scripted.ts';
+import type { Answer, Received } from '../upstream/scripted.ts';
 import { callGemini, startGemini, type GeminiScene } from './gemini-scene.ts';
 
 const folder = join(import.meta.dirname, '../../../shared/recordings/gemini');
@@ -190,6 +192,32 @@ function argumentsOf(chunks: readonly JsonObject[]): readonly Json[] {
   );
 }
 
+const begunCall = [
+  chunk([{ text: 'Let me see.' }]),
+  chunk([{ functionCall: { name: 'w', willContinue: true } }]),
+  chunk([
+    { functionCall: { partialArgs: [{ jsonPath: '$.a', stringValue: 'on' }], willContinue: true } },
+  ]),
+];
+
+/** The items of a streamed response, and what a request that names it leads to. */
+async function goneOnWith(answer: Answer): Promise<{
+  readonly items: readonly JsonObject[];
+  readonly next: Reply;
+  readonly received: Received | undefined;
+}> {
+  const model = 'gemini-3-cut';
+  const tools = [{ type: 'function', name: 'w', parameters: { type: 'object' } }];
+  const call = { dialect: 'responses', model } as const;
+  const { reply } = await callGemini(scene, { ...call, stream: true, more: { tools } }, answer);
+  const { data = '' } = framesOf(reply.text).findLast(({ data: each }) => each !== undefined) ?? {};
+  const response = objectAt(tryParseObject(data) ?? {}, 'response');
+  assert.equal(response['status'], 'incomplete', reply.text);
+  const more = { tools, previous_response_id: textAt(response, 'id'), input: 'Go on.' };
+  const { reply: next, received } = await callGemini(scene, { ...call, more }, geminiAnswer());
+  return { items: listAt(response, 'output'), next, received: received.at(-1) };
+}
+
 describe('arguments in pieces', () => {
   const start = chunk([{ functionCall: { name: 'f', willContinue: true } }]);
   const piece = (...partialArgs: readonly JsonObject[]): JsonObject =>
@@ -207,6 +235,35 @@ describe('arguments in pieces', () => {
     const whole = { a: { b: [{ c: 'one' }, 2] }, 'x y': true, n: null };
     assert.deepEqual(argumentsOf([...pieces, chunk([{ functionCall: {} }], stop)]), [whole]);
     assert.deepEqual(argumentsOf([...pieces, chunk([], stop)]), [whole]);
+  });
+
+  it('R-15 a call in whose midst the answer was cut has no whole arguments', () => {
+    const begun = [start, piece({ jsonPath: '$.a.b', stringValue: 'on', willContinue: true })];
+    for (const finishReason of ['MAX_TOKENS', 'SAFETY']) {
+      const end = chunk([], { finishReason });
+      assert.deepEqual(argumentsOf([...begun, end]), ['{"a":{"b":"on"}']);
+      assert.deepEqual(argumentsOf([start, end]), ['{']);
+    }
+    const whole = [
+      ...begun,
+      chunk([{ functionCall: {} }]),
+      chunk([], { finishReason: 'MAX_TOKENS' }),
+    ];
+    assert.deepEqual(argumentsOf(whole), [{ a: { b: 'on' } }]);
+  });
+
+  it('R-15 a response whose call was cut is gone on with, without a result of the call', async () => {
+    const cut = [...begunCall, chunk([], { finishReason: 'MAX_TOKENS' })];
+    const { items, next, received } = await goneOnWith(geminiStream(cut));
+    assert.deepEqual(
+      items.map(({ type, status }) => [type, status]),
+      [
+        ['message', 'completed'],
+        ['function_call', 'incomplete'],
+      ],
+    );
+    assert.equal(next.status, 200, next.text);
+    assert.doesNotMatch(JSON.stringify(received?.json), /functionCall/);
   });
 
   it('15 __proto__ is a name like any other', () => {

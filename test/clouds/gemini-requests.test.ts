@@ -313,6 +313,10 @@ describe('turns', () => {
       { inlineData: { mimeType: 'application/pdf', data: 'JVBERi0=' } },
       { inlineData: { mimeType: 'audio/wav', data: 'UklGRg==' } },
     ]);
+    assert.equal(
+      inline.notes,
+      'messages.0.content.1: dropped, its name is left out: data has none there',
+    );
     const address = 'https://pictures.example/a.jpg?x=1';
     const byAddress = await asked({ model: 'gemini-3-pro', more: parts(url(address)) });
     assert.deepEqual(contentsOf(byAddress.sent)[0]?.slice(1), [

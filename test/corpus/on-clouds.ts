@@ -59,7 +59,10 @@ const onGemini: { readonly [D in AnyDialect]: OfRows } = {
   chat: {
     ...both.chat,
     'messages[user].content[image_url].image_url.url (http or https)': reading,
-    'messages[user].content[file].file.file_data (address of a PDF)': reading,
+    'messages[user].content[file].file.file_data (address of a PDF)': {
+      ...reading,
+      noted: ['messages[user].content[file]'],
+    },
     'reasoning_effort (model that does not think)': at('up-gemini/gemini-2.0-flash'),
     'web_search_options (provider or route with server_tools)': {
       ...searching,

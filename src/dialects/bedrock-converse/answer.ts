@@ -4,7 +4,7 @@
  */
 import type { Citation, Part } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { GenerationEvent } from '../../core/generation.ts';
+import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { answerObject, answerObjects, answerText, wrongType } from '../shared/answers.ts';
 import { dialectId } from './fields.ts';
@@ -24,6 +24,8 @@ export class AnswerReader {
   readonly #open = new Map<number, OpenBlock>();
   /** Reasoning that is not shown comes in pieces, each encoded for itself. */
   readonly #redacted = new Map<number, Buffer[]>();
+  /** Calls that ended without a piece of arguments, by their parts: what follows tells whether they have none or were cut off. */
+  readonly #bare: number[] = [];
   #started = false;
   #next = 0;
   #calls = 0;
@@ -49,6 +51,7 @@ export class AnswerReader {
 
   /** The beginning of a block; one without a kind is known with its first delta. */
   blockStart(block: number, start: JsonObject, events: GenerationEvent[]): void {
+    this.#endBare(events);
     const call = answerObject(start['toolUse'], 'a toolUse');
     if (call !== undefined) return this.#call(block, call, events);
     if (Object.keys(start).length === 0) return;
@@ -58,6 +61,7 @@ export class AnswerReader {
 
   /** @throws GatewayError `upstream_invalid` for members of wrong types. */
   delta(block: number, delta: JsonObject, events: GenerationEvent[]): void {
+    this.#endBare(events);
     const text = answerText(delta['text'], 'a text');
     if (text !== '') this.#text(block, 'text', text, events);
     const call = answerObject(delta['toolUse'], 'a toolUse');
@@ -72,10 +76,8 @@ export class AnswerReader {
     const open = this.#open.get(block);
     if (open !== undefined) {
       this.#open.delete(block);
-      if (open.kind === 'call' && !open.said) {
-        events.push({ type: 'part-delta', index: open.index, field: 'arguments', delta: '{}' });
-      }
-      events.push({ type: 'part-end', index: open.index });
+      if (open.kind === 'call' && !open.said) this.#bare.push(open.index);
+      else events.push({ type: 'part-end', index: open.index });
     }
     const pieces = this.#redacted.get(block);
     if (pieces === undefined) return;
@@ -91,11 +93,12 @@ export class AnswerReader {
   /** A whole block of a document. */
   block(block: number, content: JsonObject, events: GenerationEvent[]): void {
     const { text, toolUse, reasoningContent, citationsContent } = content;
+    this.#endBare(events);
     if (toolUse !== undefined) {
       const call = answerObject(toolUse, 'a toolUse') ?? {};
       this.#call(block, call, events);
       const input = JSON.stringify(call['input'] ?? {});
-      if (this.#open.get(block)?.kind === 'call') {
+      if (this.#open.get(block)?.kind === 'call' && input !== '{}') {
         this.#arguments(block, { input }, events);
       }
     } else if (reasoningContent !== undefined) {
@@ -141,7 +144,16 @@ export class AnswerReader {
       return [...events, { type: 'error', error: emptyError(stop.reason) }];
     }
     const reason = readStop(stop.reason, this.#calls > 0, stop.more);
+    this.#endBare(events, breaks.has(reason.kind));
     return [...events, { type: 'finish', reason }];
+  }
+
+  /** @param isCut the answer broke off: arguments were to come */
+  #endBare(events: GenerationEvent[], isCut = false): void {
+    for (const index of this.#bare.splice(0)) {
+      if (!isCut) events.push({ type: 'part-delta', index, field: 'arguments', delta: '{}' });
+      events.push({ type: 'part-end', index });
+    }
   }
 
   #text(
@@ -224,6 +236,13 @@ export class AnswerReader {
     }
   }
 }
+
+/** Ends that come in the midst of an answer. */
+const breaks: ReadonlySet<FinishReason['kind']> = new Set([
+  'length',
+  'context-window',
+  'content-filter',
+]);
 
 function otherPart(value: JsonObject): Part {
   return { type: 'opaque', dialect: dialectId, value };

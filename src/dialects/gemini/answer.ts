@@ -89,8 +89,9 @@ export class AnswerReader {
     const seen = this.#finish ?? this.#blocked;
     if (seen === undefined) return [{ type: 'error', error: cutError(this.#started) }];
     this.#ended = true;
-    this.#closeCall(this.#held ?? events);
     const reason = this.#reason(seen);
+    const isCut = reason?.kind === 'length' || reason?.kind === 'content-filter';
+    this.#closeCall(this.#held ?? events, isCut);
     if (this.#grounding !== undefined) {
       if (this.#said) this.#cite(this.#grounding, events);
       const webSearches = searchesOf(this.#grounding, this.#model);
@@ -227,13 +228,15 @@ export class AnswerReader {
     return index;
   }
 
-  #closeCall(events: GenerationEvent[]): void {
+  /** @param isCut the answer ended within the call: what came of its arguments is no whole object */
+  #closeCall(events: GenerationEvent[], isCut = false): void {
     const call = this.#call;
     if (call === undefined) return;
     this.#call = undefined;
     const { index, args } = call;
+    const delta = isCut ? args.json.slice(0, -1) : args.json;
     events.push(
-      { type: 'part-delta', index, field: 'arguments', delta: args.json },
+      { type: 'part-delta', index, field: 'arguments', delta },
       { type: 'part-end', index },
     );
   }

@@ -181,7 +181,11 @@ export class ContentWriter {
     if (written !== undefined && type && declared !== '' && type !== declared) {
       notes.changed(path, `sent as ${type}, which its bytes are`);
     }
-    if (written !== undefined) this.shown.push({ part, path });
+    if (written === undefined) return undefined;
+    if (part.name !== undefined && !('text' in part.source)) {
+      notes.lost(path, 'its name is left out: data has none there');
+    }
+    this.shown.push({ part, path });
     return written;
   }
 

@@ -132,7 +132,7 @@ export const chatOnGemini: Column = {
   'messages[user].content[file].file.file_data (address of a PDF)': exact(
     'contents[user].parts.fileData.fileUri',
   ),
-  'messages[user].content[file].file.filename': ignore('data there has no name'),
+  'messages[user].content[file].file.filename': warn('data there has no name'),
   'messages[user].content[file].prompt_cache_breakpoint': ignore('the provider caches by itself'),
   'messages[user].name': warn('contents have no author'),
   'messages[assistant].content[text].text': exact('contents[model].parts.text'),

@@ -152,7 +152,7 @@ export const messagesOnGemini: Column = {
     'contents[user].parts.text',
     'in the line above the text',
   ),
-  'messages[].content[document].title': ignore(
+  'messages[].content[document].title': warn(
     'data there has no name; of a text: the line above it',
   ),
   'messages[].content[search_result]': approx(

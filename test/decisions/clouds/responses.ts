@@ -169,7 +169,7 @@ export const responsesOnGemini: Column = {
   ),
   'input[user].content[input_file].file_data (text)': near('contents[user].parts.text', 'as text'),
   'input[user].content[input_file].file_url': exact('contents[user].parts.fileData.fileUri'),
-  'input[user].content[input_file].filename': ignore('data there has no name'),
+  'input[user].content[input_file].filename': warn('data there has no name'),
   'input[user].content[input_file].prompt_cache_breakpoint': ignore(
     'the provider caches by itself',
   ),
@@ -221,9 +221,9 @@ export const responsesOnGemini: Column = {
     'contents[user].parts.inlineData.data',
     'in the next content, where older models take none in a result',
   ),
-  'input[function_call_output].output[input_file]': near(
+  'input[function_call_output].output[input_file]': approx(
     'contents[user].parts.inlineData.data',
-    'in the next content, where older models take none in a result',
+    'without its name; in the next content, where older models take none in a result',
   ),
   'input[custom_tool_call].call_id': exact('contents[model].parts.functionCall.id'),
   'input[custom_tool_call].name': exact('contents[model].parts.functionCall.name'),
