@@ -28,7 +28,7 @@ const keys = {
 const sessionToken = 'imds-token';
 const roles = '/latest/meta-data/iam/security-credentials/';
 
-it('a role of the machine signs, by IMDSv2; nothing of the library is loaded before', async (t) => {
+it('bedrock 29 a role of the machine signs, by IMDSv2; nothing of the library is loaded before', async (t) => {
   const asked: string[] = [];
   const machine = createServer((request, response) => {
     const { method = '', url = '', headers } = request;

@@ -8,7 +8,7 @@ import { SseSplitter } from '../../src/wire/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { send, type Reply } from '../support/http.ts';
-import type { AnyDialect } from '../support/reading.ts';
+import { listAt, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { everyBytes, randomSplit, type Answer } from '../upstream/scripted.ts';
 import {
@@ -117,7 +117,7 @@ function streamedText(dialect: AnyDialect, text: string): string {
     .join('');
 }
 
-describe('azure 1: a recorded document', { skip: noRecordings }, () => {
+describe('azure 1, 37: a recorded document', { skip: noRecordings }, () => {
   for (const dialect of clients) {
     it(`for ${dialect}: its text, and 8 tokens in, 271 out, 192 of them reasoning`, async () => {
       const body = recording('azure/envoy-azure-chat-basic.json');
@@ -130,7 +130,7 @@ describe('azure 1: a recorded document', { skip: noRecordings }, () => {
       const row = await scene.gateway.callRow(String(reply.headers['x-request-id']));
       const [input, output, reasoning] = countsOf(row);
       assert.deepEqual([input, output, reasoning], [8, 271, 192]);
-      // azure 37: limits and names of the service are read, and not passed.
+      // Limits and names of the service are read, and not passed.
       for (const name of own.slice(0, 3)) assert.equal(reply.headers[name], undefined, name);
       assert.notEqual(reply.headers['x-request-id'], headers['x-request-id']);
     });
@@ -239,6 +239,37 @@ describe('azure 6: recorded Responses', { skip: noRecordings }, () => {
         }
         if (kind === 'tool-call') assert.match(document.text, /weather/);
         else assert.match(textOf(dialect, document), /\S/);
+      });
+    }
+  }
+});
+
+// Of other hosts of the same API: Azure's own are held out.
+describe('azure 5: hosted tools and sealed reasoning of Responses', { skip: noRecordings }, () => {
+  for (const [name, counts] of [
+    ['openai-reasoning-encrypted-content.1', [865, 163, 128]],
+    ['xai-web-search-tool.1', [994, 583, 380]],
+  ] as const) {
+    for (const dialect of clients) {
+      it(`${name} for ${dialect}`, async () => {
+        const body = recording(`openai-responses/${name}.json`);
+        const reply = await askWith({ body }, dialect, { provider: 'responses' });
+        assert.equal(reply.status, 200, reply.text);
+        assert.match(textOf(dialect, reply), /\S/);
+        const [input, output, reasoning] = countsOf(
+          await scene.gateway.callRow(String(reply.headers['x-request-id'])),
+        );
+        assert.deepEqual([input, output, reasoning], counts);
+        if (dialect !== 'responses') return;
+        const upstream = listAt(tryParseObject(body) ?? {}, 'output');
+        const told = listAt(reply.json, 'output');
+        assert.deepEqual(
+          told.map(({ type }) => type),
+          upstream.map(({ type }) => type),
+        );
+        const sealed = (items: readonly JsonObject[]): readonly (Json | undefined)[] =>
+          items.map(({ encrypted_content: own }) => own);
+        assert.deepEqual(sealed(told), sealed(upstream));
       });
     }
   }

@@ -66,6 +66,22 @@ describe('bedrock 24: what goes up', () => {
     });
   }
 
+  it('bedrock 49 an image by its address is refused by name, relayed or not', async () => {
+    const url = 'https://a.example/1.png';
+    const parts = {
+      chat: { type: 'image_url', image_url: { url } },
+      messages: { type: 'image', source: { type: 'url', url } },
+    };
+    for (const [dialect, part] of Object.entries(parts)) {
+      const more = { messages: [{ role: 'user', content: [part] }] };
+      const asked = scene.bedrock.all.length;
+      const reply = await ask(dialect as keyof typeof parts, { more });
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(reply.text, /messages\.0\.content\.0|messages\[0\]/);
+      assert.equal(scene.bedrock.all.length, asked);
+    }
+  });
+
   for (const dialect of ['chat', 'responses'] as const) {
     it(`translated from ${dialect}: as a stream`, async () => {
       const path = pathOf(claude, 'invoke-with-response-stream');
@@ -80,7 +96,7 @@ describe('bedrock 24: what goes up', () => {
     });
   }
 
-  it('26: an ARN is one segment of the path, and its model is what the config says', async () => {
+  it('bedrock 26: an ARN is one segment of the path, and its model is what the config says', async () => {
     const path =
       '/model/arn%3Aaws%3Abedrock%3Aeu-central-1%3A123456789012%3Aapplication-inference-profile%2Fabc123def456/invoke';
     const script = scene.bedrock.script(path, claudeDocument());
@@ -94,7 +110,7 @@ describe('bedrock 24: what goes up', () => {
     assert.equal(calls[0]?.['status'], 200);
   });
 
-  it('47: another version of a client goes up as it is', async () => {
+  it('bedrock 47: another version of a client goes up as it is', async () => {
     const path = pathOf(claude, 'invoke');
     for (const [said, sent] of [
       ['2023-06-01', version],

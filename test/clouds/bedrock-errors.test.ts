@@ -81,7 +81,7 @@ describe('bedrock 53: errors over HTTP', () => {
     assert.equal(read.message, error.message);
   });
 
-  it('52: a model that only profiles can call says what to do', () => {
+  it('bedrock 52: a model that only profiles can call says what to do', () => {
     const message =
       'Invocation of model ID anthropic.claude-sonnet-4-5-20250929-v1:0 with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.';
     const read = readAwsError(
@@ -127,7 +127,7 @@ describe('bedrock 20: exceptions in streams', () => {
     });
   }
 
-  it('16: an error message tells itself in headers', () => {
+  it('bedrock 16: an error message tells itself in headers', () => {
     const headers = {
       ':message-type': 'error',
       ':error-code': 'InternalFailure',
@@ -136,7 +136,7 @@ describe('bedrock 20: exceptions in streams', () => {
     assert.equal(failureOf(eventMessage(headers, ''))?.code, 'upstream_unavailable');
   });
 
-  it('18: a message without a kind is an event', () => {
+  it('bedrock 18: a message without a kind is an event', () => {
     const event = { type: 'ping' };
     const bytes = Buffer.from(JSON.stringify(event)).toString('base64');
     const frames = new EventFrames(() => assert.fail('no exception came'));
@@ -146,7 +146,7 @@ describe('bedrock 20: exceptions in streams', () => {
     assert.equal(frame?.bytes.toString(), 'event: ping\ndata: {"type":"ping"}\n\n');
   });
 
-  it('17: lengths that no message has, and headers of no known type', () => {
+  it('bedrock 17: lengths that no message has, and headers of no known type', () => {
     const spoiled = (change: (bytes: Buffer) => void): string | undefined => {
       const bytes = eventMessage({ ':event-type': 'chunk' }, '{}');
       change(bytes);

@@ -314,7 +314,7 @@ describe('results of tools', () => {
 });
 
 describe('media', () => {
-  it('a picture of the user; by address, and where none is taken, it is refused by name', async () => {
+  it('bedrock 49 a picture of the user; by address, and where none is taken, it is refused by name', async () => {
     const picture = (url: string): JsonObject => ({
       messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
     });
@@ -323,7 +323,6 @@ describe('media', () => {
       ['user', { image: { format: 'png', source: { bytes: png } } }],
     ]);
     assert.match(data.notes, /sent as image\/png/);
-    // bedrock 49
     await refused({ more: picture('https://a.example/1.png') }, /messages\.0|messages\[0\]/);
     await refused(
       { model: gptOss, more: picture(`data:image/png;base64,${png}`) },
@@ -616,7 +615,7 @@ describe('what the model is told of sampling and thinking', () => {
     assert.match(notes, /does not think/);
   });
 
-  it('bedrock 44 the cap is always there, 45 and a temperature above 1 is 1', async () => {
+  it('bedrock 44 45 the cap is always there, and a temperature above 1 is 1', async () => {
     const { sent, notes } = await taken({ more: { temperature: 1.5 } });
     assert.deepEqual(sent['inferenceConfig'], { maxTokens: 8192, temperature: 1 });
     assert.match(notes, /temperature/);

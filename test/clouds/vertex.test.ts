@@ -397,7 +397,7 @@ describe('vertex: Gemini by its own API', () => {
     assert.doesNotMatch(text, /"id"/);
   });
 
-  it('51: express mode takes a key, and needs no project', async () => {
+  it('gemini 51: express mode takes a key, and needs no project', async () => {
     const path = '/v1/publishers/google/models/gemini-2.5-flash:generateContent';
     vertex.script(path, geminiAnswer());
     vertex.script(path.replace(/:.*/, ':streamGenerateContent?alt=sse'), streamOf({}));

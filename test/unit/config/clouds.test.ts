@@ -17,7 +17,7 @@ const mistakes: readonly (readonly [
   line: string,
 ])[] = [
   [
-    '46: resource and base_url',
+    'azure 46: resource and base_url',
     'providers:\n  azure:\n    resource: acme\n    base_url: https://acme.openai.azure.com\n',
     key,
     'gateway.yaml:3: providers.azure.resource: cannot be combined with base_url: use one of them',
