@@ -132,10 +132,11 @@ function answerOf({ parts, finish, usage }: Generation): ConverseAnswer {
   };
 }
 
+/** A document whose end was cut does not tell whether a call without arguments has none. */
 function plain(found: Generation | undefined): unknown {
   const parts = found?.parts.map((part) =>
     part.type === 'tool-call'
-      ? { ...part, argumentsJson: JSON.stringify(tryParseObject(part.argumentsJson)) }
+      ? { ...part, argumentsJson: JSON.stringify(tryParseObject(part.argumentsJson || '{}')) }
       : part,
   );
   const { raw: _, reasoningTokens: __, ...usage } = found?.usage ?? {};
