@@ -56,13 +56,14 @@ export interface StoredResponseCodec {
   ownError(error: GatewayError, earlier: number): GatewayError;
   /** The value of `x-gateway-notes` likewise. */
   ownNotes(notes: string, earlier: number): string;
-  unknownItem(id: string): GatewayError;
+  /** @param keeps whether responses are kept at all; so below */
+  unknownItem(id: string, keeps: boolean): GatewayError;
   /** Of a request that goes on from it. */
-  unknownResponse(id: string): GatewayError;
+  unknownResponse(id: string, keeps: boolean): GatewayError;
   /** Of a request for what came before a response, where that is not there any more. */
   brokenChain(id: string, previous: string): GatewayError;
   /** Of a request for the response itself. */
-  unknownId(id: string): GatewayError;
+  unknownId(id: string, keeps: boolean): GatewayError;
   deleted(id: string): JsonObject;
   /** The response as the events of a stream. @param after events up to this `sequence_number` are left out, but for the last one */
   events(response: Buffer, after: number | undefined): string;

@@ -192,7 +192,7 @@ export async function answerStoredResponse(
   if (id === undefined) throw notFound(path);
   if (what === 'cancel') {
     if (method !== 'POST') throw new MethodNotAllowed('POST');
-    if ((await stored.find(owner, id)) === undefined) throw codec.unknownId(id);
+    if ((await stored.find(owner, id)) === undefined) throw codec.unknownId(id, stored.on);
     throw invalidRequest('Only background responses can be cancelled.', ['response_id']);
   }
   if (what === 'input_items') {
@@ -200,7 +200,7 @@ export async function answerStoredResponse(
     return listItems(stored, request, id);
   }
   if (method === 'DELETE') {
-    if (!(await stored.remove(owner, id))) throw codec.unknownId(id);
+    if (!(await stored.remove(owner, id))) throw codec.unknownId(id, stored.on);
     return send(request, codec.deleted(id));
   }
   if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');
@@ -217,7 +217,7 @@ async function showResponse(
   const stream = flagIn(wanted, 'stream');
   const after = numberIn(wanted, 'starting_after', { min: 0, max: Number.MAX_SAFE_INTEGER });
   const found = await stored.find(owner, id);
-  if (found === undefined) throw codec.unknownId(id);
+  if (found === undefined) throw codec.unknownId(id, stored.on);
   if (!stream) return send(request, found.response);
   response.writeHead(200, [...idHeaders(requestId), ...streamHeaders]);
   response.end(codec.events(found.response, after));
@@ -231,7 +231,7 @@ async function listItems(
   const { codec, owner, query, maxBytes } = request;
   const page = pageOf(new URLSearchParams(query));
   const chain = await stored.chain(owner, id, { dialect: codec, bytes: maxBytes });
-  if (chain === undefined) throw codec.unknownId(id);
+  if (chain === undefined) throw codec.unknownId(id, stored.on);
   const list = codec.list(chain, page);
   if (list === undefined) throw badQuery('after', 'names no item of this response');
   send(request, list);

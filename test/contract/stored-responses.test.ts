@@ -552,6 +552,13 @@ describe('kept responses', () => {
           calls.map(({ status }) => status),
           ['incomplete'],
         );
+        const url = `${rig.gateway.url}/v1/responses/${textAt(last, 'id')}?stream=true`;
+        const again = framesOf((await send(url, undefined)).text).map(({ data }) =>
+          tryParseObject(data),
+        );
+        const done = again.filter((event) => event?.['type'] === 'response.output_item.done');
+        assert.ok(!JSON.stringify(done).includes('function_call'), 'nothing to run in the replay');
+        assert.deepEqual(objectAt(again.at(-1) ?? {}, 'response'), last);
         const further = { model, tools: [weather], previous_response_id: textAt(last, 'id') };
         const next = await ask(rig, 'responses', { ...further, input: 'Go on.' });
         assert.equal(next.status, 200, next.text);

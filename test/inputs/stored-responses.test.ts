@@ -6,10 +6,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { send, type Reply } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
+import { upstreamConfig } from '../support/gateway.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { listAt, textAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { chatChunk, chatFrame } from '../upstream/chat.ts';
 import { replying } from '../upstream/reply.ts';
 
 let rig: Rig;
@@ -132,4 +134,77 @@ test('R-28 a refused call keeps nothing', async () => {
   const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
   assert.deepEqual([row['outcome'], row['cost_usd'], row['attempts']], ['failed', 0, 0]);
   await rig.gateway.noneLeft();
+});
+
+test('R-34 R-35 a response that has not ended is not found yet, and is there at its end', async () => {
+  const end = Promise.withResolvers<void>();
+  const last = [chatFrame(chatChunk({}, 'stop')), 'data: [DONE]\n\n'];
+  const body = [chatFrame(chatChunk({ content: 'Hello' })), end.promise, ...last];
+  const { model } = rig.play('chat', { body });
+  const begun = Promise.withResolvers<string>();
+  let told = '';
+  const onData = (chunk: Buffer): void => {
+    told += chunk;
+    const found = /"id":"(resp_\w+)"[^]*Hello/.exec(told)?.[1];
+    if (found !== undefined) begun.resolve(found);
+  };
+  const running = ask(rig, 'responses', requestBody('responses', { model, stream: true }), {
+    onData,
+  });
+  const headers = keys['as usual'] ?? {};
+  const running_id = await begun.promise;
+  const at = (path: string, method?: string): Promise<Reply> =>
+    request({ name: '', path, status: 0, ...(method && { method }) }, headers, running_id);
+  for (const reply of [
+    await at('/ID'),
+    await at('/ID?stream=true&starting_after=1'),
+    await at('/ID/input_items'),
+    await at('/ID/cancel', 'POST'),
+    await at('/ID', 'DELETE'),
+  ]) {
+    assert.equal(reply.status, 404, reply.text);
+    assert.match(reply.text, /not found\. .* or has not ended yet\./);
+  }
+  const further = { model, input: 'And?', previous_response_id: running_id };
+  const early = await ask(rig, 'responses', further);
+  assert.equal(early.status, 400);
+  assert.match(early.text, /or has not ended yet\. Send all items in `input`/);
+  end.resolve();
+  assert.equal((await running).complete, true);
+  assert.equal((await at('/ID')).status, 200);
+  assert.equal((await at('/ID', 'DELETE')).status, 200);
+});
+
+test('R-23 R-28 where nothing is kept any more, errors say so and what to do, and what was kept is still there', async () => {
+  const { model, script } = rig.play('chat', replying('chat', { text: 'Hello' }));
+  const before = await ask(rig, 'responses', { model, input: 'First?' });
+  const kept = textAt(before.json, 'id');
+  const config = upstreamConfig((upstream) => rig.upstreams[upstream].port);
+  await rig.gateway.reload({ ...config, responses: { store: 'off' } });
+  const unkept = await ask(rig, 'responses', { model, input: 'Second?', store: true });
+  assert.equal(unkept.json['store'], false);
+  const headers = keys['as usual'] ?? {};
+  const gone = textAt(unkept.json, 'id');
+  const shown = await request({ name: '', path: '/ID', status: 404 }, headers, gone);
+  assert.equal(shown.status, 404);
+  assert.match(shown.text, /not found\. This gateway keeps no responses, whatever `store` says\./);
+  const goOn = (id: string): Promise<Reply> =>
+    ask(rig, 'responses', { model, input: 'Third?', previous_response_id: id });
+  const refused = await goOn(gone);
+  assert.equal(refused.status, 400);
+  assert.equal(
+    assertErrorBody('responses', refused.json)['message'],
+    `Previous response with id '${gone}' not found. This gateway keeps no responses, whatever \`store\` says: send all items in \`input\`, without \`previous_response_id\`.`,
+  );
+  const item = textAt(listAt(unkept.json, 'output')[0] ?? {}, 'id');
+  const input = [{ type: 'item_reference', id: item }];
+  const unknown = await ask(rig, 'responses', { model, input });
+  assert.equal(unknown.status, 404);
+  assert.doesNotMatch(unknown.text, /`store` set to true/);
+  assert.match(unknown.text, /send the item itself instead of its id/);
+  assert.equal(script.requests.length, 2);
+  const further = await goOn(kept);
+  assert.equal(further.status, 200, further.text);
+  assert.equal(further.json['store'], false);
+  await rig.gateway.reload(config);
 });

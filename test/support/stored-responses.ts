@@ -7,19 +7,20 @@ import type { ResponseStore } from '../../src/store/sealed.ts';
 import { memoryStore } from './memory-store.ts';
 
 const nothing = (): void => undefined;
-const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+export const silent: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const contentKey = Buffer.alloc(32, 9);
 
 interface StoredOptions {
   readonly store?: ResponseStore;
   readonly contentKey?: () => Uint8Array | undefined;
+  readonly log?: Log;
 }
 
 export function storedResponses(options: StoredOptions = {}): StoredResponses {
   return new StoredResponses({
     store: options.store ?? memoryStore().responses,
     contentKey: options.contentKey ?? ((): Uint8Array => contentKey),
-    log: silent,
+    log: options.log ?? silent,
     later,
     random: (count) => randomBytes(count),
     settings: () => ({ store: 'on', keepMs: 3_600_000, totalBytes: 1e9 }),

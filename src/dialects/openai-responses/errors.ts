@@ -72,25 +72,34 @@ function withWait(message: string, { code, retryAfterMs }: GatewayError): string
   return `${message} Please try again in ${((retryAfterMs ?? 1000) / 1000).toFixed(1)}s.`;
 }
 
-/** A 404 for an id of an item that the gateway does not keep, in the service's words. */
-export function unknownItem(id: string): GatewayError {
+/** Why a response is not there, behind the service's words. */
+const gone = 'It was sent with `store: false`, was deleted, has expired, or has not ended yet.';
+const off = 'This gateway keeps no responses, whatever `store` says';
+const whole = 'end all items in `input`, without `previous_response_id`.';
+
+/** A 404 for an id of an item that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
+export function unknownItem(id: string, keeps: boolean): GatewayError {
+  const advice = keeps
+    ? 'Try again with `store` set to true, or remove this item from your input.'
+    : `${off}: send the item itself instead of its id; clients do so with \`store\` set to false.`;
   return new GatewayError(
     'invalid_request',
-    `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. ` +
-      'Try again with `store` set to true, or remove this item from your input.',
+    `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. ${advice}`,
     { path: ['input'], reason: itemNotFound },
   );
 }
 
-/** A 404 for an id of a response that the gateway does not keep. */
-export function unknownId(id: string): GatewayError {
+/** A 404 for an id of a response that the gateway does not keep. @param keeps whether it keeps any */
+export function unknownId(id: string, keeps: boolean): GatewayError {
   const options = { path: ['response_id'], reason: itemNotFound };
-  return new GatewayError('invalid_request', `Response with id '${id}' not found.`, options);
+  const why = keeps ? gone : `${off}.`;
+  return new GatewayError('invalid_request', `Response with id '${id}' not found. ${why}`, options);
 }
 
-/** A 400 for an id of a response that the gateway does not keep, in the service's words. */
-export function unknownResponse(id: string): GatewayError {
-  return previousNotFound(`Previous response with id '${id}' not found.`);
+/** A 400 for an id of a response that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
+export function unknownResponse(id: string, keeps: boolean): GatewayError {
+  const why = keeps ? `${gone} S${whole}` : `${off}: s${whole}`;
+  return previousNotFound(`Previous response with id '${id}' not found. ${why}`);
 }
 
 /** The same for a response that is kept, and continues one that is not. */
@@ -98,7 +107,7 @@ export function brokenChain(id: string, previous: string): GatewayError {
   return previousNotFound(
     `Previous response with id '${previous}' not found: it was deleted, or it has expired. ` +
       `The response '${id}' continues it, so what that response answered is not complete any more. ` +
-      'Send all items in `input`, without `previous_response_id`.',
+      `S${whole}`,
   );
 }
 

@@ -2,7 +2,7 @@
 import type { ItemPage } from '../../core/stored-response.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { isArray } from './fields.ts';
-import { writtenText } from './items.ts';
+import { callKindOf, writtenText } from './items.ts';
 
 /**
  * The events of a response that has ended, one text each.
@@ -44,9 +44,10 @@ class Events {
 /** An event without its sequence number. */
 export type ItemEvent = readonly [type: string, members: JsonObject];
 
-/** The events of a whole item. @param at its output index */
+/** The events of a whole item; of a call that was cut off none that says that it is done. @param at its output index */
 export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
   const events: ItemEvent[] = [];
+  const isCut = item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined;
   const place = { output_index: at, item_id: textOf(item['id']) };
   events.push(['response.output_item.added', { output_index: at, item: begunItem(item) }]);
   switch (item['type']) {
@@ -76,7 +77,7 @@ export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
     default:
   }
   events.push(['response.output_item.done', { output_index: at, item }]);
-  return events;
+  return isCut ? events.filter(([type]) => !type.endsWith('.done')) : events;
 }
 
 /** The item before any of its text was told. */

@@ -94,7 +94,9 @@ function blocksContent(moderation: JsonObject): boolean {
 /** Members of this API that mean something and have no place in another. */
 function noteLost(body: JsonObject, notes: Notes): void {
   const { truncation, reasoning, tools } = body;
-  if (truncation === 'auto') notes.lost(['truncation'], 'a prompt that does not fit is refused');
+  if (isPresent(truncation) && truncation !== 'disabled') {
+    notes.lost(['truncation'], 'a prompt that does not fit is refused');
+  }
   if (isPresent(body['context_management'])) {
     notes.lost(['context_management'], 'the model does not shorten its context');
   }

@@ -109,7 +109,7 @@ export class StoredResponses {
     const found = await this.#items(owner, itemReferences, { dialect, bytes });
     if (previous === undefined) return { before: [], found };
     const chain = await this.chain(owner, previous, { dialect, bytes });
-    if (chain === undefined) throw dialect.unknownResponse(previous);
+    if (chain === undefined) throw dialect.unknownResponse(previous, this.on);
     const before = chain.flatMap(({ input, response }) => [input, dialect.outputOf(response)]);
     if (before.reduce((sum, array) => sum + array.length, 0) > bytes) throw tooLong(bytes);
     return { before, found };
@@ -191,9 +191,12 @@ export class StoredResponses {
     return opened.toReversed();
   }
 
-  /** False when there was none. @throws GatewayError `store_unavailable` */
+  /** False when there was none. @throws GatewayError `store_unavailable`: it is still there */
   remove({ keyId }: ResponseOwner, id: string): Promise<boolean> {
-    return this.#asked(this.#deps.store.remove(keyId, id));
+    return this.#asked(this.#deps.store.remove(keyId, id), (reason) => {
+      this.#deps.log.warn('response_not_removed', { reason });
+      return `The gateway cannot delete stored responses now; '${id}' is still kept. Retry later.`;
+    });
   }
 
   async #items(
@@ -225,7 +228,7 @@ export class StoredResponses {
       if (found.has(id)) continue;
       const place = placeOf(id);
       if (place !== undefined && !read.has(place)) throw tooLong(bytes);
-      throw dialect.unknownItem(id);
+      throw dialect.unknownItem(id, this.on);
     }
     return found;
   }
@@ -244,18 +247,20 @@ export class StoredResponses {
     return this.#key.key;
   }
 
-  async #asked<T>(asking: Promise<T>): Promise<T> {
+  /** @param failed logs why the store failed, and says what the client is told */
+  async #asked<T>(asking: Promise<T>, failed = this.#notLookedUp): Promise<T> {
     try {
       return await asking;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#deps.log.warn('response_not_found', { reason: error.message });
-      throw new GatewayError(
-        'store_unavailable',
-        'The gateway cannot look up stored responses now; retry later. Nothing was sent to a model.',
-      );
+      throw new GatewayError('store_unavailable', failed(error.message));
     }
   }
+
+  readonly #notLookedUp = (reason: string): string => {
+    this.#deps.log.warn('response_not_found', { reason });
+    return 'The gateway cannot look up stored responses now; retry later. Nothing was sent to a model.';
+  };
 }
 
 function tooLong(bytes: number): GatewayError {

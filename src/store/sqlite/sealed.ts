@@ -245,14 +245,23 @@ const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?'
 const keepResponses = `INSERT INTO kept_responses
   (id, key_id, previous, kept_at, until, bytes, items, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
-const keepItem = `INSERT INTO kept_response_items (item_id, key_id, response_id) VALUES (?, ?, ?)
+/** One statement for all: a request may have a hundred ids. */
+const keepItems = `INSERT INTO kept_response_items (item_id, key_id, response_id)
+  SELECT value, ?, ? FROM json_each('["' || replace(?, ',', '","') || '"]') WHERE true
   ON CONFLICT DO NOTHING`;
 const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
   WHERE key_id = ? AND id = ? AND until > ?`;
-/** A cross join keeps the order: SQLite would look through all responses of the key first. */
-const newestWith = `SELECT r.id FROM kept_response_items i
-  CROSS JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
-  WHERE i.key_id = ? AND i.item_id = ? AND r.until > ? ORDER BY r.kept_at DESC, r.rowid DESC LIMIT 1`;
+/**
+ * The response of each id, one statement for all: a request may name thousands. A cross join keeps the order: SQLite would
+ * look through all responses of the key first.
+ */
+const newestWith = `SELECT wanted.value AS item, coalesce(
+  (SELECT r.id FROM kept_response_items i
+    CROSS JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
+    WHERE i.key_id = $keyId AND i.item_id = wanted.value AND r.until > $now
+    ORDER BY r.kept_at DESC, r.rowid DESC LIMIT 1),
+  (SELECT id FROM kept_responses WHERE key_id = $keyId AND id = wanted.value AND until > $now)
+  ) AS response FROM json_each($items) wanted`;
 const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
 const removeOld = `DELETE FROM kept_responses WHERE rowid IN
@@ -297,7 +306,7 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
       this.#sql.of(keepResponses).run(...row);
     }
     if (listed === '') return true;
-    for (const item of listed.split(',')) this.#sql.of(keepItem).run(item, keyId, id);
+    this.#sql.of(keepItems).run(keyId, id, listed);
     return true;
   }
 
@@ -318,12 +327,10 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
 
   holding(keyId: string, items: readonly string[], bytes: number): ResponsesOfItems {
     const now = this.#wall();
-    const places = items.flatMap((item) => {
-      const row =
-        this.#sql.of(newestWith).get(keyId, item, now) ??
-        this.#sql.of(findResponses).get(keyId, item, now);
-      return row === undefined ? [] : [[item, text(row, 'id')] as const];
-    });
+    const rows = this.#sql.of(newestWith).all({ keyId, now, items: JSON.stringify(items) });
+    const places = rows.flatMap((row) =>
+      row['response'] === null ? [] : [[text(row, 'item'), text(row, 'response')] as const],
+    );
     const responses: SealedResponse[] = [];
     let sum = 0;
     for (const id of new Set(places.map(([, response]) => response))) {

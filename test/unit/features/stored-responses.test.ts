@@ -10,8 +10,9 @@ import {
 } from '../../../src/features/stored-responses/storing-sink.ts';
 import { openBytes, sealKey } from '../../../src/features/sealed-bytes.ts';
 import type { ClientSink } from '../../../src/gateway/answer/client-answer.ts';
-import { memoryStore } from '../../support/memory-store.ts';
-import { storedResponses } from '../../support/stored-responses.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
+import { altered, memoryStore } from '../../support/memory-store.ts';
+import { silent, storedResponses } from '../../support/stored-responses.ts';
 import type { ResponseToStore } from '../../../src/features/stored-responses/stored-responses.ts';
 
 const owner = { keyId: 'key', secret: 'sk-one' };
@@ -62,6 +63,25 @@ test('R-28 another key, an unknown id and a removed one are told alike', async (
   refusals.push(await stored.resolve(owner, asks('a'), roomy).catch(String));
   assert.deepEqual(new Set(refusals).size, 1);
   assert.match(String(refusals[0]), /Previous response with id 'a' not found\./);
+});
+
+test('R-34 R-31 a response that the store cannot delete is told to be there still', async () => {
+  const full = (): Promise<never> => Promise.reject(new StoreError('full', 'the disk is full'));
+  const { responses } = altered(memoryStore(), { responses: { remove: full } });
+  const warned: string[] = [];
+  const stored = storedResponses({
+    store: responses,
+    log: { ...silent, warn: (event) => void warned.push(event) },
+  });
+  await stored.keep(owner, response('resp_a'));
+  await assert.rejects(stored.remove(owner, 'resp_a'), (error) => {
+    assert.ok(error instanceof GatewayError);
+    assert.equal(error.code, 'store_unavailable');
+    assert.match(error.message, /cannot delete .*'resp_a' is still kept/);
+    return true;
+  });
+  assert.deepEqual(warned, ['response_not_removed']);
+  assert.ok((await stored.find(owner, 'resp_a')) !== undefined);
 });
 
 test('ST12 of a chain that is broken, the response that is not there any more is named', async () => {

@@ -196,6 +196,13 @@ describe('options', () => {
     assert.match(refused({ include }), /^include\[0\]: /);
   });
 
+  test('a truncation of any kind is noted, and none is not', () => {
+    for (const truncation of ['auto', 'in the middle']) {
+      assert.deepEqual(read({ truncation }).notes, ['truncation lost']);
+    }
+    for (const truncation of ['disabled', null]) assert.deepEqual(read({ truncation }).notes, []);
+  });
+
   test('R-53 R-54 R-55 efforts are read, and reasoning is hidden without a summary', () => {
     for (const effort of ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']) {
       const { reasoning } = read({ reasoning: { effort } }).conversation;
