@@ -8,9 +8,15 @@ import { withAgent } from './installed.ts';
 import { play, resultsIn } from './scene.ts';
 import { startStage, type FullStage } from './stage.ts';
 import { assertSaid, assertServed } from './tool-turns.ts';
-import { wires } from './turn.ts';
+import { wires, type AgentCall, type Wire } from './turn.ts';
 
 const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v', responses: 'call_Zk3v' } as const;
+
+/** A call of its tool that patches: a new file. */
+function patching(callId: string): AgentCall {
+  const input = '*** Begin Patch\n*** Add File: made.txt\n+quince-4711\n*** End Patch\n';
+  return { id: callId, name: 'apply_patch', input: { input }, free: true };
+}
 
 withAgent('codex', (command) => {
   let stage: FullStage;
@@ -20,6 +26,12 @@ withAgent('codex', (command) => {
   });
   after(() => stage.stop());
   const agent = codex(command);
+  /** A model by a name for which Codex has its tool of patches. */
+  const patchingOn = (wire: Wire) => ({
+    asked: `gpt-5.5-${wire}`,
+    upstream: 'patching',
+    server: stage.upstreams[wire],
+  });
 
   for (const upstream of wires) {
     test(`R-1 R-2 R-3 codex on a ${upstream} upstream: its own shell tool runs`, async () => {
@@ -61,16 +73,38 @@ withAgent('codex', (command) => {
       );
     });
 
-    test(`R-11 codex on a ${upstream} upstream: a stream that breaks in mid-text is asked for again`, async () => {
+    test(`R-11 codex on a ${upstream} upstream: streams that break, in a text and in calls, are asked for again`, async () => {
+      const call = shell(`${id[upstream]}a`, 'echo ran >> ran.txt; cat note.txt');
+      const patch = patching(`${id[upstream]}p`);
       const scene = await play(stage, {
         agent,
         upstream,
+        files: { 'note.txt': 'The word is quince-4711.\n' },
+        model: patchingOn(upstream),
         steps: () => [
+          { answer: brokenIn(upstream, { text: 'Half an answer' }) },
+          { answer: brokenIn(upstream, { text: 'I shall look.', calls: [call] }) },
+          { text: 'I shall look.', calls: [call] },
+          { answer: brokenIn(upstream, { calls: [patch] }) },
+          { calls: [patch] },
           { answer: brokenIn(upstream, { text: 'Half an answer' }) },
           { text: 'Whole at last.' },
         ],
       });
       assertSaid(scene, 'Whole at last.');
+      assert.equal(scene.main.length, 7);
+      assert.equal(scene.files['ran.txt'], 'ran\n', 'the call that broke did not run');
+      assert.equal(scene.files['made.txt'], 'quince-4711\n');
+      const results = resultsIn(upstream, scene.main[6]);
+      assert.deepEqual(
+        results.map((result) => result.id),
+        [call.id, patch.id],
+      );
+      assert.match(results[0]?.text ?? '', /quince-4711/);
+      assert.deepEqual(
+        scene.calls.map((row) => row['outcome']),
+        ['failed', 'failed', 'ok', 'failed', 'ok', 'failed', 'ok'],
+      );
     });
 
     test(`R-26 codex on a ${upstream} upstream: streams that always break are a failure`, async () => {
@@ -85,17 +119,12 @@ withAgent('codex', (command) => {
     });
 
     test(`R-4 R-5 codex on a ${upstream} upstream: it applies the patch of a model`, async () => {
-      const patch = '*** Begin Patch\n*** Add File: made.txt\n+quince-4711\n*** End Patch\n';
-      const call = { id: `${id[upstream]}p`, name: 'apply_patch', input: { input: patch } };
+      const call = patching(`${id[upstream]}p`);
       const scene = await play(stage, {
         agent,
         upstream,
-        model: {
-          asked: `gpt-5.5-${upstream}`,
-          upstream: 'patching',
-          server: stage.upstreams[upstream],
-        },
-        steps: () => [{ calls: [{ ...call, free: true }] }, { text: 'Patched.' }],
+        model: patchingOn(upstream),
+        steps: () => [{ calls: [call] }, { text: 'Patched.' }],
       });
       assertSaid(scene, 'Patched.');
       assert.equal(scene.files['made.txt'], 'quince-4711\n');
