@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -79,8 +80,8 @@ keys:
     for (const stream of [gateway.stdout, gateway.stderr]) {
       stream?.on('data', (bytes: Buffer) => {
         out += bytes.toString('utf8');
-        url = /listening (\S+)/.exec(out)?.[1] ?? '';
-        adminUrl = /^admin (\S+)/m.exec(out)?.[1] ?? '';
+        url = /^listening (\S+)\n/m.exec(out)?.[1] ?? '';
+        adminUrl = /^admin (\S+)\n/m.exec(out)?.[1] ?? '';
         if (adminUrl !== '') listening.resolve();
       });
     }
@@ -90,7 +91,7 @@ keys:
   after(async () => {
     if (gateway.exitCode === null) gateway.kill('SIGKILL');
     await upstream.close();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   const call = async (path: string, body: unknown, key: string): Promise<Reply> => {

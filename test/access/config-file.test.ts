@@ -8,7 +8,6 @@ import fs, {
   mkdtempSync,
   readFileSync,
   readdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -21,6 +20,7 @@ import type { RunningGateway } from '../../src/compose/options.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
+import { removeFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const secret = 'canary-inline-key';
@@ -78,7 +78,7 @@ async function placed(
   });
   t.after(async () => {
     await gateway.stop();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    removeFolder(folder);
   });
   const ask: Place['ask'] = async (method, path, body, etag) => {
     const response = await fetch(gateway.adminUrl + path, {

@@ -1,11 +1,12 @@
 /** The state of a real gateway in one answer, without a secret (issue 24). */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { schemaVersion } from '../../src/store/schema.ts';
 import { startGateway } from '../../src/main.ts';
+import { removeFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 
 const config = (model: string): string => `providers:
@@ -38,7 +39,7 @@ test('issue 24 S4 diagnostics tell versions, store, disk, reload and providers, 
   });
   t.after(async () => {
     await gateway.stop();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    removeFolder(folder);
   });
   const ask = async (path: string) => {
     const headers = { authorization: `Bearer ${adminToken}` };

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { tryParse, tryParseObject } from '../../src/json/parse.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
@@ -23,7 +24,7 @@ describe('a data directory', { timeout: 500_000 }, () => {
   const started: ChildProcess[] = [];
   after(() => {
     for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   // The default ports may be those of another gateway, as one that a test of an image runs.

@@ -1,7 +1,7 @@
 /** A gateway that is started with nothing: what listens, who gets in, what lies on the disk (S9, S10, S25, G16). */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isObject } from '../../src/json/value.ts';
 import { baseOptions } from '../../src/config/base.ts';
 import { readAddress } from '../../src/config/errors.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import { ProgramRun } from '../support/program-run.ts';
@@ -88,7 +89,7 @@ describe('a first start with an empty environment', { timeout: 500_000 }, () => 
   });
   after(async () => {
     await gateway.kill();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   test('S9 it listens at two ports of loopback and nowhere else, its engine included', async () => {
@@ -269,7 +270,7 @@ test(
     await gateway.listening();
     await assertClosed(gateway);
     await gateway.kill();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   },
 );
 

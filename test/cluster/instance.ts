@@ -1,11 +1,12 @@
 /** Real gateway processes, started as by `bin/model-gateway`, on shared stores, each with a data directory of its own. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/json/value.ts';
+import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
@@ -159,7 +160,7 @@ export class Instance {
   }
 
   remove(): void {
-    rmSync(this.directory, { recursive: true, force: true });
+    removeFolder(this.directory);
   }
 }
 

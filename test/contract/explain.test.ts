@@ -1,6 +1,6 @@
 /** Issue 19.5: what a request would do, told by the code that does it, with nothing sent, taken or booked. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,6 +10,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { explainRoutes } from '../../src/admin/explain.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { allDialects, listAt, objectAt, type AnyDialect } from '../support/reading.ts';
@@ -327,6 +328,6 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
       /--endpoint: There is no such/,
     );
     assert.equal(script.requests.length, 0);
-    rmSync(directory, { recursive: true });
+    removeFolder(directory);
   });
 });

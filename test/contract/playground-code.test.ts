@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -16,6 +16,7 @@ import {
   type CallSettings,
 } from '../../dashboard/src/pages/playground/formats/turns.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { endpointOf } from '../support/requests.ts';
@@ -82,7 +83,7 @@ describe('issue 24: the code tab of the playground', { timeout: 300_000 }, () =>
     }
   });
   after(async () => {
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
     await rig.stop();
   });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -11,6 +11,7 @@ import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { startGateway } from '../../src/main.ts';
 import type { RunningGateway } from '../../src/compose/start.ts';
+import { removeFolder } from '../support/folders.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
@@ -42,7 +43,7 @@ describe('§4 models beside a running gateway', () => {
   });
   after(async () => {
     await gateway.stop();
-    rmSync(directory, { recursive: true, force: true });
+    removeFolder(directory);
   });
 
   const command = async (...args: readonly string[]): Promise<Ran> => {

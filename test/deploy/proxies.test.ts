@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
+import { removeFolder } from '../support/folders.ts';
 import { type Reply, send, type Sending } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
@@ -141,7 +142,7 @@ function playWith({ program, write }: Proxy): void {
     }
     certificates?.remove();
     await upstream?.close();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   function startPlace(listen: string, directory?: string): Promise<Instance> {

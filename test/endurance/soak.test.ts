@@ -1,10 +1,11 @@
 /** G4 in short, and what the soak is made of; `npm run soak` goes on for longer. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { savedSections, putSection } from '../../bench/saved-sections.ts';
+import { removeFolder } from '../support/folders.ts';
 import { slopeOf } from './slope.ts';
 import { soak } from './soak-run.ts';
 
@@ -26,7 +27,7 @@ test('the slope of a line is its own, and scatter is told', () => {
 
 test('what other commands wrote into the results stays when the bench writes them anew', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kept-'));
-  t.after(() => rmSync(folder, { recursive: true }));
+  t.after(() => removeFolder(folder));
   const path = join(folder, 'RESULTS.md');
   writeFileSync(path, '# Results\n');
   putSection('soak', '## Soak\n\none', path);

@@ -1,12 +1,13 @@
 /** What a client of the gateway says of reasoning, and what local models of three kinds are told. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { reasoningTagsOf } from '../../src/engine/scanners.ts';
 import { reasoningFacts } from '../../src/local-models/gguf.ts';
+import { removeFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
 import { objectAt, readDocument, type AnyDialect, type Seen } from '../support/reading.ts';
@@ -41,7 +42,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
   });
   after(async () => {
     await gateway.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   });
 
   const reply = (dialect: AnyDialect, name: string, more: JsonObject): Promise<Reply> => {

@@ -1,11 +1,12 @@
 /** A thinking model, made of the tiny one by a template that opens the reasoning. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
+import { removeFolder } from '../support/folders.ts';
 import { writeAlteredModel } from './altered-model.ts';
 import {
   at,
@@ -42,7 +43,7 @@ before(async () => {
 
 after(async () => {
   if (skip === false) await engine.stop();
-  rmSync(folder, { recursive: true });
+  removeFolder(folder);
 });
 
 const question = 'Who are you?';

@@ -1,12 +1,13 @@
 /** The official SDKs on the real engine: a tool round trip and answers by schema, streamed and whole. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { tryParse } from '../../src/json/parse.ts';
+import { removeFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { clientKey } from '../support/keys.ts';
 import { sdks, type SdkTool } from '../support/sdks.ts';
@@ -38,7 +39,7 @@ describe('§4 official SDKs on a local model', { skip }, () => {
   });
   after(async () => {
     await gateway.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   });
 
   for (const sdk of sdks) {

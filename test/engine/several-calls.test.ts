@@ -4,11 +4,12 @@
  * what it says is then chance, what holds it to a form is not.
  */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { removeFolder } from '../support/folders.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { assertLegalStream } from '../support/legality.ts';
@@ -64,7 +65,7 @@ describe('§4 several calls in one turn', { skip }, () => {
   });
   after(async () => {
     await gateway.stop();
-    rmSync(folder, { recursive: true });
+    removeFolder(folder);
   });
 
   interface Asking {

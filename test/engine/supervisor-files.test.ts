@@ -1,6 +1,6 @@
 /** Real engines that hang, and files that are no models: told, and nobody else notices. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -9,6 +9,7 @@ import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
 import type { LocalModelFile } from '../../src/local-models/model-file.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngines, type LocalEngines } from '../../src/providers/local.ts';
+import { removeFolder } from '../support/folders.ts';
 import {
   clock,
   endlessBody,
@@ -23,7 +24,7 @@ import {
 
 const skip = await reasonToSkip();
 const folder = mkdtempSync(join(tmpdir(), 'files-test-'));
-after(() => rmSync(folder, { recursive: true }));
+after(() => removeFolder(folder));
 const { log, entries } = memoryLog();
 
 function copyOfTiny(name: string): LocalModelFile {

@@ -18,12 +18,13 @@ import { requestWhole } from '../../src/wire/exchange.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { Watch } from '../../src/providers/local-engine.ts';
+import { removeFolder } from '../support/folders.ts';
 import { clock, EngineClient, memoryLog, readAll, type OpenRequest } from './engine-client.ts';
 import type { EngineScript } from './scripted-engine.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pool-test-'));
 const entry = join(import.meta.dirname, 'scripted-engine.ts');
-after(() => rmSync(folder, { recursive: true }));
+after(() => removeFolder(folder));
 
 const running = new Set<Pool>();
 afterEach(async () => {

@@ -2,15 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -20,6 +12,7 @@ import { tryParse } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
+import { removeFolder } from '../support/folders.ts';
 import {
   clock,
   endlessBody,
@@ -35,7 +28,7 @@ import {
 
 const skip = await reasonToSkip();
 const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
-after(() => rmSync(folder, { recursive: true }));
+after(() => removeFolder(folder));
 
 async function failure(engine: LocalEngine): Promise<GatewayError> {
   try {

@@ -1,10 +1,11 @@
 /** Real proxies in front of the gateway, with connections to it that all clients share (S18). */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { removeFolder } from '../support/folders.ts';
 import { findProgram, freePort } from '../support/server-process.ts';
 
 export interface Front {
@@ -75,7 +76,7 @@ export async function startFront(name: string, gatewayUrl: string): Promise<Fron
       const ended = once(child, 'exit');
       child.kill('SIGKILL');
       await ended;
-      rmSync(folder, { recursive: true, force: true });
+      removeFolder(folder);
     },
   };
 }

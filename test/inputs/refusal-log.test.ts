@@ -1,11 +1,12 @@
 /** Each refused request has one line in the log with its id, and nothing that it sent (B1–B75, S13). */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { removeFolder } from '../support/folders.ts';
 import { clientKey, adminToken } from '../support/keys.ts';
 import { clientDialects } from '../support/dialects.ts';
 import { send } from '../support/http.ts';
@@ -42,9 +43,9 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
     for (const stream of [gateway.stdout, gateway.stderr]) {
       stream?.on('data', (bytes: Buffer) => {
         said += bytes.toString('utf8');
-        url = /listening (\S+)/.exec(said)?.[1] ?? '';
-        adminUrl = /^admin (\S+)/m.exec(said)?.[1] ?? '';
-        if (/^admin \S+/m.test(said)) listening.resolve();
+        url = /^listening (\S+)\n/m.exec(said)?.[1] ?? '';
+        adminUrl = /^admin (\S+)\n/m.exec(said)?.[1] ?? '';
+        if (/^admin \S+\n/m.test(said)) listening.resolve();
       });
     }
     gateway.on('exit', () => listening.reject(new Error(said)));
@@ -52,7 +53,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
   });
   after(() => {
     if (gateway.exitCode === null) gateway.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   test('one line each, with the id that the client was told, and nothing else of it', async () => {

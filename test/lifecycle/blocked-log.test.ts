@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { programArguments } from '../support/program.ts';
@@ -89,7 +90,7 @@ test('F95 a standard error that nobody reads holds up no call and no stop', asyn
   } finally {
     process.off('exit', kill);
     kill();
-    rmSync(directory, { recursive: true, force: true });
+    removeFolder(directory);
     await upstream.close();
   }
 });

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { programArguments } from '../support/program.ts';
 
@@ -40,7 +41,7 @@ async function starting(t: TestContext, config = ''): Promise<Starting> {
     child.kill('SIGKILL');
     await ended;
     book.close();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
   await once(book, 'connection');
   assert.equal(printed, '', 'it has not started yet');

@@ -1,7 +1,7 @@
 /** Gateway processes whose disk, database or own program fails under running calls (F85, F86, F87, F94). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -11,6 +11,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
+import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import type { Reply } from '../support/http.ts';
@@ -275,7 +276,7 @@ describe('a start that must not be', { timeout: 500_000 }, () => {
     assert.ok(text.includes(database) && text.includes('restore it from a backup'), text);
     assert.doesNotMatch(text, /listening|gw_/);
     assert.deepEqual(readFileSync(database), before);
-    rmSync(directory, { recursive: true });
+    removeFolder(directory);
   });
 });
 

@@ -5,12 +5,13 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { programArguments } from '../support/program.ts';
 
@@ -22,7 +23,7 @@ test(
   { skip },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gw-session-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    t.after(() => removeFolder(folder));
     // An upstream that begins an answer and never ends it.
     const upstream = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -99,7 +100,7 @@ test(
   { skip },
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gw-hangup-'));
-    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    t.after(() => removeFolder(folder));
     let finish = (): void => undefined;
     const upstream = createServer((_, response) => {
       const frame = (delta: object, reason: string | null): string =>

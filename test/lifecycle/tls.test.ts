@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { type Certificates, makeCertificates, noOpenssl } from '../support/certificates.ts';
+import { removeFolder } from '../support/folders.ts';
 import { type Reply, send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
@@ -44,7 +45,7 @@ describe('both planes over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     await upstream.close();
     first.remove();
     second.remove();
-    for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+    for (const directory of directories) removeFolder(directory);
   });
 
   /** A directory with `tls/cert.pem` and `tls/key.pem`. */

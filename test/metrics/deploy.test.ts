@@ -1,13 +1,14 @@
 /** issue 8 point 2: the dashboard and the alert rules of deploy/grafana ask for what a gateway really emits. */
 import assert from 'node:assert/strict';
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { removeFolder } from '../support/folders.ts';
 import { adminToken } from '../support/keys.ts';
 import { listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -186,7 +187,7 @@ if (promtool === undefined || prometheus === undefined) {
       for (const { expr } of rules) await query(expr);
     } finally {
       await server.end('SIGTERM');
-      rmSync(directory, { recursive: true, force: true });
+      removeFolder(directory);
     }
   });
 }

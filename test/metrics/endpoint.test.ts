@@ -1,11 +1,12 @@
 /** issue 8 point 2: who may scrape, in which format, and what clients can put into it. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startGateway } from '../../src/main.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
@@ -87,7 +88,7 @@ test('issue 8 a token for metrics opens metrics and nothing else', async () => {
     assert.doesNotMatch(scraped.text, /0123456789/);
   } finally {
     await running.stop();
-    rmSync(directory, { recursive: true, force: true });
+    removeFolder(directory);
   }
 });
 

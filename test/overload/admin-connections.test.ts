@@ -1,7 +1,7 @@
 /** Connections without a credential on the admin plane never take the places of those with one. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { startGateway } from '../../src/main.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { programArguments } from '../support/program.ts';
@@ -99,7 +100,7 @@ describe('X-2 the admin plane under connections without a token', { timeout: 500
   });
   after(async () => {
     await running.stop();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    removeFolder(folder);
   });
 
   const ask = (path: string, token: string): ReturnType<typeof send> =>

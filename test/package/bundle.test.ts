@@ -9,7 +9,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,6 +16,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { legalFrames } from '../faults/stream-pieces.ts';
 import { clientDialects } from '../support/dialects.ts';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
@@ -79,7 +79,7 @@ describe('the program in a single file', { skip: whatIsMissing(), timeout: 1_200
       await closed;
     }
     await upstream?.close();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   test('it unpacks its files once, for its user alone, and every package that it has can be loaded', () => {

@@ -64,7 +64,7 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
     const config = {
       listen: `127.0.0.1:${port}`,
       admin_listen: '127.0.0.1:0',
-      drain: { wait: '1s', limit: '30s' },
+      drain: { wait: '1s', limit: '1m' },
       keys: { test: { digest: `sha256:${digest}`, models: ['*'] } },
       ...more,
     };
@@ -77,7 +77,7 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
       assert.ok(container.running, container.said);
       return (await status(url)) === 200;
     };
-    await until(isReady, 'it is ready', 60_000);
+    await until(isReady, 'it is ready');
     return [container, url];
   }
 
@@ -139,6 +139,8 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
     const [container, url] = await start('localhost/small', {
       providers: { up },
       models: { held: 'up/held' },
+      // Longer than the signal and the first question behind it take on a busy machine.
+      drain: { wait: '10s', limit: '1m' },
     });
     const headers = { authorization: `Bearer ${clientKey}` };
     const { text } = await send(`${url}/v1/models`, undefined, { headers });
@@ -154,9 +156,9 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
     const streaming = stream({ ...call, onData: () => began.resolve() });
     await began.promise;
     container.signal('SIGTERM');
-    await until(async () => (await status(url)) === 503, 'it says that it stops', 20_000);
+    await until(async () => (await status(url)) === 503, 'it says that it stops', 60_000);
     // The port closes: what runs still goes on.
-    await until(async () => (await status(url)) === 0, 'its port is closed', 20_000);
+    await until(async () => (await status(url)) === 0, 'its port is closed', 60_000);
     assert.ok(container.running);
     gate.resolve();
     assert.equal(brokenness('chat', await streaming), undefined);

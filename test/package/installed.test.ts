@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
@@ -67,7 +68,7 @@ describe('the installed package', { timeout: 500_000 }, () => {
       gateway.kill('SIGKILL');
       await closed;
     }
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
 
   test('it brings one build of the engine, without CUDA and Vulkan, and no Node', () => {

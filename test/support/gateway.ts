@@ -1,5 +1,5 @@
 /** Starts the real gateway for a test: real sockets, a directory of its own, no vendor keys. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
@@ -147,7 +147,9 @@ export async function startTestGateway(
           : { instead: `${target} of ${route}: ${String(health)}` };
       }),
     reload: async (wanted) => {
-      await writeFile(configFile, configText(wanted));
+      // As a whole: the watch of the file must not find it emptied.
+      await writeFile(`${configFile}.new`, configText(wanted));
+      await rename(`${configFile}.new`, configFile);
       const outcome = await running.reload();
       if (!outcome.applied) throw new Error(outcome.problems.join('\n'));
     },

@@ -2,10 +2,11 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { accessSync, chownSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { accessSync, chownSync, constants, mkdtempSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { removeFolder } from './folders.ts';
 
 /** The first of these programs that is there. */
 export function findProgram(
@@ -55,7 +56,7 @@ export function serverFolder(name: string): ServerFolder {
   const path = mkdtempSync(join(tmpdir(), `gw-${name}-`));
   const owner = notRoot();
   if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, remove: () => removeFolder(path) };
 }
 
 /**

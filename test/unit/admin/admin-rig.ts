@@ -1,5 +1,5 @@
 /** A real admin server on a SQLite store in memory, or in a file where the test looks into it, and a client for it. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -19,6 +19,7 @@ import { LoggedContents } from '../../../src/features/content-log/sealed-content
 import { listen } from '../../../src/http/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { removeFolder } from '../../support/folders.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/fakes.ts';
 
@@ -60,7 +61,7 @@ export async function fileStore(
   t: TestContext,
 ): Promise<{ readonly store: Store; readonly path: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-store-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => removeFolder(folder));
   const path = join(folder, 'gateway.db');
   return { store: await openSqliteStore({ path, log: silentLog }), path };
 }
@@ -130,7 +131,7 @@ export async function adminRig(
     listener.close();
     await ledger.close();
     await store.close();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   });
   return {
     url,

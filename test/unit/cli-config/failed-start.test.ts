@@ -1,13 +1,14 @@
 /** A start that fails says why and ends: nothing it opened keeps the process alive. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test, type TestContext } from 'node:test';
+import { removeFolder } from '../../support/folders.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const dataDir = new URL('../../../src/store/data-dir.ts', import.meta.url).href;
@@ -21,7 +22,7 @@ function run(
   }: { readonly key?: string; readonly env?: NodeJS.ProcessEnv },
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => removeFolder(folder));
   const ran = spawnSync(process.execPath, [main, ...args], {
     cwd: folder,
     env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0', ...env },
@@ -70,7 +71,7 @@ const asOther =
 
 test('start on a directory of another user says whose it is', { skip: asOther }, (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => removeFolder(folder));
   chmodSync(folder, 0o755);
   const data = join(folder, 'data');
   mkdirSync(data, { mode: 0o700 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { readGatewayFlags } from '../../../src/cli/gateway-flags.ts';
+import { removeFolder } from '../../support/folders.ts';
 import { ProgramRun } from '../../support/program-run.ts';
 
 test('the flags that say where a gateway lies are taken out of the others', () => {
@@ -28,7 +29,7 @@ const adminToken = 'Zk3pQ9tR7uV5wX1yB8nM2c';
 
 function stage(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-place-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => removeFolder(folder));
   mkdirSync(join(folder, 'there'));
   mkdirSync(join(folder, 'elsewhere'));
   const env = { PATH: process.env['PATH'] ?? '' };

@@ -9,7 +9,6 @@ import {
   mkdirSync,
   mkdtempSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -18,6 +17,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
+import { removeFolder } from '../../support/folders.ts';
 import { nodeOptions } from '../../support/program.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
@@ -33,7 +33,7 @@ interface Project {
 function project(t: TestContext): Project {
   // The space shows that every path is quoted.
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'model gateway-')));
-  t.after(() => rmSync(root, { recursive: true, force: true }));
+  t.after(() => removeFolder(root));
   const bin = join(root, 'bin', 'model-gateway');
   mkdirSync(join(root, 'bin'));
   mkdirSync(join(root, 'src'));

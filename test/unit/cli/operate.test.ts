@@ -1,7 +1,7 @@
 /** `status`, `tail`, `init` and `completion`. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -19,6 +19,7 @@ import { knownProviders } from '../../../src/compose/providers.ts';
 import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
 import { run } from '../cli-config/context.ts';
 import { callRow } from '../store/call-rows.ts';
+import { removeFolder } from '../../support/folders.ts';
 import { cliRig } from './cli-rig.ts';
 
 test('status says what runs and how providers are, and its exit code whether it is ready', async (t) => {
@@ -91,7 +92,7 @@ test('tail prints calls, the oldest first, and as objects', async (t) => {
 
 function initIn(t: TestContext, answers?: readonly string[]) {
   const cwd = mkdtempSync(join(tmpdir(), 'gw-init-'));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  t.after(() => removeFolder(cwd));
   const waiting = [...(answers ?? [])];
   const known = [
     { id: 'openai', keyVariable: 'OPENAI_API_KEY' },

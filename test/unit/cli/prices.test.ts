@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
@@ -10,6 +10,7 @@ import { isObject } from '../../../src/json/value.ts';
 import type { Price } from '../../../src/core/money.ts';
 import type { AdminDeps } from '../../../src/admin/handler.ts';
 import { listOf } from '../admin/admin-rig.ts';
+import { removeFolder } from '../../support/folders.ts';
 import { cliRig } from './cli-rig.ts';
 
 const mini: Price = {
@@ -113,7 +114,7 @@ it('the API takes model only', async (t) => {
 
 function directory(t: TestContext): string {
   const cwd = mkdtempSync(join(tmpdir(), 'gateway-prices-'));
-  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  t.after(() => removeFolder(cwd));
   writeFileSync(
     join(cwd, 'gateway.yaml'),
     `storage: memory

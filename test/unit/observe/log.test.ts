@@ -6,12 +6,18 @@ import { test } from 'node:test';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { LineLog, type LogLevel, prettyFor, prettyLine } from '../../../src/observe/log.ts';
 
-function written(level: LogLevel, use: (log: LineLog) => void) {
-  return writtenText(level, use).lines;
+function written(level: LogLevel, use: (log: LineLog) => void, made?: number) {
+  return writtenText(level, use, made).lines;
 }
 
-/** What the log wrote: one object a line, and as text. */
-function writtenText(level: LogLevel, use: (log: LineLog) => void) {
+const tick = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * What the log wrote: one object a line, and as text.
+ * @param made number of lines that are written or dropped, where they fill more than a block: a block that a thread
+ *   writes while the log is flushed is waited for
+ */
+function writtenText(level: LogLevel, use: (log: LineLog) => void, made = 0) {
   const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
   const path = join(folder, 'log');
   const fd = openSync(path, 'w');
@@ -19,6 +25,10 @@ function writtenText(level: LogLevel, use: (log: LineLog) => void) {
   const log = new LineLog({ fd, level, clock });
   use(log);
   log.flush();
+  const lineCount = (): number => readFileSync(path, 'utf8').split('\n').length - 1;
+  const deadline = performance.now() + 60_000;
+  while (lineCount() + log.dropped < made && performance.now() < deadline)
+    Atomics.wait(tick, 0, 0, 5);
   const text = readFileSync(path, 'utf8');
   closeSync(fd);
   rmSync(folder, { recursive: true });
@@ -95,9 +105,13 @@ test('lines below the level are not written; fields may be absent or empty', () 
 });
 
 test('lines beyond a block are all written, none twice', () => {
-  const lines = written('info', (log) => {
-    for (let i = 0; i < 1000; i++) log.info('line', { i, text: 'é'.repeat(300) });
-  });
+  const lines = written(
+    'info',
+    (log) => {
+      for (let i = 0; i < 1000; i++) log.info('line', { i, text: 'é'.repeat(300) });
+    },
+    1000,
+  );
   assert.deepEqual(
     // The block that was on its way when the log was flushed may come in behind the others.
     lines.map((line) => Number(line?.['i'])).sort((a, b) => a - b),
@@ -106,9 +120,13 @@ test('lines beyond a block are all written, none twice', () => {
 });
 
 test('F95: what a sink does not take is dropped and counted, a giant line is shortened', () => {
-  const lines = written('info', (log) => {
-    for (let i = 0; i < 2000; i++) log.info('line', { i, text: 'x'.repeat(1000) });
-  });
+  const lines = written(
+    'info',
+    (log) => {
+      for (let i = 0; i < 2000; i++) log.info('line', { i, text: 'x'.repeat(1000) });
+    },
+    2000,
+  );
   assert.ok(lines.length < 2000 && lines.length > 500);
   const [long] = written('info', (log) => log.info('long', { text: 'x'.repeat(100_000) }));
   assert.ok(Number(long?.['too_long']) > 100_000);
