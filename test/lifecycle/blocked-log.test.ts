@@ -10,7 +10,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
-import { programArguments } from '../support/program.ts';
+import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { requestBody } from '../support/requests.ts';
 import { scrape } from '../support/scrape.ts';
 import { replying } from '../upstream/reply.ts';
@@ -40,6 +40,7 @@ test('F95 a standard error that nobody reads holds up no call and no stop', asyn
     cwd: directory,
     env: {
       PATH: process.env['PATH'],
+      ...nodeEnvironment,
       MODEL_GATEWAY_KEY: clientKey,
       MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
     },

@@ -16,7 +16,7 @@ import { removeFolder } from '../support/folders.ts';
 import { type Reply, send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
-import { programArguments } from '../support/program.ts';
+import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { findProgram } from '../support/server-process.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { brokenness, scriptSlow, stream } from './streams.ts';
@@ -132,7 +132,7 @@ describe('both planes over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     args: readonly string[],
     env: NodeJS.ProcessEnv = {},
   ): Promise<Ran> {
-    const options = { cwd, env: { PATH: process.env['PATH'], ...env } };
+    const options = { cwd, env: { PATH: process.env['PATH'], ...nodeEnvironment, ...env } };
     return run(process.execPath, programArguments(args), options).catch((error: Ran) => error);
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { programArguments } from './program.ts';
+import { nodeEnvironment, programArguments } from './program.ts';
 import { until } from './postgres-store.ts';
 
 export class ProgramRun {
@@ -12,9 +12,12 @@ export class ProgramRun {
   stdout = '';
   stderr = '';
 
-  constructor(args: readonly string[], options: { cwd: string; env: NodeJS.ProcessEnv }) {
-    const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
-    this.child = spawn(process.execPath, programArguments(args), { ...options, stdio });
+  constructor(args: readonly string[], { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }) {
+    this.child = spawn(process.execPath, programArguments(args), {
+      cwd,
+      env: { ...nodeEnvironment, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.out += text;
       this.stdout += text;
