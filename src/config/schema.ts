@@ -314,7 +314,7 @@ const provider = z
       )
       .optional()
       .describe(
-        'azure, foundry, bedrock: the model behind the name of a deployment, or behind an ARN; prices and what the model takes go by it. Default: the name says it.',
+        'azure, foundry, bedrock, bedrock-mantle: the model behind the name of a deployment, or behind an ARN; prices and what the model takes go by it. Default: the name says it.',
       ),
     request_metadata: z
       .record(metadataText, metadataText)
@@ -329,12 +329,12 @@ const provider = z
     secret_access_key: secretText
       .optional()
       .describe(
-        'bedrock: the access key itself, for auth: keys. Best as a reference. Default: AWS_SECRET_ACCESS_KEY.',
+        'bedrock, bedrock-mantle: the access key itself, for auth: keys. Best as a reference. Default: AWS_SECRET_ACCESS_KEY.',
       ),
     session_token: secretText
       .optional()
       .describe(
-        'bedrock: session token of temporary keys, for auth: keys. Best as a reference. Default: AWS_SESSION_TOKEN.',
+        'bedrock, bedrock-mantle: session token of temporary keys, for auth: keys. Best as a reference. Default: AWS_SESSION_TOKEN.',
       ),
     api_key: z
       .union([secretText, z.array(secretText).min(1, 'needs at least one key')])

@@ -373,7 +373,7 @@ export const providerOptions = {
     key: 'region',
     kind: text,
     about:
-      'bedrock: region of its address and signature (default AWS_REGION, AWS_DEFAULT_REGION). Other openai-chat providers: where they run their models; matched against inference_geo of a request.',
+      'bedrock, bedrock-mantle: region of its address and signature (default AWS_REGION, AWS_DEFAULT_REGION). Other openai-chat providers: where they run their models; matched against inference_geo of a request.',
   }),
   connections: option({
     key: 'connections',
@@ -434,7 +434,7 @@ export const cloudOptions = {
     kind: choice(cloudAuths),
     otherwise: 'api_key; vertex: file; bedrock: the first that is there',
     about:
-      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata, api_key. bedrock: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
+      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata, api_key. bedrock, bedrock-mantle: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
   }),
   tenantId: option({
     key: 'tenant_id',
@@ -472,19 +472,21 @@ export const cloudOptions = {
     key: 'profile',
     kind: textLike(/^[^\s\]]{1,128}$/, 'is not the name of a profile'),
     otherwise: 'AWS_PROFILE, default',
-    about: 'bedrock: section of ~/.aws/config and ~/.aws/credentials, for auth: profile.',
+    about:
+      'bedrock, bedrock-mantle: section of ~/.aws/config and ~/.aws/credentials, for auth: profile.',
   }),
   accessKeyId: option({
     key: 'access_key_id',
     kind: textLike(/^\w{16,128}$/, 'is not the id of an access key'),
     otherwise: 'AWS_ACCESS_KEY_ID',
-    about: 'bedrock: id of the access key, for auth: keys.',
+    about: 'bedrock, bedrock-mantle: id of the access key, for auth: keys.',
   }),
   endpoint: option({
     key: 'endpoint',
     kind: textLike(/^https?:\/\/[^\s?#]+$/, 'is not an http:// or https:// address'),
-    otherwise: 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME, https://bedrock-runtime.REGION.amazonaws.com',
-    about: 'bedrock: address of calls, such as a VPC endpoint.',
+    otherwise:
+      'AWS_ENDPOINT_URL_BEDROCK_RUNTIME, https://bedrock-runtime.REGION.amazonaws.com; bedrock-mantle: https://bedrock-mantle.REGION.api.aws',
+    about: 'bedrock, bedrock-mantle: address of calls, such as a VPC endpoint.',
   }),
   controlEndpoint: option({
     key: 'control_endpoint',

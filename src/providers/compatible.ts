@@ -7,6 +7,7 @@ import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
 import { bedrockRow } from './clouds/bedrock.ts';
+import { mantleRow } from './clouds/mantle.ts';
 import { vertexRow } from './clouds/vertex.ts';
 import type { Cloud } from './clouds/cloud.ts';
 import { geminiRow } from './clouds/gemini.ts';
@@ -525,6 +526,7 @@ export const providerRows: readonly ProviderRow[] = [
   ...azureRows(vendors),
   vertexRow(vendors),
   bedrockRow(vendors),
+  mantleRow(vendors),
 ];
 
 /** The row of a known vendor, or undefined. */

@@ -63,6 +63,7 @@ const models: { readonly [vendor: string]: readonly string[] } = {
   azure: ['gpt-4.1', 'gpt-5-mini', 'DeepSeek-V4', 'Llama-3.3-70B-Instruct', 'my-deployment'],
   foundry: ['gpt-5.1', 'grok-4'],
   bedrock: ['claude-sonnet-4-5-20250929', 'claude-opus-4-8'],
+  'bedrock-mantle': ['openai.gpt-oss-120b', 'mistral.mistral-large-3'],
   ollama: ['qwen3'],
   vllm: ['Qwen/Qwen3-32B'],
   'lm-studio': ['qwen3-8b'],

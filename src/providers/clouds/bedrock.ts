@@ -3,7 +3,6 @@
  * behind InvokeModel, all others by Converse (docs/operator/clouds.md).
  */
 import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
-import type { RequestCredential } from '../../core/credential.ts';
 import type { Endpoint, ForwardedHeader, Provider, TokenCounter } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { upstreamDialect } from '../../dialects/registry.ts';
@@ -11,30 +10,26 @@ import { tryParseObject } from '../../json/parse.ts';
 import { Pieces } from '../../json/pieces.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { ProviderRow } from '../compatible.ts';
-import { type AwsAuth, keySource, sourceProblem, usualSource } from '../credentials/aws-keys.ts';
 import { encodedSegment } from '../credentials/aws-signature.ts';
-import { AwsSigner } from '../credentials/aws-signer.ts';
-import type { Credentials } from '../credentials/credentials.ts';
 import type { HttpDialect } from '../http-provider.ts';
-import { readAwsError } from './aws/errors.ts';
+import {
+  accountProblems,
+  auths,
+  bearerKey,
+  claudeBetas,
+  credentialKeys,
+  keyVariable,
+  regionOf,
+  signerOf,
+} from './aws/account.ts';
+import { awsErrorReader, readAwsError } from './aws/errors.ts';
 import { converseMembers, invokeHeaders } from './aws/call-settings.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
 import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { alone, isSafe, keyOf, notSafe, set } from './declaration.ts';
+import { alone, isSafe, notSafe, set } from './declaration.ts';
 
-const keyVariable = 'AWS_BEARER_TOKEN_BEDROCK';
 const endpointVariable = 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME';
-const regionForm = /^[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2}$/;
-const auths: ReadonlySet<string> = new Set([
-  'bearer',
-  'keys',
-  'profile',
-  'web_identity',
-  'container',
-  'instance',
-]);
-
 /** What Bedrock takes of Anthropic's API besides the body's own members. */
 const claudeTraits: Partial<UpstreamTraits> = {
   dropsBillingHeader: true,
@@ -49,21 +44,6 @@ const claudeTraits: Partial<UpstreamTraits> = {
   ],
 };
 
-/** Betas that AWS lists for Claude; one unknown name fails a whole request. */
-const betas = [
-  'computer-use-2024-10-22',
-  'computer-use-2025-01-24',
-  'token-efficient-tools-2025-02-19',
-  'interleaved-thinking-2025-05-14',
-  'output-128k-2025-02-19',
-  'dev-full-thinking-2025-05-14',
-  'context-1m-2025-08-07',
-  'context-management-2025-06-27',
-  'effort-2025-11-24',
-  'tool-search-tool-2025-10-19',
-  'tool-examples-2025-10-29',
-];
-
 const awsVersion = 'bedrock-2023-05-31';
 const claudeHeaders: readonly ForwardedHeader[] = [
   {
@@ -75,7 +55,7 @@ const claudeHeaders: readonly ForwardedHeader[] = [
   },
   {
     name: 'anthropic-beta',
-    allowed: new Set(betas),
+    allowed: claudeBetas,
     member: (value = '') => (value === '' ? {} : { anthropic_beta: value.split(',') }),
   },
 ];
@@ -111,11 +91,7 @@ export function bedrockRow(vendors: readonly ProviderRow[]): ProviderRow {
 function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
   return {
     keys: [
-      'auth',
-      'profile',
-      'access_key_id',
-      'secret_access_key',
-      'session_token',
+      ...credentialKeys,
       'endpoint',
       'control_endpoint',
       'deployments',
@@ -128,9 +104,9 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     problems: problemsOf,
     appears: (env) => set(env, keyVariable) !== undefined && problemsOf(alone(env)).length === 0,
     address: baseOf,
-    key: (env) => keyOf(env, [keyVariable]),
+    key: bearerKey,
     tokens: () => undefined,
-    signer: signerOf,
+    signer: (input, credentials) => signerOf(input, credentials, 'bedrock'),
     listsModels: canList,
     // Ids of application inference profiles have no dot.
     mayHave: isModelId,
@@ -138,10 +114,6 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     place: placeOf,
     rowOf,
   };
-}
-
-function regionOf({ declared, env }: CloudInput): string | undefined {
-  return declared.region ?? set(env, 'AWS_REGION') ?? set(env, 'AWS_DEFAULT_REGION');
 }
 
 function endpointOf({ declared, env }: CloudInput): string | undefined {
@@ -170,28 +142,6 @@ function canList(input: CloudInput): boolean {
 
 function hostIn(region: string): string {
   return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-}
-
-/** What lets calls in; undefined where nothing is there. */
-function authOf({ declared, env }: CloudInput): 'bearer' | AwsAuth | undefined {
-  const { cloud, hasKey } = declared;
-  const { auth } = cloud;
-  if (auth !== undefined && auths.has(auth)) return auth as 'bearer' | AwsAuth;
-  if (hasKey || set(env, keyVariable) !== undefined) return 'bearer';
-  return usualSource({ settings: cloud, env });
-}
-
-function signerOf(input: CloudInput, credentials: Credentials): RequestCredential | undefined {
-  const auth = authOf(input);
-  const region = regionOf(input);
-  if (auth === undefined || auth === 'bearer' || region === undefined) return undefined;
-  const { declared, env } = input;
-  const { clock } = credentials;
-  const source = keySource(auth, { settings: declared.cloud, env, region }, clock);
-  const scope = { region, service: 'bedrock' };
-  const make = (): RequestCredential => new AwsSigner(source, scope, clock);
-  if ('keys' in source) return make();
-  return credentials.cached(JSON.stringify([source.identity, scope]), make);
 }
 
 function placeOf(input: CloudInput, name: string, model: string | undefined): ModelPlace {
@@ -230,11 +180,7 @@ function answersIn(dialect: HttpDialect): Pick<Provider, 'splitter' | 'readError
       contentType.includes(eventStreamType)
         ? new EventFrames((type, body) => readAwsError({ status: 200, type, body }, readError))
         : undefined,
-    readError: (status, headers, body) => {
-      const named = headers['x-amzn-errortype'];
-      const type = typeof named === 'string' ? named : undefined;
-      return readAwsError({ status, type, body }, readError);
-    },
+    readError: awsErrorReader(readError),
   };
 }
 
@@ -274,68 +220,14 @@ function wrapConverse(request: JsonObject): JsonObject {
 }
 
 function problemsOf(input: CloudInput): readonly CloudProblem[] {
-  const { baseUrl, dialect, hasKey, cloud } = input.declared;
-  const { auth, deployments = {} } = cloud;
-  const found: CloudProblem[] = [];
+  const { dialect, cloud } = input.declared;
+  const found = [...accountProblems(input)];
   if (dialect !== undefined) {
     found.push({ key: 'dialect', message: 'does not apply here: the model decides it' });
-  }
-  if (baseUrl !== undefined) {
-    found.push({ key: 'base_url', message: 'does not apply here: use region and endpoint' });
-  }
-  found.push(...addressProblems(input));
-  for (const name of Object.keys(deployments)) {
-    if (isModelId(name)) continue;
-    found.push({ key: 'deployments', message: `"${name}" cannot be the id of a model` });
-  }
-  if (hasKey && auth !== undefined && auth !== 'bearer') {
-    found.push({ key: 'auth', message: 'cannot be combined with api_key: use one of them' });
-  } else {
-    const problem = credentialProblem(input);
-    if (problem !== undefined) found.push(problem);
-  }
-  return found;
-}
-
-function addressProblems(input: CloudInput): readonly CloudProblem[] {
-  const region = regionOf(input);
-  const found: CloudProblem[] = [];
-  if (region === undefined) {
-    found.push({ message: 'needs region (or AWS_REGION)' });
-  } else if (!regionForm.test(region)) {
-    const key = input.declared.region === undefined ? {} : { key: 'region' };
-    found.push({ ...key, message: 'has a region that is not of the form eu-central-1' });
-  }
-  const { cloud } = input.declared;
-  const endpoints = { endpoint: cloud.endpoint, control_endpoint: cloud.controlEndpoint };
-  for (const [key, address] of Object.entries(endpoints)) {
-    if (address !== undefined && !isSafe(address)) found.push({ key, message: notSafe });
   }
   const variable = cloud.endpoint === undefined ? set(input.env, endpointVariable) : undefined;
   if (variable !== undefined && !isSafe(variable)) {
     found.push({ message: `${endpointVariable} ${notSafe}` });
   }
   return found;
-}
-
-function credentialProblem(input: CloudInput): CloudProblem | undefined {
-  const { cloud, hasKey, hasHeaders } = input.declared;
-  const { accessKeyId, secretAccessKey, auth: named } = cloud;
-  if ((accessKeyId === undefined) !== (secretAccessKey === undefined)) {
-    const message = 'needs access_key_id and secret_access_key together';
-    return { key: accessKeyId === undefined ? 'secret_access_key' : 'access_key_id', message };
-  }
-  const auth = authOf(input);
-  const key = named === undefined ? {} : { key: 'auth' };
-  if (auth === undefined) {
-    if (hasHeaders) return undefined;
-    const message = `has no credential: set ${keyVariable} or api_key, access keys, or auth (profile, web_identity, container, instance)`;
-    return { message };
-  }
-  if (auth === 'bearer') {
-    if (hasKey || hasHeaders || set(input.env, keyVariable) !== undefined) return undefined;
-    return { ...key, message: `needs api_key or ${keyVariable}` };
-  }
-  const problem = sourceProblem(auth, { settings: cloud, env: input.env });
-  return problem === undefined ? undefined : { ...key, message: problem };
 }

@@ -35,6 +35,18 @@ const mistakes: readonly (readonly [
     'gateway.yaml:5: providers.bedrock.door: expected one of invoke, converse',
   ],
   [
+    'bedrock-mantle: a dialect that it does not have there',
+    'providers:\n  bedrock-mantle:\n    region: eu-central-1\n    api_key: k\n    dialect: anthropic-messages\n',
+    {},
+    'gateway.yaml:5: providers.bedrock-mantle.dialect: must be openai-chat or openai-responses here',
+  ],
+  [
+    'bedrock-mantle: a door of another service',
+    'providers:\n  bedrock-mantle:\n    region: eu-central-1\n    api_key: k\n    door: invoke\n',
+    {},
+    'gateway.yaml:5: providers.bedrock-mantle.door: does not apply to this provider',
+  ],
+  [
     'bedrock: metadata that AWS does not take',
     'providers:\n  bedrock:\n    region: eu-central-1\n    api_key: k\n    request_metadata:\n      team: "a|b"\n',
     {},

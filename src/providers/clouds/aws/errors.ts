@@ -1,5 +1,6 @@
 /** Errors of AWS: a type beside a sentence, over HTTP in a header, in streams in the frame. */
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../../core/errors.ts';
+import type { Provider } from '../../../core/provider.ts';
 import {
   codeOfStatus,
   errorSentence,
@@ -73,6 +74,15 @@ export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError
   // In a stream there is no status: what is wrong with a request is said as a 400.
   const ofStream = known === 'validationexception' ? 400 : 500;
   return otherwise(status === 200 ? ofStream : status, body);
+}
+
+/** Reads errors over HTTP, whose type stands in a header. @param otherwise the dialect's own reader */
+export function awsErrorReader(otherwise: Read): NonNullable<Provider['readError']> {
+  return (status, headers, body) => {
+    const named = headers['x-amzn-errortype'];
+    const type = typeof named === 'string' ? named : undefined;
+    return readAwsError({ status, type, body }, otherwise);
+  };
 }
 
 function ofModel(
