@@ -3,8 +3,9 @@
 // compile: docs/decisions/0002-install.md), engine binaries of another processor, and what the tokenizer
 // package holds besides the two vocabularies in use, all source maps, CommonJS builds beside ES modules, and of the
 // development packages their sources and the server side of react-dom.
-// Safe to skip: without it everything works and takes more room.
-import { readdirSync, rmSync } from 'node:fs';
+// It also links the Node of a clone, which npm 10 does not.
+// Safe to skip: without it everything works and takes more room, with the Node of the system where npm 10 installed.
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modules = join(import.meta.dirname, '..', 'node_modules');
@@ -86,3 +87,15 @@ const unused = [
   join('axe-core', 'locales'),
 ];
 for (const path of unused) rmSync(join(modules, path), { recursive: true, force: true });
+linkOwnNode();
+
+/** npm 10, which comes with Node 20 and 22, does not link the programs of what a workspace brings. */
+function linkOwnNode() {
+  const own = nodePackages.find((name) => existsSync(join(modules, name, 'bin', 'node')));
+  const link = join(modules, '.bin', 'node');
+  if (own === undefined || existsSync(link)) return;
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  // Of a link that leads nowhere, which existsSync does not see.
+  rmSync(link, { force: true });
+  symlinkSync(join('..', own, 'bin', 'node'), link);
+}

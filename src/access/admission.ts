@@ -520,8 +520,9 @@ function scopeText({ holder, limit }: HeldLimit): string {
   return `${holderText(holder)}${models}`;
 }
 
+/** A client does not know its key by the id, which is for the operator. */
 function holderText({ kind, name }: Holder): string {
-  return `${kind} ${name}`;
+  return kind === 'key' ? `this key (${name})` : `${kind} ${name}`;
 }
 
 function sizeText({ prompt, output, choices }: Reservation): string {

@@ -35,7 +35,7 @@ export function objectsOf(body: JsonObject, name: string): readonly JsonObject[]
 /** A value as a cell of a table: lists joined, `-` for what is not there. */
 export function cell(value: Json | undefined): string {
   if (value === undefined || value === null || value === '') return '-';
-  if (Array.isArray(value)) return value.map(cell).join(',');
+  if (Array.isArray(value)) return value.map(cell).join(',') || '-';
   if (typeof value === 'object') return JSON.stringify(value);
   // Fractions are dollars of at most twelve decimals; they are not shown as 1.2e-8.
   const tiny = typeof value === 'number' && Math.abs(value) < 1e-6 && value !== 0;

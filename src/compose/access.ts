@@ -149,6 +149,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   let opened: OpenedStorage | undefined;
   try {
     await options.whenLocked?.();
+    // A secret that cannot serve is refused before a key is made.
+    const contentKey = contentKeyFor(settings, env);
     const ended = new EndedCalls(systemClock);
     opened = noting(followed(await openStorage(settings, log), followers), ended);
     const { store } = opened;
@@ -177,14 +179,13 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     });
     const { dataDir } = settings;
     const scraper = readMetricsToken(options, { authenticator, boot });
-    const contentKey = contentKeyFor(settings, env);
     const own = { contentKey, boot, retention, lock, dataDir, log, ended, metricsToken: scraper };
     const deps = { ...opened, counting, authenticator, ...own };
     return new OpenAccess(deps, made);
   } catch (error) {
     // An open store is a living thread: the process would not end.
     await opened?.store.close();
-    lock.release();
+    lock.abandon();
     throw error;
   }
 }

@@ -3,6 +3,7 @@
  * says what to do.
  */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 import { addressText, type Address } from '../config/errors.ts';
 import { checkFree, reservePort, type ReservedPort } from '../http/listen.ts';
 
@@ -125,13 +126,23 @@ function portOwner(port: number): string | undefined {
     const sockets = listeningSockets(port);
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
       if (holdsOneOf(sockets, pid)) {
-        return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (pid ${pid})`;
+        return `${programOf(pid)} (pid ${pid})`;
       }
     }
   } catch {
     // Another system, or a process that ended meanwhile: the port is taken all the same.
   }
   return undefined;
+}
+
+/** Node calls the thread that `comm` names MainThread: the file of the program says more. */
+function programOf(pid: string): string {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`));
+  } catch {
+    // Its file is hidden from other users.
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  }
 }
 
 /** Links as /proc/PID/fd has them. */

@@ -120,6 +120,8 @@ export function lockFile(path: string): FileLock {
 export interface DataDirLock {
   /** Gives the directory free; a second call does nothing. */
   release(): void;
+  /** The same of a start that failed before it showed or served anything: a directory that it made goes away. */
+  abandon(): void;
 }
 
 /**
@@ -136,23 +138,25 @@ export function lockDataDir(dir: string): DataDirLock {
     writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
     return taken;
   });
-  return {
-    release(): void {
-      // The file goes first: once the lock is free the next gateway writes its own.
-      if (!lock.isHeld()) return;
-      rmSync(pidFile, { force: true });
-      if (isNew) removeUnused(dir);
-      lock.release();
-    },
+  const leave = (own: readonly string[]): void => {
+    // The file goes first: once the lock is free the next gateway writes its own.
+    if (!lock.isHeld()) return;
+    rmSync(pidFile, { force: true });
+    if (isNew) removeUnused(dir, own);
+    lock.release();
   };
+  return { release: () => leave(ofLock), abandon: () => leave([...ofLock, ...ofStart]) };
 }
 
-/** A start that failed before it stored anything leaves no directory behind. The lock is held meanwhile. */
-function removeUnused(dir: string): void {
-  const ofLock = [lockName, `${lockName}-journal`];
+const ofLock = [lockName, `${lockName}-journal`];
+/** What a start writes before it serves. */
+const ofStart = ['gateway.db', 'gateway.db-wal', 'gateway.db-shm', 'audit.head'];
+
+/** A directory with nothing else than these files. The lock is held meanwhile. */
+function removeUnused(dir: string, own: readonly string[]): void {
   try {
-    if (readdirSync(dir).some((name) => !ofLock.includes(name))) return;
-    for (const name of ofLock) rmSync(join(dir, name), { force: true });
+    if (readdirSync(dir).some((name) => !own.includes(name))) return;
+    for (const name of own) rmSync(join(dir, name), { force: true });
     rmdirSync(dir);
   } catch {
     // It is gone already, or another process wrote into it meanwhile.

@@ -96,7 +96,7 @@ describe('refusals', () => {
     assert.equal(reply.status, 429);
     const { type, code, message } = errorOf(reply);
     assert.deepEqual([type, code], ['insufficient_quota', 'insufficient_quota']);
-    assert.match(String(message), new RegExp(`budget of key ${key.id}`));
+    assert.match(String(message), new RegExp(`budget of this key \\(${key.id}\\)`));
     assert.match(String(message), /\$0\.0024 a month, \$0\.0024 left/);
     assert.match(String(message), /up to \$0\.01 .*1000 output tokens/);
     assert.match(String(message), /resets at \d{4}-\d\d-01T00:00Z/);

@@ -48,7 +48,7 @@ for (const dialect of clientDialects) {
     assert.equal(script.requests.length, 5);
     const { type, message } = errorOf(refused);
     assert.equal(type, 'rate_limit_error');
-    const text = `Rate limit of key ${key.id}: 5 requests per minute, 0 left. Try again in `;
+    const text = `Rate limit of this key (${key.id}): 5 requests per minute, 0 left. Try again in `;
     assert.ok(String(message).startsWith(text), String(message));
     assert.equal(header(refused, remaining[dialect]), '0');
     // One of five a minute flows back in 12 s; a little later, so that not all come at once.

@@ -127,6 +127,11 @@ describe('the images', { skip: missing, timeout: 900_000 }, () => {
     assert.match(rights.text, /^Uid:\t65532\t65532/m);
     assert.match(rights.text, /^CapEff:\t0+$/m);
     assert.notEqual(container.exec(['sh', '-c', 'true']).status, 0);
+    // What the banner says to run does run here.
+    assert.match(container.said, /^More clients: model-gateway connect CLIENT$/m);
+    const listed = container.exec(['model-gateway', 'keys', 'list']);
+    assert.equal(listed.status, 0, listed.text);
+    assert.match(listed.text, /^test +test +active/m);
     container.signal('SIGTERM');
     assert.equal(await container.end(), 0, container.said);
   });

@@ -82,7 +82,7 @@ test('S26 the package holds what package.json names, as it lies here, and is the
   }
 });
 
-test('S26 an install runs one script of this project, which only removes files', () => {
+test('S26 an install runs one script of this project, which removes files and links a Node', () => {
   const manifest = tryParseObject(readFileSync(join(root, 'package.json'), 'utf8')) ?? {};
   const scripts = Object.entries(manifest['scripts'] ?? {});
   const hooks = scripts.filter(([name]) => /^(pre|post)?(install|prepare|pack|publish)/.test(name));

@@ -25,7 +25,7 @@ import { root } from './pack.ts';
 
 const base = 'localhost/node:24';
 /** Of the base image; the official one has them too. */
-const called = 'bash cat chown chmod cp env find grep gzip ldd mkdir rm sh strip tar'.split(' ');
+const called = 'bash cat chown chmod cp env find grep gzip ldd ln mkdir rm sh strip tar'.split(' ');
 
 const buildah = findProgram(['buildah']);
 const runc = findProgram(['runc']);

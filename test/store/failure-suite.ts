@@ -7,7 +7,7 @@ import { eachWith, type OpenStore } from './opened.ts';
 
 const limited: Failure = {
   fault: 'limit',
-  message: 'Rate limit of key k1: 2 requests per minute, 0 left.',
+  message: 'Rate limit of this key (k1): 2 requests per minute, 0 left.',
   limit: 'key:k1:requests',
 };
 const unpriced: Failure = {

@@ -245,11 +245,11 @@ function refusal({ worker, random, spent }: Making): Ending | undefined {
   const counter = `key:${worker.id}:ever`;
   const gone = spent.get(counter) ?? 0;
   if (worker.budget !== undefined && gone > worker.budget * 1e9) {
-    const message = `The budget of key ${worker.id} has no room for this call: $${worker.budget} in total, nothing left.`;
+    const message = `The budget of this key (${worker.id}) has no room for this call: $${worker.budget} in total, nothing left.`;
     return refusedBy(402, 'budget_exhausted', { fault: 'limit', message, limit: counter });
   }
   if (worker.name === 'ci' && random() < 0.12) {
-    const message = `Rate limit of key ${worker.id}: 3 requests per minute, 0 left. Try again in 14 s.`;
+    const message = `Rate limit of this key (${worker.id}): 3 requests per minute, 0 left. Try again in 14 s.`;
     const limit = `key:${worker.id}:requests`;
     return refusedBy(429, 'rate_limited', { fault: 'limit', message, limit });
   }

@@ -173,16 +173,17 @@ function pathOf(kind: string, given: Arguments): string {
 
 // Limits and budgets of the admin API's answers, in one line.
 
-const units: ReadonlyMap<string, string> = new Map([
-  ['requests', 'requests per minute'],
-  ['tokens', 'tokens per minute'],
-  ['concurrent', 'concurrent calls'],
+/** One of them, and several. */
+const units: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ['requests', ['request per minute', 'requests per minute']],
+  ['tokens', ['token per minute', 'tokens per minute']],
+  ['concurrent', ['concurrent call', 'concurrent calls']],
 ]);
 
 /** `60 requests per minute; $3.20 of $10 a month`; `-` where there are none. */
 export function policyText(holder: JsonObject): string {
   const limits = objectsOf(holder, 'limits').map(({ kind, amount, model }) => {
-    const what = units.get(cell(kind)) ?? cell(kind);
+    const what = units.get(cell(kind))?.[amount === 1 ? 0 : 1] ?? cell(kind);
     return `${cell(amount)} ${what}${typeof model === 'string' ? ` of ${model}` : ''}`;
   });
   const budgets = objectsOf(holder, 'budgets').map(budgetText);

@@ -233,7 +233,7 @@ test('H5 refusals name the limit, its holder, its value and when it is free agai
   assert.ok(refusal instanceof LimitError);
   assert.equal(
     refusal.message,
-    'Rate limit of key k1 for models m*: 2 requests per minute, 0 left. Try again in 30 s.',
+    'Rate limit of this key (k1) for models m*: 2 requests per minute, 0 left. Try again in 30 s.',
   );
   assert.equal(refusal.retryAfterMs, 30_000);
 });

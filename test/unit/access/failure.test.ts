@@ -9,9 +9,9 @@ const upstream = { status: 503, body: '' };
 test("A4 own limits, client's faults and providers' faults are told apart, whatever the code", () => {
   const limit = 'key:a:requests';
   const own = failureOf(
-    new LimitError('rate_limited', 'Limit of key a.', { standings: {}, limit }),
+    new LimitError('rate_limited', 'Limit of this key (a).', { standings: {}, limit }),
   );
-  assert.deepEqual(own, { fault: 'limit', message: 'Limit of key a.', limit });
+  assert.deepEqual(own, { fault: 'limit', message: 'Limit of this key (a).', limit });
   const fault = (error: GatewayError): string => failureOf(error).fault;
   assert.equal(fault(new GatewayError('rate_limited', 'Slow down.', { upstream })), 'provider');
   assert.equal(fault(invalidRequest('No price.', ['model'], 'price_unknown')), 'limit');

@@ -32,7 +32,7 @@ describe('E8 H5 a rate limit', () => {
     const refusal = await refusalOf(rig, { id: 'b', principal: one });
     assert.equal(
       refusal.message,
-      'Limit of key k1: 1 call at a time, and it is running. Try again when it is over.',
+      'Limit of this key (k1): 1 call at a time, and it is running. Try again when it is over.',
     );
     assert.deepEqual([refusal.limit, refusal.retryAfterMs], ['key:k1:concurrent', undefined]);
     assert.deepEqual(rig.refusals, ['key concurrent']);
@@ -59,7 +59,7 @@ describe('E8 H5 a rate limit', () => {
     });
     assert.equal(
       refusal.message,
-      'Rate limit of key k1: 1000 tokens per minute, 300 left; about 100 prompt tokens and up to 150 times 2 ' +
+      'Rate limit of this key (k1): 1000 tokens per minute, 300 left; about 100 prompt tokens and up to 150 times 2 ' +
         'output tokens. Try again in 6 s.',
     );
     assert.equal(refusal.retryAfterMs, 6000);
@@ -75,7 +75,7 @@ describe('E8 H5 a rate limit', () => {
     const whole = await refusalOf(rig, { id: 'b', principal: once });
     assert.equal(
       whole.message,
-      'Rate limit of key k1: 1 request per minute, 0 left. Try again in 1 min.',
+      'Rate limit of this key (k1): 1 request per minute, 0 left. Try again in 1 min.',
     );
     assert.equal(whole.retryAfterMs, minute);
     rig.clock.time += 1000;
@@ -102,7 +102,7 @@ describe('E8 H5 a rate limit', () => {
     const refusal = await refusalOf(rig, { id: 'a', principal, prompt: 2500 });
     assert.equal(
       refusal.message,
-      'Rate limit of key k1: 1000 tokens per minute; the prompt alone has about 2500, so this call can never fit. ' +
+      'Rate limit of this key (k1): 1000 tokens per minute; the prompt alone has about 2500, so this call can never fit. ' +
         'Send a shorter prompt.',
     );
     assert.deepEqual([refusal.retryAfterMs, refusal.limit], [Infinity, 'key:k1:tokens']);

@@ -337,7 +337,11 @@ it('A4 a failed call says whose fault it was and why, and failed calls are count
   const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
   const now = rig.clock.wall();
   const limit = `key:${id}:requests`;
-  const own = { fault: 'limit', message: 'Rate limit of key ci: 2 requests', limit } as const;
+  const own = {
+    fault: 'limit',
+    message: 'Rate limit of this key (ci): 2 requests',
+    limit,
+  } as const;
   const vendor = { fault: 'provider', message: 'Slow down.' } as const;
   const failed = { keyId: id, outcome: 'failed', error: 'rate_limited', status: 429 } as const;
   for (let i = 1; i <= 3; i++) {

