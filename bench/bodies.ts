@@ -156,10 +156,7 @@ export interface StreamFrames {
  * is put behind the mark of each.
  */
 export function streamFrames(dialect: Dialect, chunks: number, behindMark = ''): StreamFrames {
-  const texts = Array.from(
-    { length: 16 },
-    (_, i) => `${chunkMark}${behindMark}${sentence.slice(i, i + 38)} ${i}`,
-  );
+  const texts = contentTexts(behindMark);
   switch (dialect) {
     case 'openai-chat':
       return chatFrames(texts, chunks);
@@ -170,6 +167,14 @@ export function streamFrames(dialect: Dialect, chunks: number, behindMark = ''):
     default:
       return dialect satisfies never;
   }
+}
+
+/** The texts of the chunks, used in turn. */
+export function contentTexts(behindMark = ''): readonly string[] {
+  return Array.from(
+    { length: 16 },
+    (_, i) => `${chunkMark}${behindMark}${sentence.slice(i, i + 38)} ${i}`,
+  );
 }
 
 function chatFrames(texts: readonly string[], chunks: number): StreamFrames {

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { tryParseObject } from '../src/json/parse.ts';
 import { programArguments } from '../test/support/program.ts';
+import { cloudModels } from './cloud-answers.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -30,6 +31,9 @@ export function findGateway(): Subject | { readonly missing: string } {
       'openai-chat': 'mock/m',
       'anthropic-messages': 'mock-messages/m',
       'openai-responses': 'mock-responses/m',
+      gemini: `mock-gemini/${cloudModels.gemini}`,
+      'bedrock-converse': `mock-bedrock/${cloudModels['bedrock-converse']}`,
+      'bedrock-invoke': `mock-bedrock/${cloudModels['bedrock-invoke']}`,
     },
     translates: true,
     warmUp: 'long',
@@ -142,5 +146,15 @@ function configuration(mockPort: number): string {
     dialect: openai-responses
     base_url: http://127.0.0.1:${mockPort}/v1
     api_key: bench
+  mock-gemini:
+    like: gemini
+    base_url: http://127.0.0.1:${mockPort}/v1beta
+    api_key: bench
+  mock-bedrock:
+    like: bedrock
+    region: eu-central-1
+    endpoint: http://127.0.0.1:${mockPort}
+    access_key_id: AKIABENCH0123456789
+    secret_access_key: bench
 `;
 }

@@ -57,10 +57,11 @@ export function subjectsOf(workload: Workload, subjects: readonly Subject[]): re
     return subjects.filter(({ only }) => only === workload.id);
   }
   const able = subjects.filter(
-    ({ translates, only, isPeer = false }) =>
+    ({ translates, only, models, isPeer = false }) =>
       only === undefined &&
       (workload.withPeers || !isPeer) &&
-      (workload.client === workload.upstream || translates),
+      (workload.client === workload.upstream || translates) &&
+      models[workload.upstream] !== undefined,
   );
   return workload.alsoDirect ? [direct, ...able] : able;
 }
@@ -111,7 +112,7 @@ export function orderOf(
   const target = {
     port: running.port,
     dialect: workload.client,
-    model: subject.models[workload.upstream],
+    model: subject.models[workload.upstream] ?? '',
     key: subject.key,
     mockPid: rig.mock.pid,
     ...(running.pid === undefined ? {} : { pid: running.pid }),

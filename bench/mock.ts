@@ -7,7 +7,17 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { pathOf, streamFrames, unaryAnswer } from './bodies.ts';
-import { dialects, isPlan, perDialect, type Dialect, type MockPlan } from './protocol.ts';
+import { cloudFrames, cloudPathOf } from './cloud-answers.ts';
+import {
+  cloudUpstreams,
+  dialects,
+  isPlan,
+  perDialect,
+  type CloudUpstream,
+  type Dialect,
+  type MockPlan,
+  type Upstream,
+} from './protocol.ts';
 import { blankStamp, monotonicUs, stamped } from './stamps.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
@@ -28,7 +38,7 @@ interface StreamBytes {
   readonly closing: Buffer;
 }
 
-let streamBytes: Record<Dialect, StreamBytes> = framesOf(0, false);
+let streamBytes: Record<Upstream, StreamBytes> = framesOf(0, false);
 
 /** One open answer. */
 interface PacedStream {
@@ -83,15 +93,18 @@ class RequestReader {
   }
 
   private request(): Request {
+    const cloud = cloudUpstreams.find((each) => this.head.startsWith(`POST ${cloudPathOf(each)} `));
+    // Their paths ask for streams.
+    if (cloud !== undefined && plan.kind === 'stream') return { upstream: cloud };
     const dialect = dialects.find((dialect) => this.head.startsWith(`POST ${pathOf(dialect)} `));
     if (dialect === undefined) return { fault: `unknown path: ${this.head.split('\r\n', 1)[0]}` };
     return plan.kind === 'stream' && !this.asksStream
       ? { fault: 'a stream is planned and "stream": true was not asked' }
-      : { dialect };
+      : { upstream: dialect };
   }
 }
 
-type Request = { readonly dialect: Dialect } | { readonly fault: string };
+type Request = { readonly upstream: Upstream } | { readonly fault: string };
 
 function answer(socket: Socket, request: Request): void {
   if ('fault' in request) {
@@ -102,10 +115,11 @@ function answer(socket: Socket, request: Request): void {
     return;
   }
   if (plan.kind === 'unary') {
-    socket.write(unaryBytes[request.dialect]);
+    const { upstream } = request;
+    if (!isCloud(upstream)) socket.write(unaryBytes[upstream]);
     return;
   }
-  const bytes = streamBytes[request.dialect];
+  const bytes = streamBytes[request.upstream];
   const intervalMs = 1000 / plan.chunksPerSecond;
   const { chunks, stamped: isStamped = false } = plan;
   opened += 1;
@@ -181,18 +195,47 @@ function whole(body: string): Buffer {
   );
 }
 
-function framesOf(chunks: number, withStamps: boolean): Record<Dialect, StreamBytes> {
+function isCloud(upstream: Upstream): upstream is CloudUpstream {
+  return cloudUpstreams.some((each) => each === upstream);
+}
+
+function framesOf(chunks: number, withStamps: boolean): Record<Upstream, StreamBytes> {
   const build = (dialect: Dialect): StreamBytes => {
     const frames = streamFrames(dialect, chunks, withStamps ? blankStamp : '');
-    const head =
-      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n';
     return {
-      opening: Buffer.from(head + frames.opening.map(chunked).join('')),
+      opening: Buffer.from(
+        headOf('text/event-stream; charset=utf-8') + frames.opening.map(chunked).join(''),
+      ),
       contents: frames.contents.map((frame) => Buffer.from(chunked(frame))),
       closing: Buffer.from(`${frames.closing.map(chunked).join('')}0\r\n\r\n`),
     };
   };
-  return perDialect(build);
+  const ofCloud = (upstream: CloudUpstream): StreamBytes => {
+    const { contentType, opening, contents, closing } = cloudFrames(upstream, chunks);
+    return {
+      opening: Buffer.concat([Buffer.from(headOf(contentType)), ...opening.map(chunkedBytes)]),
+      contents: contents.map(chunkedBytes),
+      closing: Buffer.concat([...closing.map(chunkedBytes), Buffer.from('0\r\n\r\n')]),
+    };
+  };
+  return {
+    ...perDialect(build),
+    gemini: ofCloud('gemini'),
+    'bedrock-converse': ofCloud('bedrock-converse'),
+    'bedrock-invoke': ofCloud('bedrock-invoke'),
+  };
+}
+
+function headOf(contentType: string): string {
+  return `HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncache-control: no-cache\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n`;
+}
+
+function chunkedBytes(frame: Buffer): Buffer {
+  return Buffer.concat([
+    Buffer.from(`${frame.length.toString(16)}\r\n`),
+    frame,
+    Buffer.from('\r\n'),
+  ]);
 }
 
 function chunked(frame: string): string {

@@ -3,6 +3,11 @@
 export const dialects = ['openai-chat', 'anthropic-messages', 'openai-responses'] as const;
 export type Dialect = (typeof dialects)[number];
 
+/** What no client speaks. `bedrock-invoke`: the messages API of Claude in frames of AWS. */
+export const cloudUpstreams = ['gemini', 'bedrock-converse', 'bedrock-invoke'] as const;
+export type CloudUpstream = (typeof cloudUpstreams)[number];
+export type Upstream = Dialect | CloudUpstream;
+
 /** One value for each dialect. */
 export function perDialect<T>(of: (dialect: Dialect) => T): Record<Dialect, T> {
   return {

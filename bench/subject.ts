@@ -1,6 +1,6 @@
 /** What can be measured: something that stands between the load generator and the mock upstream. */
 import type { MeasureOptions } from './measure.ts';
-import { perDialect, type Dialect, type Measurement } from './protocol.ts';
+import { perDialect, type CloudUpstream, type Dialect, type Measurement } from './protocol.ts';
 
 export interface RunningSubject {
   readonly port: number;
@@ -18,7 +18,7 @@ export interface Subject {
   readonly version: string;
   /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
   readonly key: string;
-  readonly models: Readonly<Record<Dialect, string>>;
+  readonly models: Readonly<Record<Dialect, string> & Partial<Record<CloudUpstream, string>>>;
   /** Where it takes calls, if not at the path of the dialect. */
   readonly path?: string;
   /** Another project's gateway: in fewer workloads, and its failures are its own. */

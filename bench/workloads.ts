@@ -1,5 +1,5 @@
 /** The questions of the bench, each with its budget and who is asked. */
-import type { Body, Dialect } from './protocol.ts';
+import type { Body, Dialect, Upstream } from './protocol.ts';
 
 /** A limit on the ratio to nginx, or on an absolute figure. */
 export interface Budget {
@@ -12,7 +12,7 @@ interface WorkloadBase {
   readonly title: string;
   /** The dialect of the caller and of the upstream; they differ where the gateway translates. */
   readonly client: Dialect;
-  readonly upstream: Dialect;
+  readonly upstream: Upstream;
   /** Also without anything between, which shows what load and mock can do. */
   readonly alsoDirect: boolean;
   /** Peers take part. */
@@ -158,14 +158,19 @@ function atRate(base: Workload, perSecond: number): Workload {
 }
 
 /** The row in which nginx relays the streams of an upstream's dialect. */
-const relayOf: Readonly<Record<Dialect, string>> = {
+const relayOf: Readonly<Record<Upstream, string>> = {
   'openai-chat': 'relay-chat',
   'anthropic-messages': 'relay-messages',
   'openai-responses': 'relay-responses',
+  // Nothing but the gateway makes a client's stream of these: the floor is nginx relaying that stream.
+  gemini: 'relay-chat',
+  'bedrock-converse': 'relay-chat',
+  'bedrock-invoke': 'relay-messages',
 };
 
-/** The budget of a translated chunk: Responses streams have more events (issue 21). */
-function translated(client: Dialect, upstream: Dialect): number {
+/** The budget of a translated chunk: Responses streams have more events (issue 21); of the clouds, issue 22. */
+function translated(client: Dialect, upstream: Upstream): number {
+  if (upstream === 'gemini' || upstream === 'bedrock-converse') return 2.5;
   return client === responses || upstream === responses ? 2.5 : 2.3;
 }
 
@@ -177,7 +182,7 @@ const unaryResponses = {
   floor: 'unary-responses-rate',
 } as const;
 
-function stream(id: string, client: Dialect, upstream: Dialect): Workload {
+function stream(id: string, client: Dialect, upstream: Upstream): Workload {
   const relays = client === upstream;
   return {
     kind: 'cpu',
@@ -245,6 +250,12 @@ export const workloads: readonly Workload[] = [
   stream('responses-to-messages', responses, messages),
   stream('chat-to-responses', chat, responses),
   stream('messages-to-responses', messages, responses),
+  {
+    ...stream('relay-bedrock', messages, 'bedrock-invoke'),
+    title: 'SSE relay of Claude on Bedrock, frames of AWS made to events',
+  },
+  stream('chat-to-gemini', chat, 'gemini'),
+  stream('chat-to-converse', chat, 'bedrock-converse'),
   {
     kind: 'added',
     id: 'limits',
@@ -327,6 +338,7 @@ export const installBudgetMb = 400;
 /** Names for several workloads, for `--only`. */
 export const groups: Readonly<Record<string, readonly string[]>> = {
   sizes: sizes.map(({ id }) => id),
+  clouds: ['relay-chat', 'relay-messages', 'relay-bedrock', 'chat-to-gemini', 'chat-to-converse'],
   delays: workloads.filter(({ kind }) => kind === 'delay').map(({ id }) => id),
   memory: workloads.filter(({ kind }) => kind === 'memory').map(({ id }) => id),
 };
