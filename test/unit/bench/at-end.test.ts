@@ -53,6 +53,8 @@ for (const [signal, code] of [
       assert.fail('a gateway was left behind');
     }
     assert.equal(exitCode, code);
-    assert.deepEqual(readdirSync(folder), []);
+    // Compiled modules are for later processes.
+    const left = readdirSync(folder).filter((name) => name !== 'node-compile-cache');
+    assert.deepEqual(left, []);
   });
 }
