@@ -47,6 +47,14 @@ const hours = `INSERT INTO usage_hours ${into} SELECT at / 3600000 * 3600000, id
   ${sumColumns.map((name) => sums[name] ?? '0').join(', ')} FROM (${made}) made GROUP BY 1, 2 ORDER BY 1`;
 const daysSql = `INSERT INTO usage_days ${into} SELECT at / 86400000 * 86400000, group_id,
   ${sumColumns.map((name) => `sum(${name})`).join(', ')} FROM usage_hours GROUP BY 1, 2 ORDER BY 1`;
+const totalNames = { all: "''", model: 'model', provider: 'provider', team: 'team' } as const;
+const totals = (['hours', 'days'] as const).flatMap((step) =>
+  Object.entries(totalNames).map(
+    ([kind, label]) => `INSERT INTO total_${step} (kind, at, name, ${sumColumns.join(', ')})
+      SELECT '${kind}', at, ${label}, ${sumColumns.map((name) => `sum(${name})`).join(', ')}
+      FROM usage_${step} JOIN usage_groups ON id = group_id GROUP BY 2, 3 ORDER BY 2, 3`,
+  ),
+);
 
 /** Into a database whose tables were made by the gateway, and are empty. */
 export async function fillPostgres(url: string, rows: number): Promise<void> {
@@ -63,6 +71,7 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
     await client.query(groups, [...scale, 0, Math.min(rows, 1500) - 1]);
     await client.query(hours, [...scale, 0, rows - 1]);
     await client.query(daysSql);
+    for (const text of totals) await client.query(text);
     await client.query('VACUUM ANALYZE');
   } finally {
     await client.end();

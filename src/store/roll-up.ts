@@ -137,6 +137,24 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
   }
 }
 
+/**
+ * What whole hours and days are summed by besides groups: of a week with a thousand groups, a chart of all calls would
+ * have to add up 168,000 rows.
+ */
+export const totalKinds = ['all', 'model', 'provider', 'team'] as const;
+export type TotalKind = (typeof totalKinds)[number];
+
+/** The total of a kind that a group's sums belong to. */
+export function totalName(kind: TotalKind, group: Omit<UsageGroup, 'key' | 'tags'>): string {
+  return kind === 'all' ? '' : group[kind];
+}
+
+/** The totals that a series can be read from; undefined: only its groups have it. */
+export function totalKindOf({ by, filter = {} }: SeriesQuery): TotalKind | undefined {
+  if (Object.values(filter).some((value) => value !== undefined)) return undefined;
+  return by === undefined ? 'all' : totalKinds.find((kind) => kind === by);
+}
+
 export interface UsageTime {
   readonly at: number;
   /** A whole day whose hourly sums have expired. */

@@ -1,6 +1,7 @@
 /** Statements that both engines run as they stand: constants with parameters (S21). */
 import { auditColumns, keyColumns } from './key-rows.ts';
 import type { AuditQuery } from './records.ts';
+import { totalKinds } from './roll-up.ts';
 
 /** `$1` is the first parameter, in either engine. PostgreSQL prepares a named statement once in each connection. */
 export interface Statement {
@@ -123,9 +124,22 @@ export const callStatements = {
     `DELETE FROM usage_hours WHERE (at, group_id) IN
      (SELECT at, group_id FROM usage_hours WHERE at < $1 LIMIT $2)`,
   ),
+  pruneTotals: statement(
+    'prune_totals',
+    `DELETE FROM total_hours WHERE (kind, at, name) IN
+     (SELECT kind, at, name FROM total_hours
+      WHERE kind IN (${totalKinds.map((kind) => `'${kind}'`).join(', ')}) AND at < $1 LIMIT $2)`,
+  ),
   pruneSpending: statement(
     'prune_spending',
     `DELETE FROM spending WHERE (counter, period) IN
      (SELECT counter, period FROM spending WHERE ends_at <= $1 LIMIT $2)`,
   ),
 } as const;
+
+/** What goes with the hours, in this order. */
+export const prunedByHour = [
+  callStatements.pruneHours,
+  callStatements.pruneTotals,
+  callStatements.pruneSpending,
+] as const;

@@ -120,6 +120,8 @@ await withPostgres((postgres: TestPostgres) => {
       'audit',
       'usage_groups',
       'usage_hours',
+      'total_hours',
+      'total_days',
       'kept_answers',
       'kept_responses',
     ]) {

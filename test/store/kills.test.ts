@@ -77,6 +77,8 @@ it('F82 killed while it writes: no acknowledged call is lost, and every sum is t
     const cost = usage.reduce((sum, row) => sum + row.nanodollars, 0);
     assert.equal(query(path, 'SELECT sum(nanodollars) FROM usage_hours'), cost);
     assert.equal(query(path, 'SELECT sum(calls) FROM usage_days'), calls);
+    assert.equal(query(path, "SELECT sum(calls) FROM total_hours WHERE kind = 'all'"), calls);
+    assert.equal(query(path, "SELECT sum(nanodollars) FROM total_days WHERE kind = 'team'"), cost);
     const ofKeys = spent.filter(({ counter }) => counter.startsWith('key:'));
     assert.equal(
       ofKeys.reduce((sum, row) => sum + row.nanodollars, 0),

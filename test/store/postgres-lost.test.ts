@@ -6,7 +6,7 @@ import { afterEach, describe, it } from 'node:test';
 import { openTestStore, type TestStore } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import { withPostgres } from '../support/with-servers.ts';
-import { callRow, march } from '../unit/store/call-rows.ts';
+import { callRow, day, march } from '../unit/store/call-rows.ts';
 import { costing } from './rows.ts';
 
 await withPostgres(lostCalls);
@@ -60,6 +60,18 @@ function lostCalls(postgres: TestPostgres): void {
       assert.equal((await store.calls.spent(0))[0]?.nanodollars, 20);
       const [sums] = await store.calls.usage({ by: 'key', since: 0 });
       assert.deepEqual([sums?.calls, sums?.nanodollars, sums?.failed], [1, 20, 0]);
+      for (const by of ['model', 'team', 'provider'] as const) {
+        const period = { since: march, until: march + day, step: 'day', groups: 9 } as const;
+        const told = (await store.calls.series({ ...period, by })).map(
+          ({ calls, nanodollars, failed }) => [calls, nanodollars, failed],
+        );
+        assert.deepEqual(told, [[1, 20, 0]], by);
+      }
+      const [empty] = await postgres.query(
+        'SELECT count(*)::integer AS n FROM total_hours WHERE calls = 0',
+        url,
+      );
+      assert.deepEqual(empty, { n: 0 });
       const [tries] = await postgres.query('SELECT count(*)::integer AS n FROM attempts', url);
       assert.deepEqual(tries, { n: 0 });
     });

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { describe, it } from 'node:test';
-import type { CallRow, UsageGrouping, UsageQuery, UsageRow } from '../../src/store/store.ts';
+import type {
+  CallRow,
+  SeriesQuery,
+  UsageGrouping,
+  UsageQuery,
+  UsageRow,
+} from '../../src/store/store.ts';
 import { checkAsync } from '../property/checking.ts';
 import { callRow, day, march } from '../unit/store/call-rows.ts';
 import type { OpenStore } from './opened.ts';
@@ -9,6 +15,12 @@ import { costing } from './rows.ts';
 
 const hour = day / 24;
 const tokens = fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined });
+
+/** Some calls lack them. */
+const homes = fc.record(
+  { team: fc.constantFrom('red', 'blue'), provider: fc.constantFrom('p1', 'p2') },
+  { requiredKeys: [] },
+);
 
 const call: fc.Arbitrary<Partial<CallRow>> = fc.record({
   // Times on the edges of hours and days, and near them.
@@ -36,11 +48,12 @@ const budgets = fc.subarray([
 ]);
 
 const rows: fc.Arbitrary<readonly CallRow[]> = fc
-  .array(fc.tuple(call, cost, budgets), { minLength: 1, maxLength: 30 })
+  .array(fc.tuple(call, cost, budgets, homes), { minLength: 1, maxLength: 30 })
   .map((all) =>
-    all.map(([change, total, counted], i) =>
+    all.map(([change, total, counted, home], i) =>
       callRow(`c${i}`, {
         ...change,
+        ...home,
         budgets: counted,
         ...(total === undefined ? {} : costing(total)),
       }),
@@ -58,6 +71,8 @@ const written = rows.chain((all) =>
     since: fc.integer({ min: -1, max: 60 * hour }),
     length: fc.option(fc.integer({ min: 0, max: 60 * hour }), { nil: undefined }),
     key: fc.option(fc.constantFrom('k1', 'k9'), { nil: undefined }),
+    step: fc.constantFrom('hour', 'day'),
+    ofSeries: fc.constantFrom('model', 'team', 'provider', 'key', undefined),
   }),
 );
 
@@ -84,6 +99,25 @@ function folded(all: readonly CallRow[], query: UsageQuery): ReadonlyMap<string,
     }
   }
   return new Map([...groups].map(([group, members]) => [group, summary(members)]));
+}
+
+/** The same by group and by the beginning of each step. */
+function foldedSeries(all: readonly CallRow[], query: SeriesQuery): ReadonlyMap<string, string> {
+  const unit = query.step === 'day' ? day : hour;
+  const groupOf = (row: CallRow): string => {
+    if (query.by === undefined) return '';
+    return (query.by === 'key' ? row.keyId : row[query.by as 'model' | 'team' | 'provider']) ?? '';
+  };
+  const steps = Map.groupBy(
+    all.filter(
+      (row) =>
+        row.startedAt >= query.since &&
+        row.startedAt < query.until &&
+        (query.filter?.key === undefined || query.filter.key === row.keyId),
+    ),
+    (row) => `${groupOf(row)} ${Math.floor(row.startedAt / unit) * unit}`,
+  );
+  return new Map([...steps].map(([step, members]) => [step, summary(members)]));
 }
 
 function summary(members: readonly CallRow[]): string {
@@ -123,7 +157,8 @@ function told(row: UsageRow): string {
 
 type Written = typeof written extends fc.Arbitrary<infer T> ? T : never;
 
-async function checkSums(open: OpenStore, { all, batches, by, since, length, key }: Written) {
+async function checkSums(open: OpenStore, wanted: Written) {
+  const { all, batches, by, since, length, key } = wanted;
   const store = await open();
   try {
     for (const batch of batches) await store.calls.record(batch);
@@ -137,6 +172,20 @@ async function checkSums(open: OpenStore, { all, batches, by, since, length, key
     const found = await store.calls.usage(query);
     const expected = folded(all, query);
     assert.deepEqual(new Map(found.map((row) => [row.group, told(row)])), expected);
+    const series: SeriesQuery = {
+      step: wanted.step,
+      groups: 10,
+      since: query.since,
+      until: query.until ?? march + 100 * day,
+      filter: query.filter ?? {},
+      ...(wanted.ofSeries === undefined ? {} : { by: wanted.ofSeries }),
+    };
+    assert.deepEqual(
+      new Map(
+        (await store.calls.series(series)).map((row) => [`${row.group} ${row.at}`, told(row)]),
+      ),
+      foldedSeries(all, series),
+    );
     for (const counter of ['key', 'team']) {
       const spent = (await store.calls.spent(0)).find((row) => row.counter === counter);
       const counted = all.filter((row) => row.budgets.some((b) => b.counter === counter));

@@ -16,6 +16,8 @@ const order = [
   'usage_groups',
   'usage_hours',
   'usage_days',
+  'total_hours',
+  'total_days',
   'kept_answers',
   'kept_answer_sums',
   'kept_contents',

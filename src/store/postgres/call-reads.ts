@@ -40,6 +40,7 @@ import {
   SeriesSums,
   sourcesInOrder,
   stepMs,
+  totalKindOf,
   type Period,
   type UsagePlan,
 } from '../roll-up.ts';
@@ -115,7 +116,7 @@ function usageValues(filter: UsageFilter | undefined, period: Period): SqlValue[
 
 interface Part {
   readonly source: Source;
-  readonly values: readonly SqlValue[];
+  readonly period: Period;
 }
 
 type Label = NonNullable<SeriesQuery['by']>;
@@ -147,15 +148,28 @@ function busiestStatement(source: Source, by: Label): Statement {
   };
 }
 
-function seriesStatement(source: Source, { by, step }: SeriesQuery): Statement {
+/** @param isChosen only of the names in the last parameter */
+function seriesStatement(source: Source, { by, step }: SeriesQuery, isChosen: boolean): Statement {
   const unit = stepMs[step];
   const at = source === 'calls' ? `at / ${unit} * ${unit}` : 'at';
-  const named = by === undefined ? '' : ` AND ${labels[by]} = ANY($10::text[])`;
+  const label = by === undefined ? "''" : labels[by];
   return {
-    name: `series_${source}_${step}_${by ?? 'all'}`,
-    text: `SELECT ${at} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
-      FROM ${sources[source]} WHERE ${where(source, inGroup + named)} GROUP BY 1, 2`,
+    name: `series_${source}_${step}_${by ?? 'all'}${isChosen ? '_chosen' : ''}`,
+    text: `SELECT ${at} AS step, ${label} AS label, ${totals} FROM ${sources[source]}
+      WHERE ${where(source, isChosen ? `${inGroup} AND ${label} = ANY($10::text[])` : inGroup)}
+      GROUP BY 1, 2`,
   };
+}
+
+const totalsStatement = (source: Exclude<Source, 'calls'>): Statement => ({
+  name: `totals_${source}`,
+  text: `SELECT at AS step, name AS label,
+      ${sumColumns.map((name) => `${name}::double precision AS ${name}`).join(', ')}
+    FROM total_${source} WHERE ${inPeriod} AND kind = $3`,
+});
+
+function partsOf(plan: UsagePlan): readonly Part[] {
+  return sourcesInOrder.flatMap((source) => plan[source].map((period) => ({ source, period })));
 }
 
 /** @param retained since when calls and hours are there; in the same snapshot. */
@@ -164,28 +178,39 @@ async function seriesPostgres(
   query: SeriesQuery,
   retained: RetainedSince,
 ): Promise<readonly SeriesRow[]> {
-  const partsOf = (plan: UsagePlan): readonly Part[] =>
-    sourcesInOrder.flatMap((source) =>
-      plan[source].map((period) => ({ source, values: usageValues(query.filter, period) })),
-    );
-  const { by } = query;
-  const names: (readonly string[])[] = [];
-  if (by !== undefined) {
-    const calls = new Map<string, number>();
-    for (const { source, values } of partsOf(planCounts(query, retained))) {
-      for (const row of (await sql.run(busiestStatement(source, by), values)).rows) {
-        const name = text(row, 'label');
-        calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
-      }
-    }
-    names.push(busiestOf(calls, query.groups));
-  }
+  const kind = totalKindOf(query);
+  const isChosen = kind === undefined && query.by !== undefined;
+  const names = isChosen ? [await busiestNames(sql, query, retained)] : [];
   const series = new SeriesSums(query);
-  for (const { source, values } of partsOf(planSeries(query, retained))) {
-    const { rows } = await sql.run(seriesStatement(source, query), [...values, ...names]);
+  for (const { source, period } of partsOf(planSeries(query, retained))) {
+    const { rows } =
+      kind === undefined || source === 'calls'
+        ? await sql.run(seriesStatement(source, query, isChosen), [
+            ...usageValues(query.filter, period),
+            ...names,
+          ])
+        : await sql.run(totalsStatement(source), [period.from, period.to, kind]);
     for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
   }
   return series.rows();
+}
+
+async function busiestNames(
+  sql: Sql,
+  query: SeriesQuery,
+  retained: RetainedSince,
+): Promise<readonly string[]> {
+  const { by, filter, groups } = query;
+  if (by === undefined) return [];
+  const calls = new Map<string, number>();
+  for (const { source, period } of partsOf(planCounts(query, retained))) {
+    const { rows } = await sql.run(busiestStatement(source, by), usageValues(filter, period));
+    for (const row of rows) {
+      const name = text(row, 'label');
+      calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
+    }
+  }
+  return busiestOf(calls, groups);
 }
 
 /** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */

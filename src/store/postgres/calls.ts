@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import type { CallRow, OpenCall, Retention } from '../calls.ts';
 import type { SeenInstance } from '../leases/lease-home.ts';
 import { isEstimate } from '../lost-calls.ts';
-import { callStatements, settingStatements, type Statement } from '../statements.ts';
+import { callStatements, prunedByHour, settingStatements, type Statement } from '../statements.ts';
 import { rowsText, type Sql } from './pool.ts';
 import type { CallStore } from '../store.ts';
 import type { PostgresServer } from './server.ts';
@@ -24,6 +24,7 @@ import {
   groupOf,
   maxGroupsOfKey,
   sumsOf,
+  totalKinds,
   type UsageGroup,
 } from '../roll-up.ts';
 import { isOfRow, type RefusedOrphan } from '../refused-rows.ts';
@@ -171,7 +172,7 @@ class Batch {
       rowsText(this.#calls),
       rowsText(this.#attempts),
       rowsText(this.#sums),
-      rowsText([...this.#groups].map(([id, group]) => [id, ...group])),
+      this.#groupRows(),
       rowsText(this.#prices),
       rowsText(this.#spending),
       this.#ids,
@@ -181,7 +182,11 @@ class Batch {
 
   /** The parameters of `unrecord`. */
   takenBack(): (string | readonly string[])[] {
-    return [this.#ids, rowsText(this.#sums), rowsText(this.#spending)];
+    return [this.#ids, rowsText(this.#sums), rowsText(this.#spending), this.#groupRows()];
+  }
+
+  #groupRows(): string {
+    return rowsText([...this.#groups].map(([id, group]) => [id, ...group]));
   }
 
   #add(row: CallRow): void {
@@ -265,17 +270,41 @@ const spendingInput = [
   'freed',
 ];
 
-function addSums(
+const summed = sumColumns.map((name) => `sum(${name}) AS ${name}`).join(', ');
+
+/** What a batch adds to hours, days and totals: put together once. */
+const summedByHour = (sums: number): string => `summed AS MATERIALIZED
+    (SELECT at / ${hourMs} * ${hourMs} AS at, group_id, ${summed}
+    FROM ${rowsOf(sums, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2)`;
+
+const withSums = (table: string): string =>
+  sumColumns.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
+
+// Sorted: instances that add to the same sums wait for each other in the same order.
+const addSums = (
   table: 'usage_hours' | 'usage_days',
-  { unit, sums }: { readonly unit: number; readonly sums: number },
-): string {
-  const added = sumColumns.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
-  // Sorted: instances that add to the same sums wait for each other in the same order.
-  return `INSERT INTO ${table} (at, group_id, ${sumColumns.join(', ')})
-    SELECT at / ${unit} * ${unit}, group_id, ${sumColumns.map((name) => `sum(${name})`).join(', ')}
-    FROM ${rowsOf(sums, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
-    ON CONFLICT (at, group_id) DO UPDATE SET ${added.join(', ')}`;
-}
+  unit: number,
+): string => `INSERT INTO ${table} (at, group_id, ${sumColumns.join(', ')})
+    SELECT at / ${unit} * ${unit}, group_id, ${summed} FROM summed GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (at, group_id) DO UPDATE SET ${withSums(table)}`;
+
+const addTotals = (
+  table: 'total_hours' | 'total_days',
+  { unit, groups }: { readonly unit: number; readonly groups: number },
+): string => `INSERT INTO ${table} (kind, at, name, ${sumColumns.join(', ')})
+    SELECT kind, at / ${unit} * ${unit}, name, ${summed}
+    FROM summed JOIN ${rowsOf(groups, ['group_id', ...groupInput])} g USING (group_id)
+    CROSS JOIN LATERAL (VALUES ('all', ''), ('model', g.model), ('provider', g.provider), ('team', g.team))
+      AS totals (kind, name)
+    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (kind, at, name) DO UPDATE SET ${withSums(table)}`;
+
+/** @param parameters of sums and of groups */
+const addRollUps = (sums: number, groups: number): string => `${summedByHour(sums)},
+  hours AS (${addSums('usage_hours', hourMs)}),
+  days AS (${addSums('usage_days', dayMs)}),
+  total_hour AS (${addTotals('total_hours', { unit: hourMs, groups })}),
+  total_day AS (${addTotals('total_days', { unit: dayMs, groups })})`;
 
 const addSpending = (
   spending: number,
@@ -318,8 +347,7 @@ const record: Statement = {
   grouped AS (INSERT INTO usage_groups (id, ${groupInput.join(', ')})
     SELECT group_id, ${groupInput.join(', ')} FROM ${rowsOf(4, ['group_id', ...groupInput])} g
     ORDER BY 1 ON CONFLICT (id) DO NOTHING),
-  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 3 })}),
-  days AS (${addSums('usage_days', { unit: dayMs, sums: 3 })}),
+  ${addRollUps(3, 4)},
   spent AS (${addSpending(6)}),
   paid AS (${takeOffLeases(6)})
   SELECT id FROM added`,
@@ -333,21 +361,24 @@ const findEstimates: Statement = {
     ORDER BY calls.id FOR UPDATE OF calls`,
 };
 
-/** The opposite of `record`, for sums below zero: 1 ids, 2 sums, 3 spending. */
+/** The opposite of `record`, for sums below zero: 1 ids, 2 sums, 3 spending, 4 groups. */
 const unrecord: Statement = {
   name: 'unrecord_calls',
   text: `WITH added AS (DELETE FROM calls WHERE id = ANY ($1::text[]) RETURNING id),
   tried AS (DELETE FROM attempts WHERE call_id = ANY ($1::text[])),
-  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 2 })}),
-  days AS (${addSums('usage_days', { unit: dayMs, sums: 2 })}),
+  ${addRollUps(2, 4)},
   spent AS (${addSpending(3)})
   SELECT id FROM added`,
 };
-/** Deletes the sums of groups that have no call left. 1 sums. */
+/** Deletes the sums of groups that have no call left, and totals. 1 sums. */
 const emptyHours: Statement = {
   name: 'empty_sums',
-  text: `WITH old AS (SELECT DISTINCT group_id FROM ${rowsOf(1, sumInput)} s),
-    hours AS (DELETE FROM usage_hours USING old WHERE usage_hours.group_id = old.group_id AND calls = 0)
+  text: `WITH old AS (SELECT DISTINCT group_id, at FROM ${rowsOf(1, sumInput)} s),
+    hours AS (DELETE FROM usage_hours USING old WHERE usage_hours.group_id = old.group_id AND calls = 0),
+    total_hour AS (DELETE FROM total_hours t USING old
+      WHERE t.kind = ANY ($2::text[]) AND t.at = old.at / ${hourMs} * ${hourMs} AND calls = 0),
+    total_day AS (DELETE FROM total_days t USING old
+      WHERE t.kind = ANY ($2::text[]) AND t.at = old.at / ${dayMs} * ${dayMs} AND calls = 0)
     DELETE FROM usage_days USING old WHERE usage_days.group_id = old.group_id AND calls = 0`,
 };
 
@@ -504,7 +535,7 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
         await sql.run(settingStatements.raise, [callsRetainedSince, String(calls)]);
         await sql.run(settingStatements.raise, [hoursRetainedSince, String(hours)]);
         let { count } = await sql.run(pruneCalls, [calls, most]);
-        for (const statement of [callStatements.pruneHours, callStatements.pruneSpending]) {
+        for (const statement of prunedByHour) {
           if (count < most) count += (await sql.run(statement, [hours, most - count])).count;
         }
         return count;
@@ -553,7 +584,7 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
     await this.#groups.learn(old);
     const batch = new Batch(old, { prices: this.#prices, groups: this.#groups, sign: -1 });
     await sql.run(unrecord, batch.takenBack());
-    await sql.run(emptyHours, [batch.takenBack()[1] ?? '']);
+    await sql.run(emptyHours, [batch.takenBack()[1] ?? '', totalKinds]);
     return new Map(old.map(({ id, cost }) => [id, cost?.total ?? 0]));
   }
 }

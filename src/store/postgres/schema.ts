@@ -119,6 +119,22 @@ CREATE TABLE usage_days (
   PRIMARY KEY (at, group_id)
 );
 
+CREATE TABLE total_hours (
+  kind text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  ${columnsOf(sumTable)},
+  PRIMARY KEY (kind, at, name)
+);
+
+CREATE TABLE total_days (
+  kind text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  ${columnsOf(sumTable)},
+  PRIMARY KEY (kind, at, name)
+);
+
 CREATE TABLE kept_answers (
   id text COLLATE "C" PRIMARY KEY,
   key_id text COLLATE "C" NOT NULL,

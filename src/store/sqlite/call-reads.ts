@@ -39,9 +39,12 @@ import {
   type Slice,
   unknownModelError,
   busiestOf,
+  planCounts,
   planSeries,
   SeriesSums,
   stepMs,
+  totalKindOf,
+  type TotalKind,
   type UsagePlan,
 } from '../roll-up.ts';
 import { callStatements, settingStatements } from '../statements.ts';
@@ -146,9 +149,17 @@ const nextTime = (source: RollUp): string =>
 
 const sumsAt = (source: RollUp): string => `SELECT label, ${totals}
   FROM ${tables[source]} CROSS JOIN wanted_groups ON id = group_id WHERE at = $at GROUP BY label`;
+/** The same where few of the groups are wanted: they are looked up, and the others not read. */
+const fewSumsAt = (source: RollUp): string => `SELECT label, ${totals}
+  FROM wanted_groups CROSS JOIN ${tables[source]} ON group_id = id AND at = $at GROUP BY label`;
+const shareWanted = `SELECT (SELECT count(*) FROM wanted_groups) * 1.0
+  / (SELECT count(*) FROM usage_groups) AS share`;
+/** A row that is looked up takes as long as some five that are read in their order. */
+const fewShare = 0.2;
 
-const sumsOfAll = (source: RollUp): string => `SELECT at, ${totals}
-  FROM ${tables[source]} WHERE at >= $from AND at < $to GROUP BY at`;
+const totalTables = { days: 'total_days', hours: 'total_hours' } as const;
+const totalsOf = (source: RollUp): string => `SELECT at, name, ${sumColumns.join(', ')}
+  FROM ${totalTables[source]} WHERE kind = $kind AND at >= $from AND at < $to`;
 
 function sumsOfCalls(query: SeriesQuery): string {
   const unit = stepMs[query.step];
@@ -156,11 +167,22 @@ function sumsOfCalls(query: SeriesQuery): string {
     WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY 1, 2`;
 }
 
+interface RollUpPart {
+  readonly source: RollUp;
+  readonly period: Period;
+}
+
+function partsOf(plan: UsagePlan): readonly RollUpPart[] {
+  return rollUps.flatMap((source) => plan[source].map((period) => ({ source, period })));
+}
+
 /** Reads one series; inside a reading transaction. */
 class SqliteSeries {
   readonly #sql: Statements;
   readonly #query: SeriesQuery;
   readonly #plan: UsagePlan;
+  /** Its single calls are those of the plan. */
+  readonly #counts: UsagePlan;
   readonly #filter: Record<string, Value>;
   readonly #series: SeriesSums;
 
@@ -169,16 +191,17 @@ class SqliteSeries {
     this.#sql = sql;
     this.#query = query;
     this.#plan = planSeries(query, retained);
+    this.#counts = planCounts(query, retained);
     this.#filter = groupFilter(query.filter ?? {});
     this.#series = new SeriesSums(query);
   }
 
   rows(): readonly SeriesRow[] {
-    const { by, filter = {} } = this.#query;
+    const kind = totalKindOf(this.#query);
     this.#readCalls();
-    if (by === 'user') return this.#series.rows();
-    if (by === undefined && Object.keys(filter).length === 0) this.#readAll();
-    else this.#readGroups();
+    if (this.#query.by === 'user') return this.#series.rows();
+    if (kind === undefined) this.#readGroups();
+    else this.#readTotals(kind);
     return this.#series.rows();
   }
 
@@ -192,18 +215,20 @@ class SqliteSeries {
     }
   }
 
-  #readAll(): void {
-    for (const { source, period } of this.#parts()) {
-      for (const row of this.#sql.of(sumsOfAll(source)).iterate({ ...period })) {
-        this.#series.add(number(row, 'at'), '', readSums(row));
+  #readTotals(kind: TotalKind): void {
+    for (const { source, period } of partsOf(this.#plan)) {
+      for (const row of this.#sql.of(totalsOf(source)).iterate({ kind, ...period })) {
+        this.#series.add(number(row, 'at'), text(row, 'name'), readSums(row));
       }
     }
   }
 
   #readGroups(): void {
     this.#choose();
-    for (const { source, period } of this.#parts()) {
-      const sums = this.#sql.of(sumsAt(source));
+    const share = this.#sql.of(shareWanted).get()?.['share'];
+    const at = typeof share === 'number' && share < fewShare ? fewSumsAt : sumsAt;
+    for (const { source, period } of partsOf(this.#plan)) {
+      const sums = this.#sql.of(at(source));
       for (const at of this.#times(source, period)) {
         for (const row of sums.iterate({ at })) {
           this.#series.add(at, text(row, 'label'), readSums(row));
@@ -224,7 +249,7 @@ class SqliteSeries {
       calls.set(name, calls.get(name) ?? 0);
     }
     if (calls.size <= this.#query.groups) return;
-    for (const { source, period } of this.#parts()) {
+    for (const { source, period } of partsOf(this.#counts)) {
       for (const row of this.#sql.of(callsOfGroups(source)).iterate({ ...period })) {
         const name = text(row, 'label');
         calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
@@ -232,10 +257,6 @@ class SqliteSeries {
     }
     const names = JSON.stringify(busiestOf(calls, this.#query.groups));
     this.#sql.of(dropOthers).run({ names });
-  }
-
-  #parts(): readonly { readonly source: RollUp; readonly period: Period }[] {
-    return rollUps.flatMap((source) => this.#plan[source].map((period) => ({ source, period })));
   }
 
   *#times(source: RollUp, { from, to }: Period): Generator<number> {
@@ -462,7 +483,9 @@ const last = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at DESC LIMIT 1`;
 const columns = `started_at, key_id, team, user_name, tags, model, provider, outcome, total_ms,
   charged_output_tokens, CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
-const from = `SELECT ${columns} FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
+const piece = `SELECT ${columns} FROM calls WHERE n >= ? AND n < ?`;
+/** Calls that lie on one page of the file: reading one from the disk reads all of them. */
+const callsOfPiece = 4;
 const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
   WHERE started_at >= $from AND started_at < $to LIMIT ${maxLooks + 1})`;
 const all = `SELECT ${columns} FROM calls WHERE started_at >= $from AND started_at < $to`;
@@ -492,15 +515,20 @@ function sampleSlice(sql: Statements, slice: Slice, filter: UsageFilter): readon
   const [low = 0, high = 0] = [number(begins, 'n'), number(ends, 'n')].toSorted((a, b) => a - b);
   const span = high - low + 1;
   const looks = Math.min(slice.looks, span);
-  const found: LatencySample[] = [];
-  for (let i = 0; i < looks; i++) {
-    const row = sql.of(from).get(low + Math.floor((i * span) / looks));
-    if (row === undefined) break;
-    const startedAt = number(row, 'started_at');
-    const isInSlice = startedAt >= slice.from && startedAt < slice.to;
-    if (isInSlice && row['outcome'] === 'ok' && isWanted(row, filter)) found.push(sampleOf(row));
-  }
-  return found;
+  const pieces = Math.ceil(looks / callsOfPiece);
+  const beginOf = (i: number): number => low + Math.floor((i * span) / pieces);
+  return Array.from({ length: pieces }, (_, i) => {
+    const begin = beginOf(i);
+    return sql.of(piece).all(begin, Math.min(begin + callsOfPiece, beginOf(i + 1)));
+  })
+    .flat()
+    .filter((row) => isInSlice(row, slice) && row['outcome'] === 'ok' && isWanted(row, filter))
+    .map(sampleOf);
+}
+
+function isInSlice(row: Columns, slice: Slice): boolean {
+  const startedAt = number(row, 'started_at');
+  return startedAt >= slice.from && startedAt < slice.to;
 }
 
 function isWanted(row: Columns, filter: UsageFilter): boolean {

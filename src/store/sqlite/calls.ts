@@ -27,7 +27,10 @@ import {
   furtherTags,
   maxGroupsOfKey,
   noSums,
+  totalKinds,
+  totalName,
   type Sums,
+  type UsageGroup,
   unknownModelError,
 } from '../roll-up.ts';
 import {
@@ -44,7 +47,7 @@ import { asStoreError } from './thread.ts';
 import type { Synchronous } from '../remote.ts';
 import type { CallStore } from '../store.ts';
 import { SqliteCallReads } from './call-reads.ts';
-import { callStatements, settingStatements } from '../statements.ts';
+import { callStatements, prunedByHour, settingStatements } from '../statements.ts';
 import { StoreError } from '../store-error.ts';
 
 // Roll-ups and spending of one batch of calls: added up in memory first, so that a batch writes one
@@ -55,6 +58,11 @@ const addHour = `${insertInto('usage_hours', ['at', 'group_id', ...sumColumns])}
   ON CONFLICT (at, group_id) DO UPDATE SET ${added}`;
 const addDay = `${insertInto('usage_days', ['at', 'group_id', ...sumColumns])}
   ON CONFLICT (at, group_id) DO UPDATE SET ${added}`;
+const addTotal = (table: 'total_hours' | 'total_days'): string =>
+  `${insertInto(table, ['kind', 'at', 'name', ...sumColumns])}
+  ON CONFLICT (kind, at, name) DO UPDATE SET ${added}`;
+const addTotalHour = addTotal('total_hours');
+const addTotalDay = addTotal('total_days');
 const addSpending = `INSERT INTO spending (counter, period, ends_at, nanodollars) VALUES (?, ?, ?, ?)
   ON CONFLICT (counter, period) DO UPDATE SET nanodollars = nanodollars + excluded.nanodollars`;
 const groupColumns = ['key_id', 'team', 'model', 'provider', 'tags'];
@@ -89,7 +97,11 @@ const classAt = summedClasses.map(({ member, column }) => ({
 /** Caches are cleared beyond this number of groups or budgets. */
 const maxRemembered = 10_000;
 
-type ByGroup = Map<number, Sums>;
+interface Group extends Omit<UsageGroup, 'key' | 'tags'> {
+  readonly id: number;
+}
+
+type ByGroup = Map<Group, Sums>;
 
 interface Spending extends BudgetWindow {
   nanodollars: number;
@@ -97,7 +109,7 @@ interface Spending extends BudgetWindow {
 
 class SqliteSums {
   readonly #sql: Statements;
-  readonly #groupIds = new Map<string, number>();
+  readonly #groups = new Map<string, Group>();
   readonly #budgets = new Map<string, readonly BudgetWindow[]>();
   #hours = new Map<number, ByGroup>();
   #spending = new Map<string, Spending>();
@@ -110,7 +122,7 @@ class SqliteSums {
   add(call: CallValues): void {
     const hour = Math.floor(numberAt(call, at.startedAt) / hourMs) * hourMs;
     const groups = entry(this.#hours, hour, newByGroup);
-    addCall(entry(groups, this.#groupId(call), noSums), call);
+    addCall(entry(groups, this.#group(call), noSums), call);
     const cost = call[at.cost];
     const budgets = call[at.budgets];
     if (typeof cost !== 'number' || typeof budgets !== 'string') return;
@@ -129,6 +141,8 @@ class SqliteSums {
     }
     this.#writeSums(addHour, this.#hours);
     this.#writeSums(addDay, days);
+    this.#writeTotals(addTotalHour, this.#hours);
+    this.#writeTotals(addTotalDay, days);
     const spend = this.#sql.of(addSpending);
     for (const { counter, window, endsAt, nanodollars } of this.#spending.values()) {
       spend.run(counter, window, endsAt ?? null, nanodollars);
@@ -139,7 +153,7 @@ class SqliteSums {
   /** Forgets a batch that failed, and ids that it may have made. */
   drop(): void {
     this.#begin();
-    this.#groupIds.clear();
+    this.#groups.clear();
   }
 
   #begin(): void {
@@ -151,27 +165,35 @@ class SqliteSums {
     const add = this.#sql.of(sql);
     for (const [time, groups] of sums) {
       for (const [group, s] of groups) {
-        add.run(time, group, ...valuesOf(sumTable, s));
+        add.run(time, group.id, ...valuesOf(sumTable, s));
       }
     }
   }
 
-  #groupId(call: CallValues): number {
-    const known = call[at.error] !== unknownModelError;
-    const values = [
-      textAt(call, at.key),
-      textAt(call, at.team),
-      known ? textAt(call, at.model) : '',
-      textAt(call, at.provider),
-      textAt(call, at.tags),
-    ];
-    const name = values.join('\n');
-    let id = this.#groupIds.get(name);
-    if (id === undefined) {
-      id = this.#storedGroupId(values);
-      remember(this.#groupIds, name, id);
+  #writeTotals(sql: string, sums: ReadonlyMap<number, ByGroup>): void {
+    const add = this.#sql.of(sql);
+    for (const [time, groups] of sums) {
+      for (const kind of totalKinds) {
+        const totals = new Map<string, Sums>();
+        for (const [group, s] of groups) addSums(entry(totals, totalName(kind, group), noSums), s);
+        for (const [name, s] of totals) add.run(kind, time, name, ...valuesOf(sumTable, s));
+      }
     }
-    return id;
+  }
+
+  #group(call: CallValues): Group {
+    const known = call[at.error] !== unknownModelError;
+    const team = textAt(call, at.team);
+    const model = known ? textAt(call, at.model) : '';
+    const provider = textAt(call, at.provider);
+    const values = [textAt(call, at.key), team, model, provider, textAt(call, at.tags)];
+    const name = values.join('\n');
+    let group = this.#groups.get(name);
+    if (group === undefined) {
+      group = { id: this.#storedGroupId(values), team, model, provider };
+      remember(this.#groups, name, group);
+    }
+    return group;
   }
 
   #storedGroupId(values: readonly string[]): number {
@@ -386,7 +408,7 @@ export class SqliteCalls extends SqliteCallReads implements Plain {
       raise.run(callsRetainedSince, String(calls));
       raise.run(hoursRetainedSince, String(hours));
       let pruned = this.#pruneCalls(calls, most);
-      for (const sql of [callStatements.pruneHours, callStatements.pruneSpending]) {
+      for (const sql of prunedByHour) {
         if (pruned < most) pruned += Number(this.#sql.of(sql).run(hours, most - pruned).changes);
       }
       return pruned;

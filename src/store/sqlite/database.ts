@@ -300,6 +300,22 @@ CREATE TABLE usage_days (
   PRIMARY KEY (at, group_id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE total_hours (
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  ${columnsOf(sumTable)},
+  PRIMARY KEY (kind, at, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE total_days (
+  kind TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  ${columnsOf(sumTable)},
+  PRIMARY KEY (kind, at, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE kept_answers (
   id TEXT PRIMARY KEY,
   key_id TEXT NOT NULL,

@@ -19,7 +19,7 @@ const joined =
 /** What may be put into SQL: names of columns and tables, numbers of parameters, other pieces of SQL. */
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
-  /^(totals|inGroup|isWithin|added|sums|place|inPage|wanted)$/,
+  /^(totals|inGroup|isWithin|added|sums|summed|place|inPage|wanted|label|source)$/,
   /^(nextStamp|unknownModelError|maxScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
   /^(columns|isWanted|inPeriod|own|at|callSums|maxLooks \+ 1|maxFailures( \+ 1)?)$/,
   // Columns that the module lists.
@@ -38,10 +38,15 @@ const constants: readonly RegExp[] = [
   // Of closed lists; anything else gives undefined, which is no SQL.
   /^(by === undefined \? "''" : )?labels\[by\]$|^(sources|tables|callsOf)\[source\]$|^labelOf\(query\)$|^sources\.(days|hours)$/,
   // Functions that are given constants.
-  /^where\(source, inGroup( \+ named)?\)$/,
-  /^rowsOf\((\d|sums|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
-  /^addSums\('usage_(hours|days)', \{ unit: (hourMs|dayMs), sums: \d \}\)$|^(addSpending|takeOffLeases)\(\d\)$/,
+  /^where\(source, isChosen \? `\$\{inGroup\} AND \$\{label\} = ANY\(\$10::text\[\]\)` : inGroup\)$/,
+  /^rowsOf\((\d|sums|groups|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
+  /^addSums\('usage_(hours|days)', (hourMs|dayMs)\)$|^(addSpending|takeOffLeases|addRollUps)\((\d, )?\d\)$/,
+  /^addTotals\('total_(hours|days)', \{ unit: (hourMs|dayMs), groups \}\)$|^summedByHour\(sums\)$/,
+  /^withSums\(table\)$|^hourMs$|^dayMs$|^totalTables\[source\]$/,
+  /^totalKinds\.map\(\(kind\) => `'\$\{kind\}'`\)\.join\(', '\)$/,
+  /^sumColumns\.map\(\(name\) => `\$\{name\}::double precision AS \$\{name\}`\)\.join\(', '\)$/,
   /^insertInto\('usage_(hours|days)', \['at', 'group_id', \.\.\.sumColumns\]\)$/,
+  /^insertInto\(table, \['kind', 'at', 'name', \.\.\.sumColumns\]\)$/,
 ];
 
 /** A copy names each table that it finds. `orderedTables` lets only plain names through. */

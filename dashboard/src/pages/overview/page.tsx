@@ -1,4 +1,5 @@
 /** What the gateway did: calls, tokens, cost, errors and how fast, over time and by group. */
+import type { UseQueryResult } from '@tanstack/react-query';
 import { useState, type ReactElement } from 'react';
 import { addressOf } from '../../api/client.ts';
 import { useSearch } from '../../api/search.ts';
@@ -47,10 +48,15 @@ export function OverviewPage(): ReactElement {
   const period = periodOf(search);
   const everyMs = isLive && period.isOpen ? liveMs : false;
   const { since, until } = period;
+  const by = groupings.find((grouping) => grouping === search['by']);
+  const [tableBy, setTableBy] = useState<Grouping>('model');
+  const shownBy = by ?? tableBy;
+  const againMs = everyMs !== false && shownBy === 'user' ? usersMs : everyMs;
+  // All at once: none waits for the answer of another.
   const all = useSeries({ since, until }, everyMs);
+  const grouped = useSeries({ since, until, by: shownBy, groups: 50 }, againMs);
   const earlier = periodBefore(period, now);
   const before = useSeries(earlier ?? { since, until }, false, earlier !== undefined);
-  const by = groupings.find((grouping) => grouping === search['by']);
   return (
     <>
       <PageHead
@@ -86,9 +92,11 @@ export function OverviewPage(): ReactElement {
           <Sums
             answer={answer}
             before={before.data?.groups[0]}
+            grouped={grouped}
             by={by}
+            shownBy={shownBy}
+            onChoose={setTableBy}
             period={period}
-            everyMs={everyMs}
           />
         )}
       </QueryState>
@@ -113,17 +121,17 @@ interface SumsProps {
   readonly answer: SeriesAnswer;
   /** Of the period before. */
   readonly before: SeriesSums | undefined;
+  readonly grouped: UseQueryResult<SeriesAnswer>;
   readonly by: Grouping | undefined;
+  /** Of `grouped`. */
+  readonly shownBy: Grouping;
+  onChoose(by: Grouping): void;
   readonly period: Period;
-  readonly everyMs: number | false;
 }
 
-function Sums({ answer, before, by, period, everyMs }: SumsProps): ReactElement {
-  const [tableBy, setTableBy] = useState<Grouping>('model');
-  const shownBy = by ?? tableBy;
+function Sums(props: SumsProps): ReactElement {
+  const { answer, before, grouped, by, shownBy, onChoose, period } = props;
   const { since, until } = period;
-  const againMs = everyMs !== false && shownBy === 'user' ? usersMs : everyMs;
-  const grouped = useSeries({ since, until, by: shownBy, groups: 50 }, againMs);
   const [sums] = answer.groups;
   if (sums === undefined) {
     return (
@@ -141,7 +149,7 @@ function Sums({ answer, before, by, period, everyMs }: SumsProps): ReactElement 
         all={answer}
         grouped={grouped}
         by={shownBy}
-        onChoose={by === undefined ? setTableBy : undefined}
+        onChoose={by === undefined ? onChoose : undefined}
         period={period}
       />
       {forCharts === undefined ? null : (
