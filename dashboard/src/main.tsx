@@ -5,6 +5,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { createQueryClient } from './api/query-client.ts';
 import { App } from './app.tsx';
+import { LeaveGuard } from './components/leaving.tsx';
 import { ToastProvider } from './components/toast.tsx';
 import { applyTheme, readTheme } from './shell/theme.ts';
 import { restoreAddress } from './shell/wanted-address.ts';
@@ -20,7 +21,9 @@ createRoot(root).render(
     <CSPProvider disableStyleElements>
       <QueryClientProvider client={createQueryClient()}>
         <ToastProvider>
-          <App />
+          <LeaveGuard>
+            <App />
+          </LeaveGuard>
         </ToastProvider>
       </QueryClientProvider>
     </CSPProvider>

@@ -111,6 +111,52 @@ function setup(stage: Stage): void {
       });
     });
 
+    test('issue 24 typed text of the file is left only on purpose: links, "back", sign-out, and the tab', async () => {
+      await stage.view(
+        '/models',
+        async (page) => {
+          const link = (name: string) => page.getByRole('link', { name, exact: true });
+          const question = page.getByRole('alertdialog', { name: 'Leave without saving?' });
+          const answer = (name: string) => question.getByRole('button', { name }).click();
+          await link('Setup').click();
+          await page.getByRole('button', { name: 'Edit the file' }).click();
+          const area = page.getByLabel(/^Text of .*gateway\.yaml$/);
+          await area.press('End');
+          await area.pressSequentially('# typed');
+          const isKept = async (): Promise<void> => {
+            await question.waitFor({ state: 'detached' });
+            assert.match(await area.inputValue(), /# typed/);
+            assert.match(page.url(), /\/setup/);
+          };
+          await link('Calls').click();
+          await assertAccessible(page);
+          await answer('Cancel');
+          await isKept();
+          await page.goBack();
+          await answer('Cancel');
+          await isKept();
+          await page.getByRole('button', { name: 'Sign out' }).click();
+          await answer('Cancel');
+          await isKept();
+          const asked = page.waitForEvent('dialog');
+          await page.close({ runBeforeUnload: true });
+          // `WatchedPage` answers that the page stays.
+          assert.equal((await asked).type(), 'beforeunload');
+          await isKept();
+          await page.goBack();
+          await answer('Leave');
+          await page.waitForURL(/\/models$/);
+          // What was discarded holds nobody up.
+          await link('Setup').click();
+          await page.getByRole('button', { name: 'Edit the file' }).click();
+          assert.doesNotMatch(await area.inputValue(), /# typed/);
+          await link('Calls').click();
+          await page.waitForURL(/\/calls$/);
+        },
+        { expected: [/^dialog: $/] },
+      );
+    });
+
     test('issue 24 a file that changed meanwhile is not overwritten, and a read-only one says why', async () => {
       const file = join(stage.gateway.directory, 'gateway.yaml');
       await stage.view(

@@ -5,6 +5,7 @@ import { Link, useLocation } from 'wouter';
 import { useSession, useSignOut } from '../api/session.ts';
 import { Button, IconButton } from '../components/button.tsx';
 import { Icon, type IconName } from '../components/icon.tsx';
+import { leave } from '../components/leaving.tsx';
 import { useToast } from '../components/toast.tsx';
 import { pageOf, type PageEntry } from '../pages/pages.ts';
 import styles from './shell.module.css';
@@ -174,7 +175,7 @@ function Foot(): ReactElement {
         small
         icon="leave"
         busy={signOut.isPending}
-        onClick={() => signOut.mutate(undefined, { onError: toast.failed })}
+        onClick={() => leave(() => signOut.mutate(undefined, { onError: toast.failed }))}
       >
         Sign out
       </Button>

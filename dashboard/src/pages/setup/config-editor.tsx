@@ -5,6 +5,7 @@ import { ApiError } from '../../api/api-error.ts';
 import { get, send } from '../../api/client.ts';
 import { Button } from '../../components/button.tsx';
 import { TextArea } from '../../components/field.tsx';
+import { useUnsaved } from '../../components/leaving.tsx';
 import { ErrorPanel, QueryState } from '../../components/state.tsx';
 import { useToast } from '../../components/toast.tsx';
 import styles from './config-editor.module.css';
@@ -150,7 +151,7 @@ function Editing({ file, onClose }: EditingProps): ReactElement {
   const { opened, typed, setTyped, check, write, again } = useEditing(file);
   const area = useRef<HTMLTextAreaElement>(null);
   const isChanged = typed !== opened.text;
-  useWarningBeforeLeaving(isChanged);
+  useUnsaved(isChanged);
   // The button that opened the editor is gone.
   useEffect(() => area.current?.focus(), []);
   const checked = check.variables === typed ? check.data : undefined;
@@ -212,15 +213,6 @@ function goTo(area: HTMLTextAreaElement | null, { line, column }: Problem): void
   // Browsers do not scroll to a selection by themselves.
   const lineHeight = Number.parseFloat(getComputedStyle(area).lineHeight) || 16;
   area.scrollTop = (line - 4) * lineHeight;
-}
-
-function useWarningBeforeLeaving(isChanged: boolean): void {
-  useEffect(() => {
-    if (!isChanged) return undefined;
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener('beforeunload', warn);
-    return () => window.removeEventListener('beforeunload', warn);
-  }, [isChanged]);
 }
 
 interface FindingsProps {
