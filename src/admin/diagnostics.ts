@@ -24,7 +24,7 @@ const state = {
   admin_url: z.string(),
   data: z.strictObject({
     directory: z.string(),
-    bytes,
+    bytes: bytes.describe('Of all files; counted once a minute.'),
     free_bytes: bytes.describe('Left on its disk.'),
     total_bytes: bytes,
   }),

@@ -8,6 +8,7 @@ import type { ReloadOutcome } from '../admin/handler.ts';
 import { dateText } from '../admin/route.ts';
 import type { Settings, StorageSettings } from '../config/settings.ts';
 import type { ListenerTls } from '../core/addresses.ts';
+import type { Clock } from '../core/runtime.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { schemaVersion } from '../store/schema.ts';
 import type { Access } from './access.ts';
@@ -29,11 +30,12 @@ interface DiagnosticsInput {
   readonly adminUrl: string;
   /** Of the gateway's own clock, which never goes back. */
   readonly upMs: number;
+  readonly dataSize: DirectorySize;
   readonly lastReload: LastReload | undefined;
 }
 
 export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewayState> {
-  const { facts, access, tallies, url, adminUrl, upMs, lastReload } = input;
+  const { facts, access, tallies, url, adminUrl, upMs, dataSize, lastReload } = input;
   const { [unready]: _unready, [storeDown]: _down, ...counts } = tallies;
   const { settings, engines, overload, sweeper } = facts;
   const now = systemClock.wall();
@@ -48,7 +50,7 @@ export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewaySta
     uptime_s: Math.round(upMs / 1000),
     url,
     admin_url: adminUrl,
-    data: await dataOf(settings.dataDir),
+    data: await dataOf(settings.dataDir, dataSize),
     store: await storeOf(access, settings.storage),
     counters: { ...countersOf(settings.storage), up: access.storeFacts().countersUp },
     process: {
@@ -122,9 +124,9 @@ function countersOf(storage: StorageSettings): Omit<GatewayState['counters'], 'u
     : { kind: 'redis', server: storage.redis.shown };
 }
 
-async function dataOf(directory: string): Promise<GatewayState['data']> {
+async function dataOf(directory: string, counted: DirectorySize): Promise<GatewayState['data']> {
   const [size, disk] = await Promise.all([
-    sizeOf(directory).catch(() => null),
+    counted.bytes(),
     statfs(directory).catch(() => undefined),
   ]);
   return {
@@ -133,6 +135,29 @@ async function dataOf(directory: string): Promise<GatewayState['data']> {
     free_bytes: disk === undefined ? null : disk.bavail * disk.bsize,
     total_bytes: disk === undefined ? null : disk.blocks * disk.bsize,
   };
+}
+
+const countedForMs = 60_000;
+
+/** The bytes below a directory, counted once a minute: a page asks every five seconds, and models are many files. */
+export class DirectorySize {
+  readonly #directory: string;
+  readonly #clock: Pick<Clock, 'now'>;
+  #counted: { readonly at: number; readonly bytes: Promise<number | null> } | undefined;
+
+  constructor(directory: string, clock: Pick<Clock, 'now'>) {
+    this.#directory = directory;
+    this.#clock = clock;
+  }
+
+  /** Null: it cannot be read. */
+  bytes(): Promise<number | null> {
+    const at = this.#clock.now();
+    if (this.#counted === undefined || at - this.#counted.at >= countedForMs) {
+      this.#counted = { at, bytes: sizeOf(this.#directory).catch(() => null) };
+    }
+    return this.#counted.bytes;
+  }
 }
 
 /** Files may go while they are counted. */

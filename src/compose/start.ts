@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
-import { type LastReload, diagnosticsOf } from './diagnostics.ts';
+import { DirectorySize, type LastReload, diagnosticsOf } from './diagnostics.ts';
 import { Events } from './events.ts';
 import { localHost, type DataPlaneHost } from './host/data-plane-host.ts';
 import { adminModel, createLocalModels, type LocalModels } from './local.ts';
@@ -397,6 +397,7 @@ class Runtime implements RunningGateway {
 
   #adminDeps(): GatewayAdmin {
     const { access, env, events, host, localModels, plane } = this.#deps;
+    const dataSize = new DirectorySize(this.settings.dataDir, systemClock);
     return {
       events: events.source,
       models: () => this.#models(),
@@ -411,7 +412,7 @@ class Runtime implements RunningGateway {
         const { url, adminUrl } = this;
         const upMs = systemClock.now() - this.#startedAt;
         const tallies = await host.tallies();
-        const own = { facts: plane.facts(), access, tallies, url, adminUrl };
+        const own = { facts: plane.facts(), access, tallies, url, adminUrl, dataSize };
         return diagnosticsOf({ ...own, upMs, lastReload: this.#lastReload });
       },
       config: () => this.settings,

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { schemaVersion } from '../../src/store/schema.ts';
+import { DirectorySize } from '../../src/compose/diagnostics.ts';
 import { startGateway } from '../../src/main.ts';
 import { removeFolder } from '../support/folders.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
@@ -21,6 +22,21 @@ webhooks:
   - { url: "http://127.0.0.1:9/canary-path", secret: canary-signature-0123 }
 traces: { endpoint: "http://127.0.0.1:9", headers: { authorization: canary-trace } }
 `;
+
+test('issue 24 the data directory is counted once a minute, however often it is asked for', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-diagnostics-'));
+  t.after(() => removeFolder(folder));
+  let now = 0;
+  const size = new DirectorySize(folder, { now: () => now });
+  writeFileSync(join(folder, 'one'), 'x'.repeat(100));
+  assert.equal(await size.bytes(), 100);
+  writeFileSync(join(folder, 'two'), 'x'.repeat(20));
+  now = 59_999;
+  assert.equal(await size.bytes(), 100);
+  now = 60_000;
+  assert.equal(await size.bytes(), 120);
+  assert.equal(await new DirectorySize(join(folder, 'none'), { now: () => now }).bytes(), null);
+});
 
 test('issue 24 S4 diagnostics tell versions, store, disk, reload and providers, and no secret', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-diagnostics-'));
