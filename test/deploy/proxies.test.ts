@@ -13,10 +13,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
+import { clientDialects } from '../support/dialects.ts';
 import { removeFolder } from '../support/folders.ts';
 import { type Reply, send, type Sending } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
-import { dialects } from '../support/reading.ts';
 import { findProgram, freePort, ServerProcess } from '../support/server-process.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -221,7 +221,7 @@ function playWith({ program, write }: Proxy): void {
     const client = async (number: number): Promise<void> => {
       while (!restarts.over) {
         turn += 1;
-        const dialect = dialects[number % dialects.length] ?? 'chat';
+        const dialect = clientDialects[number % clientDialects.length] ?? 'chat';
         const socket = await open();
         const call = { instance: { url }, key: keys.near, dialect, model: 'up/slow', socket };
         const reply = await stream(call).catch(String);

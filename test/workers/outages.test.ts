@@ -8,7 +8,7 @@ import type { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import type { Reply } from '../support/http.ts';
 import { until } from '../support/postgres-store.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import type { ScriptedUpstream } from '../upstream/scripted.ts';
 import { connectionTo, crewed, noneLeft, rowsOf, workersOf } from './crew.ts';
 
@@ -34,7 +34,7 @@ async function begin(stage: Stage, gate: Promise<void>): Promise<() => Promise<v
   scriptSlow(upstream, 'gated', () => gate);
   const begun = new Set<number>();
   const workers = [...workersOf(instance).values()];
-  const all = workers.flatMap((pid) => dialects.map((dialect) => ({ pid, dialect })));
+  const all = workers.flatMap((pid) => clientDialects.map((dialect) => ({ pid, dialect })));
   const sockets = await Promise.all(all.map(({ pid }) => connectionTo(instance, pid)));
   const replies = all.map(({ dialect }, i) => {
     const onData = (): void => void begun.add(i);
@@ -56,13 +56,17 @@ async function begin(stage: Stage, gate: Promise<void>): Promise<() => Promise<v
   };
 }
 
-function quick({ gateway: instance, key }: Stage, dialect: Dialect): Promise<Reply> {
+function quick({ gateway: instance, key }: Stage, dialect: ClientDialect): Promise<Reply> {
   return stream({ instance, key, dialect, model: 'up/quick' });
 }
 
-function assertRefused(dialect: Dialect, code: string, { status, text, headers }: Reply): void {
-  assert.equal(status, dialect === 'chat' ? 503 : 529, text);
-  assert.ok(text.includes(dialect === 'chat' ? `"${code}"` : '"overloaded_error"'), text);
+function assertRefused(
+  dialect: ClientDialect,
+  code: string,
+  { status, text, headers }: Reply,
+): void {
+  assert.equal(status, dialect === 'messages' ? 529 : 503, text);
+  assert.ok(text.includes(dialect === 'messages' ? '"overloaded_error"' : `"${code}"`), text);
   assert.ok(Number(headers['retry-after']) >= 1);
 }
 
@@ -85,7 +89,7 @@ test(
       const all = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => gateway.ready()));
       return all.every((status) => status === 503);
     }, 'both say that they are not ready');
-    for (const dialect of [...dialects, ...dialects]) {
+    for (const dialect of [...clientDialects, ...clientDialects]) {
       assertRefused(dialect, 'store_unavailable', await quick(stage, dialect));
     }
     const status = await gateway.admin('GET', '/api/status');
@@ -104,7 +108,7 @@ test(
     const rows = await rowsOf(gateway);
     assert.equal(
       rows.filter((row) => row['model'] === 'up/gated' && row['outcome'] === 'ok').length,
-      4,
+      2 * clientDialects.length,
     );
     assert.equal(rows.filter((row) => row['outcome'] !== 'ok').length, 0);
     assert.equal(await gateway.stop(), 0);
@@ -146,7 +150,7 @@ test(
     const gate = Promise.withResolvers<void>();
     const ended = await begin(stage, gate.promise);
     const pids = [...workersOf(gateway).values()];
-    for (const dialect of dialects) {
+    for (const dialect of clientDialects) {
       // One for the client's connection, none for the upstream's, which keeps none.
       await until(async () => {
         const reply = await short(pids, 1, () =>
@@ -184,7 +188,9 @@ for (const who of ['the workers', 'the parent', 'any of them'] as const) {
       const parent = who === 'the workers' ? [] : [gateway.pid];
       const pids = who === 'the parent' ? parent : [...workers, ...parent];
       const waiting = await short(pids, 0, async () => {
-        const callers = dialects.map((dialect) => quick(stage, dialect).catch(() => undefined));
+        const callers = clientDialects.map((dialect) =>
+          quick(stage, dialect).catch(() => undefined),
+        );
         // Each process looks at its load meanwhile, which opens a file.
         await sleep(1000);
         return { callers };
@@ -193,7 +199,8 @@ for (const who of ['the workers', 'the parent', 'any of them'] as const) {
         const reply = await caller;
         // A process without a descriptor left for a connection closes it (libuv).
         if (who === 'the parent') assert.ok(reply !== undefined);
-        if (reply !== undefined) assert.equal(brokenness(dialects[i] ?? 'chat', reply), undefined);
+        if (reply !== undefined)
+          assert.equal(brokenness(clientDialects[i] ?? 'chat', reply), undefined);
       }
       for (let i = 0; i < 8; i += 1) {
         assert.equal(brokenness('chat', await quick(stage, 'chat')), undefined);
