@@ -209,15 +209,17 @@ function responsesBody(
     store: false,
     input: [
       { role: 'user', content: text },
-      ...results.flatMap((result) => [
-        {
-          type: 'function_call' as const,
-          call_id: result.id,
-          name: result.name,
-          arguments: JSON.stringify(result.arguments),
-        },
-        { type: 'function_call_output' as const, call_id: result.id, output: result.result },
-      ]),
+      ...results.map((result) => ({
+        type: 'function_call' as const,
+        call_id: result.id,
+        name: result.name,
+        arguments: JSON.stringify(result.arguments),
+      })),
+      ...results.map(({ id, result }) => ({
+        type: 'function_call_output' as const,
+        call_id: id,
+        output: result,
+      })),
     ],
     ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
     ...(tools === undefined
