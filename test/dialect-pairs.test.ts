@@ -1,4 +1,4 @@
-/** The suites that are to run each client on each upstream take both from `support/dialects.ts`. */
+/** The one place that says which suites play which clients on which upstreams, and fails where one leaves a pair out. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -9,10 +9,15 @@ import { cutRows } from './faults/cut-rows.ts';
 import { endingRows, framingRows } from './faults/framing-rows.ts';
 import { casesOf } from './faults/row-case.ts';
 import { wireRows } from './faults/wire-rows.ts';
-import { upstreamHalves } from './property/dialect-halves.ts';
+import { answerSamples } from './corpus/answers.ts';
+import { corpus } from './corpus/samples.ts';
+import { answerTables, requestTables } from './decisions/rows.ts';
+import { halves, upstreamHalves } from './property/dialect-halves.ts';
 import { recordedDocuments, recordedStreams, whyLeftOut } from './recordings/recorded.ts';
-import { clientDialects, pairs, upstreamDialects } from './support/dialects.ts';
+import { clientDialects, pairs, type Pair, upstreamDialects } from './support/dialects.ts';
+import { allDialects } from './support/reading.ts';
 import { firstTurns } from './two-turn/first-turns.ts';
+import { histories } from './two-turn/histories.ts';
 
 function textsOf(folder: string): readonly (readonly [file: string, text: string])[] {
   return globSync(`${folder}/*.ts`, { cwd: import.meta.dirname }).map((file) => [
@@ -51,15 +56,79 @@ test('each fault before and within an answer is played by each upstream to each 
   }
 });
 
-test('each upstream has recordings and first turns that want something back', () => {
-  for (const upstream of upstreamDialects) {
-    assert.ok(
-      firstTurns.some((turn) => turn.upstream === upstream),
-      upstream,
-    );
-    if (whyLeftOut !== undefined) continue;
-    assert.ok(recordedDocuments([upstream]).length > 0, upstream);
-    assert.ok(recordedStreams([upstream]).length > 0, upstream);
+/** Answers of clouds are decided in prose and shown by `test/clouds`. */
+const ninePairs = pairs.filter(({ upstream }) => clientDialects.some((each) => each === upstream));
+
+/** How much each suite of translation plays of a pair, by the data that its tests are made of. */
+const suites: {
+  readonly [suite: string]: {
+    readonly pairs?: readonly Pair[];
+    readonly count: (pair: Pair) => number;
+  };
+} = {
+  'decisions, requests': {
+    count: ({ client, upstream }) => {
+      const { rows, towards } = requestTables[client];
+      return (client === upstream ? rows : towards(upstream)).length;
+    },
+  },
+  'decisions, answers': {
+    pairs: ninePairs.filter(({ client, upstream }) => client !== upstream),
+    count: ({ client, upstream }) =>
+      ['document', 'stream'].every((form) =>
+        answerTables.some(
+          ({ client: to, from, what }) => to === client && from === upstream && what === form,
+        ),
+      )
+        ? 1
+        : 0,
+  },
+  'corpus, requests': {
+    count: ({ client, upstream }) => {
+      const isPlayed = client === upstream || requestTables[client].upstreams.includes(upstream);
+      return isPlayed ? Object.keys(corpus[client]).length : 0;
+    },
+  },
+  'corpus, answers': {
+    pairs: ninePairs.filter(({ client, upstream }) => client !== upstream),
+    count: ({ client, upstream }) =>
+      Object.entries(answerSamples)
+        .find(([from]) => from === upstream)?.[1]
+        .filter(({ to }) => to[client] !== undefined).length ?? 0,
+  },
+  faults: {
+    count: ({ client, upstream }) =>
+      casesOf(rows).filter((each) => each.dialect === client && each.upstream === upstream).length,
+  },
+  recordings: {
+    count: ({ upstream }) =>
+      whyLeftOut === undefined
+        ? Math.min(recordedDocuments([upstream]).length, recordedStreams([upstream]).length)
+        : 1,
+  },
+  'two turns': {
+    count: ({ client, upstream }) =>
+      Math.min(
+        histories.filter(({ dialect }) => dialect === client).length,
+        firstTurns.filter((turn) => turn.upstream === upstream).length,
+      ),
+  },
+};
+
+for (const [suite, { pairs: wanted = pairs, count }] of Object.entries(suites)) {
+  test(`issue 21: ${suite} play each client on each upstream: no hole`, () => {
+    const holes = wanted.filter((pair) => count(pair) === 0);
+    assert.deepEqual(holes, []);
+  });
+}
+
+test('issue 21: the laws of conversations and answers are held for each pair of halves', () => {
+  assert.deepEqual(Object.keys(halves).toSorted(), clientDialects.toSorted());
+  assert.deepEqual(Object.keys(upstreamHalves).toSorted(), upstreamDialects.toSorted());
+  assert.deepEqual(allDialects, clientDialects);
+  for (const [file, text] of textsOf('property')) {
+    if (!/^property\/(conversations|generations|any-input)\.test\.ts$/.test(file)) continue;
+    assert.match(text, /for \(const dialect of allDialects\)[^]+ of allDialects\b/, file);
   }
 });
 

@@ -19,8 +19,8 @@ import {
 import { upstreamBody } from '../../../src/gateway/upstream-request.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
-import { ask, halves } from '../../property/dialect-halves.ts';
-import { dialects } from '../../support/reading.ts';
+import { ask, halves, upstreamHalves } from '../../property/dialect-halves.ts';
+import { clientDialects, upstreamDialects } from '../../support/dialects.ts';
 import { requestBody } from '../../support/requests.ts';
 
 const entry = new URL('../../../src/compose/long-body-thread.ts', import.meta.url);
@@ -38,16 +38,16 @@ const codeOf = (settled: PromiseSettledResult<unknown>): string =>
 const canceled = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'canceled';
 
-for (const from of dialects) {
-  for (const to of dialects) {
+for (const from of clientDialects) {
+  for (const to of upstreamDialects) {
     test(`G2 a ${from} request for ${to} is what the event loop would make of it`, async () => {
-      const [client, upstream] = [halves[from].client, halves[to].upstream];
+      const [client, upstream] = [halves[from].client, upstreamHalves[to].upstream];
       const messages = Array.from({ length: 99 }, (_, i) => {
         return { role: i % 2 === 0 ? 'user' : 'assistant', content: `turn ${i}` };
       });
       const body = requestBody(from, { model: 'm', stream: false, more: { messages, top_k: 5 } });
       const pieces = bytesOf(body);
-      const asked = { ...ask(halves[to]), model: 'other', provider: 'p' };
+      const asked = { ...ask(upstreamHalves[to]), model: 'other', provider: 'p' };
       const notes = new NoteList();
       const here = upstreamBody({
         client,
@@ -63,7 +63,8 @@ for (const from of dialects) {
         wanted,
       });
       assert.deepEqual(long.head, client.readHead({ ...body }));
-      assert.deepEqual(long.skeleton, { ...body, messages: [] });
+      const list = from === 'responses' ? 'input' : 'messages';
+      assert.deepEqual(long.skeleton, { ...body, [list]: [] });
       const { newId: _, ...plain } = asked;
       const input: RequestInput = {
         client: client.id,
