@@ -22,7 +22,8 @@ const streamCodes = {
   timeout: 'server_error',
   upstream_rejected: 'invalid_prompt',
   context_overflow: 'context_length_exceeded',
-  upstream_auth: 'server_error',
+  // As its status 400 says it: the same credential is refused again.
+  upstream_auth: 'invalid_prompt',
   internal: 'server_error',
   idempotency_busy: 'server_error',
   idempotency_conflict: 'invalid_prompt',

@@ -9,12 +9,19 @@ import { tryParseObject } from '../../../src/json/parse.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
+import { openaiResponsesClient } from '../../../src/dialects/openai-responses/client.ts';
+import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { retryHeaders } from '../../../src/gateway/answer/client-answer.ts';
-import { dialects, type Dialect } from '../../support/reading.ts';
+import { clientDialects, type ClientDialect } from '../../support/dialects.ts';
+import { objectAt } from '../../support/reading.ts';
 import { releasedClients, type ReleasedClient, type Told, type Verdict } from './retry-rules.ts';
 
-const writers = { chat: openaiChatClient, messages: anthropicMessagesClient } as const;
+const writers = {
+  chat: openaiChatClient,
+  messages: anthropicMessagesClient,
+  responses: openaiResponsesClient,
+} as const;
 /** As the gateway makes them, without digits in which a client could see a status. */
 const requestId = 'req_AbCdEfGh';
 
@@ -91,15 +98,19 @@ const texts: { readonly [C in ErrorCode]?: readonly string[] } = {
   budget_exhausted: ['The budget "team" of 10 $ a month is spent; it begins anew on 1 December.'],
 };
 
-const said: { readonly [D in Dialect]: (status: number) => GatewayError } = {
+const said: { readonly [D in ClientDialect]: (status: number) => GatewayError } = {
   chat: (status) => openaiChatUpstream.readError(status, '{"error":{"message":"Bad key"}}'),
   messages: (status) =>
     anthropicMessagesUpstream.readError(status, '{"error":{"type":"x","message":"Bad key"}}'),
+  responses: (status) =>
+    openaiResponsesUpstream.readError(status, '{"error":{"message":"Bad key"}}'),
 };
 
 function errorsOf(code: ErrorCode): readonly GatewayError[] {
   if (code === 'upstream_auth') {
-    return dialects.flatMap((upstream) => [401, 402, 403].map((status) => said[upstream](status)));
+    return clientDialects.flatMap((upstream) =>
+      [401, 402, 403].map((status) => said[upstream](status)),
+    );
   }
   return (texts[code] ?? ['What happened.']).map((text) => new GatewayError(code, text));
 }
@@ -111,20 +122,27 @@ function headersOf(error: GatewayError): Told['headers'] {
   return headers;
 }
 
-function asAnswer(dialect: Dialect, error: GatewayError): Told {
+function asAnswer(dialect: ClientDialect, error: GatewayError): Told {
   const { status, body } = writers[dialect].writeError(error, requestId);
   return { dialect, status, headers: headersOf(error), body };
 }
 
-function asFrame(dialect: Dialect, error: GatewayError): Told {
+function asFrame(dialect: ClientDialect, error: GatewayError): Told {
   const frame = writers[dialect].writeStreamError(error, requestId);
-  const body = tryParseObject(/^data: (.*)$/m.exec(frame)?.[1] ?? '');
-  assert.ok(body !== undefined, frame);
+  const last = [...frame.matchAll(/^data: (.*)$/gm)].at(-1)?.[1] ?? '';
+  const event = tryParseObject(last);
+  assert.ok(event !== undefined, frame);
+  // Of a failed response its error is what a client goes by.
+  const body = dialect === 'responses' ? objectAt(event, 'response') : event;
   return { dialect, status: undefined, headers: { 'x-request-id': requestId }, body };
 }
 
 const openaiQuota =
   'The chat format has 429 insufficient_quota for this, and SDKs know it by its code; those that look at the status only do the same with OpenAI itself.';
+const sixTimes =
+  'It asks six times after this status, whatever it is told: refusals of keys and bodies cost little for that.';
+const capacity =
+  'It shows at once that the model is at capacity: the gateway has tried before it says so.';
 const ownUpload =
   'The client was too slow to send its own request; it does not take 408 for something that passes.';
 
@@ -139,6 +157,13 @@ const exceptions: { readonly [key: string]: string } = {
   'Aider, chat answer: budget_exhausted': openaiQuota,
   'Aider, messages answer: budget_exhausted':
     'LiteLLM has no class for 402, and Aider asks again for what has none.',
+  'AI SDK, responses answer: budget_exhausted': openaiQuota,
+  'Codex, responses answer: unauthenticated': sixTimes,
+  'Codex, responses answer: forbidden': sixTimes,
+  'Codex, responses answer: too_large': sixTimes,
+  'Codex, responses stream: overloaded': capacity,
+  'Codex, responses stream: store_unavailable': capacity,
+  'Codex, responses stream: shutting_down': capacity,
   'Continue, chat answer: request_timeout': ownUpload,
   'Continue, messages answer: request_timeout': ownUpload,
   'Qwen Code, chat answer: request_timeout': ownUpload,
@@ -190,7 +215,7 @@ test('C2 C3 every exception is still one', () => {
 });
 
 test('C3 E15 a refused credential of the gateway is a 400 that is not to be sent again', () => {
-  for (const dialect of dialects) {
+  for (const dialect of clientDialects) {
     for (const error of errorsOf('upstream_auth')) {
       const { status = 0, headers } = asAnswer(dialect, error);
       assert.equal(status, 400);

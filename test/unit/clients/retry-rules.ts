@@ -4,11 +4,12 @@
  * is renewed. Only what a failure from a server can reach is here, not what a broken socket does.
  */
 import type { JsonObject } from '../../../src/json/value.ts';
-import { objectAt, type Dialect } from '../../support/reading.ts';
+import type { ClientDialect } from '../../support/dialects.ts';
+import { objectAt } from '../../support/reading.ts';
 
 /** What a client sees of a failure. */
 export interface Told {
-  readonly dialect: Dialect;
+  readonly dialect: ClientDialect;
   /** HTTP status of the answer; undefined = the last frame of a stream that began with 200. */
   readonly status: number | undefined;
   /** Of the failure, or of the stream: lower case. */
@@ -24,13 +25,14 @@ export interface ReleasedClient {
   readonly name: string;
   /** Package, version, and the file with the rule. */
   readonly source: string;
-  readonly dialects: readonly Dialect[];
+  readonly dialects: readonly ClientDialect[];
   /** Whether it asks again after a failure in the middle of a stream; SDKs give it to their caller. */
   readonly streams: boolean;
   readonly decide: (told: Told) => Verdict;
 }
 
-const both: readonly Dialect[] = ['chat', 'messages'];
+const both: readonly ClientDialect[] = ['chat', 'messages'];
+const all: readonly ClientDialect[] = [...both, 'responses'];
 
 interface Named {
   readonly type: string;
@@ -207,18 +209,35 @@ function aider(told: Told): Verdict {
   return verdict(status !== 400 && status !== 413 && status !== 422 && status !== 403);
 }
 
+const codexAgain: ReadonlySet<number> = new Set([401, 402, 403, 408, 409, 413, 422]);
+/** Codes of `response.failed` after which it does not ask again; after any other it does, also where there is none. */
+const codexStops: ReadonlySet<string> = new Set([
+  'context_length_exceeded',
+  'insufficient_quota',
+  'invalid_prompt',
+  'server_is_overloaded',
+]);
+
+function codex(told: Told): Verdict {
+  const { status } = told;
+  const { code } = errorOf(told);
+  if (status === undefined) return verdict(!codexStops.has(code));
+  if (status !== 429) return verdict(codexAgain.has(status) || status >= 500);
+  return verdict(code !== 'insufficient_quota' && told.headers['retry-after'] !== undefined);
+}
+
 export const releasedClients: readonly ReleasedClient[] = [
   {
     name: 'openai (Node)',
     source: 'openai@7.57.0 client.mjs shouldRetry',
-    dialects: ['chat'],
+    dialects: ['chat', 'responses'],
     streams: false,
     decide: stainless,
   },
   {
     name: 'openai (Python)',
     source: 'openai 3.54.0 (PyPI) _base_client.py _should_retry',
-    dialects: ['chat'],
+    dialects: ['chat', 'responses'],
     streams: false,
     decide: stainless,
   },
@@ -239,7 +258,7 @@ export const releasedClients: readonly ReleasedClient[] = [
   {
     name: 'AI SDK',
     source: '@ai-sdk/provider@4.0.38 APICallError, ai@7.0.173 retryWithExponentialBackoff…',
-    dialects: both,
+    dialects: all,
     streams: false,
     decide: ({ status = 0 }) => verdict(statusRetries(status)),
   },
@@ -297,9 +316,16 @@ export const releasedClients: readonly ReleasedClient[] = [
   {
     name: 'LangChain (JS)',
     source: '@langchain/core@1.4.0 utils/async_caller.js',
-    dialects: both,
+    dialects: all,
     streams: false,
     decide: langchain,
+  },
+  {
+    name: 'Codex',
+    source: 'codex 0.169.0, as measured with a scripted server',
+    dialects: ['responses'],
+    streams: true,
+    decide: codex,
   },
   {
     name: 'Aider',

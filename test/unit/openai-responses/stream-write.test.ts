@@ -211,6 +211,7 @@ describe('events', () => {
       ['context_overflow', 'context_length_exceeded'],
       ['overloaded', 'server_is_overloaded'],
       ['upstream_rejected', 'invalid_prompt'],
+      ['upstream_auth', 'invalid_prompt'],
     ] as const;
     for (const [code, shown] of codes) {
       const [, , error, failed] = eventsIn(
