@@ -1,8 +1,8 @@
 /**
  * Drives the dashboard in a real Chromium over many rows and keys, and says what a person waits for.
- * Usage: node bench/dashboard.ts [folder, default a new one that is removed] [--rows N] [--keys N] [--write]
+ * Usage: node bench/dashboard.ts [folder, default a new one that is removed] [--rows N] [--keys N] [--write] [--tail]
  * A folder that has a book is measured as it is; `--write` puts the figures into RESULTS.md. Ten million rows take
- * five minutes to write and 4.5 GB.
+ * five minutes to write and 4.5 GB. `--tail` measures the live tail of calls alone.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +21,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     keys: { type: 'string', default: '1000' },
     rows: { type: 'string', default: '10000000' },
+    tail: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },
   allowPositionals: true,
@@ -163,12 +164,115 @@ async function measureKeys(page: Page, home: string): Promise<void> {
   });
 }
 
-async function measure(browser: Browser, home: string): Promise<void> {
+const tailSeconds = 20;
+const tailRate = 500;
+
+/** Calls of a model that there is not: each is a row of the ledger, and costs the machine little besides. */
+async function endCalls(gateway: Instance, key: string): Promise<void> {
+  const began = performance.now();
+  const running = new Set<Promise<unknown>>();
+  for (let asked = 0; ;) {
+    const seconds = (performance.now() - began) / 1000;
+    if (seconds >= tailSeconds) break;
+    for (; asked < seconds * tailRate; asked += 1) {
+      const call = fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: '{"model":"none/such","messages":[{"role":"user","content":"hi"}]}',
+      }).then((response) => response.arrayBuffer());
+      running.add(call);
+      void call.finally(() => running.delete(call));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await Promise.all(running);
+}
+
+interface Frames {
+  readonly frames: number;
+  readonly worstMs: number;
+  /** Gaps of more than 50 ms between two frames. */
+  readonly late: number;
+}
+
+interface TraceEvent {
+  readonly name: string;
+  readonly pid: number;
+  readonly tid: number;
+  readonly args?: { readonly name?: string };
+  /** Of the thread's processor, microseconds. */
+  readonly tdur?: number;
+}
+
+/** The longest task of a page's main thread, in ms of the processor: waiting for it is not in it. */
+function longestTask(trace: readonly TraceEvent[]): number {
+  const threads = new Set(
+    trace
+      .filter(({ name, args }) => name === 'thread_name' && args?.name === 'CrRendererMain')
+      .map(({ pid, tid }) => `${pid} ${tid}`),
+  );
+  return trace
+    .filter(({ pid, tid }) => threads.has(`${pid} ${tid}`))
+    .reduce((longest, { tdur = 0 }) => Math.max(longest, tdur / 1000), 0);
+}
+
+/** What the page draws for as long as `work` takes. */
+async function sayFrames(page: Page, what: string, work: () => Promise<unknown>): Promise<void> {
+  const browser = page.context().browser();
+  await browser?.startTracing(page, { categories: ['toplevel', '__metadata'] });
+  await page.evaluate(`{
+    const seen = { frames: 0, worstMs: 0, late: 0 };
+    globalThis.seen = seen;
+    let last;
+    const frame = (now) => {
+      const gap = now - (last ?? now);
+      last = now;
+      seen.frames += 1;
+      seen.worstMs = Math.max(seen.worstMs, gap);
+      if (gap > 50) seen.late += 1;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  }`);
+  await work();
+  const { frames, worstMs, late } = await page.evaluate<Frames>('globalThis.seen');
+  const trace = JSON.parse(String(await browser?.stopTracing()));
+  const task = longestTask(trace.traceEvents).toFixed(0);
+  const gaps = `${late} of ${frames} later than 50 ms, the worst ${worstMs.toFixed(0)} ms`;
+  say(what, `${gaps}; longest task of the page ${task} ms of CPU`);
+}
+
+/** The same page first without a call: what is late then is the machine's. */
+async function measureTail(page: Page, gateway: Instance): Promise<void> {
+  const { key } = await gateway.makeKey({});
+  const ended = page.getByText(/calls? ha(s|ve) ended since/);
+  const open = async (): Promise<void> => {
+    await page.goto(`${gateway.adminUrl}/calls?live=1`);
+    await ended.waitFor();
+  };
+  await open();
+  await sayFrames(page, 'Live tail without a call, frames', () =>
+    page.waitForTimeout(tailSeconds * 1000),
+  );
+  await open();
+  await sayFrames(page, `Live tail, ${tailRate} calls a second for ${tailSeconds} s, frames`, () =>
+    endCalls(gateway, key),
+  );
+  say('… and what the page says', await ended.innerText());
+}
+
+async function measure(browser: Browser, gateway: Instance): Promise<void> {
+  const home = gateway.adminUrl;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
   context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   await page.goto(home);
   await fillLogin(page);
+  if (!flags.tail) await measureLedger(page, home);
+  await measureTail(page, gateway);
+}
+
+async function measureLedger(page: Page, home: string): Promise<void> {
   await measureCalls(page, home);
   await measureOverview(page, home);
   await measureKeys(page, home);
@@ -190,7 +294,7 @@ try {
     await Promise.all([gateway.kill(), browser.close()]);
     removeOwnFolder();
   });
-  await measure(browser, gateway.adminUrl).finally(() => gateway.stop());
+  await measure(browser, gateway).finally(() => gateway.stop());
 } finally {
   await browser.close();
   removeOwnFolder();
