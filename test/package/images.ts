@@ -12,7 +12,6 @@ import {
   mkdirSync,
   mkdtempSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -20,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { removeFolder } from '../support/folders.ts';
 import { findProgram } from '../support/server-process.ts';
 import { root } from './pack.ts';
 
@@ -71,6 +71,7 @@ function copyProgram(program: string, to: string, folder: string): void {
 /** Images and containers in a folder of their own. */
 export class Images {
   readonly folder = mkdtempSync(join(tmpdir(), 'gw-images-'));
+  readonly #files = new Map<string, Promise<string>>();
 
   buildah(...args: readonly string[]): Promise<string> {
     const places = ['--root', join(this.folder, 'images'), '--runroot', join(this.folder, 'run')];
@@ -114,8 +115,14 @@ export class Images {
     return docker['config'];
   }
 
-  /** Files of an image; a container is started on them. */
-  async filesOf(name: string): Promise<string> {
+  /** Files of an image, copied once; containers are started on them, and change nothing there. */
+  filesOf(name: string): Promise<string> {
+    const copied = this.#files.get(name) ?? this.#copyOf(name);
+    this.#files.set(name, copied);
+    return copied;
+  }
+
+  async #copyOf(name: string): Promise<string> {
     const container = (await this.buildah('from', '--pull-never', name)).trim();
     return (await this.buildah('mount', container)).trim();
   }
@@ -123,7 +130,7 @@ export class Images {
   async remove(): Promise<void> {
     await this.buildah('rm', '--all');
     await this.buildah('rmi', '--all', '--force');
-    rmSync(this.folder, { recursive: true, force: true });
+    removeFolder(this.folder);
   }
 }
 
