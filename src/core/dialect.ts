@@ -262,6 +262,8 @@ export interface Ask {
   readonly newId: NewId;
   /** A cap on the output that holds instead of the client's own (budgets). */
   readonly maxOutputTokens?: number | undefined;
+  /** The word by which an answer goes on that the upstream paused (`FinishReason.resume`). */
+  readonly resume?: string;
   /** The conversation is to be compacted; relay only. */
   readonly compacts?: true;
   /** Members that the address says: the body must not have them. */

@@ -52,6 +52,8 @@ export interface FinishReason {
   readonly raw?: string;
   /** The stop sequence that matched, where the upstream says which. */
   readonly sequence?: string;
+  /** A pause that ends with the same request once more, and this word in it. */
+  readonly resume?: string;
   /** Details in the upstream's words (messages `stop_details`). */
   readonly details?: JsonObject;
 }

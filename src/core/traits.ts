@@ -82,6 +82,8 @@ export interface UpstreamTraits {
   readonly reasoningControl: ReasoningControl;
   /** Words of effort that are known; empty = none is ever sent. */
   readonly efforts: readonly Effort[];
+  /** Gemini upstreams: a long answer may be paused, and goes on in a further request. */
+  readonly continuation?: boolean;
   /** It may reason for minutes before its first event, whether it was asked to or not (R7). */
   readonly reasonsFirst?: boolean;
   /** Responses upstreams: ids of items must begin with the prefix of their type, or are refused. */

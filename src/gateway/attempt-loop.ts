@@ -492,9 +492,7 @@ export class AttemptLoop {
       for (const event of events) attempt.meter.see(event);
       return { kind: 'collected', generation, events };
     }
-    // Only turns in which the provider runs its own tools are ever paused.
-    if (prepared.conversation?.tools.some(({ native }) => native !== undefined) === true)
-      attempt.rounds = new TurnRounds();
+    attempt.rounds = roundsOf(prepared);
     const answer = await this.#exchange(track, attempt, prepared.request);
     // The client left: the answer is read for its usage only.
     if (this.#lastAsked) return answer;
@@ -621,6 +619,7 @@ export class AttemptLoop {
       const { request } = await this.#prepare(track, attempt, prepared.traits, {
         answered,
         most,
+        resume: rounds.resume,
       });
       meter.goOn(used);
       const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
@@ -639,6 +638,14 @@ export class AttemptLoop {
 interface Delivery {
   readonly consumer: StreamConsumer;
   readonly mayFlow: () => boolean;
+}
+
+/** Only turns in which the provider runs its own tools are ever paused, and those of models that answer in parts. */
+function roundsOf({ conversation, traits }: PreparedRequest): TurnRounds | undefined {
+  if (conversation === undefined) return undefined;
+  const { tools, sampling } = conversation;
+  if (tools.some(({ native }) => native !== undefined)) return new TurnRounds();
+  return traits.continuation === true ? new TurnRounds(sampling.maxOutputTokens) : undefined;
 }
 
 /** Ends an answer before its upstream does. */

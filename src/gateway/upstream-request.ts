@@ -72,7 +72,8 @@ export function requestOf(
   { traits, notes: own, round, spanId, wanted }: TargetOptions,
 ): Preparing {
   const { grant, head, cache } = call;
-  const answered = round?.answered;
+  const { resume } = round ?? {};
+  const answered = resume === undefined ? round?.answered : undefined;
   const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
   const { compacts } = head;
   const ask = {
@@ -83,9 +84,10 @@ export function requestOf(
     maxOutputTokens: cap,
     cache,
     ...(compacts === undefined ? {} : { compacts }),
+    ...(resume === undefined ? {} : { resume }),
     ...bodyRules(call, target.provider),
   };
-  const strict = call.strict && answered === undefined;
+  const strict = call.strict && round === undefined;
   const notes = strict ? strictNotes : own;
   if (grant?.capNote !== undefined)
     own.changed([call.dialect.describe(call.source).capMember()], grant.capNote);

@@ -297,7 +297,7 @@ const nativeGemini: Rows = [
   [/gemini-3(\.[15])?-flash/, { ...gemini3, efforts: minimalToHigh }],
   [/gemini-3/, { ...gemini3, efforts: lowToHigh }],
   // A document has half the length of a stream there.
-  [/./, { ...gemini3, efforts: lowToHigh, streams: 'always' }],
+  [/./, { ...gemini3, efforts: lowToHigh, streams: 'always', continuation: true }],
 ];
 
 export function nativeGeminiTraits(model: string): Partial<UpstreamTraits> {

@@ -110,7 +110,7 @@ export function geminiError(message: string, code: number): string {
 
 const members = {
   request:
-    'contents systemInstruction tools toolConfig generationConfig safetySettings cachedContent serviceTier store',
+    'contents systemInstruction tools toolConfig generationConfig safetySettings cachedContent serviceTier store continuationToken',
   config:
     'maxOutputTokens temperature topP topK stopSequences seed presencePenalty frequencyPenalty candidateCount responseMimeType responseSchema responseJsonSchema responseModalities thinkingConfig mediaResolution',
   content: 'role parts',

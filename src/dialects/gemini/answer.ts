@@ -47,14 +47,19 @@ export class AnswerReader {
   /** A text, a call or a part of the provider's own tools was read. */
   #said = false;
   #finish: SeenFinish | undefined;
+  /** By which a further request goes on with the answer; the last one counts. */
+  #continuation = '';
   #blocked: SeenFinish | undefined;
   #grounding: JsonObject | undefined;
   /** The finish was told: only usage may follow. */
   #ended = false;
   readonly #isDocument: boolean;
+  readonly #continues: boolean;
 
-  constructor({ isDocument = false } = {}) {
+  /** @param continues the answer can be gone on with, where it is paused */
+  constructor({ isDocument = false, continues = false } = {}) {
     this.#isDocument = isDocument;
+    this.#continues = continues;
   }
 
   /** The upstream said why the answer ended; usage and sources may follow. */
@@ -117,6 +122,8 @@ export class AnswerReader {
     if (isObject(grounding)) this.#grounding = grounding;
     const content = answerObject(candidate['content'], 'a content');
     for (const part of answerObjects(content?.['parts'], 'parts')) this.#readPart(part, events);
+    this.#continuation =
+      answerText(candidate['continuationToken'], 'a continuationToken') || this.#continuation;
     const reason = answerText(candidate['finishReason'], 'a finishReason');
     if (reason === '') return;
     // A natural end that follows a reason does not outweigh it.
@@ -290,6 +297,9 @@ export class AnswerReader {
       };
     }
     if (reason === 'STOP') return { kind: this.#calls > 0 ? 'tool-calls' : 'stop', raw: reason };
+    const resume = this.#continuation;
+    if (reason === 'CONTINUATION' && this.#continues && resume !== '')
+      return { kind: 'pause', raw: reason, resume };
     if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION')
       return { kind: 'length', raw: reason };
     return this.#said ? { kind: 'other', raw: reason } : undefined;

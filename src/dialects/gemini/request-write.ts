@@ -58,6 +58,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...tools.members,
     ...(Object.keys(config).length === 0 ? {} : { generationConfig: config }),
     ...writeTier(conversation.extras, target),
+    ...(ask.resume === undefined ? {} : { continuationToken: ask.resume }),
   };
 }
 

@@ -11,9 +11,14 @@ import { AnswerReader } from './answer.ts';
 const none: readonly GenerationEvent[] = [];
 
 export class GeminiStreamReader implements StreamReader {
-  readonly #answer = new AnswerReader();
+  readonly #answer: AnswerReader;
   /** An error or the close was read: nothing after it counts. */
   #over = false;
+
+  /** @param continues as of `AnswerReader` */
+  constructor(continues: boolean) {
+    this.#answer = new AnswerReader({ continues });
+  }
 
   get finishPending(): boolean {
     return this.#answer.finished && !this.#over;

@@ -17,6 +17,6 @@ export const geminiUpstream: UpstreamDialect = {
   // No client speaks it.
   relayRequest: ({ pieces }) => pieces,
   readResponse: (body) => readResponse(body),
-  streamReader: () => new GeminiStreamReader(),
+  streamReader: ({ continuation }) => new GeminiStreamReader(continuation === true),
   readError,
 };

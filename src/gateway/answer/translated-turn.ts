@@ -7,6 +7,7 @@ import type { Part } from '../../core/conversation.ts';
 import { type GatewayError, asGatewayError } from '../../core/errors.ts';
 import {
   Collector,
+  type FinishReason,
   type GenerationEvent,
   type Usage,
   addUsage,
@@ -81,8 +82,10 @@ export class TranslatedTurn implements StreamConsumer {
 
   ended(events: readonly GenerationEvent[]): void {
     if (this.#over) return;
+    // Going on begins the next round, which is not paused.
+    const isPaused = this.#options.rounds?.paused === true;
     this.frames([eventsFrame(events)]);
-    if (this.#options.rounds?.paused !== true) this.#options.consumer.ended([]);
+    if (!isPaused) this.#options.consumer.ended([]);
   }
 
   failed(error: GatewayError): void {
@@ -319,9 +322,9 @@ class StopSequence {
   }
 }
 
-// A turn that its upstream pauses (messages `pause_turn`: the provider's own tools run long) is requested again with
-// the answer so far, until it ends. Behind this stage all rounds are one answer: part indexes continue, token counts
-// are sums, and no pause is visible.
+// A turn that its upstream pauses is requested again until it ends: with the answer so far (messages `pause_turn`: the
+// provider's own tools run long), or with a word of the upstream that stands for it (Gemini `CONTINUATION`). Behind this
+// stage all rounds are one answer: part indexes continue, token counts are sums, and no pause is visible.
 
 /** Further requests of one turn at most; then it ends with finish `length`. */
 const maxContinuations = 5;
@@ -337,6 +340,20 @@ export class TurnRounds {
   #before: Usage | undefined;
   #current: Usage | undefined;
   #paused = false;
+  #resume: string | undefined;
+  /** A call of a tool was answered, in whichever round. */
+  #called = false;
+  readonly #cap: number | undefined;
+
+  /** @param cap output tokens that the client allows; a turn that has as many is not gone on with */
+  constructor(cap?: number) {
+    this.#cap = cap;
+  }
+
+  /** What the next request must name, where the upstream said so. */
+  get resume(): string | undefined {
+    return this.#resume;
+  }
 
   /** The upstream paused the turn. */
   get paused(): boolean {
@@ -389,23 +406,37 @@ export class TurnRounds {
       case 'part-end': {
         const index = this.#base + event.index;
         this.#next = Math.max(this.#next, index + 1);
+        this.#called ||= event.type === 'part-start' && event.part.type === 'tool-call';
         return this.#base === 0 ? event : { ...event, index };
       }
       case 'usage':
         this.#current = mergeUsage(this.#current, event.usage);
         return this.#before === undefined ? event : sumOf(this.#before, this.#current);
       case 'finish':
-        if (event.reason.kind !== 'pause') return event;
-        if (this.#round === maxContinuations) {
-          return { type: 'finish', reason: { ...event.reason, kind: 'length' } };
-        }
-        this.#paused = true;
-        return undefined;
+        return this.#finish(event.reason);
       case 'error':
         return event;
       default:
         return event satisfies never;
     }
+  }
+
+  /** Undefined for a pause that is gone on with. */
+  #finish(reason: FinishReason): GenerationEvent | undefined {
+    if (reason.kind !== 'pause') {
+      // The calls may stand in a round before the last one.
+      const isCall = reason.kind === 'stop' && this.#called;
+      return { type: 'finish', reason: isCall ? { ...reason, kind: 'tool-calls' } : reason };
+    }
+    const { resume, ...told } = reason;
+    const output = (this.#before?.outputTokens ?? 0) + (this.#current?.outputTokens ?? 0);
+    const isSpent = this.#cap !== undefined && output >= this.#cap;
+    if (isSpent || this.#round === maxContinuations) {
+      return { type: 'finish', reason: { ...told, kind: 'length' } };
+    }
+    this.#paused = true;
+    this.#resume = resume;
+    return undefined;
   }
 }
 
@@ -435,6 +466,8 @@ export interface NextRound {
   readonly answered: readonly Part[];
   /** Cap of its output tokens; undefined where no budget pays. */
   readonly most: number | undefined;
+  /** Stands for the answer so far where the upstream said so: the request is the same but for it. */
+  readonly resume?: string | undefined;
 }
 
 /**
