@@ -74,6 +74,8 @@ const rows = [
   { path: 'test/dashboard/session.test.ts', seconds: 100 },
   { path: 'test/dashboard/overview-and-calls.test.ts', seconds: 120 },
   { path: 'test/deploy', slow: 'gateways as they are deployed', seconds: 15 },
+  // Each with a network and files of its own: CPU of 20 s.
+  { path: 'test/deploy/compose.test.ts', seconds: 60 },
   // Gateways are replaced under load, and mostly wait.
   { path: 'test/deploy/proxies.test.ts', seconds: 110 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
