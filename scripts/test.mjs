@@ -27,7 +27,7 @@ if (all) process.env.TEST_DEPTH = 'whole';
 if (rest) process.env.TEST_DEPTH = 'rest';
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
 const maxJobs = cores * 4;
-const idleEnough = 0.12;
+const idleEnough = 0.2;
 const tickMs = 500;
 const slowestTold = 10;
 const outputKept = 200_000;
