@@ -9,16 +9,18 @@ import {
   BedrockRuntimeClient,
   ConverseCommand,
   ConverseStreamCommand,
+  InvokeModelWithResponseStreamCommand,
   type BedrockRuntimeClientConfig,
   type ConverseStreamOutput,
 } from '@aws-sdk/client-bedrock-runtime';
+import { GatewayError } from '../../src/core/errors.ts';
 import { collect, type Generation } from '../../src/core/generation.ts';
 import { converseTraits } from '../../src/core/traits.ts';
 import { bedrockConverseUpstream } from '../../src/dialects/bedrock-converse/upstream.ts';
 import { EventFrames } from '../../src/providers/clouds/aws/event-frames.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
-import { assertSigned } from '../upstream/aws.ts';
+import { assertSigned, eventStream } from '../upstream/aws.ts';
 import {
   assertTaken,
   converseAnswer,
@@ -26,7 +28,7 @@ import {
   type ConverseAnswer,
 } from '../upstream/converse.ts';
 import { ScriptedUpstream, type Answer } from '../upstream/scripted.ts';
-import { fixedKeys, pathOf, region } from './bedrock-scene.ts';
+import { claude, claudeChunks, claudeEvents, fixedKeys, pathOf, region } from './bedrock-scene.ts';
 
 const model = 'eu.amazon.nova-pro-v1:0';
 
@@ -257,6 +259,31 @@ describe("AWS's own client", () => {
     assertTaken(received);
     const signed = received.headerLines.map(([name]) => name.toLowerCase());
     assert.ok(signed.includes('authorization'));
+    await assertSigned(received, fixedKeys, { region });
+  });
+
+  it('reads the frames of InvokeModel as the gateway does', async () => {
+    const path = pathOf(claude, 'invoke-with-response-stream');
+    const chunks = claudeChunks(['Grü', 'ße 🌍']);
+    const { requests } = server.script(path, eventStream(chunks));
+    const body = JSON.stringify({ anthropic_version: 'bedrock-2023-05-31', max_tokens: 9 });
+    const told = await client.send(
+      new InvokeModelWithResponseStreamCommand({ modelId: claude, body }),
+    );
+    const events: unknown[] = [];
+    for await (const { chunk } of told.body ?? []) {
+      events.push(JSON.parse(Buffer.from(chunk?.bytes ?? []).toString('utf8')));
+    }
+    assert.deepEqual(events, claudeEvents(['Grü', 'ße 🌍']));
+    const frames = new EventFrames(() => new GatewayError('upstream_invalid', 'No.'));
+    const ofGateway = frames
+      .push(Buffer.concat(chunks))
+      .map(({ data }) => tryParseObject(data ?? ''));
+    // What AWS adds to the last event is no part of the answer.
+    const plain = [...claudeEvents(['Grü', 'ße 🌍']).slice(0, -1), { type: 'message_stop' }];
+    assert.deepEqual(ofGateway, plain);
+    const [received] = requests;
+    assert.ok(received !== undefined);
     await assertSigned(received, fixedKeys, { region });
   });
 });

@@ -193,6 +193,26 @@ describe("Google's own client", () => {
     assert.equal(requests[0]?.path, received[0]?.path);
   });
 
+  it('asks Vertex AI in express mode where the gateway does, and reads the stream alike', async () => {
+    const name = 'gemini-2.5-flash';
+    const path = `/v1/publishers/google/models/${name}:streamGenerateContent?alt=sse`;
+    const [answer] = answers;
+    assert.ok(answer !== undefined);
+    const { requests } = scene.gemini.script(name, streamOf(answer));
+    const vertex = new GoogleGenAI({
+      vertexai: true,
+      apiKey: geminiKey,
+      apiVersion: 'v1',
+      httpOptions: { baseUrl: `http://127.0.0.1:${scene.gemini.port}` },
+    });
+    const pieces: GenerateContentResponse[] = [];
+    const stream = await vertex.models.generateContentStream({ model: name, contents: 'Hi' });
+    for await (const piece of stream) pieces.push(piece);
+    assert.deepEqual(ofClient(pieces), readStream(streamOf(answer)));
+    assert.equal(requests[0]?.path, path);
+    assert.equal(requests[0].header('x-goog-api-key'), geminiKey);
+  });
+
   it('fails where a client behind the gateway fails', async () => {
     const error = { code: 429, message: 'Quota exceeded.', status: 'RESOURCE_EXHAUSTED' };
     const refused = { status: 429, body: JSON.stringify({ error }) };
