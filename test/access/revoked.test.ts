@@ -136,7 +136,7 @@ describe('S6 K8 revocation', { timeout: 500_000 }, () => {
     await rig.admin('PATCH', `/api/keys/${key.id}`, {
       models: ['nothing'],
       // Later than this takes to get there: an expiry in the past is refused.
-      expires_at: new Date(Date.now() + 2000).toISOString(),
+      expires_at: new Date(Date.now() + 5000).toISOString(),
     });
     await until(async () => {
       return (await rig.admin('GET', `/api/keys/${key.id}`))['state'] === 'expired';
