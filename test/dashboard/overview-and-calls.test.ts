@@ -289,6 +289,16 @@ function withWorld(stage: Stage): void {
       await view(`/calls?key=${id}`, async (page) => {
         await page.getByText('429 key daily budget').first().waitFor();
       });
+      const { json } = await gateway.admin('GET', `/api/calls?key=${id}&outcome=ok&limit=1`);
+      const [paid] = json['calls'] as readonly { readonly id: string }[];
+      assert.ok(paid);
+      await view(`/calls/${paid.id}`, async (page) => {
+        await page.getByText(/^daily budget of key spent, \d{4}-\d\d-\d\d$/).waitFor();
+        await page.getByText('Chat Completions', { exact: true }).waitFor();
+      });
+      await view('/?range=24h&by=team', async (page) => {
+        await groupRow(page, 'no team').waitFor();
+      });
       await view('/?range=24h&by=key', async (page) => {
         await groupRow(page, 'spent').waitFor();
       });

@@ -146,7 +146,7 @@ function setup(stage: Stage): void {
           await page.goBack();
           await answer('Leave');
           await page.waitForURL(/\/models$/);
-          // What was discarded holds nobody up.
+          // Discarded text is not asked about again.
           await link('Setup').click();
           await page.getByRole('button', { name: 'Edit the file' }).click();
           assert.doesNotMatch(await area.inputValue(), /# typed/);

@@ -3,6 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { Fault } from './errors.ts';
 import { get, type QueryValue } from './client.ts';
 
+/** The three APIs of calls, as people call them. */
+export const endpointNames: { readonly [endpoint: string]: string } = {
+  'openai-chat': 'Chat Completions',
+  'anthropic-messages': 'Messages',
+  'openai-responses': 'Responses',
+};
+
 export type Outcome = 'ok' | 'failed' | 'canceled';
 
 /** Null: not known, which is not zero. */
@@ -41,9 +48,9 @@ export interface Call {
   readonly status: number | null;
   readonly error: string | null;
   readonly fault: Fault | null;
-  /** Named reason that the client was told. */
+  /** Named reason that the client got. */
   readonly reason: string | null;
-  /** What the client was told. */
+  /** The error text that the client got. */
   readonly message: string | null;
   /** The limit or budget that refused: `key:ID:requests`, `team:NAME:month`. */
   readonly limit: string | null;

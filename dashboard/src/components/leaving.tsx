@@ -3,7 +3,7 @@ import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Router } from 'wouter';
 import { Confirm } from './dialog.tsx';
 
-/** The address of the page that has such text. */
+/** The address of the page that has such text, as it is now: its query may change. */
 let held: string | undefined;
 /** The person has said so; the step back is on its way. */
 let isLeaving = false;
@@ -36,6 +36,7 @@ function staysOnPage(address: string): boolean {
 // Added before the router listens: it must not see a step in the history that is taken back.
 window.addEventListener('popstate', (event) => {
   const isAllowed = isLeaving || held === undefined || staysOnPage(location.href);
+  if (isAllowed && !isLeaving && held !== undefined) held = location.href;
   isLeaving = false;
   if (isAllowed) return;
   event.stopImmediatePropagation();
@@ -56,8 +57,9 @@ export function LeaveGuard({ children }: { readonly children: ReactNode }): Reac
     <Router
       aroundNav={(navigate, to, options) => {
         const move = (): void => navigate(to, options);
-        if (staysOnPage(to)) move();
-        else leave(move);
+        if (!staysOnPage(to)) return leave(move);
+        move();
+        if (held !== undefined) held = location.href;
       }}
     >
       {children}

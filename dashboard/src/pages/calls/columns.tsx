@@ -1,6 +1,6 @@
 /** The columns that a table of calls can have, and which of them this browser shows. */
 import { useCallback, useMemo, useState } from 'react';
-import { firstTokenMs, outputSpeed, type Call } from '../../api/calls.ts';
+import { endpointNames, firstTokenMs, outputSpeed, type Call } from '../../api/calls.ts';
 import { useKeyNames } from '../../api/names.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import type { Column } from '../../components/data-table.tsx';
@@ -58,7 +58,9 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
         <CutText text={tags.length === 0 ? '–' : tags.join(', ')} />
       )),
     ),
-    further(fixed('endpoint', 'Endpoint', 9, ({ endpoint }) => endpoint)),
+    further(
+      fixed('endpoint', 'Endpoint', 9, ({ endpoint }) => endpointNames[endpoint] ?? endpoint),
+    ),
     number('input', 'Input', 4.5, ({ charged }) => count(inputOf(charged))),
     further(number('cached', 'Cached', 5, ({ charged }) => count(charged.cache_read_tokens))),
     number('output', 'Output', 4.5, ({ charged }) => count(charged.output_tokens)),

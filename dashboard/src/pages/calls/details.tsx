@@ -2,7 +2,13 @@
 import { useEffect, type ReactElement } from 'react';
 import { Link } from 'wouter';
 import { addressOf } from '../../api/client.ts';
-import { firstTokenMs, outputSpeed, useCall, type CallDetails } from '../../api/calls.ts';
+import {
+  endpointNames,
+  firstTokenMs,
+  outputSpeed,
+  useCall,
+  type CallDetails,
+} from '../../api/calls.ts';
 import { limitName, type Fault } from '../../api/errors.ts';
 import { useContent } from '../../api/content.ts';
 import { operators, useMay } from '../../api/session.ts';
@@ -126,7 +132,7 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
   );
 }
 
-/** Why it failed, in the words that its client was told. */
+/** Why it failed, in the words that its client got. */
 function Why({ call }: { call: CallDetails }): ReactElement | null {
   const keys = useKeyNames();
   const { fault, message, error, reason, limit } = call;
@@ -188,7 +194,8 @@ function Said({ call }: { call: CallDetails }): ReactElement {
 
 function CallFacts({ call }: { call: CallDetails }): ReactElement {
   const keys = useKeyNames();
-  const keyName = keys.data?.find(({ id }) => id === call.key)?.name;
+  const nameOf = (id: string): string | undefined => keys.data?.find((key) => key.id === id)?.name;
+  const keyName = nameOf(call.key);
   const facts: readonly Fact[] = [
     [
       'Outcome',
@@ -221,7 +228,10 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
         text={keyName === undefined ? call.key : `${keyName} (${call.key})`}
       />,
     ],
-    ['Endpoint', `${call.endpoint}${call.stream ? ', streamed' : ''}`],
+    [
+      'Endpoint',
+      `${endpointNames[call.endpoint] ?? call.endpoint}${call.stream ? ', streamed' : ''}`,
+    ],
     ['Answered by', answeredBy(call)],
     ...(call.team === null
       ? []
@@ -230,7 +240,7 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ...(call.user === null
       ? []
       : [['User', <OfThis key="user" name="user" value={call.user} />] as const]),
-    ...call.budgets.map(({ counter, window }): Fact => ['Budget', `${counter}, ${window}`]),
+    ...call.budgets.map((budget): Fact => ['Budget', budgetText(budget, nameOf)]),
     ...optional(
       'Saved by caches',
       call.cache_saved_usd === null ? null : exactMoney(call.cache_saved_usd),
@@ -239,6 +249,18 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ...optional('Overrun', call.overrun ? 'the call cost more than was reserved' : null),
   ];
   return <Facts facts={facts} />;
+}
+
+/** `monthly budget of key support, 2026-11`. */
+function budgetText(
+  { counter, window }: CallDetails['budgets'][number],
+  keyName: (id: string) => string | undefined,
+): string {
+  const budget = limitName(counter);
+  if (budget === undefined) return `${counter}, ${window}`;
+  const { holder, name, kind } = budget;
+  const named = holder === 'key' ? (keyName(name) ?? name) : name;
+  return `${kind} of ${holder} ${named}${window === 'ever' ? '' : `, ${window}`}`;
 }
 
 /** Of a call's page. */

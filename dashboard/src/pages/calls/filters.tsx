@@ -1,6 +1,6 @@
 /** Which calls are shown. All of it stands in the address. */
 import { useState, type ReactElement } from 'react';
-import type { CallFilter } from '../../api/calls.ts';
+import { endpointNames, type CallFilter } from '../../api/calls.ts';
 import { faultNames, faults } from '../../api/errors.ts';
 import {
   useKeyNames,
@@ -38,10 +38,7 @@ const modes = [
 
 const endpoints = [
   { value: '', label: 'Any endpoint' },
-  ...['openai-chat', 'anthropic-messages', 'openai-responses'].map((value) => ({
-    value,
-    label: value,
-  })),
+  ...Object.entries(endpointNames).map(([value, label]) => ({ value, label })),
 ];
 const faultChoices = [
   { value: '', label: 'Any fault' },

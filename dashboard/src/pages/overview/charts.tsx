@@ -1,7 +1,7 @@
 /** The charts of the period: of all calls, or one line for each group. */
 import { useMemo, useState, type ReactElement, type ReactNode } from 'react';
 import { stepMs } from '../../api/period.ts';
-import type { SeriesAnswer } from '../../api/series.ts';
+import type { Grouping, SeriesAnswer } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
@@ -100,18 +100,18 @@ function tokensASecond(value: number): string {
 interface ChartsProps {
   readonly answer: SeriesAnswer;
   /** One line for each group instead of one for each measure. */
-  readonly isGrouped: boolean;
+  readonly by: Grouping | undefined;
 }
 
 export function Charts({
   answer,
-  isGrouped,
+  by,
   children,
 }: ChartsProps & { readonly children: ReactNode }): ReactElement {
   return (
     <div className={styles.charts}>
       {entries.map((entry) => (
-        <ChartPanel key={entry.title} entry={entry} answer={answer} isGrouped={isGrouped} />
+        <ChartPanel key={entry.title} entry={entry} answer={answer} by={by} />
       ))}
       {children}
     </div>
@@ -121,16 +121,17 @@ export function Charts({
 function ChartPanel({
   entry,
   answer,
-  isGrouped,
+  by,
 }: ChartsProps & { readonly entry: ChartEntry }): ReactElement {
   const { title, measures, ofGroups = measures, kind, format, short } = entry;
   const [name, setName] = useState(ofGroups[0].name);
   const chosen = ofGroups.find((measure) => measure.name === name) ?? ofGroups[0];
   const lines = useMemo(
-    () => (isGrouped ? linesOfGroups(answer, chosen) : linesOfMeasures(answer, measures)),
-    [answer, chosen, isGrouped, measures],
+    () =>
+      by === undefined ? linesOfMeasures(answer, measures) : linesOfGroups(answer, chosen, by),
+    [answer, chosen, by, measures],
   );
-  const isChoice = isGrouped && ofGroups.length > 1;
+  const isChoice = by !== undefined && ofGroups.length > 1;
   const label = isChoice ? `${title} over time, ${chosen.name}` : `${title} over time`;
   return (
     <Panel
@@ -149,7 +150,7 @@ function ChartPanel({
       <Chart
         label={label}
         {...lines}
-        kind={kind === 'band' && isGrouped ? 'steps' : kind}
+        kind={kind === 'band' && by !== undefined ? 'steps' : kind}
         stepMs={stepMs[answer.step]}
         format={format}
         shortFormat={short}

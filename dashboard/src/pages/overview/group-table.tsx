@@ -12,13 +12,14 @@ import { span } from '../../format/time.ts';
 import { groupName } from './lines.ts';
 import type { Period } from '../../api/period.ts';
 
-const columns: readonly Column<SeriesGroup>[] = [
-  {
-    id: 'name',
-    title: 'Name',
-    width: 'minmax(7rem, 3fr)',
-    cell: (group) => <CutText text={groupName(group)} />,
-  },
+const nameColumn = (by: Grouping): Column<SeriesGroup> => ({
+  id: 'name',
+  title: 'Name',
+  width: 'minmax(7rem, 3fr)',
+  cell: (group) => <CutText text={groupName(group, by)} />,
+});
+
+const sumColumns: readonly Column<SeriesGroup>[] = [
   { id: 'calls', title: 'Calls', width: '5.5rem', align: 'end', cell: ({ calls }) => count(calls) },
   {
     id: 'errors',
@@ -83,7 +84,7 @@ export function GroupTable({ by, groups, period }: GroupTableProps): ReactElemen
   return (
     <DataTable
       label={`Sums by ${by}`}
-      columns={columns}
+      columns={[nameColumn(by), ...sumColumns]}
       count={groups.length}
       rowAt={(index) => groups[index]}
       rowKey={(group) => group.name ?? ''}

@@ -1,5 +1,5 @@
 /** Points of an answer as the lines of a chart. */
-import type { SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
+import type { Grouping, SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
 import type { Series } from '../../components/chart.tsx';
 import { stepsOf } from '../../api/period.ts';
 
@@ -34,19 +34,29 @@ export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure
 }
 
 /** One line for each group. */
-export function linesOfGroups(answer: SeriesAnswer, measure: Measure): Lines {
+export function linesOfGroups(answer: SeriesAnswer, measure: Measure, by: Grouping): Lines {
   const times = stepsOf(answer);
   const names = new Map<string, number>();
   const series = answer.groups.slice(0, maxLines).map((group) => ({
-    name: distinct(groupName(group), names),
+    name: distinct(groupName(group, by), names),
     values: valuesOf(times, group, measure),
   }));
   return { times, series };
 }
 
+/** The group of calls that have no such property. */
+const withoutName: { readonly [G in Grouping]: string } = {
+  model: 'no known model',
+  provider: 'no provider asked',
+  key: 'no key',
+  team: 'no team',
+  user: 'no user',
+  tag: 'no tag',
+};
+
 /** What people call a group. */
-export function groupName(group: SeriesGroup): string {
-  return group.key_name ?? group.name ?? 'none';
+export function groupName(group: SeriesGroup, by: Grouping): string {
+  return group.key_name ?? group.name ?? withoutName[by];
 }
 
 /** Two keys may have one name. */

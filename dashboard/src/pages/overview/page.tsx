@@ -153,7 +153,7 @@ function Sums(props: SumsProps): ReactElement {
         period={period}
       />
       {forCharts === undefined ? null : (
-        <Charts answer={forCharts} isGrouped={by !== undefined}>
+        <Charts answer={forCharts} by={by}>
           <Panel title="Errors" actions={<Link href="/errors">All errors</Link>}>
             <FaultChart answer={answer} />
           </Panel>

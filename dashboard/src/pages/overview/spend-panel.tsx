@@ -59,7 +59,7 @@ function Spend({
   period,
 }: SpendProps & { readonly grouped: SeriesAnswer }): ReactElement {
   const dearest = useMemo(() => byCost(grouped), [grouped]);
-  const { times, series } = useMemo(() => stacks(all, dearest), [all, dearest]);
+  const { times, series } = useMemo(() => stacks(all, dearest, by), [all, dearest, by]);
   const { since, until } = period;
   return (
     <>
@@ -76,7 +76,7 @@ function Spend({
           label={`Cost by ${by}`}
           items={dearest.groups.slice(0, maxLines).map((group, i) => ({
             id: group.name ?? '',
-            name: groupName(group),
+            name: groupName(group, by),
             value: group.cost_usd ?? 0,
             text: roughMoney(group.cost_usd),
             title: exactMoney(group.cost_usd),
@@ -98,8 +98,8 @@ function byCost(answer: SeriesAnswer): SeriesAnswer {
 }
 
 /** What the shown groups leave of each step is `others`; rounding leaves nothing. */
-function stacks(all: SeriesAnswer, grouped: SeriesAnswer) {
-  const { times, series } = linesOfGroups(grouped, cost);
+function stacks(all: SeriesAnswer, grouped: SeriesAnswer, by: Grouping) {
+  const { times, series } = linesOfGroups(grouped, cost, by);
   const totals = new Map(
     all.groups[0]?.points.map((point) => [Date.parse(point.at), point.cost_usd ?? 0]),
   );

@@ -34,7 +34,7 @@ export function Stats({ answer, sums, before }: StatsProps): ReactElement {
   return (
     <>
       <dl className={styles.stats}>
-        {largeStats(sums).map((stat) => (
+        {largeStats(sums, answer).map((stat) => (
           <Large
             key={stat.name}
             stat={stat}
@@ -60,7 +60,7 @@ export function Stats({ answer, sums, before }: StatsProps): ReactElement {
   );
 }
 
-function largeStats(sums: SeriesSums): readonly LargeStat[] {
+function largeStats(sums: SeriesSums, answer: SeriesAnswer): readonly LargeStat[] {
   const { calls, failed, cost_usd: cost } = sums;
   return [
     {
@@ -74,7 +74,7 @@ function largeStats(sums: SeriesSums): readonly LargeStat[] {
     {
       name: 'Calls',
       value: count(calls),
-      aside: 'in this period',
+      aside: callRate(calls, answer),
       of: (each) => each.calls,
       isBadUp: false,
     },
@@ -94,6 +94,18 @@ function largeStats(sums: SeriesSums): readonly LargeStat[] {
       isBadUp: true,
     },
   ];
+}
+
+/** `12 a minute on average`: by the hour or the day where that is less than one. */
+function callRate(calls: number, { since, until }: SeriesAnswer): string {
+  const minutes = (Date.parse(until) - Date.parse(since)) / 60_000;
+  const units = [
+    ['minute', 1],
+    ['hour', 60],
+    ['day', 1440],
+  ] as const;
+  const [unit, size] = units.find((each) => (calls * each[1]) / minutes >= 1) ?? units[2];
+  return `${speed((calls * size) / minutes)} a ${unit} on average`;
 }
 
 type SmallStat = Pick<LargeStat, 'name' | 'value' | 'title' | 'aside'>;
