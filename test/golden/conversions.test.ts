@@ -7,9 +7,10 @@ import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { answering } from '../corpus/answer-sample.ts';
 import { answerSamples, documentOf } from '../corpus/answers.ts';
+import { cloudAnswers } from '../corpus/cloud-answers.ts';
 import { sendSample, startCorpusRig, type CorpusRig } from '../corpus/corpus.ts';
 import { corpus } from '../corpus/samples.ts';
-import { upstreamDialects } from '../support/dialects.ts';
+import { upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { send, type Reply } from '../support/http.ts';
 import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -103,6 +104,24 @@ for (const upstream of allDialects) {
   });
 }
 
+for (const upstream of ['gemini', 'converse'] as const) {
+  test(`answers of ${upstream} upstreams to all clients`, async (t) => {
+    let text = '';
+    for (const { name, document, stream: events } of cloudAnswers[upstream]) {
+      for (const client of allDialects) {
+        for (const stream of [false, true]) {
+          const reply = await hear(client, upstream, {
+            answer: stream ? events : document,
+            stream,
+          });
+          text += `#### ${name}: ${client} ${stream ? 'stream' : 'document'}\n${reply}\n`;
+        }
+      }
+    }
+    assertGolden(t, `answers-${upstream}.txt`, text);
+  });
+}
+
 test('the sentences of notes and errors', (t) => {
   assertGolden(t, 'conversions.prose.txt', `${[...sentences].toSorted().join('\n')}\n`);
 });
@@ -118,7 +137,7 @@ let heard = 0;
 /** What a client gets when the upstream gives this answer. */
 async function hear(
   client: AnyDialect,
-  upstream: AnyDialect,
+  upstream: UpstreamDialect,
   { answer, stream, more = {} }: Heard,
 ): Promise<string> {
   heard += 1;

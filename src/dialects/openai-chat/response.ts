@@ -9,6 +9,7 @@ import type {
 import type { AnswerContext } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
+import type { Notes } from '../../core/notes.ts';
 import { placedReasoning } from '../../core/recall.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseObject } from '../../json/parse.ts';
@@ -225,6 +226,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   const reason = writeFinish(finish, calls.length > 0, context.notes);
   const tier = writeServiceTier(usage);
   const writtenCalls = writeCalls(calls, tools, context);
+  if (generation.parts.some((part) => part.type === 'media')) noteMedia(context.notes);
   return {
     id: answerId(generation.id, context),
     object: 'chat.completion',
@@ -249,6 +251,11 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
     ...(usage === undefined ? {} : { usage: writeUsage(usage) }),
     ...(tier === undefined ? {} : { service_tier: tier }),
   };
+}
+
+/** Notes that a generated image or sound is left out. */
+export function noteMedia(notes: Notes): void {
+  notes.lost(['content'], 'generated media has no place in a chat answer');
 }
 
 function contentOf(parts: readonly Part[]): string | null {

@@ -24,7 +24,7 @@ import {
   isSummary,
   writeDetail,
 } from './reasoning.ts';
-import { refusalExplanation } from './response.ts';
+import { noteMedia, refusalExplanation } from './response.ts';
 import { writeFinish, writeServiceTier, writeUsage } from './usage.ts';
 
 interface OpenPart {
@@ -192,8 +192,11 @@ export class ChatStreamWriter implements StreamWriter {
         return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));
       case 'tool-call':
         return role + this.#startCall(open, part);
+      case 'media':
+        noteMedia(this.#context.notes);
+        return role;
       default:
-        // Media, results and blocks of server tools have no place in a chat answer.
+        // Results and blocks of server tools are not shown to chat clients.
         return role;
     }
   }
