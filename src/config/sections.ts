@@ -432,9 +432,9 @@ export const cloudOptions = {
   auth: option({
     key: 'auth',
     kind: choice(cloudAuths),
-    otherwise: 'api_key; vertex: file; bedrock: the first that is there',
+    otherwise: 'api_key; vertex: file; bedrock, bedrock-mantle: the first found',
     about:
-      'What authorizes calls. azure, foundry: api_key, entra, managed_identity. vertex: file, metadata, api_key. bedrock, bedrock-mantle: bearer, keys, profile, web_identity, container, instance. docs/operator/clouds.md explains each.',
+      'What authorizes calls (docs/operator/clouds.md). azure, foundry: api_key, entra, managed_identity. vertex: file, metadata, api_key. bedrock, bedrock-mantle: bearer, keys, profile, web_identity, container, instance.',
   }),
   tenantId: option({
     key: 'tenant_id',

@@ -14,17 +14,22 @@ const without: { readonly [id: string]: string } = {
 
 const root = join(import.meta.dirname, '..');
 
+/** Its tests have their names from rows of a table. */
+const table = 'unit/config/clouds.test.ts';
+
 /** `bedrock 14 and 15`, `azure 2–4`; tests of `clouds/gemini-*` begin with the number itself. */
 function casesIn(file: string): readonly string[] {
   const text = readFileSync(join(root, file), 'utf8');
+  const names =
+    file === table
+      ? /['"`](gemini |bedrock |azure |)(\d[^'"`]*)/g
+      : /\b(?:it|test|describe)\(\s*['"`](gemini |bedrock |azure |)(\d[^'"`]*)/g;
   const bare = file.startsWith('clouds/gemini-');
-  return [...text.matchAll(/['"`](gemini |bedrock |azure |)(\d[^'"`]*)/g)].flatMap(
-    ([, named = '', rest = '']) => {
-      const cloud = named.trim() || (bare ? 'gemini' : '');
-      if (!(cloud in lists)) return [];
-      return numbersOf(rest).map((number) => `${cloud} ${number}`);
-    },
-  );
+  return [...text.matchAll(names)].flatMap(([, named = '', rest = '']) => {
+    const cloud = named.trim() || (bare ? 'gemini' : '');
+    if (!(cloud in lists)) return [];
+    return numbersOf(rest).map((number) => `${cloud} ${number}`);
+  });
 }
 
 /** The numbers that a name begins with. */

@@ -315,7 +315,7 @@ describe('turns', () => {
     ]);
     assert.equal(
       inline.notes,
-      'messages.0.content.1: dropped, its name is left out: data has none there',
+      'messages.0.content.1: dropped, only the name of the file, for which the model has no place: the file is sent',
     );
     const address = 'https://pictures.example/a.jpg?x=1';
     const byAddress = await asked({ model: 'gemini-3-pro', more: parts(url(address)) });

@@ -171,7 +171,7 @@ async function start(service: Service): Promise<void> {
   if (check === undefined) return;
   const [, tool = '', ...rest] = textsOf(objectOf(check)['test']);
   const command = [program(tool, tool.replace('valkey', 'redis')), ...rest];
-  await until(() => made.succeeds(command), `${service.name} is healthy: ${made.said}`, 60_000);
+  await until(() => made.succeeds(command), `${service.name} is healthy`);
 }
 
 try {
@@ -199,7 +199,7 @@ async function play(): Promise<void> {
       gateway.requireRunning();
       return (await ask(`http://${address}:8686/readyz`))[0] === 200;
     };
-    await until(ready, `${name} is ready`, 120_000);
+    await until(ready, `${name} is ready`);
   }
   const [first] = gateways;
   assert.ok(first !== undefined);
@@ -222,13 +222,13 @@ async function play(): Promise<void> {
   assert.equal(status, 200, answer);
   assert.match(answer, /data: \[DONE\]/);
 
-  await until(() => spans > 0, 'the collector gets spans', 60_000);
+  await until(() => spans > 0, 'the collector gets spans');
   const prometheus = `http://${standIn('prometheus').service.address}:9090/api/v1`;
   const up = async (): Promise<boolean> => {
     const [, found] = await ask(`${prometheus}/query?query=up`);
     return (found.match(/,"1"\]/g) ?? []).length === 2;
   };
-  await until(up, 'Prometheus reads both gateways', 60_000);
+  await until(up, 'Prometheus reads both gateways');
   assert.match((await ask(`${prometheus}/rules`))[1], /"type":"alerting"/);
 
   const stop = { isOver: false };

@@ -194,7 +194,7 @@ test('R-23 R-28 where nothing is kept any more, errors say so and what to do, an
   assert.equal(refused.status, 400);
   assert.equal(
     assertErrorBody('responses', refused.json)['message'],
-    `Previous response with id '${gone}' not found. This gateway keeps no responses, whatever \`store\` says: send all items in \`input\`, without \`previous_response_id\`.`,
+    `Previous response with id '${gone}' not found. This gateway keeps no responses, whatever \`store\` says. Send all items in \`input\`, without \`previous_response_id\`.`,
   );
   const item = textAt(listAt(unkept.json, 'output')[0] ?? {}, 'id');
   const input = [{ type: 'item_reference', id: item }];

@@ -73,7 +73,16 @@ export function pruneSuite(open: OpenStore): void {
           callRow(`c${hours}`, { startedAt: march + hours * hour }),
         ),
       );
-      await pruneAll(store, { calls: march + 2 * day, hours: march + 2 * day });
+      const counted = async (): Promise<readonly string[]> => {
+        const whole = { since: march, until: march + 3 * day, step: 'day', groups: 9 } as const;
+        return (await store.calls.series(whole)).map(({ at, calls }) => `${at - march} ${calls}`);
+      };
+      const before = await counted();
+      // Four calls, and for each of their hours the sums of its group and four totals.
+      const retention = { calls: march + 2 * day, hours: march + 2 * day };
+      assert.equal(await pruneAll(store, retention), 4 + 4 * (1 + 4));
+      assert.deepEqual(await counted(), before);
+      assert.deepEqual(before, ['0 2', `${day} 2`, `${2 * day} 1`]);
       assert.equal(await total(march), 5);
       assert.equal(await total(march + 3 * hour), 5);
       assert.equal(await total(march, march + 3 * hour), 2);

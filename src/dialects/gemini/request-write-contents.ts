@@ -183,7 +183,10 @@ export class ContentWriter {
     }
     if (written === undefined) return undefined;
     if (part.name !== undefined && !('text' in part.source)) {
-      notes.lost(path, 'its name is left out: data has none there');
+      notes.lost(
+        path,
+        'only the name of the file, for which the model has no place: the file is sent',
+      );
     }
     this.shown.push({ part, path });
     return written;

@@ -76,7 +76,7 @@ function withWait(message: string, { code, retryAfterMs }: GatewayError): string
 /** Why a response is not there, behind the service's words. */
 const gone = 'It was sent with `store: false`, was deleted, has expired, or has not ended yet.';
 const off = 'This gateway keeps no responses, whatever `store` says';
-const whole = 'end all items in `input`, without `previous_response_id`.';
+const sendWhole = 'Send all items in `input`, without `previous_response_id`.';
 
 /** A 404 for an id of an item that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
 export function unknownItem(id: string, keeps: boolean): GatewayError {
@@ -99,7 +99,7 @@ export function unknownId(id: string, keeps: boolean): GatewayError {
 
 /** A 400 for an id of a response that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
 export function unknownResponse(id: string, keeps: boolean): GatewayError {
-  const why = keeps ? `${gone} S${whole}` : `${off}: s${whole}`;
+  const why = `${keeps ? gone : `${off}.`} ${sendWhole}`;
   return previousNotFound(`Previous response with id '${id}' not found. ${why}`);
 }
 
@@ -108,7 +108,7 @@ export function brokenChain(id: string, previous: string): GatewayError {
   return previousNotFound(
     `Previous response with id '${previous}' not found: it was deleted, or it has expired. ` +
       `The response '${id}' continues it, so what that response answered is not complete any more. ` +
-      `S${whole}`,
+      sendWhole,
   );
 }
 

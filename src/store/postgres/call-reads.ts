@@ -179,7 +179,8 @@ async function seriesPostgres(
   retained: RetainedSince,
 ): Promise<readonly SeriesRow[]> {
   const kind = totalKindOf(query);
-  const isChosen = kind === undefined && query.by !== undefined;
+  // Totals have no minutes: those come from the calls, of the busiest names only.
+  const isChosen = query.by !== undefined && (kind === undefined || query.step === 'minute');
   const names = isChosen ? [await busiestNames(sql, query, retained)] : [];
   const series = new SeriesSums(query);
   for (const { source, period } of partsOf(planSeries(query, retained))) {
