@@ -22,12 +22,19 @@ import { Meter } from './answer/meter.ts';
 import { OutputGuard } from './answer/output-guard.ts';
 import { maxAttempts, Retries } from './targets/retries.ts';
 import { plan } from './targets/routing.ts';
-import { type NextRound, TranslatedTurn, TurnRounds, payRound } from './answer/translated-turn.ts';
+import {
+  type NextRound,
+  TranslatedTurn,
+  TurnRounds,
+  payRound,
+  roomOf,
+} from './answer/translated-turn.ts';
 import {
   eventsFrame,
   StreamCollector,
   type Answer,
   type CollectedAnswer,
+  type StreamAnswer,
   type StreamConsumer,
 } from './answer/upstream-answer.ts';
 import { requestOf, type PreparedRequest, type Preparing } from './upstream-request.ts';
@@ -122,16 +129,20 @@ export class AttemptLoop {
   }
 
   /**
-   * The client left. If a whole document has arrived and is being parsed, it is read to its end for its usage; no
-   * further request is sent. False when there is none.
+   * The client left. If a whole document has arrived and is being parsed, it is read to its end for its usage. False when
+   * there is none.
    */
   readOn(): boolean {
     const tracks = [this.#track, this.#secondary];
     const track = tracks.find((each) => each?.attempt?.reading === true);
     if (track === undefined) return false;
     track.onContent?.();
-    this.#lastAsked = true;
     return true;
+  }
+
+  /** What was asked is read to its end for its usage; no further request is sent. */
+  askNoMore(): void {
+    this.#lastAsked = true;
   }
 
   /** Ends what runs as failed. */
@@ -591,14 +602,17 @@ export class AttemptLoop {
     });
   }
 
-  #feed({ attempt, stopped }: Track, answer: Answer, { consumer, mayFlow }: Delivery): void {
+  #feed({ attempt, stopped }: Track, answer: Told, { consumer, mayFlow }: Delivery): void {
     if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
     attempt?.attach(consumer);
     if (!stopped && mayFlow()) attempt?.resume();
   }
 
-  /** The next part of a paused turn from the same target; undefined when the call was stopped meanwhile. */
-  async #nextRound(track: Track): Promise<Answer | undefined> {
+  /**
+   * The next part of a paused turn from the same target, or its end where its cap is spent; undefined when the call was
+   * stopped meanwhile. @throws GatewayError
+   */
+  async #nextRound(track: Track): Promise<Told | undefined> {
     const before = track.attempt;
     const { rounds, prepared, target, meter } = before ?? {};
     if (!before || !rounds || !prepared || !target || !meter) return undefined;
@@ -607,19 +621,25 @@ export class AttemptLoop {
     this.#outcomes.end(before, 'ok');
     before.abort();
     const used = meter.paused();
-    const answered = rounds
-      .goOn(used)
-      .map((part) =>
-        part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part,
-      );
+    // The client left: it would pay for what it does not read.
+    if (this.#lastAsked) throw canceled();
+    const room = roomOf(this.#call, prepared.conversation?.sampling.maxOutputTokens, used);
+    if (room === 0) {
+      const finish = rounds.end();
+      meter.see(finish);
+      return { kind: 'collected', events: [finish] };
+    }
+    const { answered, resume } = rounds.goOn(used);
     try {
-      const most = await payRound(this.#call, used);
+      const most = await payRound(this.#call, used, room);
       if (track.stopped) return undefined;
       const attempt = this.#begin(track, target, before);
       const { request } = await this.#prepare(track, attempt, prepared.traits, {
-        answered,
+        answered: answered.map((part) =>
+          part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part,
+        ),
         most,
-        resume: rounds.resume,
+        resume,
       });
       meter.goOn(used);
       const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
@@ -635,6 +655,9 @@ export class AttemptLoop {
   }
 }
 
+/** An answer as its consumer gets it. */
+type Told = StreamAnswer | Pick<Exclude<Answer, StreamAnswer>, 'kind' | 'events'>;
+
 interface Delivery {
   readonly consumer: StreamConsumer;
   readonly mayFlow: () => boolean;
@@ -643,9 +666,8 @@ interface Delivery {
 /** Only turns in which the provider runs its own tools are ever paused, and those of models that answer in parts. */
 function roundsOf({ conversation, traits }: PreparedRequest): TurnRounds | undefined {
   if (conversation === undefined) return undefined;
-  const { tools, sampling } = conversation;
-  if (tools.some(({ native }) => native !== undefined)) return new TurnRounds();
-  return traits.continuation === true ? new TurnRounds(sampling.maxOutputTokens) : undefined;
+  const usesTools = conversation.tools.some(({ native }) => native !== undefined);
+  return usesTools || traits.continuation === true ? new TurnRounds() : undefined;
 }
 
 /** Ends an answer before its upstream does. */

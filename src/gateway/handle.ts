@@ -231,6 +231,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
    */
   #detach(): boolean {
     if (!this.#loop.readOn() && !this.#takeDetachedSlot()) return false;
+    this.#loop.askNoMore();
     this.#leftAt = this.#gateway.clock.now();
     this.#call.grant?.releaseSlots();
     this.drained();

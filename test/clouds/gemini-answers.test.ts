@@ -239,10 +239,13 @@ describe('arguments in pieces', () => {
 
   it('R-15 a call in whose midst the answer was cut has no whole arguments', () => {
     const begun = [start, piece({ jsonPath: '$.a.b', stringValue: 'on', willContinue: true })];
-    for (const finishReason of ['MAX_TOKENS', 'SAFETY']) {
-      const end = chunk([], { finishReason });
-      assert.deepEqual(argumentsOf([...begun, end]), ['{"a":{"b":"on"}']);
-      assert.deepEqual(argumentsOf([start, end]), ['{']);
+    const reasons = ['MAX_TOKENS', 'SAFETY', 'CONTINUATION', 'MALFORMED_FUNCTION_CALL', 'OTHER'];
+    for (const finishReason of reasons) {
+      const end = chunk([], { finishReason, continuationToken: 'token-1' });
+      assert.deepEqual(argumentsOf([...begun, end]), ['{"a":{"b":"on"}'], finishReason);
+      assert.deepEqual(argumentsOf([start, end]), ['{'], finishReason);
+      const told = collect(events([...begun, end]))?.finish.kind;
+      assert.equal(told, finishReason === 'SAFETY' ? 'content-filter' : 'length', finishReason);
     }
     const whole = [
       ...begun,
@@ -253,17 +256,20 @@ describe('arguments in pieces', () => {
   });
 
   it('R-15 a response whose call was cut is gone on with, without a result of the call', async () => {
-    const cut = [...begunCall, chunk([], { finishReason: 'MAX_TOKENS' })];
-    const { items, next, received } = await goneOnWith(geminiStream(cut));
-    assert.deepEqual(
-      items.map(({ type, status }) => [type, status]),
-      [
-        ['message', 'completed'],
-        ['function_call', 'incomplete'],
-      ],
-    );
-    assert.equal(next.status, 200, next.text);
-    assert.doesNotMatch(JSON.stringify(received?.json), /functionCall/);
+    for (const finishReason of ['MAX_TOKENS', 'MALFORMED_FUNCTION_CALL', 'OTHER']) {
+      const cut = [...begunCall, chunk([], { finishReason })];
+      const { items, next, received } = await goneOnWith(geminiStream(cut));
+      assert.deepEqual(
+        items.map(({ type, status }) => [type, status]),
+        [
+          ['message', 'completed'],
+          ['function_call', 'incomplete'],
+        ],
+        finishReason,
+      );
+      assert.equal(next.status, 200, next.text);
+      assert.doesNotMatch(JSON.stringify(received?.json), /functionCall/);
+    }
   });
 
   it('15 __proto__ is a name like any other', () => {

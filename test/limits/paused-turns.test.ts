@@ -67,12 +67,12 @@ function round(text: string, stop: string, usage: JsonObject): Answer {
 }
 
 let asked = 0;
-async function ask(key: LimitedKey, stream: boolean, prompt = 50) {
+async function ask(key: LimitedKey, stream: boolean, prompt = 50, answered = 30) {
   asked += 1;
   const name = `paid-rounds-${asked}`;
   const script = rig.upstreams.messages.script(
     name,
-    round('Searching', 'pause_turn', usageOf(prompt, 30)),
+    round('Searching', 'pause_turn', usageOf(prompt, answered)),
     round(' and found', 'end_turn', usageOf(prompt + 35, 8)),
   );
   const more = { max_tokens: cap, web_search_options: {} };
@@ -106,6 +106,30 @@ for (const stream of [true, false]) {
     assert.equal((await script.request(0)).json['max_tokens'], cap);
     assert.equal((await script.request(1)).json['max_tokens'], cap - 30);
     assert.equal(await rig.spent(key), (80 + 93) * nanodollarsOfToken);
+  });
+}
+
+for (const stream of [true, false]) {
+  const form = stream ? 'stream' : 'document';
+
+  for (const paid of [true, false]) {
+    const whose = paid ? 'with a budget' : 'without a budget';
+
+    test(`Q1 a turn whose cap is spent ends as cut, and not as unpaid: ${form} ${whose}`, async () => {
+      const key = await rig.key(paid ? { budget: 5, per: 'day' } : {});
+      const { reply, script } = await ask(key, stream, 50, cap);
+      assert.equal(reply.status, 200, reply.text);
+      assert.equal(script.requests.length, 1);
+      assert.match(reply.text, /"finish_reason":"length"/);
+      assert.doesNotMatch(reply.text, /"error"/);
+      if (paid) assert.equal(await rig.spent(key), (50 + cap) * nanodollarsOfToken);
+    });
+  }
+
+  test(`a further round may answer what is left of the client's cap without a budget: ${form}`, async () => {
+    const { reply, script } = await ask(await rig.key(), stream);
+    assert.match(reply.text, /found/);
+    assert.equal((await script.request(1)).json['max_tokens'], cap - 30);
   });
 }
 

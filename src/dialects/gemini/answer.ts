@@ -95,7 +95,7 @@ export class AnswerReader {
     if (seen === undefined) return [{ type: 'error', error: cutError(this.#started) }];
     this.#ended = true;
     const reason = this.#reason(seen);
-    const isCut = reason?.kind === 'length' || reason?.kind === 'content-filter';
+    const isCut = reason?.kind !== 'stop' && reason?.kind !== 'tool-calls';
     this.#closeCall(this.#held ?? events, isCut);
     if (this.#grounding !== undefined) {
       if (this.#said) this.#cite(this.#grounding, events);
@@ -297,6 +297,8 @@ export class AnswerReader {
       };
     }
     if (reason === 'STOP') return { kind: this.#calls > 0 ? 'tool-calls' : 'stop', raw: reason };
+    // Half a call is no call, and nothing goes on with it: its other half would come without its beginning.
+    if (this.#call !== undefined) return { kind: 'length', raw: reason };
     const resume = this.#continuation;
     if (reason === 'CONTINUATION' && this.#continues && resume !== '')
       return { kind: 'pause', raw: reason, resume };

@@ -339,25 +339,14 @@ export class TurnRounds {
   /** What the rounds before this one used. */
   #before: Usage | undefined;
   #current: Usage | undefined;
-  #paused = false;
-  #resume: string | undefined;
+  /** Why the round ended, where the upstream paused the turn. */
+  #pause: FinishReason | undefined;
   /** A call of a tool was answered, in whichever round. */
   #called = false;
-  readonly #cap: number | undefined;
-
-  /** @param cap output tokens that the client allows; a turn that has as many is not gone on with */
-  constructor(cap?: number) {
-    this.#cap = cap;
-  }
-
-  /** What the next request must name, where the upstream said so. */
-  get resume(): string | undefined {
-    return this.#resume;
-  }
 
   /** The upstream paused the turn. */
   get paused(): boolean {
-    return this.#paused;
+    return this.#pause !== undefined;
   }
 
   /** The turn took more than one round so far. */
@@ -385,15 +374,23 @@ export class TurnRounds {
   /**
    * Begins the next round.
    * @param used by all rounds so far, gaps filled
-   * @returns the assistant's turn so far
+   * @returns the assistant's turn so far, and what the next request must name, where the upstream said so
    */
-  goOn(used: Usage): readonly Part[] {
-    this.#paused = false;
+  goOn(used: Usage): Pick<NextRound, 'answered' | 'resume'> {
+    const resume = this.#pause?.resume;
+    this.#pause = undefined;
     this.#round += 1;
     this.#base = this.#next;
     this.#before = used;
     this.#current = undefined;
-    return this.#collector.parts();
+    return { answered: this.#collector.parts(), resume };
+  }
+
+  /** The turn ends with its pause: its cap is spent. @returns the finish of the whole answer */
+  end(): GenerationEvent {
+    const { resume: _, ...told } = this.#pause ?? {};
+    this.#pause = undefined;
+    return { type: 'finish', reason: { ...told, kind: 'length' } };
   }
 
   #pass(event: GenerationEvent): GenerationEvent | undefined {
@@ -428,15 +425,8 @@ export class TurnRounds {
       const isCall = reason.kind === 'stop' && this.#called;
       return { type: 'finish', reason: isCall ? { ...reason, kind: 'tool-calls' } : reason };
     }
-    const { resume, ...told } = reason;
-    const output = (this.#before?.outputTokens ?? 0) + (this.#current?.outputTokens ?? 0);
-    const isSpent = this.#cap !== undefined && output >= this.#cap;
-    if (isSpent || this.#round === maxContinuations) {
-      return { type: 'finish', reason: { ...told, kind: 'length' } };
-    }
-    this.#paused = true;
-    this.#resume = resume;
-    return undefined;
+    this.#pause = reason;
+    return this.#round === maxContinuations ? this.end() : undefined;
   }
 }
 
@@ -464,26 +454,48 @@ export function withFurther(used: Usage): Usage {
 export interface NextRound {
   /** The answer so far. */
   readonly answered: readonly Part[];
-  /** Cap of its output tokens; undefined where no budget pays. */
+  /** Cap of its output tokens; undefined where the answer has none. */
   readonly most: number | undefined;
   /** Stands for the answer so far where the upstream said so: the request is the same but for it. */
   readonly resume?: string | undefined;
+}
+
+type CappedCall = Pick<Call, 'grant' | 'head'>;
+
+/**
+ * Output tokens that the rounds so far left of the cap of the whole answer: all of them are one answer to the client.
+ * @param asked cap of the first request
+ * @param used by the rounds so far
+ * @returns undefined where there is no cap; 0 where no further round can answer anything
+ */
+export function roomOf(
+  { grant, head }: CappedCall,
+  asked: number | undefined,
+  used: Usage,
+): number | undefined {
+  const cap = asked ?? grant?.outputCap;
+  if (cap === undefined) return undefined;
+  const room = Math.min(cap, grant?.outputCap ?? cap) - (used.outputTokens ?? 0);
+  return room > (head.reasoningBudget ?? 0) ? room : 0;
 }
 
 /**
  * A further round reads the prompt and what was answered so far again: both are paid for before it is
  * asked for (Q1), and it may answer as much as the rounds before it left of what is paid for.
  * @param used by the rounds before it
+ * @param room what the cap leaves it
+ * @returns cap of its output tokens; undefined where it has none
  * @throws GatewayError `budget_exhausted`
  */
 export async function payRound(
-  { grant, head }: Pick<Call, 'grant' | 'head'>,
+  { grant, head }: CappedCall,
   used: Usage,
+  room: number | undefined,
 ): Promise<number | undefined> {
-  if (grant?.outputCap === undefined || !grant.paid) return undefined;
-  const { outputCap } = grant;
+  if (room === undefined || grant?.outputCap === undefined || !grant.paid) return room;
   const paid = await grant.outputOfRound(withFurther(used));
-  const left = Math.min(paid ?? outputCap, outputCap) - (used.outputTokens ?? 0);
+  if (paid === undefined) return room;
+  const left = Math.min(room, paid - (used.outputTokens ?? 0));
   if (left <= (head.reasoningBudget ?? 0)) throw spent();
   return left;
 }
