@@ -144,7 +144,11 @@ function withMonth(stage: Stage): void {
         const providers = page.getByRole('list', { name: 'Errors by provider' });
         await providers.getByRole('link', { name: 'anthropic' }).click();
         await page.waitForURL(/provider=anthropic/);
-        await page.locator('[data-row="0"]').getByText('529 overloaded').click();
+        await page
+          .getByRole('grid', { name: 'Calls' })
+          .locator('[data-row="0"]')
+          .getByText('529 overloaded')
+          .click();
         const dialog = page.getByRole('dialog');
         await dialog.getByText('The provider failed').waitFor();
         await dialog.getByText(/The provider said: Overloaded/).waitFor();

@@ -193,6 +193,16 @@ function shareOfHour({ always }: Worker, at: number): number {
   return weekend ? work * 0.08 : work;
 }
 
+/**
+ * Eight o'clock of a working day, at least twenty days ago: in a night or on a weekend hardly a call would meet it, and
+ * later the coder's budget is spent.
+ */
+function outageBefore(now: number): number {
+  const begin = Math.floor((now - 20 * dayMs) / dayMs) * dayMs + 8 * hourMs;
+  const weekday = new Date(begin).getUTCDay();
+  return begin - (weekday === 0 ? 2 : weekday === 6 ? 1 : 0) * dayMs;
+}
+
 interface Making {
   readonly worker: Worker;
   readonly startedAt: number;
@@ -221,9 +231,10 @@ function callOf(making: Making): CallRow {
   };
   const refused = refusal(making);
   if (refused !== undefined) return { ...row, ...refused };
-  // Two hours eleven days ago: the assistant falls back, the coder has nobody else.
-  const outage = startedAt > now - 11 * dayMs && startedAt < now - 11 * dayMs + 5 * hourMs;
-  const isOut = outage && worker.model.provider === 'anthropic';
+  const sinceOutage = startedAt - outageBefore(now);
+  const isOut =
+    sinceOutage >= 0 && sinceOutage < 5 * hourMs && worker.model.provider === 'anthropic';
+  // The assistant falls back, the coder has no other model.
   if (isOut && worker.model === models.coder)
     return { ...row, ...outOfService(worker.model, startedAt) };
   const used = isOut || random() < 0.01 ? fallbackOf(worker.model) : worker.model;
