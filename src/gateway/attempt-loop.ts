@@ -602,7 +602,11 @@ export class AttemptLoop {
     });
   }
 
-  #feed({ attempt, stopped }: Track, answer: Told, { consumer, mayFlow }: Delivery): void {
+  #feed(
+    { attempt, stopped }: Track,
+    answer: DeliveredAnswer,
+    { consumer, mayFlow }: Delivery,
+  ): void {
     if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
     attempt?.attach(consumer);
     if (!stopped && mayFlow()) attempt?.resume();
@@ -612,7 +616,7 @@ export class AttemptLoop {
    * The next part of a paused turn from the same target, or its end where its cap is spent; undefined when the call was
    * stopped meanwhile. @throws GatewayError
    */
-  async #nextRound(track: Track): Promise<Told | undefined> {
+  async #nextRound(track: Track): Promise<DeliveredAnswer | undefined> {
     const before = track.attempt;
     const { rounds, prepared, target, meter } = before ?? {};
     if (!before || !rounds || !prepared || !target || !meter) return undefined;
@@ -621,7 +625,7 @@ export class AttemptLoop {
     this.#outcomes.end(before, 'ok');
     before.abort();
     const used = meter.paused();
-    // The client left: it would pay for what it does not read.
+    // The client left: it would pay for an answer that it does not read.
     if (this.#lastAsked) throw canceled();
     const room = roomOf(this.#call, prepared.conversation?.sampling.maxOutputTokens, used);
     if (room === 0) {
@@ -656,7 +660,7 @@ export class AttemptLoop {
 }
 
 /** An answer as its consumer gets it. */
-type Told = StreamAnswer | Pick<Exclude<Answer, StreamAnswer>, 'kind' | 'events'>;
+type DeliveredAnswer = StreamAnswer | Pick<Exclude<Answer, StreamAnswer>, 'kind' | 'events'>;
 
 interface Delivery {
   readonly consumer: StreamConsumer;

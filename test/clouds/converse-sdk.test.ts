@@ -279,7 +279,7 @@ describe("AWS's own client", () => {
     const ofGateway = frames
       .push(Buffer.concat(chunks))
       .map(({ data }) => tryParseObject(data ?? ''));
-    // What AWS adds to the last event is no part of the answer.
+    // The gateway leaves out the metrics that AWS adds to the last event.
     const plain = [...claudeEvents(['Grü', 'ße 🌍']).slice(0, -1), { type: 'message_stop' }];
     assert.deepEqual(ofGateway, plain);
     const [received] = requests;

@@ -122,7 +122,7 @@ describe('54 a paused answer', () => {
       });
     }
 
-    it(`that fails later on is no success for a ${dialect} client`, async () => {
+    it(`ends in an error for a ${dialect} client when its second request fails`, async () => {
       const failing: Answer = { status: 400, body: JSON.stringify(geminiErrorBody('No.', 400)) };
       const call = { dialect, model: `gemini-4-failing-${dialect}`, stream: true };
       const { reply, received } = await callGemini(scene, call, first, failing);
@@ -219,7 +219,7 @@ describe('54 a paused answer', () => {
     });
   }
 
-  it('is cut where there is no token, or the model is not known to go on', async () => {
+  it('ends with the length limit without a token, and on models that have no continuation', async () => {
     const bare = paused({ parts: [{ text: 'Once ' }] }, '');
     for (const told of [
       await seen('chat', [bare, last]),

@@ -1,15 +1,15 @@
-/** A page with text that is not saved is left only when a person says so. */
+/** Asks before a page with unsaved text is left. */
 import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Router } from 'wouter';
 import { Confirm } from './dialog.tsx';
 
-/** The address of the page that has such text, as it is now: its query may change. */
+/** The current address of the page with unsaved text. Its query may change. */
 let held: string | undefined;
-/** The person has said so; the step back is on its way. */
+/** The person confirmed, and the browser goes back now. */
 let isLeaving = false;
 let ask = (go: () => void): void => go();
 
-/** Also before the tab is closed; there the browser asks in its own words. */
+/** Guards the page while its text is unsaved. Before the tab is closed, the browser asks in its own words. */
 export function useUnsaved(isUnsaved: boolean): void {
   useEffect(() => {
     if (!isUnsaved) return undefined;
@@ -23,7 +23,7 @@ export function useUnsaved(isUnsaved: boolean): void {
   }, [isUnsaved]);
 }
 
-/** Does what ends the page: at once, or when the person says so. */
+/** Calls `go`, which leaves the page: at once without unsaved text, else after the person confirmed. */
 export function leave(go: () => void): void {
   if (held === undefined) go();
   else ask(go);
@@ -33,7 +33,7 @@ function staysOnPage(address: string): boolean {
   return held === undefined || new URL(address, held).pathname === new URL(held).pathname;
 }
 
-// Added before the router listens: it must not see a step in the history that is taken back.
+// Added before the router's own listener, so that the router does not see a step in the history that is undone here.
 window.addEventListener('popstate', (event) => {
   const isAllowed = isLeaving || held === undefined || staysOnPage(location.href);
   if (isAllowed && !isLeaving && held !== undefined) held = location.href;

@@ -24,7 +24,7 @@ export class AnswerReader {
   readonly #open = new Map<number, OpenBlock>();
   /** Reasoning that is not shown comes in pieces, each encoded for itself. */
   readonly #redacted = new Map<number, Buffer[]>();
-  /** Calls that ended without a piece of arguments, by their parts: what follows tells whether they have none or were cut off. */
+  /** Part indexes of calls that ended without arguments. The next event shows whether they take none or were cut. */
   readonly #bare: number[] = [];
   #started = false;
   #next = 0;
@@ -148,7 +148,7 @@ export class AnswerReader {
     return [...events, { type: 'finish', reason }];
   }
 
-  /** @param isCut the answer broke off: arguments were to come */
+  /** @param isCut the answer ended before the arguments came */
   #endBare(events: GenerationEvent[], isCut = false): void {
     for (const index of this.#bare.splice(0)) {
       if (!isCut) events.push({ type: 'part-delta', index, field: 'arguments', delta: '{}' });
@@ -237,7 +237,7 @@ export class AnswerReader {
   }
 }
 
-/** Ends that come in the midst of an answer. */
+/** Finish reasons of an answer that was cut. */
 const breaks: ReadonlySet<FinishReason['kind']> = new Set([
   'length',
   'context-window',

@@ -235,7 +235,7 @@ export class AnswerReader {
     return index;
   }
 
-  /** @param isCut the answer ended within the call: what came of its arguments is no whole object */
+  /** @param isCut the answer ended within the call, so its arguments are left without their closing brace */
   #closeCall(events: GenerationEvent[], isCut = false): void {
     const call = this.#call;
     if (call === undefined) return;
@@ -297,7 +297,7 @@ export class AnswerReader {
       };
     }
     if (reason === 'STOP') return { kind: this.#calls > 0 ? 'tool-calls' : 'stop', raw: reason };
-    // Half a call is no call, and nothing goes on with it: its other half would come without its beginning.
+    // A cut call ends the answer. A further request would return the rest of its arguments without its name.
     if (this.#call !== undefined) return { kind: 'length', raw: reason };
     const resume = this.#continuation;
     if (reason === 'CONTINUATION' && this.#continues && resume !== '')

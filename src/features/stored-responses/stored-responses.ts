@@ -247,7 +247,7 @@ export class StoredResponses {
     return this.#key.key;
   }
 
-  /** @param failed logs why the store failed, and says what the client is told */
+  /** @param failed logs why the store failed; returns the message for the client */
   async #asked<T>(asking: Promise<T>, failed = this.#notLookedUp): Promise<T> {
     try {
       return await asking;

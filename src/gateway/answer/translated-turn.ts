@@ -388,9 +388,9 @@ export class TurnRounds {
 
   /** The turn ends with its pause: its cap is spent. @returns the finish of the whole answer */
   end(): GenerationEvent {
-    const { resume: _, ...told } = this.#pause ?? {};
+    const { resume: _, ...rest } = this.#pause ?? {};
     this.#pause = undefined;
-    return { type: 'finish', reason: { ...told, kind: 'length' } };
+    return { type: 'finish', reason: { ...rest, kind: 'length' } };
   }
 
   #pass(event: GenerationEvent): GenerationEvent | undefined {
@@ -466,7 +466,7 @@ type CappedCall = Pick<Call, 'grant' | 'head'>;
  * Output tokens that the rounds so far left of the cap of the whole answer: all of them are one answer to the client.
  * @param asked cap of the first request
  * @param used by the rounds so far
- * @returns undefined where there is no cap; 0 where no further round can answer anything
+ * @returns undefined without a cap; 0 if the rest is too small for another round
  */
 export function roomOf(
   { grant, head }: CappedCall,

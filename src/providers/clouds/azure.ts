@@ -8,7 +8,7 @@ import { entraApp, entraMachine, entraProblem, machineProblem } from '../credent
 import type { HttpDialect } from '../http-provider.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { alone, isSafe, keyOf, notSafe, set } from './declaration.ts';
+import { alone, isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
 /** What tells the two services apart. */
 interface Service {
@@ -64,13 +64,8 @@ function isSegment(name: string): boolean {
  * @param vendors the rows of the makers whose dialects and traits hold there
  */
 export function azureRows(vendors: readonly ProviderRow[]): readonly ProviderRow[] {
-  const of = (id: string): ProviderRow => {
-    const row = vendors.find((each) => each.id === id);
-    if (row === undefined) throw new Error(`there is no row ${id}`);
-    return row;
-  };
-  const { baseUrlVariable: _, keyVariable: __, ...openai } = of('openai');
-  const { baseUrlVariable: ___, keyVariable: ____, ...anthropic } = of('anthropic');
+  const openai = makerRow(vendors, 'openai');
+  const anthropic = makerRow(vendors, 'anthropic');
   const azure: ProviderRow = {
     ...openai,
     id: 'azure',

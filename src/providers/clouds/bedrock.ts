@@ -27,7 +27,7 @@ import { converseMembers, invokeHeaders } from './aws/call-settings.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
 import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { alone, isSafe, notSafe, set } from './declaration.ts';
+import { alone, isSafe, makerRow, notSafe, set } from './declaration.ts';
 
 const endpointVariable = 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME';
 /** What Bedrock takes of Anthropic's API besides the body's own members. */
@@ -65,9 +65,7 @@ const claudeHeaders: readonly ForwardedHeader[] = [
  * @param vendors the rows of the makers whose dialects and traits hold there
  */
 export function bedrockRow(vendors: readonly ProviderRow[]): ProviderRow {
-  const anthropic = vendors.find(({ id }) => id === 'anthropic');
-  if (anthropic === undefined) throw new Error('there is no row anthropic');
-  const { baseUrlVariable: _, keyVariable: __, ...claude } = anthropic;
+  const claude = makerRow(vendors, 'anthropic');
   const row: ProviderRow = {
     ...claude,
     id: 'bedrock',

@@ -1,8 +1,17 @@
-/** What the rows of all clouds ask of a declaration and of the environment. */
+/** What the rows of all clouds ask of a declaration, of the environment and of the makers of models. */
 import type { CloudInput, Environment } from '../../core/cloud.ts';
 import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../credentials/token-request.ts';
+import type { ProviderRow } from '../compatible.ts';
 import type { Cloud } from './cloud.ts';
+
+/** The row of a maker whose dialect and traits hold at a cloud, without the variables of the maker's own address and key. */
+export function makerRow(vendors: readonly ProviderRow[], maker: string): ProviderRow {
+  const found = vendors.find(({ id }) => id === maker);
+  if (found === undefined) throw new Error(`No provider row has the id ${maker}.`);
+  const { baseUrlVariable: _, keyVariable: __, ...row } = found;
+  return row;
+}
 
 /** The value of a variable; an empty one counts as not set. */
 export function set(env: Environment, name: string): string | undefined {

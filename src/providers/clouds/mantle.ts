@@ -18,6 +18,7 @@ import {
 import { awsErrorReader } from './aws/errors.ts';
 import { isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
+import { makerRow } from './declaration.ts';
 
 /** What is spoken to models other than Claude. */
 const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
@@ -27,9 +28,7 @@ const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses'
  * @param vendors the rows of the makers whose dialects and traits hold there
  */
 export function mantleRow(vendors: readonly ProviderRow[]): ProviderRow {
-  const anthropic = vendors.find(({ id }) => id === 'anthropic');
-  if (anthropic === undefined) throw new Error('there is no row anthropic');
-  const { baseUrlVariable: _, keyVariable: __, ...maker } = anthropic;
+  const maker = makerRow(vendors, 'anthropic');
   const own = { id: 'bedrock-mantle', telemetry: 'aws.bedrock', prices: 'aws' } as const;
   const claude: ProviderRow = {
     ...maker,

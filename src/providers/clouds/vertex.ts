@@ -13,7 +13,7 @@ import {
 } from '../credentials/google.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { isSafe, keyOf, notSafe, set } from './declaration.ts';
+import { isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
 const keyVariable = 'GOOGLE_VERTEX_API_KEY';
 
@@ -24,9 +24,7 @@ type Rows = { readonly [M in Maker]: ProviderRow };
 /** @param vendors the rows of the makers whose dialects and traits hold there */
 export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
   const as = (id: string, more: Partial<ProviderRow> = {}): ProviderRow => {
-    const found = vendors.find((each) => each.id === id);
-    if (found === undefined) throw new Error(`there is no row ${id}`);
-    const { baseUrlVariable: _, keyVariable: __, messages: ___, responses: ____, ...row } = found;
+    const { messages: _, responses: __, ...row } = makerRow(vendors, id);
     return { ...row, id: 'vertex', telemetry: 'gcp.vertex_ai', prices: 'google', ...more };
   };
   const { traits } = as('anthropic');
