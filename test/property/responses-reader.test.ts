@@ -3,8 +3,8 @@ import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
-import { readResponse } from '../../src/dialects/openai-responses/response.ts';
-import { ResponsesStreamReader } from '../../src/dialects/openai-responses/stream-read.ts';
+import { readResponse } from '../../src/dialects/openai-responses/answer/response.ts';
+import { ResponsesStreamReader } from '../../src/dialects/openai-responses/answer/stream-read.ts';
 import { isObject } from '../../src/json/value.ts';
 import {
   callItem,

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { saysNothing } from '../../src/dialects/openai-chat/relayed.ts';
+import { saysNothing } from '../../src/dialects/openai-chat/relay/edits.ts';
 import { isInSample, runsNow } from '../support/depth.ts';
 import { send, type Reply } from '../support/http.ts';
 import { readDocument, readStream } from '../support/reading.ts';

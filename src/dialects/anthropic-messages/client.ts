@@ -8,11 +8,11 @@ import { BodyDescription } from '../shared/describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { badValue } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
-import { MessagesAnswerRelay } from './relay-answer.ts';
-import { readCountHead, readCountRequest, readRequest } from './request-read.ts';
-import { writeResponse } from './response.ts';
+import { MessagesAnswerRelay } from './relay/answer.ts';
+import { readCountHead, readCountRequest, readRequest } from './request/read.ts';
+import { writeResponse } from './answer/response.ts';
 import { requestShape } from './shape.ts';
-import { MessagesStreamWriter } from './stream-write.ts';
+import { MessagesStreamWriter } from './answer/stream-write.ts';
 
 const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
 /** Before `message_start` a comment is safer than an event: some readers want the start first. */

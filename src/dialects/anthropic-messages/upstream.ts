@@ -2,10 +2,10 @@
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from './errors.ts';
-import { relayRequest } from './relay-request.ts';
-import { writeRequest } from './request-write.ts';
-import { readResponse } from './response.ts';
-import { MessagesStreamReader } from './stream-read.ts';
+import { relayRequest } from './relay/request.ts';
+import { writeRequest } from './request/write.ts';
+import { readResponse } from './answer/response.ts';
+import { MessagesStreamReader } from './answer/stream-read.ts';
 
 export const anthropicMessagesUpstream: UpstreamDialect = {
   id: 'anthropic-messages',

@@ -5,10 +5,10 @@
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './fields.ts';
-import { promptOf } from './prompt.ts';
-import { writeRequest } from './request-write.ts';
-import { readResponse } from './response.ts';
-import { GeminiStreamReader } from './stream-read.ts';
+import { promptOf } from './request/prompt.ts';
+import { writeRequest } from './request/write.ts';
+import { readResponse } from './answer/response.ts';
+import { GeminiStreamReader } from './answer/stream-read.ts';
 
 export const geminiUpstream: UpstreamDialect = {
   id: dialectId,

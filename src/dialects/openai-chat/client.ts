@@ -7,11 +7,11 @@ import { limitNames, type LimitNames } from '../shared/answers.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { badValue, isArray } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
-import { ChatAnswerRelay } from './relay-answer.ts';
-import { readRequest, refuseUntranslatable } from './request-read.ts';
-import { writeResponse } from './response.ts';
+import { ChatAnswerRelay } from './relay/answer.ts';
+import { readRequest, refuseUntranslatable } from './request/read.ts';
+import { writeResponse } from './answer/response.ts';
 import { requestShape } from './shape.ts';
-import { ChatStreamWriter } from './stream-write.ts';
+import { ChatStreamWriter } from './answer/stream-write.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { BodyDescription } from '../shared/describe.ts';
 

@@ -2,11 +2,11 @@
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
-import { chatCountable, writeRequest } from './request-write.ts';
-import { relayRequest } from './relay-request.ts';
-import { stopsOf } from './request-read.ts';
-import { readResponse } from './response.ts';
-import { ChatStreamReader } from './stream-read.ts';
+import { chatCountable, writeRequest } from './request/write.ts';
+import { relayRequest } from './relay/request.ts';
+import { stopsOf } from './request/read.ts';
+import { readResponse } from './answer/response.ts';
+import { ChatStreamReader } from './answer/stream-read.ts';
 
 export const openaiChatUpstream: UpstreamDialect = {
   id: 'openai-chat',

@@ -9,11 +9,11 @@ import { writeError } from './errors.ts';
 import { badValue, shapeWords, isArray } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { storedResponses } from './stored.ts';
-import { Lifecycle } from './lifecycle.ts';
-import { ResponsesAnswerRelay } from './relay-answer.ts';
-import { readRequest } from './request-read.ts';
+import { Lifecycle } from './answer/lifecycle.ts';
+import { ResponsesAnswerRelay } from './relay/answer.ts';
+import { readRequest } from './request/read.ts';
 import { requestShape } from './shape.ts';
-import { ResponsesStreamWriter } from './stream-write.ts';
+import { ResponsesStreamWriter } from './answer/stream-write.ts';
 import type { RequestParameters } from '../../core/description.ts';
 import { BodyDescription, userTextsOf } from '../shared/describe.ts';
 

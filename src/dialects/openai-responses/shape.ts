@@ -102,7 +102,7 @@ const tool = kinds(
 );
 const format = fields(wholes('type', 'name', 'schema', 'description', 'strict'));
 
-/** A request of this dialect. What is not among its own members is kept by name (`request-read.ts`). */
+/** A request of this dialect. What is not among its own members is kept by name (`request/read.ts`). */
 export const requestShape = fields({
   ...wholes(...knownFields),
   ...vendorMembers,

@@ -6,15 +6,15 @@ import { NoteList } from '../../core/notes.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
 import { chatTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { chatCountable, writeRequest as writeChat } from '../openai-chat/request-write.ts';
+import { chatCountable, writeRequest as writeChat } from '../openai-chat/request/write.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './items.ts';
-import { readRequest } from './request-read.ts';
-import { relayRequest } from './relay-request.ts';
-import { writeRequest } from './request-write.ts';
-import { readResponse } from './response.ts';
-import { ResponsesStreamReader } from './stream-read.ts';
+import { readRequest } from './request/read.ts';
+import { relayRequest } from './relay/request.ts';
+import { writeRequest } from './request/write.ts';
+import { readResponse } from './answer/response.ts';
+import { ResponsesStreamReader } from './answer/stream-read.ts';
 
 export const openaiResponsesUpstream: UpstreamDialect = {
   id: dialectId,

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import type { Conversation } from '../../../src/core/conversation.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { NoteList } from '../../../src/core/notes.ts';
-import { readCountHead } from '../../../src/dialects/anthropic-messages/request-read.ts';
-import { readCountRequest } from '../../../src/dialects/anthropic-messages/request-read.ts';
+import { readCountHead } from '../../../src/dialects/anthropic-messages/request/read.ts';
+import { readCountRequest } from '../../../src/dialects/anthropic-messages/request/read.ts';
 import { noted, refusalOf } from './answer-context.ts';
 import { read, user } from './reading-requests.ts';
 

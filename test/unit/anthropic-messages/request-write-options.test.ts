@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Conversation, Part, Tool, Turn } from '../../../src/core/conversation.ts';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
-import { strictSchema } from '../../../src/dialects/anthropic-messages/request-write-tools.ts';
+import { strictSchema } from '../../../src/dialects/anthropic-messages/request/write-tools.ts';
 import { fields, refusalOf, writeWith } from './answer-context.ts';
 
 const user: Turn = { role: 'user', parts: [{ type: 'text', text: 'Hi' }] };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
-import { ChoiceRepair, repairedDocument } from '../../../src/dialects/openai-chat/relay-answer.ts';
+import { ChoiceRepair, repairedDocument } from '../../../src/dialects/openai-chat/relay/answer.ts';
 import { listAt } from '../../support/reading.ts';
 import { chatChunk, chatDocument } from '../../upstream/chat.ts';
 

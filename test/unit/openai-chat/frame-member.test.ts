@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findFrameMember } from '../../../src/dialects/openai-chat/relay-answer.ts';
+import { findFrameMember } from '../../../src/dialects/openai-chat/relay/answer.ts';
 import { findMember } from '../../../src/json/scan.ts';
 import { assertLinear } from '../../support/linear.ts';
 

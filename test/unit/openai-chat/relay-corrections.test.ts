@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
-import { relayRequest } from '../../../src/dialects/openai-chat/relay-request.ts';
+import { relayRequest } from '../../../src/dialects/openai-chat/relay/request.ts';
 import { chatRows } from '../gateway/chat-refusals.ts';
 
 const messages: JsonObject['messages'] = [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chatTraits } from '../../../src/core/traits.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
-import { findUsage, writeUsage } from '../../../src/dialects/openai-chat/usage.ts';
+import { findUsage, writeUsage } from '../../../src/dialects/openai-chat/answer/usage.ts';
 import { repairedUsage } from '../../../src/dialects/shared/usage-sums.ts';
 
 function repair(raw: JsonObject): JsonObject | undefined {

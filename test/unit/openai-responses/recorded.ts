@@ -1,7 +1,7 @@
 /** Recorded answers of the Responses API (../shared/recordings), one entry for each answer of a file. */
 import type { Frame } from '../../../src/core/dialect.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
+import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/answer/stream-read.ts';
 import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { SseSplitter } from '../../../src/wire/sse.ts';
 import {

@@ -5,7 +5,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { collect, totalInputTokens, type Generation } from '../../../src/core/generation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { openaiResponsesClient as client } from '../../../src/dialects/openai-responses/client.ts';
-import { readResponse } from '../../../src/dialects/openai-responses/response.ts';
+import { readResponse } from '../../../src/dialects/openai-responses/answer/response.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { listAt } from '../../support/reading.ts';

@@ -5,7 +5,7 @@ import { openaiResponsesClient } from '../../../src/dialects/openai-responses/cl
 import type { JsonObject } from '../../../src/json/value.ts';
 import { assertLegalRelay } from '../../support/legality.ts';
 import { listAt, numberAt, objectAt } from '../../support/reading.ts';
-import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
+import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/answer/stream-read.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { reasoningItem, responsesEvents, textItem } from '../../upstream/responses.ts';
 import { answerContext } from '../openai-chat/answer-context.ts';

@@ -4,8 +4,8 @@ import { describe, test } from 'node:test';
 import type { Part } from '../../../src/core/conversation.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { collect, type Generation, type GenerationEvent } from '../../../src/core/generation.ts';
-import { readResponse } from '../../../src/dialects/openai-responses/response.ts';
-import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
+import { readResponse } from '../../../src/dialects/openai-responses/answer/response.ts';
+import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/answer/stream-read.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { framesOf, leftOut, read, readText, recordedStream, wire } from './recorded.ts';
 

@@ -5,7 +5,7 @@ import {
   readUsage,
   writeServiceTier,
   writeUsage,
-} from '../../../src/dialects/openai-responses/usage.ts';
+} from '../../../src/dialects/openai-responses/answer/usage.ts';
 
 const usage = {
   input_tokens: 7243,

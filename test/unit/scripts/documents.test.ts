@@ -77,7 +77,14 @@ test('the files that docs/maintainer/path.md names exist', () => {
     ),
   ];
   const paths = new Set(names.map(([name]) => name.replace('<dialect>', '*')));
-  const folders = ['src', '', 'src/dialects/*', 'src/observe/metrics', 'src/store/*'];
+  const folders = [
+    'src',
+    '',
+    'src/dialects/*',
+    'src/dialects/*/answer',
+    'src/observe/metrics',
+    'src/store/*',
+  ];
   const missing = [...paths].filter((path) =>
     folders.every((folder) => globSync(join(folder, path), { cwd: root }).length === 0),
   );

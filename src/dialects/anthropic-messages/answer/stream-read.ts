@@ -1,0 +1,452 @@
+/**
+ * Reads a messages stream into events. State is kept by block index:
+ * an upstream may leave a block open when the next one starts.
+ */
+import type { Part } from '../../../core/conversation.ts';
+import type { Frame, StreamReader } from '../../../core/dialect.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
+import { tryParseExactEvent, tryParseInnerObject } from '../../../json/parse.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  textOf,
+} from '../../../json/value.ts';
+import { answerObject, answerText, wrongType } from '../../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
+import { answerCitations, inputText, readCitation, readToolUse } from './response.ts';
+import { readErrorValue } from '../errors.ts';
+import { readStop, readUsage } from './usage.ts';
+
+/** Events that carry the answer; others are ignored, whatever their data is. */
+const known: ReadonlySet<string> = new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'error',
+]);
+
+/** How most servers write an event that goes on with a text. */
+const plainDelta: LayoutRules = {
+  text: /"text"\s*:\s*"/,
+  textOf: ({ type, delta }) => {
+    if (type !== 'content_block_delta' || !isObject(delta)) return undefined;
+    const { type: kind, text } = delta;
+    return kind === 'text_delta' && typeof text === 'string' ? text : undefined;
+  },
+};
+
+export class MessagesStreamReader implements StreamReader {
+  readonly #blocks = new StreamBlocks();
+  /** Id of the message; undefined before `message_start`. */
+  #message: string | undefined;
+  /** All that was reported so far, in the upstream's own form. */
+  #usage: JsonObject = {};
+  /** Web searches that the answer shows; the report at its end knows which of them ran. */
+  #searches = 0;
+  /** The first reason that was reported; it counts once the message stops. */
+  #stop: FinishReason | undefined;
+  /** The finish, an error or the close was read: nothing after it counts. */
+  #over = false;
+  readonly #layout = new PlainLayout(plainDelta);
+  /** The event that taught the layout: others of it differ in their text. */
+  #taught: JsonObject = {};
+
+  get finishPending(): boolean {
+    return this.#stop !== undefined && !this.#over;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for data that is not a JSON object. */
+  read(frame: Frame): readonly GenerationEvent[] {
+    const { data, event: name } = frame;
+    if (this.#over || data === undefined || data === '') return none;
+    if (name !== undefined && !known.has(name)) return none;
+    const again = name === 'error' ? undefined : this.#goOn(data);
+    if (again !== undefined) return again;
+    const event = tryParseExactEvent(data);
+    if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
+    switch (name === 'error' ? name : typeOf(event, name)) {
+      case 'content_block_delta':
+        return this.#delta(event, data);
+      case 'content_block_start':
+        return [...this.#unannounced(), ...this.#blocks.start(event), ...this.#search(event)];
+      case 'content_block_stop':
+        return this.#blocks.stop(event['index']);
+      case 'message_start':
+        return this.#begin(event);
+      case 'message_delta':
+        return this.#messageDelta(event);
+      case 'message_stop':
+        return this.#finish();
+      case 'error':
+        return this.#fail(event);
+      default:
+        return none;
+    }
+  }
+
+  /** The events of a frame that is like the one that taught the layout; undefined of any other. */
+  #goOn(data: string): readonly GenerationEvent[] | undefined {
+    const text = this.#layout.textOf(data);
+    return text === undefined ? undefined : this.#blocks.goOn(this.#taught, text);
+  }
+
+  end(): readonly GenerationEvent[] {
+    return this.#over ? none : this.#finish();
+  }
+
+  #delta(event: JsonObject, data: string): readonly GenerationEvent[] {
+    if (this.#message === undefined) {
+      return [...this.#unannounced(), ...this.#blocks.delta(event)];
+    }
+    if (plainDelta.textOf(event) !== undefined) {
+      this.#layout.learn(data);
+      this.#taught = event;
+    }
+    return this.#blocks.delta(event);
+  }
+
+  #begin(event: JsonObject): readonly GenerationEvent[] {
+    // A second start of the same message is a repetition. A start of another one means that something
+    // between here and the model tried again: two half answers, which cannot be joined.
+    const message = event['message'];
+    const start = isObject(message) ? message : {};
+    const id = textOf(start['id']);
+    if (this.#message !== undefined) {
+      if (id === this.#message) return none;
+      this.#over = true;
+      const error = new GatewayError(
+        'upstream_invalid',
+        'The upstream began a second answer in the first.',
+      );
+      return [{ type: 'error', error }];
+    }
+    this.#message = id;
+    const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
+    if (isObject(start['usage'])) {
+      // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
+      const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
+      this.#readUsage(usage, events);
+    }
+    return events;
+  }
+
+  /** The end mark of chat servers is no harm; other text fails the stream: nothing is skipped. */
+  #readOther(data: string): readonly GenerationEvent[] {
+    if (data.trim() === '[DONE]') return none;
+    this.#over = true;
+    throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
+  }
+
+  /** A server that leaves out `message_start`: the answer begins all the same, once. */
+  #unannounced(): readonly GenerationEvent[] {
+    if (this.#message !== undefined) return none;
+    this.#message = '';
+    return [{ type: 'start', id: '', model: '' }];
+  }
+
+  #messageDelta(event: JsonObject): readonly GenerationEvent[] {
+    const events: GenerationEvent[] = [];
+    const { delta, usage } = event;
+    if (isObject(usage)) {
+      this.#readUsage(usage, events);
+      // Searches that failed are shown, and not charged.
+      if (
+        this.#searches > 0 &&
+        isObject(usage.server_tool_use) &&
+        usage.server_tool_use['web_search_requests'] === 0
+      )
+        events.push(searched(0));
+    }
+    if (isObject(delta)) this.#stop ??= readStop(delta);
+    return events;
+  }
+
+  /** A stream that is broken off reports none: then those that were begun count. */
+  #search({ content_block: block }: JsonObject): readonly GenerationEvent[] {
+    if (!isObject(block) || block['type'] !== 'server_tool_use') return none;
+    if (block['name'] !== 'web_search') return none;
+    this.#searches += 1;
+    return [searched(this.#searches)];
+  }
+
+  /** Counts are cumulative: what is reported replaces, what is null or missing stays. */
+  #readUsage(reported: JsonObject, events: GenerationEvent[]): void {
+    const merged: { [key: string]: Json | undefined } = { ...this.#usage };
+    for (const [key, value] of Object.entries(reported)) if (value !== null) merged[key] = value;
+    this.#usage = merged;
+    const usage = readUsage(merged);
+    if (usage !== undefined) events.push({ type: 'usage', usage });
+  }
+
+  /** The stream is complete, or closed: a stop reason makes it an answer (F54). */
+  #finish(): readonly GenerationEvent[] {
+    this.#over = true;
+    if (this.#stop !== undefined) {
+      return [...this.#blocks.close(), { type: 'finish', reason: this.#stop }];
+    }
+    const error =
+      this.#message === undefined
+        ? new GatewayError('upstream_invalid', 'The upstream sent an empty stream.')
+        : new GatewayError(
+            'stream_interrupted',
+            'The upstream ended the stream without saying why the answer ended.',
+          );
+    return [{ type: 'error', error }];
+  }
+
+  #fail(reported: Json): readonly GenerationEvent[] {
+    this.#over = true;
+    return [{ type: 'error', error: readErrorValue(reported) }];
+  }
+}
+
+function searched(webSearches: number): GenerationEvent {
+  return { type: 'usage', usage: { webSearches } };
+}
+
+/** The JSON repeats the name of the event; servers of other dialects only say `error`. */
+function typeOf(event: JsonObject, name: string | undefined): Json | undefined {
+  const reported = event['type'];
+  const type = typeof reported === 'string' ? reported : name;
+  if (type === undefined && reported !== undefined && reported !== null)
+    throw wrongType('an event');
+  return type === undefined && event['error'] !== undefined ? 'error' : type;
+}
+
+// The content blocks of a streamed answer and the parts that they are.
+
+type Kind = 'text' | 'reasoning' | 'tool' | 'opaque';
+
+interface OpenBlock {
+  readonly part: number;
+  readonly kind: Kind;
+  /** The block as it started. */
+  readonly start: JsonObject;
+  /** What came in deltas: the arguments of an opaque block, a signature, a sign that a tool got some. */
+  received: string;
+  /** A block that only this dialect knows, while its deltas are gathered. */
+  gathered: JsonMembers | undefined;
+}
+
+const none: readonly GenerationEvent[] = [];
+
+class StreamBlocks {
+  readonly #open = new Map<number, OpenBlock>();
+  #next = 0;
+
+  /** @throws GatewayError `upstream_invalid` for a block that does not say what it is. */
+  start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
+    const at = indexOf(index);
+    const events = [...this.stop(at)];
+    const start = isObject(block) ? block : {};
+    if (textOf(start['type']) === '') {
+      throw new GatewayError('upstream_invalid', 'The upstream began a block without a type.');
+    }
+    const open: OpenBlock = {
+      part: this.#next++,
+      kind: kindOf(start['type']),
+      start,
+      received: '',
+      gathered: takesDeltas(start) ? { ...start } : undefined,
+    };
+    this.#open.set(at, open);
+    if (open.gathered === undefined) {
+      events.push({ type: 'part-start', index: open.part, part: startPart(start) });
+    }
+    return events;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for a delta that no block can take. */
+  delta({ index, delta }: JsonObject): readonly GenerationEvent[] {
+    if (!isObject(delta)) throw wrongType('a delta');
+    const open = this.#open.get(indexOf(index));
+    if (open === undefined) return this.#unannounced(indexOf(index), delta);
+    switch (delta['type']) {
+      case 'text_delta':
+        return textEvent(open, 'text', delta['text']);
+      case 'input_json_delta': {
+        const json = inputPiece(delta['partial_json']);
+        if (json === '') return none;
+        if (open.gathered !== undefined) {
+          open.received += json;
+          return none;
+        }
+        assertKind(open, 'tool');
+        open.received = json;
+        return [{ type: 'part-delta', index: open.part, field: 'arguments', delta: json }];
+      }
+      case 'thinking_delta':
+        return textEvent(open, 'reasoning', delta['thinking']);
+      case 'signature_delta': {
+        // The native service sends one signature a block; a repetition of it adds nothing.
+        const signature = answerText(delta['signature'], 'a signature');
+        const known = open.received === '' ? textOf(open.start['signature']) : open.received;
+        if (signature === '' || signature === known) return none;
+        assertKind(open, 'reasoning');
+        open.received += signature;
+        return [{ type: 'part-delta', index: open.part, field: 'signature', delta: signature }];
+      }
+      case 'citations_delta': {
+        const value = delta['citation'];
+        const citation = answerObject(value, 'a citation');
+        if (citation === undefined) return none;
+        assertKind(open, 'text');
+        return [{ type: 'part-citation', index: open.part, citation: readCitation(citation) }];
+      }
+      default:
+        gather(open, delta);
+        return none;
+    }
+  }
+
+  /** A piece of a text that is open; undefined where none is. */
+  goOn({ index }: JsonObject, text: string): readonly GenerationEvent[] | undefined {
+    const open = this.#open.get(indexOf(index));
+    return open?.kind === 'text' ? textEvent(open, 'text', text) : undefined;
+  }
+
+  stop(index: Json | undefined): readonly GenerationEvent[] {
+    const at = indexOf(index);
+    const open = this.#open.get(at);
+    if (open === undefined) return none;
+    this.#open.delete(at);
+    return endEvents(open);
+  }
+
+  /** Ends whatever is still open. */
+  close(): readonly GenerationEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.stop(index));
+  }
+
+  /** Text without a block start opens one; anything else has no meaning without it. */
+  #unannounced(index: number, delta: JsonObject): readonly GenerationEvent[] {
+    const type = typeOfDelta.get(textOf(delta['type']));
+    if (type === undefined) {
+      throw new GatewayError('upstream_invalid', 'The upstream sent a delta without its block.');
+    }
+    const opened = this.start({ index, content_block: type });
+    return [...opened, ...this.delta({ index, delta })];
+  }
+}
+
+const typeOfDelta: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+  ['text_delta', { type: 'text', text: '' }],
+  ['thinking_delta', { type: 'thinking', thinking: '', signature: '' }],
+]);
+
+/** A missing index means the only block. @throws GatewayError `upstream_invalid` for one that is not a number. */
+function indexOf(index: Json | undefined): number {
+  if (typeof index === 'number') return index;
+  if (index === undefined || index === null) return 0;
+  throw wrongType('the index of a block');
+}
+
+/** @throws GatewayError `upstream_invalid` for what belongs to a block of another kind. */
+function assertKind({ kind }: OpenBlock, expected: Kind): void {
+  if (kind === expected) return;
+  throw new GatewayError('upstream_invalid', 'The upstream sent a delta of another block.');
+}
+
+/** A piece of the input; some servers send it as a value. */
+function inputPiece(json: Json | undefined): string {
+  if (json === undefined || json === null) return '';
+  return typeof json === 'string' ? json : JSON.stringify(json);
+}
+
+function kindOf(type: Json | undefined): Kind {
+  switch (type) {
+    case 'text':
+      return 'text';
+    case 'thinking':
+    case 'redacted_thinking':
+      return 'reasoning';
+    case 'tool_use':
+      return 'tool';
+    default:
+      return 'opaque';
+  }
+}
+
+/** Server tool calls and compaction come in pieces; other blocks of this dialect are complete. */
+function takesDeltas(block: JsonObject): boolean {
+  if (kindOf(block['type']) !== 'opaque') return false;
+  return block['input'] !== undefined || block['content'] === null;
+}
+
+function startPart(block: JsonObject): Part {
+  switch (block['type']) {
+    case 'text': {
+      const citations = answerCitations(block['citations']);
+      const text = answerText(block['text'], 'a text');
+      return citations.length === 0 ? { type: 'text', text } : { type: 'text', text, citations };
+    }
+    case 'thinking': {
+      const signature = answerText(block['signature'], 'a signature');
+      const text = answerText(block['thinking'], 'thinking');
+      return signature === ''
+        ? { type: 'reasoning', text }
+        : { type: 'reasoning', text, signature };
+    }
+    case 'redacted_thinking':
+      return {
+        type: 'reasoning',
+        text: '',
+        encrypted: answerText(block['data'], 'redacted thinking'),
+      };
+    case 'tool_use':
+      return readToolUse(block, '');
+    default:
+      return { type: 'opaque', dialect: 'anthropic-messages', value: block };
+  }
+}
+
+function textEvent(
+  open: OpenBlock,
+  kind: Kind,
+  reported: Json | undefined,
+): readonly GenerationEvent[] {
+  const text = answerText(reported, 'a text');
+  if (text === '') return none;
+  assertKind(open, kind);
+  return [{ type: 'part-delta', index: open.part, field: 'text', delta: text }];
+}
+
+/**
+ * Members of an unknown delta belong to the block: compaction sends its content so.
+ * @throws GatewayError `upstream_invalid` for a delta that does not say what it is.
+ */
+function gather(open: OpenBlock, delta: JsonObject): void {
+  if (textOf(delta['type']) === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a delta without a type.');
+  }
+  if (open.gathered === undefined) return;
+  for (const [key, value] of Object.entries(delta)) {
+    if (key !== 'type') open.gathered[key] = value;
+  }
+}
+
+function endEvents(open: OpenBlock): readonly GenerationEvent[] {
+  const { part: index, gathered } = open;
+  if (gathered !== undefined) {
+    if (open.received !== '')
+      gathered['input'] = tryParseInnerObject(open.received) ?? { _raw: open.received };
+    const part: Part = { type: 'opaque', dialect: 'anthropic-messages', value: gathered };
+    return [
+      { type: 'part-start', index, part },
+      { type: 'part-end', index },
+    ];
+  }
+  if (open.kind !== 'tool' || open.received !== '') return [{ type: 'part-end', index }];
+  // A call without deltas has the input that it started with.
+  const delta = inputText(open.start['input']);
+  return [
+    { type: 'part-delta', index, field: 'arguments', delta },
+    { type: 'part-end', index },
+  ];
+}

@@ -1,0 +1,44 @@
+/** Reads a whole answer. */
+import { GatewayError } from '../../../core/errors.ts';
+import { collect, type Generation, type GenerationEvent } from '../../../core/generation.ts';
+import { isObject, type JsonObject } from '../../../json/value.ts';
+import { answerObjects } from '../../shared/answers.ts';
+import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
+import { AnswerReader } from './read.ts';
+
+/**
+ * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is no finished
+ * answer at all.
+ */
+export function readResponse(body: JsonObject): Generation {
+  const events = answerEvents(body);
+  const failed = events.find((event) => event.type === 'error');
+  if (failed !== undefined) throw failed.error;
+  const generation = collect(events);
+  if (generation === undefined) throw notFinished();
+  return generation;
+}
+
+/** The events that a stream of a document would have. @throws GatewayError as above */
+export function answerEvents(body: JsonObject): readonly GenerationEvent[] {
+  const { output } = body;
+  const message = isObject(output) ? output['message'] : undefined;
+  if (!isObject(message)) {
+    if (looksLikeError(body)) throw readErrorValue(body);
+    throw new GatewayError('upstream_invalid', 'The upstream answered without a message.');
+  }
+  if (typeof body['stopReason'] !== 'string') throw notFinished();
+  const reader = new AnswerReader();
+  const events: GenerationEvent[] = [];
+  reader.start(events);
+  answerObjects(message['content'], 'content').forEach((block, i) => {
+    reader.block(i, block, events);
+  });
+  reader.usage(body, events);
+  reader.stop(body);
+  return [...events, ...reader.end()];
+}
+
+function notFinished(): GatewayError {
+  return new GatewayError('upstream_invalid', 'The upstream answered before it had finished.');
+}

@@ -1,0 +1,116 @@
+/** Images, documents and audio as blocks: their bytes, since addresses are not read there. */
+import type { MediaPart } from '../../../core/conversation.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import type { JsonMembers } from '../../../json/value.ts';
+import { imageTypeOf } from '../../shared/body-media.ts';
+
+const imageFormats: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp']);
+
+/** What chat clients name; the service knows more. */
+const audioFormats: ReadonlySet<string> = new Set([
+  'wav',
+  'mp3',
+  'flac',
+  'opus',
+  'aac',
+  'm4a',
+  'ogg',
+  'webm',
+]);
+
+const documentFormats: ReadonlyMap<string, string> = new Map([
+  ['application/pdf', 'pdf'],
+  ['text/csv', 'csv'],
+  ['application/msword', 'doc'],
+  ['application/vnd.openxmlformats-officedocument.wordprocessingml.document', 'docx'],
+  ['application/vnd.ms-excel', 'xls'],
+  ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'xlsx'],
+  ['text/html', 'html'],
+  ['text/plain', 'txt'],
+  ['text/markdown', 'md'],
+]);
+
+const maxName = 200;
+
+/** Writes the media of one request; state is the names of its documents, each of which may stand once. */
+export class MediaWriter {
+  readonly #traits: UpstreamTraits;
+  readonly #notes: Notes;
+  readonly #names = new Set<string>();
+
+  constructor(traits: UpstreamTraits, notes: Notes) {
+    this.#traits = traits;
+    this.#notes = notes;
+  }
+
+  /** Undefined for what the model cannot be shown. */
+  write(part: MediaPart): JsonMembers | undefined {
+    switch (part.kind) {
+      case 'image':
+        return this.#image(part);
+      case 'document':
+        return this.#document(part);
+      case 'audio':
+        return this.#audio(part);
+      default:
+        return part.kind satisfies never;
+    }
+  }
+
+  #audio({ source, mediaType }: MediaPart): JsonMembers | undefined {
+    const format = mediaType.slice('audio/'.length);
+    if (this.#traits.audioInput !== true || !('base64' in source)) return undefined;
+    if (!audioFormats.has(format)) return undefined;
+    return { audio: { format, source: { bytes: source.base64 } } };
+  }
+
+  #image(part: MediaPart): JsonMembers | undefined {
+    const { source, mediaType } = part;
+    if (this.#traits.imageInput === 'none' || !('base64' in source)) return undefined;
+    const declared = mediaType.replace(/^image\//, '').replace(/^jpg$/, 'jpeg');
+    // The service refuses an image under another's name.
+    const format = imageTypeOf(source.base64)?.slice('image/'.length) ?? declared;
+    if (!imageFormats.has(format)) return undefined;
+    if (format !== declared) {
+      const why = `sent as image/${format}, which its bytes are`;
+      this.#notes.changed(pathOf(part, ['messages']), why);
+    }
+    return { image: { format, source: { bytes: source.base64 } } };
+  }
+
+  #document(part: MediaPart): JsonMembers | undefined {
+    const { source, mediaType } = part;
+    if (!this.#traits.fileInput || 'url' in source) return undefined;
+    if ('base64' in source) {
+      const format = documentFormats.get(mediaType);
+      if (format === undefined) return undefined;
+      return { document: { format, name: this.#nameOf(part), source: { bytes: source.base64 } } };
+    }
+    const context = part.extras?.['anthropic-messages']?.['context'];
+    return {
+      document: {
+        format: 'txt',
+        name: this.#nameOf(part),
+        source: { text: source.text },
+        ...(typeof context === 'string' && context !== '' ? { context } : {}),
+      },
+    };
+  }
+
+  /** Letters, digits, single spaces, `-`, `()` and `[]`, without the ending of a file, and each name once. */
+  #nameOf({ name = '' }: MediaPart): string {
+    const clean = name
+      .replace(/\.[a-z0-9]{1,5}$/i, '')
+      .replace(/[^a-zA-Z0-9()[\]-]+/g, ' ')
+      .trim()
+      .slice(0, maxName - 10)
+      .trim();
+    const bare = /[a-zA-Z0-9]/.test(clean) ? clean : '';
+    const place = this.#names.size + 1;
+    const taken = bare === '' || this.#names.has(bare);
+    const own = taken ? `${bare === '' ? 'document' : bare} ${place}` : bare;
+    this.#names.add(own);
+    return own;
+  }
+}

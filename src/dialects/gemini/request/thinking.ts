@@ -1,0 +1,86 @@
+/** How much the model may think: a budget before Gemini 3, a level from there on. */
+import type { Conversation, Effort, Reasoning } from '../../../core/conversation.ts';
+import { type FieldPath } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { budgetOf, minBudget } from '../../anthropic-messages/request/write.ts';
+import { namedEffort, noteUncontrolled, wantedEffort } from '../../openai-chat/request/write.ts';
+import type { JsonMembers } from '../../../json/value.ts';
+
+interface Thinking {
+  readonly reasoning: Reasoning;
+  readonly wanted: Effort;
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+}
+
+/** Both controls in one request are refused. Nothing where the client said nothing. */
+export function writeThinking(
+  { reasoning, sampling }: Conversation,
+  { traits, notes }: Pick<Thinking, 'traits' | 'notes'>,
+): JsonMembers {
+  const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
+  const { thinkingBudget: range, efforts } = traits;
+  const thinks = range !== undefined || efforts.length > 0;
+  if (reasoning === undefined || wanted === undefined) {
+    // The model thinks by itself, and shows its thoughts to those who ask.
+    return thinks && reasoning?.hidden === false
+      ? { thinkingConfig: { includeThoughts: true } }
+      : {};
+  }
+  if (!thinks) {
+    noteUncontrolled({ reasoning, wanted, traits, notes });
+    return {};
+  }
+  const asked = { reasoning, wanted, traits, notes };
+  const control =
+    range === undefined
+      ? writeLevel(asked)
+      : { thinkingBudget: budgetIn(range, asked, sampling.maxOutputTokens ?? range.most) };
+  const shown = wanted !== 'none' && reasoning.hidden !== true;
+  return { thinkingConfig: { ...control, ...(shown ? { includeThoughts: true } : {}) } };
+}
+
+type BudgetRange = NonNullable<UpstreamTraits['thinkingBudget']>;
+
+/** The model decides for itself where the client leaves it to it. */
+const dynamic = -1;
+
+function budgetIn(range: BudgetRange, { reasoning, wanted, notes }: Thinking, cap: number): number {
+  const { effort, budgetTokens } = reasoning;
+  if (wanted === 'none') {
+    if (range.off) return 0;
+    notes.changed(reasoningPath(reasoning), 'the model always thinks, as little as it can');
+    return range.least;
+  }
+  if (effort === undefined && budgetTokens === undefined) return dynamic;
+  const share = wanted === 'minimal' ? minBudget : budgetOf(wanted, cap);
+  const tokens = effort === undefined ? (budgetTokens ?? share) : share;
+  const budget = Math.min(Math.max(tokens, range.least), range.most);
+  if (effort === undefined && budget !== tokens) {
+    const why = `the budget must be from ${range.least} to ${range.most}`;
+    notes.changed(reasoningPath(reasoning), why);
+  }
+  return budget;
+}
+
+function writeLevel(asked: Thinking): JsonMembers {
+  const { reasoning, wanted, traits, notes } = asked;
+  if (reasoning.effort === undefined && reasoning.budgetTokens === undefined) return {};
+  if (wanted === 'none' && !traits.efforts.includes('none')) {
+    const [least] = traits.efforts;
+    notes.changed(reasoningPath(reasoning), 'the model always thinks, as little as it can');
+    return least === undefined ? {} : { thinkingLevel: least };
+  }
+  const { effort } = namedEffort(asked);
+  return effort === undefined ? {} : { thinkingLevel: effort };
+}
+
+/** Where the client said it. */
+function reasoningPath(reasoning: Reasoning): FieldPath {
+  const { effort, budgetTokens } = reasoning;
+  if (effort === undefined && budgetTokens !== undefined) {
+    return pathOf(reasoning, ['thinking', 'budget_tokens']);
+  }
+  return pathOf(reasoning, ['thinking']);
+}

@@ -1,0 +1,466 @@
+/**
+ * Turns to contents: a turn of the model with its calls, a content of nothing but their results in the same order, then what
+ * the user says.
+ */
+import type {
+  Conversation,
+  MediaPart,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../../../core/conversation.ts';
+import type { Ask } from '../../../core/dialect.ts';
+import { type FieldPath, invalidRequest, unsupported } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { JsonObject, JsonMembers } from '../../../json/value.ts';
+import { taggedInstructions, taggedNote } from '../../openai-chat/message-forms.ts';
+import { fillerNote } from '../../openai-chat/reasoning.ts';
+import { documentText } from '../../openai-chat/request/write-messages.ts';
+import { imageTypeOf } from '../../shared/body-media.ts';
+import { sentToolName, ToolIdMap, toolInput } from '../../shared/tools.ts';
+import { callSignature, dialectId, signatureFormat } from '../fields.ts';
+import { maxToolName } from './write-tools.ts';
+
+interface ContentWriting {
+  readonly conversation: Conversation;
+  readonly ask: Ask;
+  readonly notes: Notes;
+}
+
+/** What the model is shown, in a turn of the user or in a result. */
+export interface ShownMedia {
+  readonly part: MediaPart;
+  readonly path: FieldPath;
+}
+
+interface PlacedTurn {
+  readonly turn: Turn;
+  readonly path: FieldPath;
+}
+
+/** Writes the contents of one request; state is the ids of its calls. */
+export class ContentWriter {
+  readonly written: { readonly role: 'user' | 'model'; readonly parts: JsonMembers[] }[] = [];
+  readonly shown: ShownMedia[] = [];
+  readonly #writing: ContentWriting;
+  readonly #ids = new ToolIdMap();
+  /** The name that each call so far was sent with, by the client's id. */
+  readonly #names = new Map<string, string>();
+  /** The calls of the last turn of the model, in their order. */
+  #calls: readonly string[] = [];
+  /** Of models that know no instructions. */
+  #front: readonly JsonObject[] = [];
+  #notedReasoning = false;
+  #notedFiller = false;
+
+  constructor(writing: ContentWriting) {
+    this.#writing = writing;
+  }
+
+  /** Has the first content of the user begin with instructions. */
+  fold(instructions: readonly JsonObject[], path: FieldPath): void {
+    if (instructions.length === 0) return;
+    this.#front = instructions;
+    this.#writing.notes.changed(path, 'the model has no instructions: they begin the first turn');
+  }
+
+  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
+  turns(turns: readonly Turn[]): void {
+    const current = currentTurn(turns);
+    let run: PlacedTurn[] = [];
+    for (const [i, turn] of turns.entries()) {
+      const path = pathOf(turn, ['messages', i]);
+      if (turn.name !== undefined) {
+        this.#writing.notes.lost([...path, 'name'], 'contents have no author');
+      }
+      if (turn.role !== 'assistant') {
+        run.push({ turn, path });
+        continue;
+      }
+      this.#run(run);
+      run = [];
+      this.#model({ turn, path }, i > current);
+    }
+    this.#run(run);
+    if (this.written.length === 0) {
+      throw invalidRequest('At least one message must have content.', pathOf(turns, ['messages']));
+    }
+    this.#askOn(turns);
+  }
+
+  /** The model answers what the user says: it goes on with a turn of its own only where it is asked to. */
+  #askOn(turns: readonly Turn[]): void {
+    const last = turns.at(-1);
+    if (this.written.at(-1)?.role !== 'model' || last === undefined) return;
+    if (this.#writing.ask.traits.prefill) return;
+    this.#push('user', [{ text: 'Continue.' }]);
+    this.#writing.notes.changed(
+      pathOf(last, ['messages', turns.length - 1]),
+      'the model is asked to continue its last message',
+    );
+  }
+
+  /** Everything between two turns of the model: all results first, alone in their content. */
+  #run(run: readonly PlacedTurn[]): void {
+    const attached: JsonMembers[] = [];
+    const results = this.#resultsOf(run).map((part) => this.#result(part, attached));
+    if (results.length > 0) this.written.push({ role: 'user', parts: results });
+    const parts: JsonMembers[] = [...this.#front, ...attached];
+    this.#front = [];
+    for (const { turn, path } of run) {
+      if (turn.role === 'system') parts.push(...this.#instructions(turn, path));
+      else parts.push(...this.#userParts(turn, path));
+    }
+    if (parts.length > 0) this.written.push({ role: 'user', parts });
+  }
+
+  /** In the order of their calls: they are paired by it. */
+  #resultsOf(run: readonly PlacedTurn[]): readonly ToolResultPart[] {
+    const results = run.flatMap(({ turn }) =>
+      turn.parts.filter((part): part is ToolResultPart => part.type === 'tool-result'),
+    );
+    const places = new Map(this.#calls.map((id, place) => [id, place]));
+    const order = (id: string): number => places.get(id) ?? -1;
+    return results.toSorted((a, b) => order(a.callId) - order(b.callId));
+  }
+
+  #push(role: 'user' | 'model', parts: JsonMembers[]): void {
+    const last = this.written.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else this.written.push({ role, parts });
+  }
+
+  /** Instructions behind the first answer, told in words of the user. */
+  #instructions(turn: Turn, path: FieldPath): readonly JsonMembers[] {
+    const texts: string[] = [];
+    turn.parts.forEach((part, j) => {
+      if (part.type !== 'text') {
+        this.#writing.notes.lost([...path, j], 'instructions are text only');
+      } else if (part.text.trim() !== '') texts.push(part.text);
+    });
+    if (texts.length === 0) return [];
+    this.#writing.notes.changed(path, taggedNote);
+    return [{ text: taggedInstructions(texts) }];
+  }
+
+  #userParts(turn: Turn, path: FieldPath): JsonMembers[] {
+    return turn.parts.flatMap((part, j) => {
+      const where = pathOf(part, [...path, 'content', j]);
+      switch (part.type) {
+        case 'tool-result':
+          return [];
+        case 'text':
+          return part.text.trim() === '' ? [] : [{ text: part.text }];
+        case 'media':
+          return [this.#media(part, where)];
+        case 'opaque':
+          if (part.dialect === dialectId) return [part.value];
+          break;
+        default:
+      }
+      this.#writing.notes.lost(where, `a ${part.type} has no place in a content of the user`);
+      return [];
+    });
+  }
+
+  /** @throws GatewayError `invalid_request` for what the upstream cannot be shown. */
+  #media(part: MediaPart, path: FieldPath): JsonMembers {
+    const written = this.#written(part, path);
+    if (written !== undefined) return written;
+    throw unsupported(path, `This model does not take this kind of ${part.kind}.`);
+  }
+
+  /** Undefined for what the upstream cannot be shown. */
+  #written(part: MediaPart, path: FieldPath): JsonMembers | undefined {
+    const { ask, notes } = this.#writing;
+    const type =
+      part.kind === 'image' && 'base64' in part.source && imageTypeOf(part.source.base64);
+    const written = writeMedia(part, ask.traits, type || part.mediaType);
+    const declared = part.mediaType === 'image/jpg' ? 'image/jpeg' : part.mediaType;
+    if (written !== undefined && type && declared !== '' && type !== declared) {
+      notes.changed(path, `sent as ${type}, which its bytes are`);
+    }
+    if (written === undefined) return undefined;
+    if (part.name !== undefined && !('text' in part.source)) {
+      notes.lost(
+        path,
+        'only the name of the file, for which the model has no place: the file is sent',
+      );
+    }
+    this.shown.push({ part, path });
+    return written;
+  }
+
+  // Turns of the model.
+
+  /** @param current the turn belongs to what is going on: its calls must be signed. */
+  #model({ turn, path }: PlacedTurn, current: boolean): void {
+    const parts = new ModelParts();
+    const calls: string[] = [];
+    turn.parts.forEach((part, j) => {
+      const where = pathOf(part, [...path, 'content', j]);
+      switch (part.type) {
+        case 'text':
+        case 'refusal':
+          if (part.text !== '') parts.text(part.text);
+          return;
+        case 'tool-call':
+          parts.call(this.#call(part, where), this.#signatureOf(part, where));
+          calls.push(part.id);
+          return;
+        case 'reasoning': {
+          const signature = this.#reasoning(part, where);
+          if (signature !== undefined) parts.sealed(signature);
+          return;
+        }
+        case 'opaque':
+          if (part.dialect === dialectId) parts.other(part.value);
+          else this.#writing.notes.lost(where, 'a part that only its own dialect knows');
+          return;
+        default:
+          this.#writing.notes.lost(where, 'turns of the model hold text and calls only');
+      }
+    });
+    if (current) this.#fill(parts, path);
+    const written = parts.end();
+    // One that says nothing would be refused.
+    if (written.length > 0) this.#push('model', written);
+    this.#calls = calls;
+  }
+
+  #call(part: ToolCallPart, path: FieldPath): JsonMembers {
+    const name = sentToolName(part.name, maxToolName, this.#writing.conversation.tools);
+    this.#names.set(part.id, name);
+    const id = this.#ids.call(part.id);
+    const { input, wrapped } = toolInput(part.argumentsJson);
+    if (wrapped) {
+      const why = 'tool arguments that are not a JSON object were wrapped';
+      this.#writing.notes.changed(path, why);
+    }
+    return { name, args: input, ...this.#id(id) };
+  }
+
+  /** Where they are not known, calls and results are paired by their order. */
+  #id(id: string): JsonMembers {
+    return this.#writing.ask.traits.callIds === true ? { id } : {};
+  }
+
+  #signatureOf(part: ToolCallPart, path: FieldPath): string | undefined {
+    const signature = callSignature(part);
+    if (signature === undefined) return undefined;
+    if (this.#isOwn(part)) return signature;
+    this.#noteForeign(path);
+    return undefined;
+  }
+
+  /** What seals reasoning; its words are not sent back, as the provider ignores them. */
+  #reasoning(part: ReasoningPart, path: FieldPath): string | undefined {
+    const { signature = '', encrypted, broken, origin, extras } = part;
+    const vouched = signature !== '' || encrypted !== undefined;
+    if (!vouched && broken !== true) return undefined;
+    const told = origin !== undefined || extras?.['openai-chat']?.['format'] === signatureFormat;
+    if (broken !== true && told && signature !== '' && this.#isOwn(part)) return signature;
+    this.#noteForeign(path);
+    return undefined;
+  }
+
+  /** What says nowhere whose it is comes from a client that passes on what this provider sent. */
+  #isOwn({ origin }: Pick<ToolCallPart, 'origin'>): boolean {
+    const { traits, provider } = this.#writing.ask;
+    if (traits.historyReasoning === false) return false;
+    if (origin === undefined) return true;
+    return origin.dialect === dialectId && (provider === undefined || origin.provider === provider);
+  }
+
+  /** Once a request: a history may hold hundreds of them. */
+  #noteForeign(path: FieldPath): void {
+    if (this.#notedReasoning) return;
+    this.#notedReasoning = true;
+    this.#writing.notes.lost(path, 'reasoning of another provider is not shown to this one');
+  }
+
+  /** Calls that never had a signature get the vendor's own word for that, once a step; none is ever made up. */
+  #fill(parts: ModelParts, path: FieldPath): void {
+    const filler = this.#writing.ask.traits.callSignatureFiller;
+    if (filler === undefined || !parts.lackSignature) return;
+    parts.fill(filler);
+    if (!this.#notedFiller) this.#writing.notes.changed(path, fillerNote);
+    this.#notedFiller = true;
+  }
+
+  // Results of calls.
+
+  #result(part: ToolResultPart, attached: JsonMembers[]): JsonMembers {
+    const texts: string[] = [];
+    const media: JsonMembers[] = [];
+    part.parts.forEach((each, k) => {
+      const path = pathOf(each, ['messages', k]);
+      if (each.type === 'text') texts.push(each.text);
+      else if (each.type === 'media') texts.push(...this.#resultMedia(each, path, media));
+      else this.#writing.notes.lost(path, 'not known to the model');
+    });
+    const id = this.#ids.result(part.callId);
+    const shown = this.#attach(media, { id, texts, attached });
+    const text = texts.join('\n');
+    return {
+      functionResponse: {
+        name: this.#names.get(part.callId) ?? part.callId,
+        response: part.failed ? { error: text } : { output: text },
+        ...(shown.length === 0 ? {} : { parts: shown }),
+        ...this.#id(id),
+      },
+    };
+  }
+
+  /** The text that stands for a medium; none where it is shown. */
+  #resultMedia(part: MediaPart, path: FieldPath, media: JsonMembers[]): readonly string[] {
+    const { traits } = this.#writing.ask;
+    if ('text' in part.source) return [documentText(part, part.source.text)];
+    const written = this.#written(part, path);
+    if (written !== undefined) {
+      media.push(written);
+      return [];
+    }
+    // Agents send screenshots unasked: a refusal would end their session.
+    const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
+    this.#writing.notes.lost(path, `the ${part.kind} is left out, ${reason}`);
+    return [`[${part.kind} omitted: ${reason}]`];
+  }
+
+  /** Older models take no media in a result: they follow in the next content, with a label. */
+  #attach(media: readonly JsonMembers[], { id, texts, attached }: Attaching): JsonMembers[] {
+    if (this.#writing.ask.traits.toolResultMedia) return [...media];
+    media.forEach((each, i) => {
+      texts.push(`[file ${i + 1} attached below]`);
+      attached.push({ text: `File ${i + 1} from tool result ${id}:` }, each);
+    });
+    return [];
+  }
+}
+
+interface Attaching {
+  /** Of the call. */
+  readonly id: string;
+  readonly texts: string[];
+  /** What the next content of the user begins with. */
+  readonly attached: JsonMembers[];
+}
+
+/** The place of the last turn that says more than results: signatures of calls behind it are demanded. */
+function currentTurn(turns: readonly Turn[]): number {
+  return turns.findLastIndex(
+    ({ role, parts }) =>
+      role !== 'assistant' &&
+      parts.some(
+        (part) => part.type !== 'tool-result' && (part.type !== 'text' || part.text.trim() !== ''),
+      ),
+  );
+}
+
+/** The parts of one turn of the model. A signature without words seals the text before it, else the one behind it. */
+class ModelParts {
+  readonly #parts: JsonMembers[] = [];
+  readonly #calls: JsonMembers[] = [];
+  #waiting: string | undefined;
+
+  text(text: string): void {
+    const part: JsonMembers = { text };
+    if (this.#waiting !== undefined) part['thoughtSignature'] = this.#waiting;
+    this.#waiting = undefined;
+    this.#parts.push(part);
+  }
+
+  sealed(signature: string): void {
+    this.#settle();
+    const last = this.#parts.at(-1);
+    if (last?.['text'] === undefined || last['thoughtSignature'] !== undefined) {
+      this.#waiting = signature;
+    } else last['thoughtSignature'] = signature;
+  }
+
+  call(functionCall: JsonMembers, signature: string | undefined): void {
+    this.#settle();
+    const part: JsonMembers = { functionCall };
+    if (signature !== undefined) part['thoughtSignature'] = signature;
+    this.#parts.push(part);
+    this.#calls.push(part);
+  }
+
+  other(part: JsonObject): void {
+    this.#settle();
+    this.#parts.push({ ...part });
+  }
+
+  get lackSignature(): boolean {
+    const calls = this.#calls;
+    return calls.length > 0 && calls.every((call) => call['thoughtSignature'] === undefined);
+  }
+
+  fill(signature: string): void {
+    const [first] = this.#calls;
+    if (first !== undefined) first['thoughtSignature'] = signature;
+  }
+
+  end(): JsonMembers[] {
+    this.#settle();
+    return this.#parts;
+  }
+
+  #settle(): void {
+    if (this.#waiting !== undefined) {
+      this.#parts.push({ text: '', thoughtSignature: this.#waiting });
+    }
+    this.#waiting = undefined;
+  }
+}
+
+// Media.
+
+/** Undefined for what the upstream cannot be shown. */
+function writeMedia(
+  part: MediaPart,
+  { imageInput, fileInput }: Ask['traits'],
+  mediaType: string,
+): JsonMembers | undefined {
+  const { kind, source } = part;
+  if ('text' in source) return { text: documentText(part, source.text) };
+  if (kind === 'image' ? imageInput === 'none' : !fileInput) return undefined;
+  if ('base64' in source) {
+    return { inlineData: { mimeType: typeOfMedia(kind, mediaType), data: source.base64 } };
+  }
+  if (!ownAddress.test(source.url) && imageInput !== 'url') return undefined;
+  const mimeType = mediaType === '' ? typeByEnding(source.url) : mediaType;
+  return {
+    fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url },
+  };
+}
+
+/** Addresses that all models read: uploaded files, Cloud Storage, YouTube. */
+const ownAddress =
+  /^(gs:\/\/|https:\/\/generativelanguage\.googleapis\.com\/|https:\/\/(www\.)?youtube\.com\/watch|https:\/\/youtu\.be\/)/;
+
+const usualTypes = { image: 'image/png', document: 'application/pdf', audio: 'audio/wav' } as const;
+
+function typeOfMedia(kind: MediaPart['kind'], mediaType: string): string {
+  return mediaType === '' ? usualTypes[kind] : mediaType;
+}
+
+const endings: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['webp', 'image/webp'],
+  ['gif', 'image/gif'],
+  ['heic', 'image/heic'],
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+  ['wav', 'audio/wav'],
+  ['mp3', 'audio/mp3'],
+  ['mp4', 'video/mp4'],
+]);
+
+function typeByEnding(url: string): string | undefined {
+  const path = URL.parse(url)?.pathname ?? '';
+  return endings.get(path.slice(path.lastIndexOf('.') + 1).toLowerCase());
+}

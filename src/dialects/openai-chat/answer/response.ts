@@ -1,0 +1,356 @@
+/** Reads a whole chat-completions answer. */
+import type {
+  Part,
+  ReasoningPart,
+  RefusalPart,
+  TextPart,
+  ToolCallPart,
+} from '../../../core/conversation.ts';
+import type { AnswerContext } from '../../../core/dialect.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { FinishReason, Generation } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { placedReasoning } from '../../../core/recall.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { tryParseObject } from '../../../json/parse.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  answerObject,
+  answerObjects,
+  answerText,
+  isPresent,
+  wrongType,
+} from '../../shared/answers.ts';
+import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
+import { wrappedArguments } from '../../shared/tools.ts';
+import { isArray } from '../fields.ts';
+import {
+  findUsage,
+  isCut,
+  readFailedFinish,
+  readFinish,
+  writeFinish,
+  writeServiceTier,
+  writeUsage,
+} from './usage.ts';
+import {
+  answeredExtras,
+  AnsweredTools,
+  answerId,
+  type AnswerIdentity,
+  callArguments,
+  derivedCallId,
+  freeTextInput,
+  MessageBounds,
+  readCall,
+  readCitations,
+  saysSomething,
+  type SeenCall,
+  writeCitation,
+} from '../message-forms.ts';
+import {
+  answerThinking,
+  detailMark,
+  hasProof,
+  readAnswerReasoning,
+  reasoningParts,
+  writeDetail,
+} from '../reasoning.ts';
+
+/**
+ * @throws GatewayError the upstream's error if the document is one, `upstream_invalid` if it is
+ * no answer at all.
+ */
+export function readResponse(body: JsonObject, traits: UpstreamTraits): Generation {
+  if (isPresent(body['error'])) throw readErrorValue(body);
+  const choice = firstChoice(body);
+  if (choice === undefined) {
+    if (body['choices'] === undefined && looksLikeError(body)) throw readErrorValue(body);
+    throw new GatewayError('upstream_invalid', 'The upstream answered without a choice.');
+  }
+  if (isPresent(choice['error'])) throw readErrorValue(choice['error']);
+  assertWord(choice['finish_reason']);
+  const failure = readFailedFinish(choice['finish_reason']);
+  if (failure !== undefined) throw failure;
+  const message = choice['message'];
+  if (!isObject(message)) {
+    throw new GatewayError('upstream_invalid', 'The upstream answered without a message.');
+  }
+  const parts = readMessage(message, {
+    id: body['id'],
+    created: body['created'],
+    wraps: traits.bufferToolArguments === true && !isCut(choice['finish_reason']),
+  });
+  const usage = findUsage(body, traits);
+  return {
+    id: stringOr(body['id'], ''),
+    model: stringOr(body['model'], ''),
+    parts,
+    finish: readFinish(
+      choice,
+      parts.some((part) => part.type === 'tool-call'),
+    ),
+    ...(usage === undefined ? {} : { usage }),
+  };
+}
+
+/** Null or missing is a natural end; anything else that is not text hides why the answer ended. */
+function assertWord(finish: Json | undefined): void {
+  if (isPresent(finish) && typeof finish !== 'string') throw wrongType('a finish_reason');
+}
+
+function firstChoice(body: JsonObject): JsonObject | undefined {
+  const choices = body['choices'];
+  if (!isArray(choices)) return undefined;
+  const objects = choices.filter(isObject);
+  return objects.find((choice) => choice['index'] === 0) ?? objects[0];
+}
+
+interface ReadAnswer extends AnswerIdentity {
+  /** Arguments that are not an object are wrapped, as they are in streams of this upstream. */
+  readonly wraps: boolean;
+}
+
+function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
+  const parts: Part[] = [...reasoningParts(readAnswerReasoning(message))];
+  readContent(message, parts);
+  const refusal = answerText(message['refusal'], 'a refusal');
+  if (refusal !== '') parts.push({ type: 'refusal', text: refusal });
+  for (const value of callsOf(message)) {
+    const call = readCall(value);
+    if (saysSomething(call)) parts.push(callPart(named(call), answer, parts.length));
+  }
+  return misplacedJson(parts) ?? parts;
+}
+
+/** DeepSeek at Azure, asked for JSON: the document may stand where reasoning does, with nothing behind it. */
+function misplacedJson(parts: readonly Part[]): readonly Part[] | undefined {
+  const [only, ...others] = parts;
+  if (only?.type !== 'reasoning' || others.length > 0 || only.signature !== undefined)
+    return undefined;
+  return tryParseObject(only.text) === undefined ? undefined : [{ type: 'text', text: only.text }];
+}
+
+/** Text of the message; Mistral's part arrays are split by kind. */
+function readContent(message: JsonObject, parts: Part[]): void {
+  const { content } = message;
+  const citations = readCitations(message['annotations']);
+  const from = parts.length;
+  if (isArray(content)) for (const piece of content) readPiece(piece, parts);
+  else {
+    const text = answerText(content, 'a content');
+    pushText(parts, text === '' ? transcriptOf(message) : text);
+  }
+  if (citations.length === 0) return;
+  const at = parts.findLastIndex((part, i) => i >= from && part.type === 'text');
+  const last = parts[at];
+  if (last?.type === 'text') parts[at] = { ...last, citations };
+}
+
+function readPiece(piece: Json, parts: Part[]): void {
+  if (!isObject(piece)) return pushText(parts, answerText(piece, 'a content part'));
+  const kind = pieceKind(piece);
+  if (kind === 'text') return pushText(parts, answerText(piece['text'], 'a text'));
+  const text = kind === 'thinking' ? answerThinking(piece) : '';
+  if (text !== '') parts.push({ type: 'reasoning', text });
+}
+
+/**
+ * What a content part is: one with a text is that text, whatever it is called (`output_text`); `other` is nothing that
+ * this dialect's answers are made of.
+ * @throws GatewayError `upstream_invalid` for one that does not say what it is.
+ */
+export function pieceKind({ type, text }: JsonObject): 'text' | 'thinking' | 'other' {
+  if (typeof type !== 'string') throw wrongType('a content part');
+  if (type === 'text' || type === 'thinking') return type;
+  return isPresent(text) ? 'text' : 'other';
+}
+
+/** What a spoken answer says. */
+export function transcriptOf({ audio }: JsonObject): string {
+  return answerText(answerObject(audio, 'an audio')?.['transcript'], 'a transcript');
+}
+
+function pushText(parts: Part[], text: string): void {
+  const last: Part | undefined = parts.at(-1);
+  if (text === '') return;
+  if (last?.type === 'text') {
+    const merged: TextPart = { ...last, text: last.text + text };
+    parts[parts.length - 1] = merged;
+  } else {
+    parts.push({ type: 'text', text });
+  }
+}
+
+function callsOf(message: JsonObject): readonly JsonObject[] {
+  const calls = answerObjects(message['tool_calls'], 'tool_calls');
+  if (calls.length > 0) return calls;
+  const legacy = answerObject(message['function_call'], 'a function_call');
+  return legacy === undefined ? [] : [{ function: legacy }];
+}
+
+/** No client can run a call of nothing. @throws GatewayError `upstream_invalid` */
+function named(call: SeenCall): SeenCall {
+  if (call.name === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
+  }
+  return call;
+}
+
+function callPart(call: SeenCall, answer: ReadAnswer, place: number): ToolCallPart {
+  return {
+    type: 'tool-call',
+    id: call.id === '' ? derivedCallId(answer, place) : call.id,
+    name: call.name,
+    argumentsJson: argumentsOf(call, answer),
+    ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),
+  };
+}
+
+function argumentsOf({ freeText, arguments: text }: SeenCall, { wraps }: ReadAnswer): string {
+  if (freeText) return JSON.stringify({ input: text });
+  return wraps && text !== '' ? wrappedArguments(text) : text;
+}
+
+function stringOr(value: Json | undefined, otherwise: string): string {
+  return typeof value === 'string' ? value : otherwise;
+}
+
+// Writes a whole answer for a chat client.
+
+/** Always one choice, `content` and `refusal` always there, `tool_calls` only with calls. */
+export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
+  const { usage, finish } = generation;
+  const calls = generation.parts.filter((part) => part.type === 'tool-call');
+  const tools = new AnsweredTools(context);
+  const reason = writeFinish(finish, calls.length > 0, context.notes);
+  const tier = writeServiceTier(usage);
+  const writtenCalls = writeCalls(calls, tools, context);
+  if (generation.parts.some((part) => part.type === 'media')) noteMedia(context.notes);
+  return {
+    id: answerId(generation.id, context),
+    object: 'chat.completion',
+    created: context.createdSeconds,
+    model: context.model,
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: contentOf(generation.parts),
+          refusal: refusalOf(generation.parts, finish),
+          ...writeReasoning(generation.parts, context),
+          ...writtenCalls,
+          ...writeAnnotations(generation.parts, context),
+        },
+        logprobs: null,
+        finish_reason: tools.legacy && reason === 'tool_calls' ? 'function_call' : reason,
+        ...(finish.sequence === undefined ? {} : { stop_reason: finish.sequence }),
+      },
+    ],
+    ...(usage === undefined ? {} : { usage: writeUsage(usage) }),
+    ...(tier === undefined ? {} : { service_tier: tier }),
+  };
+}
+
+/** Notes that a generated image or sound is left out. */
+export function noteMedia(notes: Notes): void {
+  notes.lost(['content'], 'generated media has no place in a chat answer');
+}
+
+function contentOf(parts: readonly Part[]): string | null {
+  const bounds = new MessageBounds();
+  let content: string | null = null;
+  for (const part of parts) {
+    const before = bounds.before(part);
+    if (part.type === 'text') content = (content ?? '') + before + part.text;
+  }
+  return content;
+}
+
+function refusalOf(parts: readonly Part[], finish: FinishReason): string | null {
+  const refusals = parts.filter((part): part is RefusalPart => part.type === 'refusal');
+  if (refusals.length > 0) return refusals.map((part) => part.text).join('');
+  return refusalExplanation(finish) ?? null;
+}
+
+/** The words of a messages refusal (`stop_details.explanation`). An answer that a filter cut is none: it has no end. */
+export function refusalExplanation(finish: FinishReason): string | undefined {
+  const explanation = finish.details?.['explanation'];
+  if (finish.kind !== 'content-filter' || finish.raw === 'content_filter') return undefined;
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined;
+}
+
+function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMembers {
+  if (context.conversation?.reasoning?.hidden === true) return {};
+  const reasoning = parts.filter((part): part is ReasoningPart => part.type === 'reasoning');
+  const text = reasoning
+    .map((part) => part.text)
+    .filter((part) => part !== '')
+    .join('\n\n');
+  const sealed = reasoning.some(hasProof);
+  return {
+    ...(text === '' ? {} : { reasoning_content: text }),
+    ...(sealed ? { reasoning_details: writeDetails(parts, context) } : {}),
+  };
+}
+
+/** The entries, marked so that it shows whether they come back whole. */
+function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): readonly JsonObject[] {
+  return placedReasoning(parts).map(({ part, callsBefore }, entry) => ({
+    ...writeDetail(part, entry),
+    ...(sealing === undefined || !hasProof(part)
+      ? {}
+      : { id: detailMark(part, { entry, callsBefore }, sealing.sealer) }),
+  }));
+}
+
+function writeCalls(
+  calls: readonly ToolCallPart[],
+  tools: AnsweredTools,
+  context: AnswerContext,
+): JsonMembers {
+  const first = calls[0];
+  if (first === undefined) return {};
+  if (tools.legacy) {
+    if (calls.length > 1) {
+      context.notes.lost(['function_call'], 'the deprecated form holds one call only');
+    }
+    return { function_call: { name: tools.name(first.name), arguments: callArguments(first) } };
+  }
+  const written: JsonObject[] = [];
+  for (const call of calls) {
+    written.push(writeCall(call, tools));
+  }
+  return { tool_calls: written };
+}
+
+function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {
+  const id = tools.id(call.id);
+  const name = tools.name(call.name);
+  return tools.isFreeText(name)
+    ? { id, type: 'custom', custom: { name, input: freeTextInput(call.argumentsJson) } }
+    : {
+        id,
+        type: 'function',
+        function: { name, arguments: callArguments(call) },
+        ...answeredExtras(call),
+      };
+}
+
+function writeAnnotations(parts: readonly Part[], context: AnswerContext): JsonMembers {
+  const annotations: JsonObject[] = [];
+  const bounds = new MessageBounds();
+  let start = 0;
+  for (const part of parts) {
+    start += bounds.before(part).length;
+    if (part.type !== 'text') continue;
+    const span = { start, end: start + part.text.length };
+    for (const citation of part.citations ?? []) {
+      const annotation = writeCitation(citation, span, context.notes);
+      if (annotation !== undefined) annotations.push(annotation);
+    }
+    start = span.end;
+  }
+  return annotations.length === 0 ? {} : { annotations };
+}

@@ -1,0 +1,218 @@
+/**
+ * The tool calls of one streamed answer. Servers differ in how they identify calls: by index, by id
+ * with index 0 for all, by neither; with the id on every delta or on none (F59).
+ */
+import type { JsonObject } from '../../../json/value.ts';
+import type { GenerationEvent } from '../../../core/generation.ts';
+import { tryParseInnerObject } from '../../../json/parse.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { wrappedArguments } from '../../shared/tools.ts';
+import type { PartCounter } from './stream-read.ts';
+import {
+  derivedCallId,
+  readCall,
+  saysSomething,
+  type AnswerIdentity,
+  type SeenCall,
+} from '../message-forms.ts';
+
+interface StreamCall {
+  /** Among all calls of the answer, in the order that they began in. */
+  readonly place: number;
+  readonly index: number | undefined;
+  readonly freeText: boolean;
+  readonly extras: JsonObject | undefined;
+  /** The server's id; `''` until or unless it sends one. */
+  id: string;
+  name: string;
+  /** More than padding came of it. */
+  says: boolean;
+  /** Everything received, whether sent on or not. */
+  arguments: string;
+  /** The last fragment could end an object: only then is it worth a look whether it does. */
+  mayBeWhole: boolean;
+  /** The id of the part; the server's own may come later. */
+  shownId: string | undefined;
+  /** The part, once its start was sent; until then the arguments wait for a name. */
+  part: number | undefined;
+  ended: boolean;
+}
+
+/** What matters of an upstream's traits here. */
+export type CallTraits = Pick<UpstreamTraits, 'bufferToolArguments'>;
+
+export class StreamCalls {
+  answer: AnswerIdentity = { id: undefined, created: undefined };
+  /** Calls that became parts. */
+  started = 0;
+  /** A call never got a name; known when the stream ends. */
+  nameless = false;
+  readonly #counter: PartCounter;
+  readonly #all: StreamCall[] = [];
+  #cut = false;
+  /** The latest call of each index. */
+  readonly #byIndex = new Map<number, StreamCall>();
+
+  /** Arguments are sent on when they are whole: they may turn out to be no JSON. */
+  readonly #buffers: boolean;
+
+  constructor(counter: PartCounter, { bufferToolArguments }: CallTraits) {
+    this.#counter = counter;
+    this.#buffers = bufferToolArguments === true;
+  }
+
+  /** Calls so far, named or not. */
+  get count(): number {
+    return this.#all.length;
+  }
+
+  /** The id that the call at this place is shown with; undefined until it is shown. */
+  shownId(place: number): string | undefined {
+    return this.#all[place]?.shownId;
+  }
+
+  /** @returns the place of the call among all calls of the answer. */
+  read(value: JsonObject, events: GenerationEvent[]): number {
+    const seen = readCall(value);
+    const call = this.#find(seen) ?? this.#add(seen);
+    // What belongs to a call that is complete and closed can only be padding.
+    if (!call.ended) {
+      call.says ||= saysSomething(seen);
+      if (call.id === '') call.id = seen.id;
+      if (call.name === '') call.name = seen.name;
+      if (call.part !== undefined) this.#append(call, seen.arguments, events);
+      else {
+        gather(call, seen.arguments);
+        // The id may come a moment later than the name; arguments do not wait for it.
+        if (call.name !== '' && (call.id !== '' || call.arguments !== ''))
+          this.#start(call, events);
+      }
+    }
+    return call.place;
+  }
+
+  /** Ends the calls whose arguments are complete, so that what follows can be shown at once. */
+  closeComplete(events: GenerationEvent[]): void {
+    for (const call of this.#all) {
+      if (call.part !== undefined && !call.ended && isComplete(call)) this.#end(call, events);
+    }
+  }
+
+  /**
+   * The stream ends: late names are no longer waited for.
+   * @param cut the token limit ended it, so that arguments may be incomplete.
+   */
+  close(events: GenerationEvent[], cut = false): void {
+    this.#cut = cut;
+    for (const call of this.#all) {
+      if (call.part === undefined && call.name === '') this.nameless ||= call.says;
+      else if (call.part === undefined) this.#start(call, events);
+    }
+    for (const call of this.#all) {
+      if (call.part !== undefined && !call.ended) this.#end(call, events);
+    }
+  }
+
+  #find(seen: SeenCall): StreamCall | undefined {
+    if (seen.index === undefined) return this.#findByIdOrOrder(seen);
+    const latest = this.#byIndex.get(seen.index);
+    if (latest === undefined) return undefined;
+    if (seen.id !== '' && latest.id !== '' && seen.id !== latest.id) {
+      const known = this.#all.findLast((call) => call.index === seen.index && call.id === seen.id);
+      // Some servers make up an id for each delta: without a name, it begins nothing.
+      return known ?? (seen.name === '' && !isComplete(latest) ? latest : undefined);
+    }
+    return seen.id === '' && isAnother(latest, seen) ? undefined : latest;
+  }
+
+  #findByIdOrOrder(seen: SeenCall): StreamCall | undefined {
+    if (seen.id !== '') return this.#all.findLast((call) => call.id === seen.id);
+    const latest = this.#all.at(-1);
+    return latest !== undefined && isAnother(latest, seen) ? undefined : latest;
+  }
+
+  #add(seen: SeenCall): StreamCall {
+    const call: StreamCall = {
+      ...seen,
+      place: this.#all.length,
+      says: false,
+      arguments: '',
+      mayBeWhole: false,
+      shownId: undefined,
+      part: undefined,
+      ended: false,
+    };
+    this.#all.push(call);
+    if (call.index !== undefined) this.#byIndex.set(call.index, call);
+    return call;
+  }
+
+  #start(call: StreamCall, events: GenerationEvent[]): void {
+    // Calls are shown in the order that they began in; an earlier one waits for its id no longer.
+    for (const earlier of this.#all.slice(0, call.place)) {
+      if (earlier.part === undefined && earlier.name !== '') this.#start(earlier, events);
+    }
+    this.closeComplete(events);
+    const index = this.#counter.next++;
+    call.part = index;
+    call.shownId = call.id === '' ? derivedCallId(this.answer, call.place) : call.id;
+    this.started += 1;
+    events.push({
+      type: 'part-start',
+      index,
+      part: {
+        type: 'tool-call',
+        id: call.shownId,
+        name: call.name,
+        argumentsJson: call.freeText ? '{"input":"' : '',
+        ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),
+      },
+    });
+    const waiting = call.arguments;
+    call.arguments = '';
+    this.#append(call, waiting, events);
+  }
+
+  #append(call: StreamCall, text: string, events: GenerationEvent[]): void {
+    if (text === '' || call.part === undefined) return;
+    gather(call, text);
+    if (this.#buffers && !call.freeText) return;
+    const delta = call.freeText ? JSON.stringify(text).slice(1, -1) : text;
+    events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
+  }
+
+  #end(call: StreamCall, events: GenerationEvent[]): void {
+    if (call.part === undefined) return;
+    call.ended = true;
+    if (call.freeText) {
+      events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta: '"}' });
+    } else if (this.#buffers && call.arguments !== '') {
+      const delta = this.#cut ? call.arguments : wrappedArguments(call.arguments);
+      events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
+    }
+    events.push({ type: 'part-end', index: call.part });
+  }
+}
+
+/** Whether a delta without an id, at the place of an earlier call, begins a call of its own. */
+function isAnother(earlier: StreamCall, seen: SeenCall): boolean {
+  if (seen.name === '' || earlier.name === '') return false;
+  if (earlier.arguments === '') return seen.name !== earlier.name;
+  if (!isComplete(earlier)) return false;
+  return seen.name !== earlier.name || seen.arguments !== '';
+}
+
+const objectEnd = /\}\s*$/;
+
+function gather(call: StreamCall, text: string): void {
+  call.arguments += text;
+  if (text.trim() !== '') call.mayBeWhole = objectEnd.test(text);
+}
+
+/** Asked with every fragment of some servers: megabytes must not be parsed each time. */
+function isComplete(call: StreamCall): boolean {
+  if (call.freeText || !call.mayBeWhole) return false;
+  // What is incomplete now stays so until more of it comes.
+  call.mayBeWhole = tryParseInnerObject(call.arguments) !== undefined;
+  return call.mayBeWhole;
+}

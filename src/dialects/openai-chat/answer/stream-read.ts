@@ -1,0 +1,483 @@
+/**
+ * Reads a chat-completions stream into events. The hottest code of the gateway: a frame that only continues a text is
+ * recognised by its layout (`shared/plain-layout.ts`) and not parsed; each other frame is parsed once.
+ */
+import type { Part } from '../../../core/conversation.ts';
+import type { Frame, StreamReader } from '../../../core/dialect.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { GenerationEvent } from '../../../core/generation.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { tryParseAnswerEvent, tryParseObject } from '../../../json/parse.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import {
+  answerObject,
+  answerObjects,
+  answerText,
+  isPresent,
+  wrongType,
+} from '../../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
+import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
+import { isArray } from '../fields.ts';
+import { type AnswerIdentity, readCitations } from '../message-forms.ts';
+import {
+  answerThinking,
+  emptyEntry,
+  readAnswerReasoning,
+  type ReasoningEntry,
+  reasoningPart,
+} from '../reasoning.ts';
+import { pieceKind, transcriptOf } from './response.ts';
+import { type CallTraits, StreamCalls } from './stream-calls.ts';
+import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
+
+const none: readonly GenerationEvent[] = [];
+
+export class ChatStreamReader implements StreamReader {
+  readonly #traits: UpstreamTraits;
+  readonly #parts: StreamParts;
+  #started = false;
+  /** The choice that finished; later finish reasons are ignored. */
+  #finish: JsonObject | undefined;
+  /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
+  readonly #openChoices = new Set<number>();
+  #otherChoicesLength = 0;
+  /** `[DONE]`, an error or the close was read: nothing after it counts. */
+  #over = false;
+  readonly #layout = new PlainLayout(plainChunk);
+  #plain = false;
+
+  constructor(traits: UpstreamTraits) {
+    this.#traits = traits;
+    this.#parts = new StreamParts(traits);
+  }
+
+  /**
+   * A finish was read and the stream has not ended yet: usage reports may follow, and the last
+   * one counts (F58). A server that neither ends nor closes must not keep the client waiting.
+   */
+  get finishPending(): boolean {
+    return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
+  }
+
+  get plain(): boolean {
+    return this.#plain;
+  }
+
+  get otherChoicesLength(): number {
+    return this.#otherChoicesLength;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for data that is not a JSON object. */
+  read(frame: Frame): readonly GenerationEvent[] {
+    const { data } = frame;
+    this.#plain = false;
+    if (this.#over || data === undefined || data === '') return none;
+    const text = frame.event !== 'error' ? this.#layout.textOf(data) : undefined;
+    const again = text === undefined ? undefined : this.#goOn(text);
+    if (again !== undefined) return [again];
+    const chunk = tryParseAnswerEvent(data);
+    if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
+    if (chunk === undefined) return this.#readOther(data);
+    const failure = findError(chunk);
+    if (failure !== undefined) return this.#fail(readErrorValue(failure));
+    return this.#readChunk(chunk, data);
+  }
+
+  end(): readonly GenerationEvent[] {
+    if (this.#over) return none;
+    this.#over = true;
+    if (this.#finish !== undefined && this.#openChoices.size === 0) return this.#finishEvents();
+    const error = this.#started
+      ? new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.')
+      : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
+    return [{ type: 'error', error }];
+  }
+
+  /** `[DONE]`; anything else is not JSON and fails the stream: nothing is skipped silently. */
+  #readOther(data: string): readonly GenerationEvent[] {
+    const text = data.trim();
+    if (text === '') return none;
+    if (!text.startsWith('[DONE]')) {
+      this.#over = true;
+      throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
+    }
+    if (this.#finish === undefined) {
+      return this.#fail(
+        new GatewayError(
+          'stream_interrupted',
+          'The upstream ended the stream without saying why the answer ended.',
+        ),
+      );
+    }
+    this.#over = true;
+    return this.#finishEvents();
+  }
+
+  #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
+    const text = plainTextOf(chunk);
+    const only = text === undefined ? undefined : this.#goOn(text);
+    if (only !== undefined) {
+      this.#layout.learn(data);
+      return [only];
+    }
+    const choice = firstChoice(chunk['choices']);
+    assertChoices(chunk['choices']);
+    this.#watchChoices(chunk['choices']);
+    const usage = findUsage(chunk, this.#traits);
+    if (usage === undefined && (choice === undefined || isFilterReport(choice))) return none;
+    const events: GenerationEvent[] = [];
+    this.#start(chunk, events);
+    if (usage !== undefined) events.push({ type: 'usage', usage });
+    if (choice !== undefined) this.#readChoice(withExactArguments(choice, data), events);
+    return events;
+  }
+
+  #watchChoices(choices: Json | undefined): void {
+    if (!isArray(choices)) return;
+    for (const choice of choices) {
+      const index = isObject(choice) ? choice['index'] : undefined;
+      if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
+      this.#otherChoicesLength += textLength(choice['delta']);
+      if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
+      else this.#openChoices.add(index);
+    }
+  }
+
+  #start(chunk: JsonObject, events: GenerationEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#parts.answer = { id: chunk['id'], created: chunk['created'] };
+    events.push({ type: 'start', id: textOf(chunk['id']), model: textOf(chunk['model']) });
+  }
+
+  /** The one event of a frame that goes on with an open text; undefined where none is open. */
+  #goOn(text: string): GenerationEvent | undefined {
+    if (!this.#started || this.#finish !== undefined) return undefined;
+    const event = this.#parts.continueText(text);
+    this.#plain = event !== undefined;
+    return event;
+  }
+
+  #readChoice(choice: JsonObject, events: GenerationEvent[]): void {
+    const delta = answerObject(choice['delta'], 'a delta');
+    if (delta !== undefined) this.#parts.read(delta, events);
+    const reason = choice['finish_reason'];
+    // What was said behind the finish counts all the same; another reason does not.
+    if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
+    const failure = readFailedFinish(reason);
+    if (failure === undefined) this.#finish = choice;
+    else {
+      this.#over = true;
+      events.push({ type: 'error', error: failure });
+    }
+  }
+
+  #finishEvents(): readonly GenerationEvent[] {
+    const events: GenerationEvent[] = [];
+    this.#parts.close(events, isCut(this.#finish?.['finish_reason']));
+    if (this.#parts.brokenCalls) {
+      this.#over = true;
+      const error = new GatewayError(
+        'upstream_invalid',
+        'The upstream sent a call without a name.',
+      );
+      return [{ type: 'error', error }];
+    }
+    const reason = readFinish(this.#finish ?? {}, this.#parts.hasToolCalls);
+    events.push({ type: 'finish', reason });
+    return events;
+  }
+
+  #fail(error: GatewayError): readonly GenerationEvent[] {
+    this.#over = true;
+    return [{ type: 'error', error }];
+  }
+}
+
+/** Azure's filter, where it runs behind the text, reports how far it came: no word of the answer, and no id of it. */
+function isFilterReport(choice: JsonObject): boolean {
+  return (
+    choice['content_filter_offsets'] !== undefined &&
+    !isPresent(choice['finish_reason']) &&
+    textLength(choice['delta']) === 0
+  );
+}
+
+/** @throws GatewayError `upstream_invalid` for what no choice can be read of. */
+function assertChoices(choices: Json | undefined): void {
+  if (choices === undefined || choices === null) return;
+  if (!isArray(choices) || !choices.every(isObject)) throw wrongType('choices');
+}
+
+/** Choice 0; others are leftovers of `n > 1` (F62). A missing index means the only one. */
+function firstChoice(choices: Json | undefined): JsonObject | undefined {
+  if (!isArray(choices)) return undefined;
+  for (const choice of choices) {
+    if (!isObject(choice)) continue;
+    // One that is not a number says as much as none.
+    if (typeof choice['index'] !== 'number' || choice['index'] === 0) return choice;
+  }
+  return undefined;
+}
+
+/** Arguments that came as an object, not as text, hold numbers that keep every digit. */
+function withExactArguments(choice: JsonObject, data: string): JsonObject {
+  const { delta } = choice;
+  const calls = isObject(delta) ? delta['tool_calls'] : undefined;
+  if (!isArray(calls) || !calls.some(hasObjectArguments)) return choice;
+  return firstChoice(tryParseObject(data)?.['choices']) ?? choice;
+}
+
+function hasObjectArguments(call: Json): boolean {
+  const called = isObject(call) ? call['function'] : undefined;
+  return isObject(called) && isObject(called['arguments']);
+}
+
+/** The error that a chunk carries, in any of the shapes that servers use. */
+function findError(chunk: JsonObject): Json | undefined {
+  if (isPresent(chunk['error'])) return chunk;
+  const { choices } = chunk;
+  if (isArray(choices)) {
+    const first = choices[0];
+    if (isObject(first) && isPresent(first['error'])) return first['error'];
+  } else if (!isObject(chunk['usage']) && looksLikeError(chunk)) {
+    return chunk;
+  }
+  const groq = chunk['x_groq'];
+  if (isObject(groq) && isPresent(groq['error'])) return groq['error'];
+  return undefined;
+}
+
+/** Characters of all that a delta says, whatever it is. */
+function textLength(value: Json | undefined): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  let length = 0;
+  for (const [key, member] of Object.entries(value)) {
+    if (!wordless.has(key)) length += textLength(member);
+  }
+  return length;
+}
+
+/** Members of a delta that name something and say nothing. */
+const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
+
+// The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
+// index, id, reasoning index), never as one "current block": calls may come interleaved.
+
+/** Numbers the parts of one answer. */
+export interface PartCounter {
+  next: number;
+}
+
+interface OpenReasoning {
+  readonly part: number;
+  readonly index: number | undefined;
+  /** Signed reasoning may get its signature after the text has begun. */
+  awaitsSignature: boolean;
+}
+
+class StreamParts {
+  readonly #counter: PartCounter = { next: 0 };
+  readonly #calls: StreamCalls;
+  #text: number | undefined;
+  #refusal: number | undefined;
+  #reasoning: OpenReasoning | undefined;
+
+  constructor(traits: CallTraits) {
+    this.#calls = new StreamCalls(this.#counter, traits);
+  }
+
+  set answer(identity: AnswerIdentity) {
+    this.#calls.answer = identity;
+  }
+
+  get hasToolCalls(): boolean {
+    return this.#calls.started > 0;
+  }
+
+  /** A call never got a name: something of the answer is missing. */
+  get brokenCalls(): boolean {
+    return this.#calls.nameless;
+  }
+
+  /** The delta for an already open text part; undefined when another part is open or must close. */
+  continueText(delta: string): GenerationEvent | undefined {
+    if (this.#text === undefined) return undefined;
+    return { type: 'part-delta', index: this.#text, field: 'text', delta };
+  }
+
+  /** Everything that one delta says, in the order reasoning, text, refusal, calls. */
+  read(delta: JsonObject, events: GenerationEvent[]): void {
+    for (const entry of readAnswerReasoning(delta)) this.#readReasoning(entry, events);
+    this.#readContent(delta, events);
+    const refusal = answerText(delta['refusal'], 'a refusal');
+    if (refusal !== '') this.#addRefusal(refusal, events);
+    const calls = answerObjects(delta['tool_calls'], 'tool_calls');
+    if (calls.length > 0) {
+      this.#endSpoken(events);
+      for (const call of calls) this.#calls.read(call, events);
+    }
+    const legacy = answerObject(delta['function_call'], 'a function_call');
+    if (legacy !== undefined) {
+      this.#endSpoken(events);
+      this.#calls.read({ index: 0, function: legacy }, events);
+    }
+    this.#readCitations(delta['annotations'], events);
+  }
+
+  /**
+   * Ends whatever is open, in the order of appearance.
+   * @param cut the token limit ended the answer.
+   */
+  close(events: GenerationEvent[], cut: boolean): void {
+    const open: number[] = [];
+    if (this.#text !== undefined) open.push(this.#text);
+    if (this.#refusal !== undefined) open.push(this.#refusal);
+    if (this.#reasoning !== undefined) open.push(this.#reasoning.part);
+    this.#text = undefined;
+    this.#refusal = undefined;
+    this.#reasoning = undefined;
+    for (const index of open.sort((a, b) => a - b)) events.push({ type: 'part-end', index });
+    this.#calls.close(events, cut);
+  }
+
+  #readContent(delta: JsonObject, events: GenerationEvent[]): void {
+    const { content } = delta;
+    if (isArray(content)) for (const piece of content) this.#readPiece(piece, events);
+    else {
+      const text = answerText(content, 'a content');
+      this.#addText(text === '' ? transcriptOf(delta) : text, events);
+    }
+  }
+
+  /** A Mistral content part. */
+  #readPiece(piece: Json, events: GenerationEvent[]): void {
+    if (!isObject(piece)) return this.#addText(answerText(piece, 'a content part'), events);
+    const kind = pieceKind(piece);
+    if (kind === 'text') return this.#addText(answerText(piece['text'], 'a text'), events);
+    const text = kind === 'thinking' ? answerThinking(piece) : '';
+    if (text !== '') this.#readReasoning({ ...emptyEntry, text }, events);
+  }
+
+  #addText(delta: string, events: GenerationEvent[]): void {
+    if (delta === '') return;
+    if (this.#text === undefined) {
+      if (this.#reasoning?.awaitsSignature !== true) this.#endReasoning(events);
+      this.#endRefusal(events);
+      this.#calls.closeComplete(events);
+      this.#text = this.#start({ type: 'text', text: '' }, events);
+    }
+    events.push({ type: 'part-delta', index: this.#text, field: 'text', delta });
+  }
+
+  #addRefusal(delta: string, events: GenerationEvent[]): void {
+    if (this.#refusal === undefined) {
+      this.#endSpoken(events);
+      this.#calls.closeComplete(events);
+      this.#refusal = this.#start({ type: 'refusal', text: '' }, events);
+    }
+    events.push({ type: 'part-delta', index: this.#refusal, field: 'text', delta });
+  }
+
+  #readReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
+    if (entry.text === '' && entry.signature === undefined && entry.encrypted === undefined) return;
+    const open = this.#reasoning;
+    const other =
+      open === undefined ||
+      entry.encrypted !== undefined ||
+      (entry.index !== undefined && open.index !== undefined && entry.index !== open.index);
+    if (other) this.#startReasoning(entry, events);
+    else this.#continueReasoning(open, entry, events);
+  }
+
+  #startReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
+    this.#endSpoken(events);
+    this.#calls.closeComplete(events);
+    const part = this.#start(reasoningPart(entry), events);
+    this.#reasoning = {
+      part,
+      index: entry.index,
+      awaitsSignature: entry.signed && entry.signature === undefined,
+    };
+    // Encrypted reasoning comes in one piece.
+    if (entry.encrypted !== undefined) this.#endReasoning(events);
+  }
+
+  #continueReasoning(open: OpenReasoning, entry: ReasoningEntry, events: GenerationEvent[]): void {
+    const { part: index } = open;
+    if (entry.text !== '') {
+      events.push({ type: 'part-delta', index, field: 'text', delta: entry.text });
+    }
+    if (entry.signature !== undefined) {
+      events.push({ type: 'part-delta', index, field: 'signature', delta: entry.signature });
+      open.awaitsSignature = false;
+      if (this.#text !== undefined) this.#endReasoning(events);
+    }
+  }
+
+  #readCitations(annotations: Json | undefined, events: GenerationEvent[]): void {
+    if (annotations === undefined || annotations === null) return;
+    const citations = readCitations(annotations);
+    if (this.#text === undefined) return;
+    for (const citation of citations) {
+      events.push({ type: 'part-citation', index: this.#text, citation });
+    }
+  }
+
+  #start(part: Part, events: GenerationEvent[]): number {
+    const index = this.#counter.next++;
+    events.push({ type: 'part-start', index, part });
+    return index;
+  }
+
+  /** Ends whatever of text, refusal and reasoning is open. */
+  #endSpoken(events: GenerationEvent[]): void {
+    this.#endReasoning(events);
+    this.#endText(events);
+    this.#endRefusal(events);
+  }
+
+  #endText(events: GenerationEvent[]): void {
+    if (this.#text === undefined) return;
+    events.push({ type: 'part-end', index: this.#text });
+    this.#text = undefined;
+  }
+
+  #endRefusal(events: GenerationEvent[]): void {
+    if (this.#refusal === undefined) return;
+    events.push({ type: 'part-end', index: this.#refusal });
+    this.#refusal = undefined;
+  }
+
+  #endReasoning(events: GenerationEvent[]): void {
+    if (this.#reasoning === undefined) return;
+    events.push({ type: 'part-end', index: this.#reasoning.part });
+    this.#reasoning = undefined;
+  }
+}
+
+/** How most servers write a chunk that goes on with a text. */
+const plainChunk: LayoutRules = { text: /"content"\s*:\s*"/, textOf: plainTextOf };
+
+/** The text of a frame that goes on with it and says nothing else; undefined of any other frame. */
+function plainTextOf(chunk: JsonObject): string | undefined {
+  if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
+  const delta = onlyDelta(chunk['choices']);
+  const content = delta?.['content'];
+  if (delta === undefined || typeof content !== 'string' || content === '') return undefined;
+  for (const key in delta) {
+    if (key !== 'content' && key !== 'role' && isPresent(delta[key])) return undefined;
+  }
+  return content;
+}
+
+/** Of a choice that is alone, is the first and goes on. */
+function onlyDelta(choices: Json | undefined): JsonObject | undefined {
+  if (!isArray(choices) || choices.length !== 1) return undefined;
+  const [choice] = choices;
+  if (!isObject(choice) || (choice['index'] ?? 0) !== 0) return undefined;
+  const { delta } = choice;
+  return isObject(delta) && !isPresent(choice['finish_reason']) ? delta : undefined;
+}

@@ -1,0 +1,195 @@
+/**
+ * What holds a stream of this dialect together: sequence numbers, the response object that its lifecycle events carry, and
+ * the two events that end it in failure. It may begin before any upstream has answered.
+ */
+import type { AnswerContext, StreamOpening } from '../../../core/dialect.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { Usage } from '../../../core/generation.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { streamFailure } from '../errors.ts';
+import { isPresent } from '../fields.ts';
+import { dialectId, idPrefixes } from '../items.ts';
+import { writeUsage } from './usage.ts';
+
+type LifecycleContext = Pick<
+  AnswerContext,
+  'model' | 'createdSeconds' | 'newId' | 'conversation' | 'state'
+>;
+
+/** What ends a response. */
+export interface Ending {
+  readonly status: 'completed' | 'incomplete' | 'failed';
+  readonly error?: JsonObject;
+  readonly reason?: string;
+  readonly usage?: JsonObject;
+  readonly serviceTier?: string;
+  /** Unix time; of a response that completed. */
+  readonly completedSeconds?: number;
+}
+
+/** What a response that fails has. */
+interface Failed {
+  /** The items that are done. */
+  readonly output?: readonly JsonObject[];
+  /** Undefined: the upstream did not report it. */
+  readonly usage?: Usage | undefined;
+}
+
+export class Lifecycle implements StreamOpening {
+  /** Of the next event. */
+  sequence = 0;
+  readonly #context: LifecycleContext;
+  #id: string;
+  #began = false;
+
+  /** @param announced what the client was told before an upstream answered: it goes on. */
+  constructor(context: LifecycleContext, announced?: StreamOpening) {
+    this.#context = context;
+    if (announced instanceof Lifecycle) {
+      this.#id = announced.#id;
+      this.#began = announced.#began;
+      this.sequence = announced.sequence;
+    } else this.#id = context.newId(idPrefixes.response);
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  /** `response.created` was written. */
+  get began(): boolean {
+    return this.#began;
+  }
+
+  /**
+   * Whether the response is known by the gateway's own id: one that is kept, since a provider may give an id twice, and
+   * one whose id was announced.
+   */
+  get named(): boolean {
+    return this.#began || this.#context.state?.store === true;
+  }
+
+  /** Takes the upstream's id where it may. */
+  name(id: string): void {
+    if (!this.named && id !== '') this.#id = id;
+  }
+
+  /** The upstream's own `response.created` is sent on. */
+  announced(id: string): void {
+    this.name(id);
+    this.#began = true;
+  }
+
+  event(type: string, members: JsonObject): string {
+    const sequence = this.sequence++;
+    return eventFrame(type, { type, sequence_number: sequence, ...members });
+  }
+
+  /** The first two events, once. */
+  begin(): string {
+    if (this.#began) return '';
+    this.#began = true;
+    return this.event('response.created', { response: this.begun([]) }) + this.progress([]);
+  }
+
+  /** An event that says no more than that the response is being made. */
+  progress(output: readonly JsonObject[]): string {
+    return this.event('response.in_progress', { response: this.begun(output) });
+  }
+
+  keepAlive(): string {
+    return this.#began ? this.progress([]) : this.begin();
+  }
+
+  /** The two events of a failure. */
+  fail(error: GatewayError, requestId: string, { output = [], usage }: Failed = {}): string {
+    const failure = streamFailure(error, requestId);
+    const begin = this.begin();
+    const response = this.response(output, {
+      status: 'failed',
+      error: failure.response,
+      ...(usage === undefined ? {} : { usage: writeUsage(usage) }),
+    });
+    return (
+      begin +
+      this.event('error', { error: failure.event }) +
+      this.event('response.failed', { response })
+    );
+  }
+
+  /** The object of `response.created` and `response.in_progress`: what is long is not told three times. */
+  begun(output: readonly JsonObject[]): JsonObject {
+    return this.#object(output, { tools: [], instructions: null }, { status: 'in_progress' });
+  }
+
+  /** The object of a document or of the last event. */
+  response(output: readonly JsonObject[], ending: Ending): JsonObject {
+    return this.#object(output, {}, ending);
+  }
+
+  #object(
+    output: readonly JsonObject[],
+    instead: JsonObject,
+    ending: Omit<Ending, 'status'> & { readonly status: string },
+  ): JsonObject {
+    const { createdSeconds, model, conversation, state } = this.#context;
+    const { status, error, reason, usage, serviceTier, completedSeconds } = ending;
+    return {
+      id: this.#id,
+      object: 'response',
+      created_at: createdSeconds,
+      status,
+      background: false,
+      completed_at: completedSeconds ?? null,
+      error: error ?? null,
+      incomplete_details: reason === undefined ? null : { reason },
+      ...echoed(conversation?.extras[dialectId] ?? {}),
+      ...instead,
+      model,
+      output,
+      previous_response_id: state?.previousResponseId ?? null,
+      // A response that failed is not kept.
+      store: state?.store === true && status !== 'failed',
+      service_tier: serviceTier ?? 'default',
+      usage: usage ?? null,
+    };
+  }
+}
+
+/** What the response repeats of its request, with the defaults of the API. */
+function echoed(body: JsonObject): JsonObject {
+  const { reasoning: asked, text } = body;
+  const reasoning = isObject(asked) ? asked : {};
+  const echo = (key: string, otherwise: Json): Json =>
+    isPresent(body[key]) ? body[key] : otherwise;
+  const format = isObject(text) && isPresent(text['format']) ? text['format'] : { type: 'text' };
+  const verbosity = isObject(text) ? textOf(text['verbosity']) : '';
+  // By the published schema these are texts or absent.
+  const texts = ['prompt_cache_key', 'safety_identifier', 'user'].filter((key) =>
+    isPresent(body[key]),
+  );
+  return {
+    ...Object.fromEntries(texts.map((key) => [key, body[key]])),
+    instructions: echo('instructions', null),
+    max_output_tokens: echo('max_output_tokens', null),
+    max_tool_calls: echo('max_tool_calls', null),
+    metadata: echo('metadata', {}),
+    parallel_tool_calls: echo('parallel_tool_calls', true),
+    reasoning: {
+      effort: reasoning['effort'] ?? null,
+      summary: reasoning['summary'] ?? reasoning['generate_summary'] ?? null,
+    },
+    temperature: echo('temperature', 1),
+    text: { format, ...(verbosity === '' ? {} : { verbosity }) },
+    tool_choice: echo('tool_choice', 'auto'),
+    tools: echo('tools', []),
+    top_logprobs: echo('top_logprobs', 0),
+    top_p: echo('top_p', 1),
+    truncation: echo('truncation', 'disabled'),
+  };
+}
+
+/** One event. Codex ignores events whose type stands in their name only. */
+export function eventFrame(type: string, data: JsonObject): string {
+  return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
+}

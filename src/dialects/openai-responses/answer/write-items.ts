@@ -1,0 +1,239 @@
+/** Items of an answer: their ids, the kind and name under which the client offered a tool, and sealed reasoning. */
+import type {
+  Citation,
+  Extras,
+  OpaquePart,
+  ReasoningPart,
+  TextSpan,
+  Tool,
+  ToolCallPart,
+} from '../../../core/conversation.ts';
+import type { AnswerContext } from '../../../core/dialect.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { originalToolName, AnswerCallIds, allowedToolId } from '../../shared/tools.ts';
+import { sealCall, sealReasoning } from '../../shared/seals.ts';
+import {
+  type CallKind,
+  callItems,
+  callMembers,
+  dialectId,
+  idPrefixes,
+  isCallKind,
+  isItemId,
+  isKeptItemId,
+  itemExtras,
+} from '../items.ts';
+import { spanOf } from '../../shared/answers.ts';
+
+/** A call as the client knows it. */
+export interface AnsweredCall {
+  readonly kind: CallKind;
+  readonly id: string;
+  readonly callId: string;
+  /** `name`, and `namespace` where the tool is in one; of functions and free texts. */
+  readonly named: JsonObject;
+}
+
+/** Codex replays longer ids as they are, and the service refuses them. */
+const maxCallId = 64;
+
+export class AnswerItems {
+  readonly #context: AnswerContext;
+  readonly #tools: readonly Tool[];
+  readonly #ids: AnswerCallIds;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#tools = context.conversation?.tools ?? [];
+    this.#ids = new AnswerCallIds(context, { prefix: 'call_', anyText: true });
+  }
+
+  get hidesReasoning(): boolean {
+    return this.#context.conversation?.reasoning?.hidden === true;
+  }
+
+  /** The upstream's own id where it may stand on such an item and comes but once, else a new one. */
+  itemId(part: { readonly extras?: Extras }, prefix: string): string {
+    const { id } = itemExtras(part);
+    return isItemId(id, prefix) && isKeptItemId(id) ? id : this.#context.newId(prefix);
+  }
+
+  call(part: ToolCallPart): AnsweredCall {
+    const tool = this.#toolOf(part.name);
+    const declared = tool === undefined ? itemExtras(part) : itemExtras(tool);
+    const { kind: given, name = tool?.name ?? part.name, namespace } = declared;
+    const kind = isCallKind(given) ? given : 'function';
+    return {
+      kind,
+      id: this.itemId(part, callItems[kind].prefix),
+      callId: this.#callId(part.id),
+      named:
+        kind === 'function' || kind === 'custom'
+          ? { name, ...(namespace === undefined ? {} : { namespace }) }
+          : {},
+    };
+  }
+
+  /** The item of a call that is complete. Arguments that do not fit their typed tool are a function's. */
+  callItem(call: AnsweredCall, argumentsJson: string): JsonObject {
+    const { kind, id, callId, named } = call;
+    const members = callMembers(kind, argumentsJson);
+    const base = { status: 'completed', call_id: callId };
+    if (members !== undefined) {
+      return { id, type: callItems[kind].type, ...base, ...named, ...members };
+    }
+    this.lost(`arguments that fit no ${callItems[kind].type}`);
+    const own = this.#context.newId(callItems.function.prefix);
+    return {
+      id: own,
+      type: callItems.function.type,
+      ...base,
+      name: kind,
+      arguments: argumentsJson,
+    };
+  }
+
+  /** The item of a call whose arguments are still to come. */
+  begunCall(call: AnsweredCall): JsonObject {
+    return this.#partOfCall(call, 'in_progress', '');
+  }
+
+  /** The item of a call whose arguments broke off. */
+  cutCall(call: AnsweredCall, argumentsJson: string): JsonObject {
+    return this.#partOfCall(call, 'incomplete', argumentsJson);
+  }
+
+  #partOfCall(
+    { kind, id, callId, named }: AnsweredCall,
+    status: string,
+    begun: string,
+  ): JsonObject {
+    const base = { id, type: callItems[kind].type, status, call_id: callId, ...named };
+    return { ...base, ...empty(kind), ...(kind === 'function' ? { arguments: begun } : {}) };
+  }
+
+  /** By the name that was sent, or as models write names in namespaces. */
+  #toolOf(name: string): Tool | undefined {
+    const tools = this.#tools;
+    const flat = originalToolName(name, tools);
+    const exact = tools.find((tool) => tool.name === flat);
+    if (exact !== undefined) return exact;
+    const spaced = tools.filter((tool) => {
+      const { namespace, name: bare } = itemExtras(tool);
+      return (
+        bare === name ||
+        `${textOf(namespace)}.${textOf(bare)}` === name ||
+        `${textOf(namespace)}__${textOf(bare)}` === name
+      );
+    });
+    return spaced.length === 1 ? spaced[0] : undefined;
+  }
+
+  #callId(id: string): string {
+    const shown = this.#ids.show(id.length > maxCallId ? allowedToolId(id, 0) : id);
+    if (id.length > maxCallId) this.#context.sealing?.callShown?.(id, shown);
+    return shown;
+  }
+
+  /** The item before a call that keeps what only the upstream knows of it; undefined where there is nothing. */
+  companion(part: ToolCallPart, callId: string): JsonObject | undefined {
+    const { sealing, newId } = this.#context;
+    const extras = sealing === undefined ? undefined : part.extras?.[sealing.upstream.dialect];
+    if (sealing === undefined || extras === undefined) return undefined;
+    const blob = sealCall(callId, extras, sealing);
+    return {
+      id: newId(idPrefixes.reasoning),
+      type: 'reasoning',
+      summary: [],
+      encrypted_content: blob,
+    };
+  }
+
+  reasoning(id: string, part: ReasoningPart): JsonObject {
+    const shown = part.text !== '' && !this.hidesReasoning;
+    return {
+      id,
+      type: 'reasoning',
+      summary: shown ? [{ type: 'summary_text', text: part.text }] : [],
+      encrypted_content: this.#blob(part),
+    };
+  }
+
+  #blob(part: ReasoningPart): string | null {
+    const { sealing } = this.#context;
+    if (sealing !== undefined) return sealReasoning(part, this.hidesReasoning, sealing);
+    return part.signature ?? part.encrypted ?? null;
+  }
+
+  /** An item of this dialect as it came, or a search of a messages upstream; undefined, with a note, for others. */
+  opaque({ dialect, value }: OpaquePart): JsonObject | undefined {
+    if (dialect === dialectId) return value;
+    if (dialect === 'anthropic-messages') {
+      const { type, name, input } = value;
+      if (type === 'server_tool_use' && name === 'web_search') return this.#search(input);
+      // The search is told by its call, and what the answer took from it by citations.
+      if (type === 'web_search_tool_result') return undefined;
+    }
+    this.lost('a block that only its provider knows');
+    return undefined;
+  }
+
+  #search(input: Json | undefined): JsonObject {
+    const query = isObject(input) ? textOf(input['query']) : '';
+    return {
+      id: this.#context.newId(idPrefixes.search),
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query, queries: [query] },
+    };
+  }
+
+  lost(what: string): void {
+    this.#context.notes.lost(['output'], `${what} has no place in this answer`);
+  }
+
+  /**
+   * The annotation for a source; undefined, with a note, for one without an address.
+   * @param part the citing text part in the text of the item.
+   */
+  annotation(citation: Citation, part: TextSpan): JsonObject | undefined {
+    const { native, url, title } = citation;
+    if (native.dialect === dialectId) return shifted(native.value, part.start);
+    if (url === undefined) {
+      this.#context.notes.lost(
+        ['citations'],
+        'a source without an address has no place in this answer',
+      );
+      return undefined;
+    }
+    const { start, end } = spanOf(citation, part);
+    return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
+  }
+}
+
+/** Offsets count from the beginning of the part that is shown. */
+function shifted(value: JsonObject, by: number): JsonObject {
+  const { start_index: start, end_index: end } = value;
+  if (by === 0 || typeof start !== 'number' || typeof end !== 'number') return value;
+  return { ...value, start_index: start + by, end_index: end + by };
+}
+
+/** A call's members before its arguments are known. */
+function empty(kind: CallKind): JsonObject {
+  switch (kind) {
+    case 'function':
+      return { arguments: '' };
+    case 'custom':
+      return { input: '' };
+    case 'tool_search':
+      return { execution: 'client', arguments: {} };
+    case 'local_shell':
+      return { action: { type: 'exec', command: [], env: {} } };
+    case 'shell':
+      return { action: { commands: [], timeout_ms: null, max_output_length: null } };
+    case 'apply_patch':
+      return { operation: { type: 'update_file', path: '', diff: '' } };
+    default:
+      return kind satisfies never;
+  }
+}

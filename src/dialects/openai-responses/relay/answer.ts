@@ -1,0 +1,281 @@
+/**
+ * Same-dialect answers: the bytes travel as they are, apart from the members of the response object that are the gateway's
+ * own. Requests: relay/request.ts.
+ */
+import type { AnswerContext, AnswerRelay, Frame } from '../../../core/dialect.ts';
+import { spliceAnswer, type WholeDocument } from '../../../core/client-body.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import type { GenerationEvent, Usage } from '../../../core/generation.ts';
+import { tryParseObject } from '../../../json/parse.ts';
+import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
+import { withBlankLine, withModel } from '../../shared/answers.ts';
+import { repairedUsage } from '../../shared/usage-sums.ts';
+import { isArray } from '../fields.ts';
+import { isKeptItemId, itemPrefix } from '../items.ts';
+import { eventFrame, Lifecycle } from '../answer/lifecycle.ts';
+import { RelayedItems } from './items.ts';
+import type { ItemEvent } from '../replay.ts';
+import { withEstimate } from '../answer/stream-write.ts';
+import { readUsage, writeUsage } from '../answer/usage.ts';
+
+const terminal: ReadonlySet<string> = new Set([
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+]);
+const numbered = /"sequence_number"\s*:\s*(\d{1,15})/;
+
+/**
+ * Events that the official client fails on: those of no response, which some gateways and engines send between, and a
+ * step of reasoning that only vLLM tells. Nothing of the answer is in them.
+ */
+function isForeign(type: string): boolean {
+  if (type === 'error' || type === '') return false;
+  return !type.startsWith('response.') || type.startsWith('response.reasoning_part.');
+}
+
+export class ResponsesAnswerRelay implements AnswerRelay {
+  readonly #context: AnswerContext;
+  readonly #life: Lifecycle;
+  /** The client was told an id before the upstream began. */
+  readonly #announced: boolean;
+  #ended = false;
+  /** Data of the latest piece of a text, while its number was not read. */
+  #latest = '';
+  /** The upstream's latest response object, as it was sent on. */
+  #response: JsonObject | undefined;
+  readonly #items: RelayedItems;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#life = new Lifecycle(context, context.opening);
+    this.#announced = this.#life.began;
+    this.#items = new RelayedItems(context.mayBeCut === true, (item) => this.#ownItemId(item));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  plainFrame(frame: Frame): Buffer | undefined {
+    if (this.#ended) return undefined;
+    const { data = '' } = frame;
+    this.#latest = data;
+    this.#items.more(data);
+    return this.#items.changing ? this.#steady(frame) : withBlankLine(frame.bytes);
+  }
+
+  frame(frame: Frame, _events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
+    const { data } = frame;
+    if (this.#ended) return undefined;
+    if (data === undefined || data === '') {
+      return frame.event === undefined && data === undefined ? frame.bytes : undefined;
+    }
+    // The terminator of chat completions is none here.
+    if (data.startsWith('[DONE]')) return undefined;
+    this.#seeNumber(data);
+    const event = tryParseObject(data);
+    const type = textOf(event?.['type']) || (frame.event ?? '');
+    if (isForeign(type)) return undefined;
+    const response = event?.['response'];
+    if (event === undefined || !isObject(response)) {
+      return this.#within(type, event ?? {}, frame);
+    }
+    return this.#lifecycle(type, event, { response, frame, gap });
+  }
+
+  document(answer: WholeDocument, gap?: Usage): Buffer {
+    const { bytes, body } = answer;
+    // A compacted conversation has no member of the gateway's.
+    if (this.#context.compacts === true) return bytes;
+    const wanted = { ...this.#own(body, gap), ...this.#ownId(body), ...this.#ownItemIds(body) };
+    const own = Object.entries(wanted).filter(([key, value]) => body[key] !== value);
+    const [first] = own;
+    if (first === undefined) return bytes;
+    const renamed = own.length === 1 && first[0] === 'model';
+    const members = Object.fromEntries(own.map(([key, value]) => [key, JSON.stringify(value)]));
+    return (
+      (renamed ? withModel(bytes, body['model'], this.#context.model) : undefined) ??
+      spliceAnswer(answer, members) ??
+      Buffer.from(JSON.stringify({ ...body, ...Object.fromEntries(own) }))
+    );
+  }
+
+  ending(gap?: Usage): string {
+    this.#seeNumber();
+    return this.#ended ? '' : this.#end('completed', {}, gap);
+  }
+
+  cutShort(usage: Usage): string {
+    this.#seeNumber();
+    const reason = { incomplete_details: { reason: 'max_output_tokens' } };
+    const events = this.#items.cut()?.events ?? [];
+    const text = events.map(([type, members]) => this.#life.event(type, members)).join('');
+    return text + this.#end('incomplete', reason, usage);
+  }
+
+  fail(error: GatewayError, requestId: string, usage?: Usage): string {
+    this.#seeNumber();
+    return this.#life.fail(error, requestId, { output: this.#output(), usage });
+  }
+
+  keepAlive(): string {
+    this.#seeNumber();
+    const { sequence } = this.#life;
+    const text = this.#silentEvent();
+    // The upstream's numbers go on behind it.
+    this.#life.sequence = sequence;
+    return text;
+  }
+
+  #silentEvent(): string {
+    if (!this.#life.began) return this.#life.keepAlive();
+    const event = tryParseObject(this.#items.piece ?? '');
+    if (event === undefined) return this.#life.progress(this.#output());
+    const { obfuscation: _padding, ...rest } = this.#items.steady(event);
+    const sequence_number = Math.max(0, this.#life.sequence - 1);
+    return eventFrame(textOf(event['type']), { ...rest, sequence_number, delta: '' });
+  }
+
+  #end(status: 'completed' | 'incomplete', more: JsonObject, gap: Usage | undefined): string {
+    this.#ended = true;
+    const usage = writeUsage(withEstimate(gap, this.#context));
+    const known = this.#response ?? this.#life.response([], { status });
+    const response = { ...known, status, ...more, output: this.#output(), usage };
+    return this.#life.event(`response.${status}`, { response });
+  }
+
+  #lifecycle(
+    type: string,
+    event: JsonObject,
+    {
+      response,
+      frame,
+      gap,
+    }: { readonly response: JsonObject; readonly frame: Frame; readonly gap: Usage | undefined },
+  ): Buffer | undefined {
+    const first = type === 'response.created';
+    if (first && this.#announced) return undefined;
+    if (first) this.#life.announced(textOf(response['id']));
+    if (terminal.has(type)) this.#ended = true;
+    const { events, output } = this.#settled(type, response);
+    const own = {
+      ...this.#own(response, this.#ended ? gap : undefined),
+      ...this.#ownId(response),
+      ...(output === undefined ? {} : { output }),
+    };
+    this.#response = { ...response, ...own };
+    const same = Object.entries(own).every(([key, value]) => response[key] === value);
+    const received = same
+      ? withBlankLine(frame.bytes)
+      : Buffer.from(eventFrame(type, { ...event, response: this.#response }));
+    return events === '' ? received : Buffer.concat([Buffer.from(events), received]);
+  }
+
+  /** The members of a response object that are not the upstream's, also where it leaves them out. */
+  #own(response: JsonObject, gap: Usage | undefined): JsonObject {
+    const { state, model } = this.#context;
+    const previous = state?.previousResponseId;
+    const tellsPrevious = previous !== undefined || response['previous_response_id'] !== undefined;
+    const usage = this.#ownUsage(response, gap);
+    return {
+      model,
+      // A response that failed is not kept. Without the member, clients take a response for one that is.
+      store: state?.store === true && response['status'] !== 'failed',
+      ...(tellsPrevious ? { previous_response_id: previous ?? null } : {}),
+      ...(usage === undefined ? {} : { usage }),
+    };
+  }
+
+  /** Clients reckon with parts that stand within their sums; undefined where the upstream's do. */
+  #ownUsage(response: JsonObject, gap: Usage | undefined): JsonObject | undefined {
+    const { usage: sent } = response;
+    if (gap === undefined && isObject(sent)) {
+      const read = readUsage(response);
+      return read && repairedUsage(sent, writeUsage(read));
+    }
+    if (gap === undefined && !this.#ended) return undefined;
+    return writeUsage(withEstimate(gap, this.#context));
+  }
+
+  /**
+   * What clients would take for an empty answer: items that the last event alone has, and a last event without the items
+   * that were told before it.
+   * @returns the events that are owed before this one, and the items that stand in it in the place of the upstream's
+   */
+  #settled(
+    type: string,
+    { output }: JsonObject,
+  ): { readonly events: string; readonly output?: readonly JsonObject[] } {
+    if (!this.#ended || !isArray(output)) return { events: '' };
+    const items = output.filter(isObject);
+    if (items.length === 0) {
+      const { done } = this.#items;
+      return { events: '', ...(done.length === 0 ? {} : { output: done }) };
+    }
+    const settled = this.#items.settle(items, type !== 'response.completed');
+    const events = this.#between(settled.events);
+    return { events, ...(this.#items.changing ? { output: settled.output } : {}) };
+  }
+
+  /** Events of the gateway between those of the upstream, whose numbers go on behind them. */
+  #between(events: readonly ItemEvent[]): string {
+    const sequence_number = Math.max(0, this.#life.sequence - 1);
+    return events
+      .map(([type, members]) => eventFrame(type, { type, sequence_number, ...members }))
+      .join('');
+  }
+
+  /** The id by which the client knows the response, where that is not the upstream's. */
+  #ownId(response: JsonObject): JsonObject {
+    const theirs = !this.#life.named && textOf(response['id']) !== '';
+    return theirs ? {} : { id: this.#life.id };
+  }
+
+  /** A later request can refer to each item of a kept response. */
+  #ownItemId({ id, type }: JsonObject): string | undefined {
+    if (this.#context.state?.store !== true || isKeptItemId(id)) return undefined;
+    return this.#context.newId(itemPrefix(type));
+  }
+
+  #ownItemIds({ output }: JsonObject): JsonObject {
+    if (!isArray(output)) return {};
+    const items = output.map((item) => {
+      const id = isObject(item) ? this.#ownItemId(item) : undefined;
+      return id === undefined || !isObject(item) ? item : { ...item, id };
+    });
+    return items.every((item, i) => item === output[i]) ? {} : { output: items };
+  }
+
+  /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
+  #within(type: string, received: JsonObject, { bytes, data = '' }: Frame): Buffer {
+    const event = this.#items.steady(received);
+    const whole = event === received ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
+    const owed = this.#items.see(type, event, data);
+    if (owed.length === 0) return whole;
+    return Buffer.concat([Buffer.from(this.#between(owed)), whole]);
+  }
+
+  #steady({ bytes, data = '' }: Frame): Buffer {
+    const received = tryParseObject(data) ?? {};
+    const event = this.#items.steady(received);
+    return event === received
+      ? withBlankLine(bytes)
+      : Buffer.from(eventFrame(textOf(event['type']), event));
+  }
+
+  /** Numbers are read where the gateway may write an event behind them, and not of each piece of a text. */
+  #seeNumber(data = ''): void {
+    for (const each of [this.#latest, data]) {
+      const found = numbered.exec(each.slice(0, 200)) ?? numbered.exec(each.slice(-200));
+      if (found !== null) this.#life.sequence = Number(found[1]) + 1;
+    }
+    this.#latest = '';
+  }
+
+  #output(): readonly JsonObject[] {
+    const seen = this.#items.done;
+    const received = this.#response?.['output'];
+    return seen.length === 0 && isArray(received) ? received.filter(isObject) : seen;
+  }
+}

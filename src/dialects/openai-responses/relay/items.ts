@@ -1,0 +1,262 @@
+/** What a relayed stream has told of its items: the gateway may have to write an event between, or the end. */
+import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
+import { callKindOf, toldPlaces } from '../items.ts';
+import { itemEvents, type ItemEvent } from '../replay.ts';
+import { tryParseObject } from '../../../json/parse.ts';
+
+interface OpenItem {
+  readonly output: number;
+  readonly item: JsonObject;
+  /** An event with a piece of it. */
+  delta: string | undefined;
+  /** Its events so far, where the gateway may have to end it. */
+  readonly kept: string[] | undefined;
+}
+
+interface ToldItem {
+  /** As its first event had it. */
+  readonly first: JsonObject;
+  /** As the client knows it; `''` = it has none. */
+  readonly id: string;
+  begun: boolean;
+  done: JsonObject | undefined;
+}
+
+/** How the items of the last event differ from those that were told. */
+export interface SettledItems {
+  /** The events that are still owed. */
+  readonly events: readonly ItemEvent[];
+  /** The items as the last event must have them. */
+  readonly output: readonly JsonObject[];
+}
+
+export class RelayedItems {
+  readonly #mayBeCut: boolean;
+  readonly #ownId: (item: JsonObject) => string | undefined;
+  /** By output index. */
+  readonly #told = new Map<number, ToldItem>();
+  /** Output indexes of pieces whose item had not begun. */
+  readonly #loose = new Set<number>();
+  #changing = false;
+  #open: OpenItem | undefined;
+
+  /**
+   * @param mayBeCut the gateway may end the stream itself: the texts of an open item are kept.
+   * @param ownId the gateway's id for an item; undefined = the upstream's stays.
+   */
+  constructor(mayBeCut: boolean, ownId: (item: JsonObject) => string | undefined) {
+    this.#mayBeCut = mayBeCut;
+    this.#ownId = ownId;
+  }
+
+  /** The items that are done, in order. */
+  get done(): readonly JsonObject[] {
+    return [...this.#told]
+      .toSorted(([a], [b]) => a - b)
+      .flatMap(([, { done }]) => (done === undefined ? [] : [done]));
+  }
+
+  /** Whether ids in events are not those that the client knows: GitHub Copilot gives an item another one in each event. */
+  get changing(): boolean {
+    return this.#changing;
+  }
+
+  /** The event with the id that the client knows its item by; the same object where it has it. */
+  steady(event: JsonObject): JsonObject {
+    const { output_index: output, item_id: named, item } = event;
+    const id = typeof output === 'number' ? this.#idOf(output, item) : '';
+    if (id === '') return event;
+    const inner = isObject(item) && item['id'] !== id;
+    if (!inner && (named === undefined || named === id)) return event;
+    this.#changing = true;
+    return inner ? { ...event, item: { ...item, id } } : { ...event, item_id: id };
+  }
+
+  /** An event with a piece of what is open. */
+  get piece(): string | undefined {
+    return this.#open?.delta;
+  }
+
+  /** The data of an event that goes on with the text that is open. */
+  more(data: string): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    open.delta ??= data;
+    open.kept?.push(data);
+  }
+
+  /** @returns the events that are owed before this one, which ends an item that never began */
+  see(
+    type: string,
+    { output_index: output, item }: JsonObject,
+    data: string,
+  ): readonly ItemEvent[] {
+    if (typeof output !== 'number') return [];
+    if (type === 'response.output_item.added' && isObject(item)) this.#begin(output, item);
+    else if (type === 'response.output_item.done' && isObject(item)) {
+      const begun = this.#told.get(output)?.begun === true;
+      this.#end(output, item);
+      return begun ? [] : this.#whole(output, item).slice(0, -1);
+    } else if (this.#open?.output === output) this.#goOn(this.#open, type, data);
+    else if (!this.#told.has(output)) this.#loose.add(output);
+    return [];
+  }
+
+  /**
+   * The last event came: an item whose end was not told ends now. Clients take content from the events that end items.
+   * @param output the items of the last event
+   * @param cut the answer was cut off: a call that is not complete gets no end, so that no client runs it.
+   */
+  settle(output: readonly JsonObject[], cut: boolean): SettledItems {
+    const events: ItemEvent[] = [];
+    const seen = [...this.#told].map(([at, { first }]) => [at, first] as const);
+    const places = toldPlaces(output, seen);
+    const settled = output.map((item, place) => {
+      const at = places[place] ?? this.#free(place);
+      const known = this.#told.get(at);
+      if (known?.done !== undefined) return this.#changing ? known.done : item;
+      const id = this.#idOf(at, item);
+      const whole = id === '' ? item : { ...item, id };
+      if (cut && callKindOf(item['type']) !== undefined && item['status'] !== 'completed') {
+        return whole;
+      }
+      events.push(...this.#whole(at, whole).slice(known === undefined ? 0 : -1));
+      this.#end(at, whole);
+      return whole;
+    });
+    return { events, output: settled };
+  }
+
+  /** Ends the message that is open; whatever else is open has no end, so that no client runs half a call. */
+  cut(): CutMessage | undefined {
+    if (this.#open === undefined) return undefined;
+    const { output, item, kept = [] } = this.#open;
+    const cut = cutMessage(output, item, kept);
+    if (cut !== undefined) this.#end(output, cut.item);
+    return cut;
+  }
+
+  #idOf(output: number, item: unknown): string {
+    const told = this.#told.get(output);
+    if (told !== undefined) return told.id;
+    if (!isObject(item)) return '';
+    const id = this.#ownId(item) ?? textOf(item['id']);
+    this.#told.set(output, { first: item, id, begun: false, done: undefined });
+    return id;
+  }
+
+  #free(place: number): number {
+    return this.#told.has(place) ? Math.max(...this.#told.keys()) + 1 : place;
+  }
+
+  #begin(output: number, item: JsonObject): void {
+    const told = this.#told.get(output);
+    if (told !== undefined) told.begun = true;
+    this.#open = { output, item, delta: undefined, kept: this.#mayBeCut ? [] : undefined };
+  }
+
+  #end(output: number, item: JsonObject): void {
+    const told = this.#told.get(output);
+    if (told !== undefined) told.done = item;
+    if (this.#open?.output === output) this.#open = undefined;
+  }
+
+  /** The events of an item that never began, without those of its texts where pieces of them were told. */
+  #whole(output: number, item: JsonObject): readonly ItemEvent[] {
+    if (!this.#loose.has(output)) return itemEvents(item, output);
+    const members = { output_index: output, item };
+    return [
+      ['response.output_item.added', members],
+      ['response.output_item.done', members],
+    ];
+  }
+
+  #goOn(open: OpenItem, type: string, data: string): void {
+    open.kept?.push(data);
+    if (type.endsWith('.delta')) open.delta ??= data;
+    else if (type.endsWith('.done')) open.delta = undefined;
+  }
+}
+
+// The end of a message that the gateway cuts at its cap. Clients take content from the events that end items.
+
+interface CutPart {
+  readonly kind: 'output_text' | 'refusal';
+  text: string;
+  readonly annotations: JsonObject[];
+  done: boolean;
+}
+
+export interface CutMessage {
+  readonly item: JsonObject;
+  /** The events that are still owed, each with its type. */
+  readonly events: readonly (readonly [type: string, members: JsonObject])[];
+}
+
+/**
+ * Ends a message as far as it came.
+ * @param item as its first event had it.
+ * @param data of all events of the item since; others than those of texts say nothing here.
+ * @returns undefined for another item, and for a message of which nothing came.
+ */
+export function cutMessage(
+  output: number,
+  item: JsonObject,
+  data: readonly string[],
+): CutMessage | undefined {
+  if (item['type'] !== 'message') return undefined;
+  const parts = new Map<number, CutPart>();
+  for (const text of data) {
+    const event = tryParseObject(text);
+    if (event !== undefined) addTo(parts, event);
+  }
+  if (parts.size === 0) return undefined;
+  const events: [string, JsonObject][] = [];
+  const content = [...parts].map(([index, part]) => {
+    const written = contentOf(part);
+    const place = { item_id: item['id'] ?? '', output_index: output, content_index: index };
+    if (!part.done) {
+      const { [part.kind === 'refusal' ? 'refusal' : 'text']: whole = '' } = written;
+      events.push(
+        part.kind === 'refusal'
+          ? ['response.refusal.done', { ...place, refusal: whole }]
+          : ['response.output_text.done', { ...place, text: whole, logprobs: [] }],
+        ['response.content_part.done', { ...place, part: written }],
+      );
+    }
+    return written;
+  });
+  const ended = { ...item, status: 'completed', content };
+  events.push(['response.output_item.done', { output_index: output, item: ended }]);
+  return { item: ended, events };
+}
+
+function addTo(parts: Map<number, CutPart>, event: JsonObject): void {
+  const { content_index: given, annotation } = event;
+  const index = typeof given === 'number' ? given : 0;
+  const type = textOf(event['type']).replace('response.', '');
+  const part = parts.get(index);
+  switch (type) {
+    case 'output_text.delta':
+    case 'refusal.delta': {
+      const kind = type === 'refusal.delta' ? 'refusal' : 'output_text';
+      const begun = part ?? { kind, text: '', annotations: [], done: false };
+      begun.text += textOf(event['delta']);
+      parts.set(index, begun);
+      return;
+    }
+    case 'output_text.annotation.added':
+      if (isObject(annotation)) part?.annotations.push(annotation);
+      return;
+    case 'content_part.done':
+      if (part !== undefined) part.done = true;
+      return;
+    default:
+  }
+}
+
+function contentOf({ kind, text, annotations }: CutPart): JsonObject {
+  return kind === 'refusal'
+    ? { type: kind, refusal: text }
+    : { type: kind, text, annotations, logprobs: [] };
+}

@@ -1,0 +1,161 @@
+/**
+ * Same-dialect requests: the client's bytes, changed only in what the gateway decides on and in what this upstream would
+ * refuse. Nothing is kept at the provider, whatever the client asks for.
+ */
+import type { JsonSource } from '../../../core/client-body.ts';
+import type { Ask } from '../../../core/dialect.ts';
+import { NoteList, type Notes } from '../../../core/notes.ts';
+import { isSealed } from '../../../core/secret.ts';
+import { editJson, type JsonEdit } from '../../../json/edit.ts';
+import type { Pieces } from '../../../json/pieces.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
+import { ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
+import { isArray } from '../fields.ts';
+import { abandonedItems, abandonedNote } from '../head.ts';
+import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from '../items.ts';
+import { asksForSummary } from '../request/read.ts';
+import { encryptedReasoning } from '../request/write.ts';
+
+/** Codex tells the service that made it about its session here: local paths and ids. */
+const sessionMember = 'client_metadata';
+const itemSessionMember = 'internal_chat_message_metadata_passthrough';
+
+export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new NoteList()): Pieces {
+  const members =
+    ask.compacts === true ? compactionEdits(source, ask) : memberEdits(source, ask, notes);
+  return editJson(source, [...members, ...inputEdits(source, ask, notes)]);
+}
+
+/** A request to compact has neither a stream nor a cap, and nothing of it is ever kept. */
+function compactionEdits(
+  { skeleton, spans }: JsonSource,
+  { model, traits }: Ask,
+): readonly JsonEdit[] {
+  const dropped = [
+    'previous_response_id',
+    ...(traits.clientMetadata === true ? [] : [sessionMember]),
+  ];
+  return [
+    ...(skeleton['model'] === model ? [] : [{ path: ['model'], text: JSON.stringify(model) }]),
+    ...dropped.filter((key) => spans.has(key)).map((key) => ({ path: [key], text: undefined })),
+  ];
+}
+
+/** Members that the gateway decides on, and those that this upstream is known to refuse. */
+function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): readonly JsonEdit[] {
+  const edits: JsonEdit[] = [];
+  const put = (key: string, value: Json): void => {
+    edits.push({ path: [key], text: JSON.stringify(value) });
+  };
+  const drop = (key: string): void => {
+    if (spans.has(key)) edits.push({ path: [key], text: undefined });
+  };
+  if (skeleton['model'] !== ask.model) put('model', ask.model);
+  if (ask.stream !== (skeleton['stream'] === true)) put('stream', ask.stream);
+  if (skeleton['store'] !== false) put('store', false);
+  const include = skeleton['include'];
+  const included = isArray(include) ? include : [];
+  if (ask.traits.asksForReasoning === false) drop('include');
+  else if (!included.includes(encryptedReasoning)) {
+    put('include', [...included, encryptedReasoning]);
+  }
+  const summarized = withSummary(skeleton['reasoning'], ask);
+  if (summarized !== undefined) put('reasoning', summarized);
+  drop('previous_response_id');
+  if (ask.maxOutputTokens !== undefined) put('max_output_tokens', ask.maxOutputTokens);
+  if (ask.traits.clientMetadata !== true) drop(sessionMember);
+  if (!ask.traits.samplingAllowed) {
+    for (const key of ['temperature', 'top_p']) {
+      drop(key);
+      const value = skeleton[key] ?? 1;
+      if (value !== 1) notes.lost([key], 'the model does not let itself be tuned');
+    }
+  }
+  return edits;
+}
+
+/** The member that asks for a summary where the operator shows reasoning; undefined = as the client wrote it. */
+function withSummary(given: Json | undefined, { traits }: Ask): JsonObject | undefined {
+  const { showsReasoning, reasoningSummary, reasoningControl } = traits;
+  if (showsReasoning !== true || reasoningSummary !== true || reasoningControl === 'none') {
+    return undefined;
+  }
+  const reasoning = isObject(given) ? given : {};
+  if (reasoning['effort'] === 'none' || asksForSummary(reasoning)) return undefined;
+  return { ...reasoning, summary: 'auto' };
+}
+
+/** What of the items this upstream must not see, or would refuse. */
+function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEdit[] {
+  const { input } = source.value;
+  if (!isArray(input)) return [];
+  const ids = new ItemIds(ask);
+  const edits: JsonEdit[] = [];
+  const abandoned = abandonedItems(input);
+  input.forEach((item, i) => {
+    if (!isObject(item)) return;
+    const path = ['input', i] as const;
+    if (abandoned.has(item)) {
+      edits.push({ path, text: undefined });
+      notes.lost(path, abandonedNote);
+      return;
+    }
+    if (isLeftOut(item, ask)) {
+      edits.push({ path, text: undefined });
+      notes.lost(path, 'reasoning of another provider is not shown to this one');
+      return;
+    }
+    for (const [key, value] of ids.changes(item)) {
+      const text = value === undefined ? undefined : JSON.stringify(value);
+      edits.push({ path: [...path, key], text });
+    }
+    if (ask.traits.clientMetadata !== true && item[itemSessionMember] !== undefined) {
+      edits.push({ path: [...path, itemSessionMember], text: undefined });
+    }
+  });
+  return edits;
+}
+
+/** Reasoning that the gateway sealed is of another dialect; the rest is left out where the provider refused it. */
+function isLeftOut(item: JsonObject, { traits }: Ask): boolean {
+  if (item['type'] !== 'reasoning') return false;
+  const blob = item['encrypted_content'];
+  return traits.historyReasoning === false || (typeof blob === 'string' && isSealed(blob));
+}
+
+/** Ids of one request that its service would refuse. */
+class ItemIds {
+  readonly #ask: Ask;
+  readonly #calls: ToolIdMap;
+
+  constructor(ask: Ask) {
+    this.#ask = ask;
+    this.#calls = toolIdMapFor(ask.traits) ?? new ToolIdMap();
+  }
+
+  /** Members of an item with another value; undefined removes them. */
+  changes(item: JsonObject): readonly (readonly [key: string, value: string | undefined])[] {
+    const changed: (readonly [string, string | undefined])[] = [];
+    const { id, type, call_id: call } = item;
+    const { itemIdPrefixes, historyReasoning } = this.#ask.traits;
+    const prefix = prefixOf(type);
+    // An item whose reasoning is left out is refused if it is known by its id.
+    const refused =
+      historyReasoning === false || (itemIdPrefixes === true && !isItemId(id, prefix));
+    if (id !== undefined && prefix !== '' && refused) changed.push(['id', undefined]);
+    if (typeof call === 'string') {
+      const sent =
+        outputKindOf(type) === undefined ? this.#calls.call(call) : this.#calls.result(call);
+      if (sent !== call) changed.push(['call_id', sent]);
+    }
+    return changed;
+  }
+}
+
+/** Of the ids of items of a type; `''` = any id is taken. */
+function prefixOf(type: Json | undefined): string {
+  const kind = callKindOf(type);
+  if (kind !== undefined) return callItems[kind].prefix;
+  if (type === 'reasoning') return idPrefixes.reasoning;
+  return type === 'message' || type === undefined ? idPrefixes.message : '';
+}
