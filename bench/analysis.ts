@@ -147,7 +147,7 @@ function capacityDoubts(results: Results, workload: Workload, chunksPerSecond: n
   for (const name of names) {
     const reached = results.summary(workload.id, name, rate)?.median;
     if (reached === undefined) continue;
-    const offered = streamCount * chunksPerSecond;
+    const offered = streamCount * (workload.togetherPerSecond ?? chunksPerSecond);
     if (workload.unit === 'chunk' && reached < 0.9 * offered) {
       found.push(
         `${workload.title}: ${name} got ${Math.round(reached)} of ${offered} chunks a second`,

@@ -62,11 +62,15 @@ function rowsOf(results: Results, workload: Workload): Row[] {
       return [addedRow(results, workload)];
     case 'latency':
       return [
-        latencyRow(results, workload, {
-          name: 'p50',
-          figure: (m) => m.p50Ms,
-          budget: workload.p50,
-        }),
+        ...(workload.p50 === undefined
+          ? []
+          : [
+              latencyRow(results, workload, {
+                name: 'p50',
+                figure: (m) => m.p50Ms,
+                budget: workload.p50,
+              }),
+            ]),
         latencyRow(results, workload, {
           name: 'p99',
           figure: (m) => m.p99Ms,

@@ -57,6 +57,7 @@ export function latencyTable({ workloads, results }: TableInput): string[] {
       const cpu = results.summary(workload.id, name, cpuPerRequest);
       return [
         [
+          workload.title,
           name,
           range(p50, 2, ' ms'),
           range(p99, 2, ' ms'),
@@ -65,7 +66,7 @@ export function latencyTable({ workloads, results }: TableInput): string[] {
       ];
     });
   });
-  return table(['subject', 'p50', 'p99', 'CPU per request at this rate'], rows);
+  return table(['calls', 'subject', 'p50', 'p99', 'CPU per request at this rate'], rows);
 }
 
 const delayFigures: readonly Figure[] = [

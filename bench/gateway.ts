@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { tryParseObject } from '../src/json/parse.ts';
-import { programArguments } from '../test/support/program.ts';
+import { nodeEnvironment, programArguments } from '../test/support/program.ts';
 import { cloudModels } from './cloud-answers.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
@@ -81,6 +81,7 @@ export async function startGateway({
       stdio: ['ignore', 'pipe', errors],
       // Nothing of the caller's environment: a vendor's key in it would add providers and probes.
       env: {
+        ...nodeEnvironment,
         PATH: process.env.PATH ?? '',
         HOME: folder,
         MODEL_GATEWAY_KEY: gatewayKey,

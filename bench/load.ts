@@ -71,9 +71,8 @@ function startClosed(
   };
 }
 
-/** A constant rate. The warm-up is a closed loop: it makes the target hot sooner than the rate would. */
-async function runPaced(order: PacedOrder): Promise<Measurement> {
-  const counts = new RequestCounts();
+/** A closed loop: it makes the target hot sooner than a rate would. Answers a second in its second half. */
+async function warmUp(order: PacedOrder, counts: RequestCounts): Promise<number> {
   const warm = startClosed({ ...order, connections: 8 }, counts);
   await delay(order.warmMs / 2);
   const cold = counts.requests;
@@ -81,14 +80,21 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
   const reached = ((counts.requests - cold) * 2000) / order.warmMs;
   warm.stop();
   await within(drainMs, warm.idle, counts);
+  return reached;
+}
+
+/** A constant rate, after a warm-up unless the order has none. */
+async function runPaced(order: PacedOrder): Promise<Measurement> {
+  const counts = new RequestCounts();
+  const reached = order.warmMs === 0 ? undefined : await warmUp(order, counts);
   // Twice as much as it can take would only fill queues, for as long as the window lasts.
-  if (reached < order.perSecond / 2) {
+  if (reached !== undefined && reached < order.perSecond / 2) {
     counts.count(`it takes ${Math.round(reached)} requests a second, of ${order.perSecond}`);
     return { ...(await measure(order, counts, 0)), ...failuresOf(counts) };
   }
 
   const intervalMs = 1000 / order.perSecond;
-  const settle = Math.ceil(order.perSecond / 2);
+  const settle = reached === undefined ? 0 : Math.ceil(order.perSecond / 2);
   const total = settle + Math.ceil((order.perSecond * order.measureMs) / 1000);
   const latencies: number[] = [];
   const free: Caller[] = [];

@@ -47,6 +47,7 @@ interface PacedStream {
   readonly chunks: number;
   readonly intervalMs: number;
   readonly stamped: boolean;
+  readonly together: boolean;
   dueAt: number;
   sent: number;
 }
@@ -121,7 +122,7 @@ function answer(socket: Socket, request: Request): void {
   }
   const bytes = streamBytes[request.upstream];
   const intervalMs = 1000 / plan.chunksPerSecond;
-  const { chunks, stamped: isStamped = false } = plan;
+  const { chunks, stamped: isStamped = false, together = false } = plan;
   opened += 1;
   const phase = (opened * goldenRatio) % 1;
   const now = performance.now();
@@ -132,17 +133,27 @@ function answer(socket: Socket, request: Request): void {
   } else {
     socket.write(bytes.opening);
   }
+  const firstDue = (): number => {
+    if (together) return nextTick(now + 1, intervalMs);
+    return isStamped ? now + intervalMs : now + 1 + phase * intervalMs;
+  };
   streams.add({
     socket,
     bytes,
     chunks,
     intervalMs,
     stamped: isStamped,
-    dueAt: isStamped ? now + intervalMs : now + 1 + phase * intervalMs,
+    together,
+    dueAt: firstDue(),
     sent: isStamped ? 1 : 0,
   });
   if (!pacing) setImmediate(pace);
   pacing = true;
+}
+
+/** The next moment at which the chunks of all streams are due together. */
+function nextTick(after: number, intervalMs: number): number {
+  return (Math.floor(after / intervalMs) + 1) * intervalMs;
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -183,7 +194,9 @@ function writeDue(now: number): number {
     }
     stream.sent += 1;
     // When late, the schedule moves: two chunks in one read would cost half and flatter the result.
-    stream.dueAt = Math.max(stream.dueAt + stream.intervalMs, now + stream.intervalMs / 2);
+    stream.dueAt = stream.together
+      ? nextTick(now, stream.intervalMs)
+      : Math.max(stream.dueAt + stream.intervalMs, now + stream.intervalMs / 2);
     nextDue = Math.min(nextDue, stream.dueAt);
   }
   return nextDue;

@@ -8,7 +8,7 @@ import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { installation, installPeer } from './peer-install.ts';
-import { freePort, untilListening } from './ports.ts';
+import { freePort, untilListening, untilPrinted } from './ports.ts';
 import { perDialect } from './protocol.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
@@ -29,6 +29,8 @@ const peerFile = z.strictObject({
   onDemand: z.boolean().default(false),
   install: installation.optional(),
   command: z.array(z.string()).min(1),
+  /** A pattern whose first group is the port, in what it prints: for a program that chooses its port. */
+  printsPort: z.string().optional(),
   files: z.record(z.string(), z.string()).default({}),
   env: z.record(z.string(), z.string()).default({}),
   /** What it calls the mock's model, and the key it wants. */
@@ -107,8 +109,8 @@ function isOnPath(program: string): boolean {
 
 async function startPeer(peer: Peer, installed: string, mockPort: number): Promise<RunningSubject> {
   const own = makeScratch('peer');
-  const port = await freePort();
-  const values = { port, mock: mockPort, folder: own, installed, node: process.execPath };
+  const chosen = await freePort();
+  const values = { port: chosen, mock: mockPort, folder: own, installed, node: process.execPath };
   const { files, env, headers, command } = fillIn(peer, values);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(own, name), text);
   const log = join(own, 'output.log');
@@ -124,7 +126,10 @@ async function startPeer(peer: Peer, installed: string, mockPort: number): Promi
     await stopProcess(child);
     removeScratch(own);
   };
+  let port = chosen;
   try {
+    const { printsPort } = peer;
+    if (printsPort !== undefined) port = await untilPrinted(child, log, printsPort, startLimitMs);
     await untilListening(child, port, startLimitMs);
   } catch (error) {
     const tail = readFileSync(log, 'utf8').slice(-500);

@@ -1,5 +1,6 @@
 /** Ports of programs that cannot tell which one they got. */
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 
 const checkEveryMs = 25;
@@ -24,10 +25,37 @@ export async function untilListening(
   port: number,
   limitMs: number,
 ): Promise<void> {
+  await poll(child, limitMs, async () => ((await accepts(port)) ? true : undefined));
+}
+
+/**
+ * The port that a program printed into its log: the first group of `pattern`.
+ * @throws Error when the program ends, or prints none within `limitMs`
+ */
+export function untilPrinted(
+  child: ChildProcess,
+  log: string,
+  pattern: string,
+  limitMs: number,
+): Promise<number> {
+  const expression = new RegExp(pattern);
+  return poll(child, limitMs, () => {
+    const port = expression.exec(readFileSync(log, 'utf8'))?.[1];
+    return Promise.resolve(port === undefined ? undefined : Number(port));
+  });
+}
+
+/** What `find` finds first. @throws Error when the program ends, or nothing is found within `limitMs` */
+async function poll<T>(
+  child: ChildProcess,
+  limitMs: number,
+  find: () => Promise<T | undefined>,
+): Promise<T> {
   const until = performance.now() + limitMs;
   while (performance.now() < until) {
     if (child.exitCode !== null || child.signalCode !== null) break;
-    if (await accepts(port)) return;
+    const found = await find();
+    if (found !== undefined) return found;
     await new Promise((resolve) => setTimeout(resolve, checkEveryMs));
   }
   throw new Error('it did not start');

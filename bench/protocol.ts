@@ -41,6 +41,8 @@ export type MockPlan =
       readonly chunksPerSecond: number;
       /** Each chunk tells when it was due. */
       readonly stamped?: true;
+      /** The chunks of all streams are due at the same moments. */
+      readonly together?: true;
     };
 
 /**

@@ -6,8 +6,14 @@ import type { EngineFigures } from './engine.ts';
 import { capacityLines, cpuTable, delayTable, latencyTable, memoryTable } from './figure-tables.ts';
 import type { Run } from './saved-measurements.ts';
 import type { StartTimes } from './startup.ts';
-import { budgetRow, one } from './tables.ts';
-import { installBudgetMb, modelStartBudgetS, startBudget, type Workload } from './workloads.ts';
+import { budgetRow, one, range } from './tables.ts';
+import {
+  installBudgetMb,
+  modelStartBudgetS,
+  restBudgetMb,
+  startBudget,
+  type Workload,
+} from './workloads.ts';
 
 export interface ReportInput {
   /** Whose figures these are, the latest first. */
@@ -87,11 +93,26 @@ function budgets(input: ReportInput): string[] {
 }
 
 function startRows({ starts }: ReportInput): string[][] {
-  return starts.map(({ model, times }) => {
+  return starts.flatMap(({ model, times }) => {
     const engine = model.startsWith('local/');
-    const what = `start to first answer, ${engine ? `cold \`${model}\`` : 'no engine'}`;
+    const which = engine ? `cold \`${model}\`` : 'no engine';
     const summary = 'seconds' in times ? summarize(times.seconds) : undefined;
     const budget = engine ? { must: modelStartBudgetS } : startBudget;
-    return budgetRow(what, summary, { budget, unit: ' s', digits: 2 });
+    const start = budgetRow(`start to first answer, ${which}`, summary, {
+      budget,
+      unit: ' s',
+      digits: 2,
+    });
+    const rest = 'seconds' in times ? summarize(times.restMb ?? []) : undefined;
+    if (rest === undefined) return [start];
+    // With the engine's library and a model in memory there is no budget.
+    const what = `resident memory at rest after one call, ${engine ? `\`${model}\` loaded` : 'no engine'}`;
+    const figure = { unit: ' MB', digits: 0 };
+    return [
+      start,
+      engine
+        ? [what, '–', '–', range(rest, 0, ' MB'), '–']
+        : budgetRow(what, rest, { budget: restBudgetMb, ...figure }),
+    ];
   });
 }

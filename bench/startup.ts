@@ -6,9 +6,15 @@ import { join } from 'node:path';
 import { tryParseObject } from '../src/json/parse.ts';
 import { everyCore } from './child.ts';
 import { gatewayKey, startGateway } from './gateway.ts';
+import { processTree, residentKb } from './process-cpu.ts';
 
-/** Seconds of each start, or why there is no figure. */
-export type StartTimes = { readonly seconds: readonly number[] } | { readonly missing: string };
+/** Of each start, its seconds and the resident MB of the process at rest after its first call; or why there is no figure. */
+export type StartTimes =
+  | { readonly seconds: readonly number[]; readonly restMb?: readonly number[] }
+  | { readonly missing: string };
+
+/** After its last call. The young generation is collected after three seconds. */
+const restMs = 6_000;
 
 /** How long the first answer may take before the start counts as failed. */
 const answerLimitMs = 30_000;
@@ -23,6 +29,7 @@ export async function measureStart(
   times: number,
 ): Promise<StartTimes> {
   const seconds: number[] = [];
+  const restMb: number[] = [];
   for (let i = 0; i < times; i++) {
     const startedAt = performance.now();
     const gateway = await startGateway({ mockPort, core: everyCore.name });
@@ -30,11 +37,13 @@ export async function measureStart(
       const fault = await firstAnswer(gateway.port, model);
       if (fault !== undefined) return { missing: fault };
       seconds.push((performance.now() - startedAt) / 1000);
+      await new Promise((resolve) => setTimeout(resolve, restMs));
+      if (gateway.pid !== undefined) restMb.push(residentKb(processTree(gateway.pid)) / 1024);
     } finally {
       await gateway.stop();
     }
   }
-  return { seconds };
+  return { seconds, restMb };
 }
 
 /** What was wrong with the answer; undefined when the call was answered with counted tokens. */
