@@ -1,11 +1,14 @@
 /**
- * AWS's library of credentials is loaded for the first key that is fetched, and never where keys are at hand (decision
- * 0055). The fetch here is that of a machine's role (IMDSv2), which is asked only where the config says so.
+ * AWS's library of credentials is loaded for the first key that is fetched by it, and never where keys are at hand or
+ * come from the role of a machine (decisions 0055 and 0057).
  */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { it } from 'node:test';
 import { startTestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
@@ -28,7 +31,7 @@ const keys = {
 const sessionToken = 'imds-token';
 const roles = '/latest/meta-data/iam/security-credentials/';
 
-it('bedrock 29 a role of the machine signs, by IMDSv2; nothing of the library is loaded before', async (t) => {
+it('bedrock 29 a role of the machine signs, by IMDSv2; the library is loaded for a profile, and not before', async (t) => {
   const asked: string[] = [];
   const machine = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
@@ -60,15 +63,29 @@ it('bedrock 29 a role of the machine signs, by IMDSv2; nothing of the library is
   const bedrock = await ScriptedUpstream.start();
   t.after(() => bedrock.close());
   const endpoint = `http://127.0.0.1:${bedrock.port}`;
-  // The library reads it there.
-  process.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] = `http://127.0.0.1:${port}`;
-  t.after(() => delete process.env['AWS_EC2_METADATA_SERVICE_ENDPOINT']);
-  const gateway = await startTestGateway({
-    providers: {
-      keyed: { like: 'bedrock', ...withKeys(endpoint) },
-      machine: { like: 'bedrock', region, endpoint, auth: 'instance' },
+  const files = mkdtempSync(join(tmpdir(), 'aws-loading-'));
+  t.after(() => rmSync(files, { recursive: true }));
+  const file = join(files, 'credentials');
+  writeFileSync(
+    file,
+    '[plain]\naws_access_key_id = AKIAPLAIN00000000000\naws_secret_access_key = plain-secret\n',
+  );
+  const gateway = await startTestGateway(
+    {
+      providers: {
+        keyed: { like: 'bedrock', ...withKeys(endpoint) },
+        machine: { like: 'bedrock', region, endpoint, auth: 'instance' },
+        profile: { like: 'bedrock', region, endpoint, profile: 'plain' },
+      },
     },
-  });
+    {
+      env: {
+        AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://127.0.0.1:${port}`,
+        AWS_SHARED_CREDENTIALS_FILE: file,
+        AWS_CONFIG_FILE: join(files, 'config'),
+      },
+    },
+  );
   t.after(() => gateway.stop());
   const model = 'amazon.nova-pro-v1:0';
   const ask = async (provider: string): Promise<void> => {
@@ -86,10 +103,14 @@ it('bedrock 29 a role of the machine signs, by IMDSv2; nothing of the library is
 
   await ask('machine');
   await ask('machine');
-  assert.ok(loaded());
+  assert.ok(!loaded());
   assert.deepEqual(asked, ['PUT /latest/api/token', `GET ${roles}`, `GET ${roles}the-role`]);
   const [, first, second] = script.requests;
   assert.ok(first !== undefined && second !== undefined);
   await assertSigned(first, keys, { region });
   await assertSigned(second, keys, { region });
+
+  await ask('profile');
+  assert.ok(loaded());
+  assert.equal(asked.length, 3);
 });

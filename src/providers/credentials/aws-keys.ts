@@ -7,6 +7,13 @@ import type { GatewayError } from '../../core/errors.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { Secret, withoutKeys } from '../../core/secret.ts';
 import type { AwsKeys } from './aws-signature.ts';
+import {
+  containerKeys,
+  containerProblem,
+  type GivenKeys,
+  instanceKeys,
+  instanceProblem,
+} from './aws-machine.ts';
 import { credentialError, type Token, type TokenSource } from './token-cache.ts';
 import { isLoopback } from './token-request.ts';
 
@@ -55,29 +62,21 @@ export function sourceProblem(auth: AwsAuth, { settings, env }: Found): string |
       if (set(env, 'AWS_ROLE_ARN') === undefined) return 'needs AWS_ROLE_ARN';
       return addressProblem(env, 'AWS_ENDPOINT_URL_STS');
     case 'container':
-      if (set(env, 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI') !== undefined) return undefined;
-      if (set(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI') === undefined) {
-        return 'needs AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or AWS_CONTAINER_CREDENTIALS_FULL_URI, which ECS and EKS set';
-      }
-      return addressProblem(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI');
+      return containerProblem(env);
+    case 'instance':
+      return instanceProblem(env);
     default:
       return undefined;
   }
 }
 
-const containerHosts: ReadonlySet<string> = new Set([
-  '169.254.170.2',
-  '169.254.170.23',
-  '[fd00:ec2::23]',
-]);
-
-/** Tokens go over HTTPS, to this machine, or to the addresses of the container services. */
+/** Tokens go over HTTPS, or to this machine. */
 function addressProblem(env: Environment, name: string): string | undefined {
   const text = set(env, name);
   if (text === undefined) return undefined;
   const url = URL.parse(text);
   if (url?.protocol === 'https:') return undefined;
-  if (url !== null && (isLoopback(url) || containerHosts.has(url.hostname))) return undefined;
+  if (url !== null && isLoopback(url)) return undefined;
   return `has an ${name} that is neither an https:// address nor one of this machine`;
 }
 
@@ -133,14 +132,6 @@ function noKeys(
   );
 }
 
-/** As AWS's library gives them. */
-interface GivenKeys {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-  readonly expiration?: Date | undefined;
-}
-
 /** Keys without an end are asked for again: their file may change. */
 const withoutEndMs = 15 * 60_000;
 
@@ -166,11 +157,21 @@ interface Fetched {
   fetch(): Promise<GivenKeys>;
 }
 
-// eslint-disable-next-line @typescript-eslint/explicit-function-return-type
-const library = () => import('@aws-sdk/credential-providers');
+type Library = typeof import('@aws-sdk/credential-providers');
 
-/** A service of the machine answers at once or is not there. */
-const machine = { timeout: 3000, maxRetries: 2 } as const;
+/** The library itself waits without end: for a token service, for a program of a profile. */
+const libraryMs = 20_000;
+
+/** @throws Error of the library, or where it takes too long: a later fetch begins anew */
+async function fromLibrary(ask: (library: Library) => Promise<GivenKeys>): Promise<GivenKeys> {
+  const asked = ask(await import('@aws-sdk/credential-providers'));
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => late.reject(new Error(`no answer within ${libraryMs / 1000} s`)),
+    libraryMs,
+  );
+  return Promise.race([asked, late.promise]).finally(() => clearTimeout(timer));
+}
 
 const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => Fetched } = {
   profile: ({ settings, env, region }) => {
@@ -181,14 +182,16 @@ const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => 
       description: `profile ${profile}`,
       identity: [profile, filepath, configFilepath, region],
       advice: `Check [${profile}] in ~/.aws/config and ~/.aws/credentials; for SSO: aws sso login --profile ${profile}.`,
-      fetch: async () =>
-        (await library()).fromIni({
-          profile,
-          ignoreCache: true,
-          ...(filepath === undefined ? {} : { filepath }),
-          ...(configFilepath === undefined ? {} : { configFilepath }),
-          clientConfig: stsAt(region, env),
-        })(),
+      fetch: () =>
+        fromLibrary(({ fromIni }) =>
+          fromIni({
+            profile,
+            ignoreCache: true,
+            ...(filepath === undefined ? {} : { filepath }),
+            ...(configFilepath === undefined ? {} : { configFilepath }),
+            clientConfig: stsAt(region, env),
+          })(),
+        ),
     };
   },
   web_identity: ({ env, region }) => {
@@ -199,41 +202,34 @@ const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => 
       description: `web identity, token of ${file}`,
       identity: [file, role, session, region],
       advice: `Check that ${role} trusts the identity provider of the token.`,
-      fetch: async () =>
-        (await library()).fromTokenFile({
-          webIdentityTokenFile: file,
-          roleArn: role,
-          roleSessionName: session,
-          clientConfig: stsAt(region, env),
-        })(),
+      fetch: () =>
+        fromLibrary(({ fromTokenFile }) =>
+          fromTokenFile({
+            webIdentityTokenFile: file,
+            roleArn: role,
+            roleSessionName: session,
+            clientConfig: stsAt(region, env),
+          })(),
+        ),
     };
   },
-  container: ({ env }) => {
-    const relative = set(env, 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI');
-    const full = set(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI');
-    const token = set(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN');
-    const tokenFile = set(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
-    return {
-      description: 'role of the container',
-      identity: [relative, full, tokenFile],
-      advice: 'Does the task or the pod have a role?',
-      fetch: async () =>
-        (await library()).fromHttp({
-          ...machine,
-          ...(relative === undefined
-            ? { awsContainerCredentialsFullUri: full ?? '' }
-            : { awsContainerCredentialsRelativeUri: relative }),
-          ...(token === undefined ? {} : { awsContainerAuthorizationToken: token }),
-          ...(tokenFile === undefined ? {} : { awsContainerAuthorizationTokenFile: tokenFile }),
-        })(),
-    };
-  },
-  instance: () => ({
+  container: ({ env }) => ({
+    description: 'role of the container',
+    identity: [
+      set(env, 'AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'),
+      set(env, 'AWS_CONTAINER_CREDENTIALS_FULL_URI'),
+      set(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE'),
+    ],
+    advice:
+      'Does the task or the pod have a role? Outside of ECS and EKS use another auth: profile, web_identity or instance.',
+    fetch: () => containerKeys(env),
+  }),
+  instance: ({ env }) => ({
     description: 'role of the instance',
-    identity: [],
-    advice: 'Does this machine have an instance profile, and is IMDSv2 reachable (hop limit)?',
-    fetch: async () =>
-      (await library()).fromInstanceMetadata({ ...machine, ec2MetadataV1Disabled: true })(),
+    identity: [set(env, 'AWS_EC2_METADATA_SERVICE_ENDPOINT')],
+    advice:
+      'Does this machine have an instance profile, and is IMDSv2 reachable (hop limit 2 for containers)? Outside of EC2 use another auth: profile, web_identity or container.',
+    fetch: () => instanceKeys(env),
   }),
 };
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../core/runtime.ts';
 import { Secret, withoutKeys } from '../../core/secret.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { credentialError, type Token } from './token-cache.ts';
-import type { TokenAnswer } from './token-request.ts';
+import { askForToken, type TokenAnswer, type TokenRequest } from './token-request.ts';
 
 const maxDescription = 500;
 const waitMs = 400;
@@ -44,6 +44,15 @@ export async function tokenFrom(
     const token = readToken(answer, clock.wall());
     if (token !== undefined) return token;
     if (tried >= tries || !isBusy(answer.status)) throw failed(complaintOf(answer));
+    await wait(waitMs * tried);
+  }
+}
+
+/** The answer of a service of the machine; a busy one is asked again. @throws Error as `askForToken` */
+export async function askBusy(request: TokenRequest, tries: number): Promise<TokenAnswer> {
+  for (let tried = 1; ; tried++) {
+    const answer = await askForToken(request);
+    if (tried >= tries || !isBusy(answer.status)) return answer;
     await wait(waitMs * tried);
   }
 }

@@ -46,7 +46,6 @@ export function askForToken({
     method: method ?? (body === undefined ? 'GET' : 'POST'),
     // A connection of its own: Node's shared ones may go through a proxy of the environment.
     agent: false,
-    signal: AbortSignal.timeout(timeoutMs),
     headers: {
       accept: 'application/json',
       ...(body === undefined
@@ -59,37 +58,43 @@ export function askForToken({
     },
   };
   return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => reject(withTimeoutText(error, timeoutMs));
     const send = url.protocol === 'https:' ? requestSecure : requestPlain;
     const outgoing = send(url, options, (incoming) => {
       const pieces: Buffer[] = [];
       let length = 0;
       incoming.on('data', (piece: Buffer) => {
         length += piece.length;
-        if (length > maxBytes) outgoing.destroy(new Error('the answer is longer than 64 KiB'));
+        if (length > maxBytes) fail(new Error('the answer is longer than 64 KiB'));
         else pieces.push(piece);
       });
       incoming.on('error', fail);
       incoming.on('end', () => {
+        clearTimeout(timer);
         const { statusCode: status = 0, headers: received } = incoming;
         const answer = Buffer.concat(pieces).toString('utf8');
         resolve({ status, headers: received, text: answer, body: tryParseObject(answer) ?? {} });
       });
     });
+    const fail = (error: unknown): void => {
+      clearTimeout(timer);
+      reject(inWords(error));
+      outgoing.destroy();
+    };
+    // Until the last byte: a service that sends a byte at a time is slow, too.
+    const timer = setTimeout(
+      () => fail(new Error(`no answer within ${timeoutMs / 1000} s`)),
+      timeoutMs,
+    );
     outgoing.on('error', fail);
     outgoing.end(body);
   });
 }
 
-function withTimeoutText(error: unknown, timeoutMs: number): Error {
+function inWords(error: unknown): Error {
   if (!(error instanceof Error)) return new Error(String(error));
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') {
-    return new Error(`no answer within ${timeoutMs / 1000} s`, { cause: error });
-  }
   const code = 'code' in error ? String(error.code) : '';
-  return new Error(code === '' ? error.message : `the connection failed (${code})`, {
-    cause: error,
-  });
+  if (code === '') return error;
+  return new Error(`the connection failed (${code})`, { cause: error });
 }
 
 /** Plain HTTP is for this machine only: tests, and sidecars that hand out tokens. */

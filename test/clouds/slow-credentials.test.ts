@@ -1,0 +1,296 @@
+/**
+ * Token servers and services of machines that are slow: no fetch is longer than its bound, `check` names the source and
+ * what to do, one fetch serves all calls, and what still holds is used meanwhile (issue 22, clouds-config.md).
+ */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { checkCommand } from '../../src/cli/commands/check.ts';
+import { askProviders } from '../../src/compose/commands/admin-of-directory.ts';
+import { describeProviders } from '../../src/compose/providers.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { providerRows } from '../../src/providers/compatible.ts';
+import { keySource, type AwsAuth } from '../../src/providers/credentials/aws-keys.ts';
+import { entraMachine } from '../../src/providers/credentials/entra.ts';
+import { googleMachineTokens } from '../../src/providers/credentials/google.ts';
+import { TokenCache, type TokenSource } from '../../src/providers/credentials/token-cache.ts';
+import { startTestGateway } from '../support/gateway.ts';
+import { send } from '../support/http.ts';
+import { run } from '../unit/cli-config/context.ts';
+import { scene } from '../unit/config/scene.ts';
+import { converseAnswer } from '../upstream/converse.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const minute = 60_000;
+const clock = { wall: () => Date.now() };
+const keys = JSON.stringify({
+  Code: 'Success',
+  AccessKeyId: 'ASIASLOW000000000000',
+  SecretAccessKey: 'slow-secret-canary',
+  Token: 'slow-session-canary',
+  Expiration: new Date(Date.now() + 60 * minute).toISOString(),
+});
+const token = JSON.stringify({ access_token: 'slow-token-canary', expires_in: '3600' });
+const end = new Date(Date.now() + 60 * minute).toISOString();
+const assumed = `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials><AccessKeyId>ASIASLOW000000000000</AccessKeyId><SecretAccessKey>slow-secret-canary</SecretAccessKey><SessionToken>slow-session-canary</SessionToken><Expiration>${end}</Expiration></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`;
+
+/** Answers as long as it has answers; the next request is kept waiting. */
+class SlowServer {
+  readonly asks: string[] = [];
+  readonly #asked = new EventEmitter();
+  readonly #server: Server;
+  answers: string[] = [];
+  /** Whether the head and a byte of an answer come in time. */
+  begins = false;
+
+  constructor() {
+    this.#server = createServer((request, response) => {
+      request.resume();
+      request.on('end', () => {
+        const answer = this.answers.shift();
+        this.asks.push(`${request.method} ${URL.parse(request.url ?? '', this.url)?.pathname}`);
+        const type = answer?.startsWith('<') === true ? 'text/xml' : 'application/json';
+        const head = { 'metadata-flavor': 'Google', 'content-type': type };
+        if (answer !== undefined || this.begins) response.writeHead(200, head);
+        if (answer !== undefined) response.end(answer);
+        else if (this.begins) response.write('{');
+        if (answer === undefined) this.#asked.emit('waits');
+      });
+    });
+  }
+
+  async listen(): Promise<this> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** A request came that gets no answer. */
+  async waits(): Promise<void> {
+    await once(this.#asked, 'waits');
+    // The client has read what was written of an answer.
+    if (this.begins) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+interface Source {
+  readonly name: string;
+  /** All answers of one fetch. */
+  readonly answers: readonly string[];
+  readonly boundMs: number;
+  /** What the operator reads. */
+  readonly told: RegExp;
+  of(url: string): TokenSource<object>;
+}
+
+const scope = 'https://cognitiveservices.azure.com/.default';
+const folder = mkdtempSync(join(tmpdir(), 'slow-'));
+const webToken = join(folder, 'web-token');
+
+function aws(auth: AwsAuth, env: (url: string) => { readonly [name: string]: string }) {
+  return (url: string): TokenSource<object> => {
+    const input = { settings: {}, env: env(url), region: 'eu-central-1' };
+    const source = keySource(auth, input, clock);
+    assert.ok('fetch' in source);
+    return source;
+  };
+}
+
+const sources: readonly Source[] = [
+  {
+    name: 'the metadata server of Google',
+    answers: [token],
+    boundMs: 3000,
+    told: /\(service account of the machine\) from http:\S+: no answer within 3 s\. .*Outside of Google Cloud use auth: file/,
+    of: (url) => googleMachineTokens({ GCE_METADATA_HOST: url.slice('http://'.length) }, clock),
+  },
+  {
+    name: 'the service of a virtual machine of Azure',
+    answers: [token],
+    boundMs: 3000,
+    told: /\(managed identity\) from http:\S+: no answer within 3 s\. .*Outside of Azure use auth: entra or api_key/,
+    of: (url) => {
+      const env = { AZURE_POD_IDENTITY_AUTHORITY_HOST: url };
+      return entraMachine({ settings: {}, env, scope, clock });
+    },
+  },
+  {
+    name: 'the service of App Service',
+    answers: [token],
+    boundMs: 3000,
+    told: /\(managed identity\) from http:\S+: no answer within 3 s\. .*Outside of Azure/,
+    of: (url) => {
+      const env = { IDENTITY_ENDPOINT: `${url}/msi`, IDENTITY_HEADER: 'header-canary' };
+      return entraMachine({ settings: {}, env, scope, clock });
+    },
+  },
+  {
+    name: 'the service of a container of AWS',
+    answers: [keys],
+    boundMs: 3000,
+    told: /\(role of the container\): http:\S+\/keys: no answer within 3 s\. .*Outside of ECS and EKS/,
+    of: aws('container', (url) => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: `${url}/keys` })),
+  },
+  {
+    name: 'the service of an instance of AWS',
+    answers: ['imds-token-canary', 'the-role', keys],
+    boundMs: 3000,
+    told: /\(role of the instance\): http:\S+\/latest\/\S+: no answer within 3 s\. .*Outside of EC2/,
+    of: aws('instance', (url) => ({ AWS_EC2_METADATA_SERVICE_ENDPOINT: url })),
+  },
+  {
+    name: 'the token service of AWS',
+    answers: [assumed],
+    boundMs: 20_000,
+    told: /\(web identity, token of \S+\): no answer within 20 s\. Check that arn:\S+ trusts/,
+    of: aws('web_identity', (url) => ({
+      AWS_ENDPOINT_URL_STS: url,
+      AWS_WEB_IDENTITY_TOKEN_FILE: webToken,
+      AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/pod',
+    })),
+  },
+];
+
+let server: SlowServer;
+before(async () => {
+  server = await new SlowServer().listen();
+  writeFileSync(webToken, 'web-identity-canary');
+});
+after(async () => {
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** What the operator reads of a fetch that is given its whole bound. */
+async function detailAfterBound(t: TestContext, source: Source): Promise<string> {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const waits = server.waits();
+  const failed = source
+    .of(server.url)
+    .fetch()
+    .then(
+      () => assert.fail('a token was fetched'),
+      (error: unknown) => error,
+    );
+  await waits;
+  t.mock.timers.tick(source.boundMs);
+  const error = await failed;
+  t.mock.timers.reset();
+  assert.ok(error instanceof GatewayError, String(error));
+  assert.equal(error.code, 'upstream_auth');
+  const detail = error.detail ?? '';
+  assert.doesNotMatch(detail, /canary/);
+  return detail;
+}
+
+for (const source of sources) {
+  describe(`slow: ${source.name}`, () => {
+    for (const [i] of source.answers.entries()) {
+      for (const begins of [false, true]) {
+        it(`request ${i + 1} ${begins ? 'whose answer never ends' : 'that gets no answer'} fails at the bound and is told`, async (t) => {
+          Object.assign(server, { begins, answers: source.answers.slice(0, i) });
+          assert.match(await detailAfterBound(t, source), source.told);
+        });
+      }
+    }
+
+    it('one fetch for all callers, and what holds is used while the next fetch waits', async () => {
+      let now = 0;
+      const cache = new TokenCache(source.of(server.url), { now: () => now });
+      Object.assign(server, { begins: false, answers: [...source.answers] });
+      server.asks.length = 0;
+      const first = await Promise.all(Array.from({ length: 20 }, () => cache.get()));
+      assert.equal(new Set(first).size, 1);
+      assert.equal(server.asks.length, source.answers.length);
+      now += 56 * minute;
+      const waits = server.waits();
+      for (let i = 0; i < 20; i++) assert.equal(cache.get(), first[0]);
+      await waits;
+      assert.equal(server.asks.length, source.answers.length + 1);
+      // No promise: no call waits.
+      for (let i = 0; i < 20; i++) assert.equal(cache.get(), first[0]);
+      assert.equal(server.asks.length, source.answers.length + 1);
+    });
+  });
+}
+
+describe('slow: a gateway', () => {
+  it('calls that wait for one slow service share its fetch and its failure; later calls ask anew', async (t) => {
+    const bedrock = await ScriptedUpstream.start();
+    t.after(() => bedrock.close());
+    const endpoint = `http://127.0.0.1:${bedrock.port}`;
+    const slow = { like: 'bedrock', region: 'eu-central-1', endpoint, auth: 'container' };
+    const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/keys` };
+    const gateway = await startTestGateway({ providers: { slow } }, { env, random: () => 0 });
+    t.after(() => gateway.stop());
+    Object.assign(server, { begins: false, answers: [] });
+    server.asks.length = 0;
+    bedrock.script(
+      `/model/${encodeURIComponent('amazon.nova-pro-v1:0')}/converse`,
+      converseAnswer(),
+    );
+    const body = {
+      model: 'slow/amazon.nova-pro-v1:0',
+      messages: [{ role: 'user', content: 'Hello' }],
+    };
+    const ask = (): ReturnType<typeof send> => send(`${gateway.url}/v1/chat/completions`, body);
+    const replies = await Promise.all(Array.from({ length: 10 }, ask));
+    for (const { status, text } of replies) {
+      assert.equal(status, 400, text);
+      assert.match(text, /no valid credential for the provider/);
+      assert.doesNotMatch(text, /127\.0\.0\.1|canary/);
+    }
+    assert.equal(server.asks.length, 1);
+    assert.equal(bedrock.all.length, 0);
+    await new Promise((resolve) => setTimeout(resolve, 1100));
+    server.answers = [keys];
+    const later = await ask();
+    assert.equal(later.status, 200, later.text);
+  });
+
+  it('check --ask names each source that does not answer, and what to do', async (t) => {
+    Object.assign(server, { begins: false, answers: [] });
+    const at = { region: 'eu-central-1', control_endpoint: server.url };
+    const providers: JsonObject = {
+      google: { like: 'vertex', project: 'acme-ml', base_url: server.url, auth: 'metadata' },
+      machine: { like: 'azure', base_url: server.url, auth: 'managed_identity' },
+      container: { like: 'bedrock', ...at, auth: 'container' },
+      instance: { like: 'bedrock', ...at, auth: 'instance' },
+    };
+    const { directory } = scene(t, JSON.stringify({ providers }));
+    const knownProviders = new Map(providerRows.map((row) => [row.id, row]));
+    const means = { cwd: directory, knownProviders, describeProviders, askProviders };
+    const { code, out } = await run(checkCommand(means), ['--ask'], {
+      GCE_METADATA_HOST: server.url.slice('http://'.length),
+      AZURE_POD_IDENTITY_AUTHORITY_HOST: server.url,
+      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/keys`,
+      AWS_EC2_METADATA_SERVICE_ENDPOINT: server.url,
+    });
+    assert.equal(code, 1);
+    const told = [
+      ['google', /service account of the machine.*no answer within 3 s.*use auth: file/],
+      ['machine', /managed identity.*no answer within 3 s.*use auth: entra or api_key/],
+      ['container', /role of the container.*no answer within 3 s.*have a role\?/],
+      ['instance', /role of the instance.*no answer within 3 s.*IMDSv2 reachable/],
+    ] as const;
+    for (const [name, words] of told) {
+      const line = out.split('\n').find((each) => new RegExp(`^ +${name} +fails `).test(each));
+      assert.match(line ?? out, words);
+    }
+  });
+});
