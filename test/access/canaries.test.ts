@@ -11,9 +11,10 @@ import { after, before, describe, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';
 import { removeFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
-import { requestBody } from '../support/requests.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { CloudCanaries } from './cloud-canaries.ts';
 
 const canary = (name: string): string => `CANARY-${name}-${randomBytes(12).toString('hex')}`;
 
@@ -47,6 +48,7 @@ describe('S4 canaries', { timeout: 500_000 }, () => {
     UPSTREAM_KEY: canaries.upstreamKey,
     UPSTREAM_HEADER: canaries.header,
   };
+  const clouds = new CloudCanaries();
   let upstream: ScriptedUpstream;
   let gateway: ChildProcess;
   let out = '';
@@ -57,6 +59,7 @@ describe('S4 canaries', { timeout: 500_000 }, () => {
 
   before(async () => {
     upstream = await ScriptedUpstream.start();
+    await clouds.listen();
     const digest = `sha256:${hash('sha256', canaries.declaredKey)}`;
     writeFileSync(
       configFile,
@@ -66,6 +69,9 @@ describe('S4 canaries', { timeout: 500_000 }, () => {
     base_url: http://127.0.0.1:${upstream.port}/v1
     api_key: \${UPSTREAM_KEY}
     headers: { x-team: '\${UPSTREAM_HEADER}' }
+${Object.entries(clouds.providers(folder))
+  .map(([name, provider]) => `  ${name}: ${JSON.stringify(provider)}\n`)
+  .join('')}traces: { endpoint: 'http://${clouds.host}' }
 keys:
   declared: { digest: '${digest}', models: ['*'], log_content: true }
 `,
@@ -74,7 +80,7 @@ keys:
     gateway = spawn(
       program,
       [...args, '--data-dir', dataDir, '--config', configFile, '--log-level', 'debug'],
-      { env, cwd: folder },
+      { env: { ...env, ...clouds.env }, cwd: folder },
     );
     const listening = Promise.withResolvers<void>();
     for (const stream of [gateway.stdout, gateway.stderr]) {
@@ -91,6 +97,7 @@ keys:
   after(async () => {
     if (gateway.exitCode === null) gateway.kill('SIGKILL');
     await upstream.close();
+    await clouds.close();
     removeFolder(folder);
   });
 
@@ -106,7 +113,13 @@ keys:
   const command = async (...args: readonly string[]): Promise<string> => {
     const child = spawn(program, [...args], {
       // Not the secrets of the gateway: the run file alone lets the command in.
-      env: { PATH: env.PATH, HOME: folder, UPSTREAM_KEY: 'x', UPSTREAM_HEADER: 'x' },
+      env: {
+        PATH: env.PATH,
+        HOME: folder,
+        UPSTREAM_KEY: 'x',
+        UPSTREAM_HEADER: 'x',
+        AWS_SESSION_KEY_OF_TEST: 'x',
+      },
       cwd: folder,
     });
     let text = '';
@@ -117,6 +130,21 @@ keys:
     }
     await once(child, 'close');
     return text;
+  };
+
+  /** Each cloud, by each client dialect, where it refuses and quotes what it was sent. */
+  const callClouds = async (): Promise<void> => {
+    for (const model of clouds.models) {
+      const calls = (['chat', 'messages', 'responses'] as const).flatMap((dialect) =>
+        [false, true].map((stream) => {
+          const body = requestBody(dialect, { model, stream });
+          return call(endpointOf[dialect], body, canaries.declaredKey);
+        }),
+      );
+      for (const { status, text } of await Promise.all(calls)) {
+        assert.ok(status >= 400 || /error/.test(text), `${model}: ${text}`);
+      }
+    }
   };
 
   test('S4 they go through every path, and are found nowhere', async () => {
@@ -172,21 +200,13 @@ keys:
       await call('/v1/nothing', undefined, key);
       await call('/v1/chat/completions', `{"model":"up/good","messages":"${canaries.prompt}"`, key);
     }
-    for (const path of [
-      '/api/keys',
-      `/api/keys/${id}`,
-      '/api/keys/declared',
-      '/api/keys/env',
-      '/api/usage',
-      '/api/calls?limit=1000',
-      '/api/audit?limit=1000',
-      '/api/models',
-      '/api/status',
-      '/api/prices',
-      '/api/openapi.json',
-      '/api/teams',
-      '/api/tags',
-    ]) {
+    await callClouds();
+    for (const path of await adminPaths(admin)) {
+      const answer = await admin('GET', path);
+      told.push(answer.text);
+      if (plainPaths.has(path)) assert.equal(answer.status, 200, path);
+    }
+    for (const path of [`/api/keys/${id}`, '/api/keys/declared', '/api/keys/env']) {
       const answer = await admin('GET', path);
       assert.equal(answer.status, 200, path);
       told.push(answer.text);
@@ -209,6 +229,10 @@ keys:
       ['audit', 'check'],
       ['models'],
       ['check'],
+      ['check', '--ask'],
+      ['check', '--json'],
+      ['status', '--json'],
+      ['explain', `gem/${clouds.models[0]}`],
     ]) {
       told.push(await command(...args));
     }
@@ -231,12 +255,13 @@ keys:
     const places = (): { readonly [place: string]: string } => ({
       answers: told.join('\n'),
       'output and log': out,
+      spans: clouds.spans,
       ...Object.fromEntries(
         [...filesBelow(dataDir), copy].map((path) => [path, readFileSync(path, 'latin1')] as const),
       ),
     });
     const secrets = [
-      ...Object.entries(canaries),
+      ...Object.entries({ ...canaries, ...clouds.secrets }),
       ...made.map((key, i) => [`made key ${i}`, key.slice(12)] as const),
     ];
     const look = (): void => {
@@ -265,12 +290,52 @@ keys:
     const kept = backup.prepare('SELECT count(*) AS rows FROM kept_responses').get();
     backup.close();
     assert.ok(Number(kept?.['rows']) > 0);
+    // Of the secrets of the clouds, all but the keys that only sign came to a server that quotes them.
+    const unsent = ['awsSecretKey', 'machineSecretKey', 'googlePrivateKey'];
+    const expected = Object.keys(clouds.secrets).filter((name) => !unsent.includes(name));
+    assert.deepEqual([...clouds.arrived].toSorted(), expected.toSorted());
     look();
     gateway.kill('SIGTERM');
     await once(gateway, 'close');
+    assert.ok(clouds.spans.includes('gateway.call_id'), 'spans were sent');
     look();
   });
 });
+
+const plainPaths: ReadonlySet<string> = new Set([
+  '/api/keys',
+  '/api/usage',
+  '/api/calls',
+  '/api/audit',
+  '/api/models',
+  '/api/status',
+  '/api/prices',
+  '/api/teams',
+  '/api/tags',
+  '/api/providers',
+  '/api/diagnostics',
+]);
+
+/** Every path of the admin API that is read without an id: what the dashboard shows. Streams never end. */
+async function adminPaths(
+  admin: (method: string, path: string) => Promise<Reply>,
+): Promise<readonly string[]> {
+  const described = (await admin('GET', '/api/openapi.json')).json['paths'];
+  assert.ok(isObject(described));
+  const paths = Object.entries(described).flatMap(([path, methods]) =>
+    isObject(methods) && isObject(methods['get']) && !path.includes('{') ? [path] : [],
+  );
+  assert.ok(
+    [...plainPaths].every((path) => paths.includes(path)),
+    paths.join(' '),
+  );
+  return [
+    ...paths.filter((path) => path !== '/api/calls/tail'),
+    '/api/calls?limit=1000',
+    '/api/audit?limit=1000',
+    '/api/openapi.json',
+  ];
+}
 
 /** Of all calls, as the operator is told: he may read prompts and answers, and nobody's secrets. */
 async function contents(
@@ -280,6 +345,7 @@ async function contents(
   const ids = Array.isArray(calls) ? calls.filter(isObject).map((each) => String(each['id'])) : [];
   const texts: string[] = [];
   for (const id of ids) {
+    texts.push((await admin('GET', `/api/calls/${id}`)).text);
     const { json, text } = await admin('GET', `/api/calls/${id}/content`);
     if (json['state'] === 'kept') texts.push(text);
   }
