@@ -24,7 +24,7 @@ import type { HeldPolicy, Holder, PolicySource } from './policies.ts';
 import { PreviewCounters, type PreviewedLimit } from './preview-counters.ts';
 import type { PriceTable } from './prices.ts';
 import type { Principal } from './keys/principal.ts';
-import { type AskedSize, Reservation, pricesOf } from './reservation.ts';
+import { type RequestedSize, Reservation, pricesOf } from './reservation.ts';
 
 export interface AdmissionDeps {
   readonly counters: Counters;
@@ -47,7 +47,7 @@ export interface AdmissionDeps {
 }
 
 /** A call to be admitted. */
-export interface AskedCall {
+export interface AdmissionRequest {
   readonly id: string;
   readonly principal: Principal;
   /** Tags that the client names, in addition to the key's own. */
@@ -60,7 +60,7 @@ export interface AskedCall {
   /** Dialect of the client. */
   readonly endpoint?: string;
   /** Absent = it costs nothing and takes no tokens (a count of tokens). */
-  readonly size?: AskedSize;
+  readonly size?: RequestedSize;
   /** Whether the output limit may be lowered to what is left of a budget; absent = no. */
   readonly mayShrink?: boolean;
   /** The output is not lowered below this number of tokens; absent = 0. */
@@ -100,7 +100,7 @@ export class Admission {
    * @throws GatewayError (also as a rejection) `rate_limited`, `budget_exhausted`, `store_unavailable`, or
    * `invalid_request` for a model without a price if a budget applies.
    */
-  admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
+  admit(call: AdmissionRequest): CallGrant | undefined | Promise<CallGrant> {
     const held = this.#limitsOf(call, this.#deps.notCounted);
     if (call.size === undefined ? held.countless : held.none) return undefined;
     return new Admitting(this.#deps, call, held).run();
@@ -111,7 +111,7 @@ export class Admission {
    * concurrency count as free. Never rejects for a limit: what refuses is in `refusal`.
    * @throws StoreError when the counters are unavailable.
    */
-  async preview(call: AskedCall): Promise<AdmissionPreview> {
+  async preview(call: AdmissionRequest): Promise<AdmissionPreview> {
     const held = this.#limitsOf(call);
     if (call.size === undefined ? held.countless : held.none) return { limits: [] };
     const { counters, clock, policies, prices, random, overruns } = this.#deps;
@@ -127,7 +127,7 @@ export class Admission {
     }
   }
 
-  #limitsOf(call: AskedCall, notCounted?: AdmissionDeps['notCounted']): HeldLimits {
+  #limitsOf(call: AdmissionRequest, notCounted?: AdmissionDeps['notCounted']): HeldLimits {
     const { principal, tags } = call;
     const own = principal.policies();
     const more = tags.length === 0 ? [] : this.#ofTags(call, notCounted);
@@ -145,7 +145,7 @@ export class Admission {
    * of other tags or learn that they exist.
    */
   #ofTags(
-    { tags, principal }: AskedCall,
+    { tags, principal }: AdmissionRequest,
     notCounted: AdmissionDeps['notCounted'],
   ): readonly HeldPolicy[] {
     const { policies } = this.#deps;
@@ -166,7 +166,7 @@ function mayName({ keyId, team }: Principal, { namedBy }: CommonPolicy): boolean
   return team !== undefined && (teams.includes('*') || teams.includes(team));
 }
 
-function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
+function ofModel(held: HeldLimits, call: AdmissionRequest): HeldLimits {
   if (held.sameForAll) return held;
   const names = call.registry.names(call.route);
   const others = call.size?.others();
@@ -176,7 +176,7 @@ function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
 const noTokens: ReserveRequest['tokens'] = [];
 const noMoney: ReserveRequest['budgets'] = [];
 
-const unsized: AskedSize = {
+const unsized: RequestedSize = {
   targets: [],
   maxOutputTokens: 0,
   choices: 1,
@@ -199,7 +199,7 @@ interface AdmittingDeps extends Omit<AdmissionDeps, 'overruns'> {
 /** The reservations of one call: repeated with less if a budget refuses. */
 class Admitting {
   readonly #deps: AdmittingDeps;
-  readonly #call: AskedCall;
+  readonly #call: AdmissionRequest;
   readonly #held: HeldLimits;
   readonly #now: number;
   readonly #reservation: Reservation;
@@ -211,7 +211,7 @@ class Admitting {
    */
   #windows: readonly BudgetWindow[] = [];
 
-  constructor(deps: AdmittingDeps, call: AskedCall, held: HeldLimits) {
+  constructor(deps: AdmittingDeps, call: AdmissionRequest, held: HeldLimits) {
     this.#deps = deps;
     this.#call = call;
     this.#held = held;

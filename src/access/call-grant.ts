@@ -41,7 +41,7 @@ export class CallGrant implements Grant, Reserving {
   readonly standings: Standings;
   readonly outputCap?: number;
   readonly paid: boolean;
-  readonly tellsCap: boolean;
+  readonly sendsCap: boolean;
   readonly capNote?: string;
   readonly mayHedge: boolean;
   /** The budgets that pay for the call. */
@@ -76,7 +76,7 @@ export class CallGrant implements Grant, Reserving {
     const limits = paid && !reservation.free;
     const counted = limits || (request.tokens.length > 0 && reservation.origin === 'client');
     if (counted) this.outputCap = reservation.output;
-    this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
+    this.sendsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
     this.#further = reservation.learned;
     // A free call cannot overrun: it is not tracked.
@@ -100,8 +100,8 @@ export class CallGrant implements Grant, Reserving {
   }
 
   /** The requested service tier: charged if the upstream reports no other. */
-  get askedTier(): string | undefined {
-    return this.#input.reservation.askedTier;
+  get requestedTier(): string | undefined {
+    return this.#input.reservation.requestedTier;
   }
 
   /** Nanodollars; undefined without a budget. */

@@ -9,7 +9,7 @@ import { caresForCacheWrites, caresForMedia, isFree, maxCost, possiblePrices } f
 import type { PriceTable } from './prices.ts';
 
 /** A target that may answer the call. */
-export interface AskedTarget {
+export interface RequestedTarget {
   readonly provider: string;
   /** The provider's own name of the model. */
   readonly model: string;
@@ -31,8 +31,8 @@ export interface AskedSearching {
 }
 
 /** The size of a call. */
-export interface AskedSize {
-  readonly targets: readonly AskedTarget[];
+export interface RequestedSize {
+  readonly targets: readonly RequestedTarget[];
   /** The client's own cap on each answer. */
   readonly maxOutputTokens: number | undefined;
   /** No cap can be set: an answer may be as long as the model can make it. Absent = one can. */
@@ -72,7 +72,7 @@ const defaultOutputTokens = 4096;
  */
 export function pricesOf(
   prices: Pick<PriceTable, 'find' | 'otherwise'>,
-  targets: readonly AskedTarget[],
+  targets: readonly RequestedTarget[],
   at: number,
 ): readonly Price[] {
   return targets.map(({ provider, model }) => {
@@ -142,13 +142,13 @@ export class Reservation {
   readonly possible: readonly Price[];
   /** Nanodollars that similar calls cost beyond their reservations. */
   readonly learned: number;
-  readonly #size: AskedSize;
+  readonly #size: RequestedSize;
   /** All possible usage is free: budgets do not limit it. */
   readonly free: boolean;
   #prompt: number | undefined;
-  readonly #targets: readonly AskedTarget[];
-  #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
-  #searches: ReturnType<AskedSize['searches']> | null = null;
+  readonly #targets: readonly RequestedTarget[];
+  #cacheWrites: ReturnType<RequestedSize['cacheWrites']> | undefined;
+  #searches: ReturnType<RequestedSize['searches']> | null = null;
   #images: number | undefined;
   #media: boolean | undefined;
   /** null = not determined yet. */
@@ -165,7 +165,7 @@ export class Reservation {
    * @param prices empty if no budget applies.
    * @param learned nanodollars that similar calls cost beyond their reservations
    */
-  constructor(size: AskedSize, prices: readonly Price[], learned = 0) {
+  constructor(size: RequestedSize, prices: readonly Price[], learned = 0) {
     const { maxOutputTokens: own, choices, targets } = size;
     const ofModel = own === undefined ? largestOf(targets) : undefined;
     this.#size = size;
@@ -284,7 +284,7 @@ export class Reservation {
     return this.#images;
   }
 
-  get #search(): ReturnType<AskedSize['searches']> {
+  get #search(): ReturnType<RequestedSize['searches']> {
     if (this.#searches === null) this.#searches = this.#size.searches();
     return this.#searches;
   }
@@ -294,13 +294,13 @@ export class Reservation {
     return this.#media;
   }
 
-  #writes(): ReturnType<AskedSize['cacheWrites']> {
+  #writes(): ReturnType<RequestedSize['cacheWrites']> {
     this.#cacheWrites ??= this.#size.cacheWrites();
     return this.#cacheWrites;
   }
 
   /** Whether this target may be used. */
-  mayAsk(asked: Pick<AskedTarget, 'provider' | 'model'>): boolean {
+  mayAsk(asked: Pick<RequestedTarget, 'provider' | 'model'>): boolean {
     return this.#targets.some(
       ({ provider, model }) => provider === asked.provider && model === asked.model,
     );
@@ -325,7 +325,7 @@ export class Reservation {
     this.#assertBounded();
     const member = this.free ? undefined : this.#size.expensiveBy();
     if (member === undefined) return;
-    const tier = this.askedTier ?? '';
+    const tier = this.requestedTier ?? '';
     if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
       throw unknownExtraCost(member);
     }
@@ -357,7 +357,7 @@ export class Reservation {
   }
 
   /** The service tier that the request asks for. */
-  get askedTier(): string | undefined {
+  get requestedTier(): string | undefined {
     return this.#size.serviceTier();
   }
 
@@ -403,7 +403,7 @@ function hasRate(name: 'audioOutput' | 'imageOutput'): (price: Price) => boolean
 }
 
 /** The largest output cap of the models; undefined when one is unknown. */
-function largestOf(targets: readonly AskedTarget[]): number | undefined {
+function largestOf(targets: readonly RequestedTarget[]): number | undefined {
   let largest = Number.NEGATIVE_INFINITY;
   for (const { maxOutputTokens } of targets) {
     if (maxOutputTokens === undefined) return undefined;

@@ -35,7 +35,7 @@ export type SettledCall = Pick<
 };
 
 /** Billed items that upstreams do not report, counted from the request; called only if they have a price. */
-export interface AskedPieces<C> {
+export interface RequestedItems<C> {
   /** Number of images in the prompt. */
   images(call: C): number;
   /** Web searches of the target, if it reports none. */
@@ -46,7 +46,7 @@ export interface SettlementDeps<C> {
   /** The current prices: a reload replaces them. */
   readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   readonly watch?: Pick<BudgetWatch, 'spent'>;
-  readonly pieces: AskedPieces<C>;
+  readonly pieces: RequestedItems<C>;
   readonly ledger: Pick<Ledger, 'record' | 'running'>;
   /** Gets each row after the ledger: metrics, the log, traces. A refused call has no receipt. */
   readonly observe: (row: CallRow, call?: C, receipt?: Receipt) => void;
@@ -187,7 +187,7 @@ export class Settlement<C extends SettledCall> {
     const reserved = own?.priceOf({ provider, model });
     const price = reserved ?? this.#deps.prices().find(provider, model, startedWall);
     if (price?.service === undefined) return price;
-    return servedPrice(price, charged.serviceTier ?? own?.askedTier);
+    return servedPrice(price, charged.serviceTier ?? own?.requestedTier);
   }
 
   /** Releases what the call held and did not use. */

@@ -1,7 +1,7 @@
 /** `/api/events`, `/api/webhooks`: what the gateway reported since its start, and which webhooks got it. */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
-import { type KeptEvent, severities, tellEvent } from '../features/events.ts';
+import { type RecentEvent, severities, tellEvent } from '../features/events.ts';
 import { webhookFormats } from '../features/webhook-formats.ts';
 import type { WebhookState, WebhookTest } from '../features/webhooks.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -10,7 +10,7 @@ import { AdminError, type AdminRoute, dateText, noBody, page, readInput, time } 
 /** The events of a running gateway. */
 export interface EventSource {
   /** Newest first. */
-  list(): readonly KeptEvent[];
+  list(): readonly RecentEvent[];
   /** Older events that are no longer kept. */
   readonly forgotten: number;
   /** When the first could have come; ms since the epoch. */
@@ -136,7 +136,7 @@ export function eventRoutes({ events, audit }: EventRouteDeps): readonly AdminRo
 
 const noHook = 'There is no such webhook; the configuration may have changed.';
 
-function eventJson(kept: KeptEvent) {
+function eventJson(kept: RecentEvent) {
   const { seq, id, type, data, created_at: at } = kept;
   const { severity, isResolved = false, subject, text } = tellEvent(kept);
   return { seq, id, type, at, severity, resolved: isResolved, subject, text, data };

@@ -9,7 +9,7 @@ import { costOf } from '../access/cost.ts';
 import type { PreviewedLimit } from '../access/preview-counters.ts';
 import type { PriceTable } from '../access/prices.ts';
 import { KeyPrincipal, type Principal } from '../access/keys/principal.ts';
-import { type AskedSize, Reservation } from '../access/reservation.ts';
+import { type RequestedSize, Reservation } from '../access/reservation.ts';
 import type { Call } from '../core/call.ts';
 import { parseClientBody } from '../core/client-body.ts';
 import type { ClientDialect } from '../core/dialect.ts';
@@ -50,7 +50,7 @@ export interface ExplainDeps {
 
 /** What was found of a call before its targets are looked at. */
 interface Previewed extends AdmissionPreview {
-  readonly size: AskedSize | undefined;
+  readonly size: RequestedSize | undefined;
 }
 
 /** A data plane that explains calls instead of making them. */

@@ -10,17 +10,17 @@ import {
 import { Overruns } from '../access/overruns.ts';
 import type { PolicySource } from '../access/policies.ts';
 import type { PriceTable } from '../access/prices.ts';
-import { Settlement, type AskedPieces, type SettlementDeps } from '../access/settle.ts';
+import { Settlement, type RequestedItems, type SettlementDeps } from '../access/settle.ts';
 import type { JsonObject } from '../json/value.ts';
 import { dollarsNumber, dollarsText } from '../core/money.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { askedImages, askedSearches } from '../gateway/call-size.ts';
+import { requestedImages, requestedSearches } from '../gateway/call-size.ts';
 import type { Call } from '../core/call.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Spent } from '../store/calls.ts';
 import type { Counters } from '../store/counters/counters.ts';
 import { MemoryCounters } from '../store/counters/memory-counters.ts';
-import type { LeftJournal } from '../store/leases/lease-journal.ts';
+import type { OrphanedJournal } from '../store/leases/lease-journal.ts';
 import type { CallStore } from '../store/store.ts';
 
 export interface OpenedCounters {
@@ -28,7 +28,7 @@ export interface OpenedCounters {
   /** What budgets had spent when they were opened. */
   readonly spent: readonly Spent[];
   /** What processes left in this data directory that leased budgets. */
-  readonly left?: readonly LeftJournal[];
+  readonly left?: readonly OrphanedJournal[];
   /** Lets go of their server, once they are closed. */
   release?(): void;
 }
@@ -94,7 +94,7 @@ export function createLimits(options: LimitsOptions): Limits {
     policies,
     prices,
     random,
-    notCounted: tellsOnce(log),
+    notCounted: logsOnce(log),
     overruns: new Overruns(clock),
     watch,
     refused: (kind, holder) => metrics?.limitRefusals.add([kind, holder]),
@@ -112,7 +112,7 @@ export function createLimits(options: LimitsOptions): Limits {
 /** Pairs of a tag and a key that were logged. */
 const maxWarned = 1000;
 
-function tellsOnce(log: Log): (tag: string, keyId: string) => void {
+function logsOnce(log: Log): (tag: string, keyId: string) => void {
   const warned = new Set<string>();
   return (tag, key) => {
     const pair = `${key} ${tag}`;
@@ -141,10 +141,10 @@ function watchElsewhere(note: (note: BudgetNote) => void): BudgetWatching {
   };
 }
 
-const pieces: AskedPieces<Call> = {
-  images: ({ source, dialect }) => askedImages(source, dialect),
+const pieces: RequestedItems<Call> = {
+  images: ({ source, dialect }) => requestedImages(source, dialect),
   searches: ({ source, dialect }, target) =>
-    askedSearches(dialect.describe(source), dialect, target)?.unreported ?? 0,
+    requestedSearches(dialect.describe(source), dialect, target)?.unreported ?? 0,
 };
 
 /** As webhooks send it; amounts are texts, so that every digit arrives. */

@@ -57,7 +57,7 @@ import type { LocalModels } from './local.ts';
 import { createMetrics, type FactSources } from './metrics.ts';
 import { type Environment, version } from './options.ts';
 import { listedWindows, priceTable, priceToCompare } from './providers.ts';
-import { lastSpansMs, tellSpans } from './traces.ts';
+import { lastSpansMs, recordSpans } from './traces.ts';
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
 const longBodyThread = new URL(
@@ -325,7 +325,8 @@ export class Plane {
       observe: (row, call, receipt) => {
         this.metrics.calls.called(row);
         log.info('call', callLogFields(row));
-        if (call !== undefined && receipt !== undefined) tellSpans(tracer, { call, receipt, row });
+        if (call !== undefined && receipt !== undefined)
+          recordSpans(tracer, { call, receipt, row });
       },
       ...(peers?.noteBudget === undefined ? {} : { noteBudget: peers.noteBudget }),
     });

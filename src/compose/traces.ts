@@ -46,7 +46,7 @@ export async function openTracer(
 }
 
 /** Records the spans of a call that is settled. */
-export function tellSpans(
+export function recordSpans(
   tracer: SpanTracer | undefined,
   { call, receipt, row }: { readonly call: Call; readonly receipt: Receipt; readonly row: CallRow },
 ): void {

@@ -9,7 +9,7 @@ import type { ConfigFile } from './schema.ts';
 import type { Resolve, YamlText } from './yaml-text.ts';
 
 /** The file that was asked for, or found. */
-interface ConfigPlace {
+interface ConfigLocation {
   /** Absolute. */
   readonly path: string;
   /** As issues show it: relative to the working directory if it is below that. */
@@ -20,7 +20,7 @@ interface ConfigPlace {
 const fileName = 'gateway.yaml';
 
 export interface CheckedFile {
-  readonly place: ConfigPlace;
+  readonly place: ConfigLocation;
   /** Without the entries that have errors, so that the others can still be checked further. */
   readonly content: ConfigFile;
   /** No text, or only comments. */
@@ -37,7 +37,7 @@ export interface CheckedFile {
 }
 
 /** The file of `--config` or the variable; else `gateway.yaml` of the working directory if it exists. */
-export function findConfig(asked: string | undefined, cwd: string): ConfigPlace | undefined {
+export function findConfig(asked: string | undefined, cwd: string): ConfigLocation | undefined {
   const path = resolve(cwd, asked ?? fileName);
   if (asked === undefined && !existsSync(path)) return undefined;
   const near = relative(cwd, path);
@@ -64,7 +64,7 @@ interface ReadScope {
  * @param text default: what the file has
  */
 export async function readConfig(
-  place: ConfigPlace,
+  place: ConfigLocation,
   { env, referred, text }: ReadScope,
 ): Promise<CheckedFile> {
   const read = text === undefined ? readText(place.path) : { text };
@@ -152,7 +152,7 @@ function without(value: unknown, findings: readonly Finding[]): unknown {
 }
 
 interface FileInput {
-  readonly place: ConfigPlace;
+  readonly place: ConfigLocation;
   readonly content: ConfigFile;
   readonly issues: readonly ConfigIssue[];
   readonly warnings?: readonly string[];
@@ -179,7 +179,7 @@ function checkedFile({ place, content, issues, warnings = [], yaml }: FileInput)
   };
 }
 
-function toIssue(place: ConfigPlace, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
+function toIssue(place: ConfigLocation, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
   const line = finding.line ?? yaml?.lineOf(finding.path);
   return {
     file: place.name,
@@ -206,7 +206,11 @@ function keysIn(credentials: string | { readonly [name: string]: string } = {}):
 }
 
 /** S25: a key in plain text in a file that every user of the machine can read. */
-function openKeys(place: ConfigPlace, content: ConfigFile, referred: Referred): readonly string[] {
+function openKeys(
+  place: ConfigLocation,
+  content: ConfigFile,
+  referred: Referred,
+): readonly string[] {
   const plain = Object.entries(content.providers ?? {}).find(([, provider]) =>
     [provider?.api_key ?? [], keysIn(provider?.credentials)]
       .flat()

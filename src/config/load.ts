@@ -87,7 +87,7 @@ interface LoadOptions {
 }
 
 /** Where the gateway of these flags, variables and file is. */
-export interface GatewayPlace {
+export interface GatewayLocation {
   /** Absolute. */
   readonly dataDir: string;
   readonly adminListen: Address;
@@ -98,23 +98,23 @@ export interface GatewayPlace {
 }
 
 /** Parts of the file and the environment that say it. */
-const placeNames = ['data_dir', 'admin_listen', '--', 'MODEL_GATEWAY_'];
+const locationNames = ['data_dir', 'admin_listen', '--', 'MODEL_GATEWAY_'];
 
 /**
  * Reads only where the gateway is: a command that asks a running one needs no secret and no valid rest of the file.
  * @throws ConfigError when that cannot be known
  */
-export async function loadPlace({
+export async function loadLocation({
   flags,
   env,
   cwd,
-}: Omit<LoadOptions, 'knownProviders'>): Promise<GatewayPlace> {
+}: Omit<LoadOptions, 'knownProviders'>): Promise<GatewayLocation> {
   const issues: ConfigIssue[] = [];
   const report = (issue: ConfigIssue): void => void issues.push(issue);
   const { file } = await openConfig({ flags, env, cwd }, report);
   const { dataDir, adminListen } = readBaseSettings({ flags, env, cwd, file, report });
   const wrong = issues.filter(
-    ({ path }) => path === '' || placeNames.some((name) => path.startsWith(name)),
+    ({ path }) => path === '' || locationNames.some((name) => path.startsWith(name)),
   );
   if (wrong.length > 0) throw new ConfigError(wrong);
   const adminCertificate = readAdminCertificate(file);

@@ -170,7 +170,7 @@ export function withRetryAfter(
 }
 
 /** The same error about another place. */
-export function atPlace(error: GatewayError, path: FieldPath): GatewayError {
+export function atPath(error: GatewayError, path: FieldPath): GatewayError {
   return new GatewayError(error.code, error.message, { ...optionsOf(error), path });
 }
 

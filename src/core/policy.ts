@@ -85,7 +85,7 @@ export interface Grant {
    */
   readonly paid: boolean;
   /** The upstream request must contain the cap: the client set none, or a higher one. */
-  readonly tellsCap: boolean;
+  readonly sendsCap: boolean;
   /** False: the budget has room for one request only, so that no hedge may run. */
   readonly mayHedge?: boolean;
   /** Note for the client about a cap that the gateway set. */

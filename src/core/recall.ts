@@ -7,14 +7,14 @@ import type { JsonObject } from '../json/value.ts';
 import type { Origin, Part, ReasoningPart, ToolCallPart, Turn } from './conversation.ts';
 
 /** Reasoning and how many calls of its turn stand before it. */
-export interface PlacedReasoning {
+export interface PositionedReasoning {
   readonly callsBefore: number;
   readonly part: ReasoningPart;
 }
 
 export interface RecalledTurn {
   readonly origin: Origin;
-  readonly reasoning: readonly PlacedReasoning[];
+  readonly reasoning: readonly PositionedReasoning[];
   /** What the upstream's dialect said of single calls, by the id that the client saw. */
   readonly calls: ReadonlyMap<string, JsonObject>;
 }
@@ -62,8 +62,8 @@ export class PromptTrail {
 }
 
 /** The reasoning of a turn with its place among the calls. */
-export function placedReasoning(parts: readonly Part[]): readonly PlacedReasoning[] {
-  const placed: PlacedReasoning[] = [];
+export function positionedReasoning(parts: readonly Part[]): readonly PositionedReasoning[] {
+  const placed: PositionedReasoning[] = [];
   let callsBefore = 0;
   for (const part of parts) {
     if (part.type === 'tool-call') callsBefore += 1;
@@ -75,7 +75,7 @@ export function placedReasoning(parts: readonly Part[]): readonly PlacedReasonin
 /** The other parts of a turn with this reasoning at its places; what a turn begins with is first. */
 export function withReasoning(
   others: readonly Part[],
-  placed: readonly PlacedReasoning[],
+  placed: readonly PositionedReasoning[],
 ): readonly Part[] {
   const parts: Part[] = [];
   let next = 0;

@@ -15,7 +15,7 @@ export interface EndedResponse {
 }
 
 /** A response with the items of its request. */
-export interface KeptResponse {
+export interface StoredResponse {
   readonly id: string;
   /** The array of the request's own items. */
   readonly input: Buffer;
@@ -49,7 +49,7 @@ export interface StoredResponseCodec {
   /** The array of a response's output items. */
   outputOf(response: Buffer): Buffer;
   /** Items of a response by each id that names one: its own, and the one that `list` makes where that names no other. */
-  itemsOf(kept: KeptResponse): ReadonlyMap<string, Buffer>;
+  itemsOf(kept: StoredResponse): ReadonlyMap<string, Buffer>;
   /** The response in which an id that `list` made names an item; undefined for an id of another form. */
   responseOf(item: string): string | undefined;
   /** The error by the client's own count of its items. @param earlier how many were put before them */
@@ -71,5 +71,5 @@ export interface StoredResponseCodec {
    * One page of the items that the last response of a chain answers, each with an id that names it in later requests.
    * @returns undefined when `after` names none of them
    */
-  list(chain: readonly KeptResponse[], page: ItemPage): JsonObject | undefined;
+  list(chain: readonly StoredResponse[], page: ItemPage): JsonObject | undefined;
 }

@@ -200,7 +200,7 @@ export interface UpstreamTraits {
   /** Converse: `topK` stands in the model's own `inferenceConfig` (Nova). */
   readonly topKInConfig?: true;
   /** Converse: the answer can be asked which stop sequence it met (Claude). */
-  readonly tellsStopSequence?: true;
+  readonly reportsStopSequence?: true;
   /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;
   /** What stands for a signature in a history that never had one, by the vendor's own word. */

@@ -190,7 +190,7 @@ function listed(problems: unknown): string {
 }
 
 /** An event with its number since the start: 1, 2, 3, … */
-export interface KeptEvent extends GatewayEvent {
+export interface RecentEvent extends GatewayEvent {
   readonly seq: number;
 }
 
@@ -198,7 +198,7 @@ export interface KeptEvent extends GatewayEvent {
 const maxKept = 1000;
 
 export class EventLog {
-  #kept: KeptEvent[] = [];
+  #kept: RecentEvent[] = [];
   #seq = 0;
 
   add(event: GatewayEvent): void {
@@ -208,7 +208,7 @@ export class EventLog {
   }
 
   /** Newest first. */
-  list(): readonly KeptEvent[] {
+  list(): readonly RecentEvent[] {
     return this.#kept.toReversed();
   }
 

@@ -13,7 +13,7 @@ import { LongBody } from './long-bodies/body-thread.ts';
 import { countPrompt } from '../tokens/prompt.ts';
 import type { Gateway } from './gateway.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
-import { oneSearch } from '../dialects/shared/asked-services.ts';
+import { oneSearch } from '../dialects/shared/requested-services.ts';
 
 /** Letters and digits are never escaped like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
@@ -153,14 +153,14 @@ export class CallSize {
   }
 
   images(): number {
-    return askedImages(this.#call.source, this.#call.dialect);
+    return requestedImages(this.#call.source, this.#call.dialect);
   }
 
   searches(): SizedSearches | undefined {
     const { dialect } = this.#call;
     let most: SearchRequest | undefined;
     const sure = this.#forms.map((target) => {
-      const asked = askedSearches(this.#request, dialect, target);
+      const asked = requestedSearches(this.#request, dialect, target);
       if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
       return asked !== undefined && target.provider.traits(target.model).webSearch !== undefined;
     });
@@ -226,7 +226,7 @@ const maxSearches = 1_000_000;
  * The web searches that this target may run for the request. They are billed per search and often not reported.
  * Undefined = none.
  */
-export function askedSearches(
+export function requestedSearches(
   request: Pick<RequestDescription, 'searches'>,
   dialect: Pick<ClientDialect, 'id'>,
   { provider, model }: Target,
@@ -249,7 +249,10 @@ export function askedSearches(
 }
 
 /** Number of images in the prompt, which some vendors bill each. A body without media is not searched. */
-export function askedImages(source: JsonSource, dialect: Pick<ClientDialect, 'describe'>): number {
+export function requestedImages(
+  source: JsonSource,
+  dialect: Pick<ClientDialect, 'describe'>,
+): number {
   if (source instanceof LongBody) return source.prompt.images;
   // A name with escapes may be any name.
   if (!source.has('media') && !source.has('escape')) return 0;

@@ -15,7 +15,7 @@ import type { GenerationEvent } from '../core/generation.ts';
 import {
   type RecalledTurn,
   type KnownCall,
-  type PlacedReasoning,
+  type PositionedReasoning,
   PromptTrail,
   type Recall,
   withReasoning,
@@ -178,7 +178,7 @@ class TurnRecorder {
       known.push({ id: shown, name, argumentsJson });
       if (extras !== undefined) calls.set(shown, extras);
     }
-    const reasoning: PlacedReasoning[] = [];
+    const reasoning: PositionedReasoning[] = [];
     let said = '';
     for (const { callsBefore, part } of this.#reasoning.values()) {
       said += part.text;

@@ -74,7 +74,7 @@ export function requestOf(
   const { grant, head, cache } = call;
   const { resume } = round ?? {};
   const answered = resume === undefined ? round?.answered : undefined;
-  const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
+  const cap = round?.most ?? (grant?.sendsCap === true ? grant.outputCap : undefined);
   const { compacts } = head;
   const ask = {
     model: target.model,

@@ -53,7 +53,7 @@ export function readBody(
   watch?: BodyWatch,
 ): Promise<Pieces> {
   // The client disconnected during the key lookup: no further event will report it.
-  if (request.destroyed) return Promise.reject(clientLeft());
+  if (request.destroyed) return Promise.reject(clientDisconnected());
   return new Promise((resolve, reject) => {
     const pieces = new BodyPieces(Number(request.headers['content-length'] ?? 0));
     let length = 0;
@@ -85,7 +85,7 @@ export function readBody(
     });
     const left = (): void => {
       // Every request ends in a close: an error that is never read would cost a tenth of the call.
-      if (!over) refuse(clientLeft());
+      if (!over) refuse(clientDisconnected());
     };
     request.on('close', left);
     request.on('error', left);
@@ -94,7 +94,7 @@ export function readBody(
 }
 
 /** The client has disconnected; no answer can reach it. */
-export function clientLeft(): GatewayError {
+export function clientDisconnected(): GatewayError {
   return new GatewayError('canceled', 'The client disconnected.');
 }
 
@@ -289,7 +289,7 @@ export async function readRequestBody(
  */
 export function parseRequestBody(
   { pieces, share }: TakenBody,
-  { dialect, counting, traced }: AskedBody,
+  { dialect, counting, traced }: RequestedBody,
   { overload, response, bodies }: ParseOptions,
 ): JsonSource | Promise<LongBody> {
   // Kept responses were inserted, so the body may be longer than the one received.
@@ -309,7 +309,7 @@ export function parseRequestBody(
   );
 }
 
-interface AskedBody {
+interface RequestedBody {
   readonly dialect: ClientDialect;
   /** It is a request to count tokens. */
   readonly counting: boolean;

@@ -154,7 +154,7 @@ export class StuckConnections {
    * since one before it ends the connection, or the client leaves. One behind the last answer is not looked at.
    */
   came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
-    const asked = this.#askedOn(socket);
+    const asked = this.#requestsOn(socket);
     asked.requests += 1;
     asked.open += 1;
     if (asked.requests === maxRequests) answer.shouldKeepAlive = false;
@@ -168,7 +168,7 @@ export class StuckConnections {
     if (asked.waiting > maxWaiting) socket.destroy();
   }
 
-  #askedOn(socket: Socket): Asked {
+  #requestsOn(socket: Socket): Asked {
     const known = this.#asked.get(socket);
     if (known !== undefined) return known;
     const fresh = { requests: 0, open: 0, waiting: 0 };

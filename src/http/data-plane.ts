@@ -9,7 +9,7 @@ import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
 import type { Call, CallTrace, Tracer } from '../core/call.ts';
-import { minOutputTokens, type AskedCall } from '../access/admission.ts';
+import { minOutputTokens, type AdmissionRequest } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/answer/client-answer.ts';
@@ -20,7 +20,7 @@ import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import type { Principal } from '../access/keys/principal.ts';
-import { clientLeft } from './body.ts';
+import { clientDisconnected } from './body.ts';
 import { callLabels, checkRequestHead, clientTags, headerValue } from './request-headers.ts';
 import {
   newRequestProgress,
@@ -93,7 +93,7 @@ export interface DataPlaneOptions extends AuthenticationDeps {
 
 /** The part of admission that the path needs: `Admission`, or its preview. */
 interface Admits {
-  admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant | undefined>;
+  admit(call: AdmissionRequest): CallGrant | undefined | Promise<CallGrant | undefined>;
 }
 
 /** The context of one request. */
@@ -415,7 +415,7 @@ export class DataPlane {
       // The client disconnected while the call waited for a route or for the counters: no request is sent
       // upstream (F71).
       grant?.settle({ tokens: 0, nanodollars: 0 });
-      throw clientLeft();
+      throw clientDisconnected();
     }
     // Member by member: a spread takes three times the memory and time.
     const { id, principal, dialect, source, head, route, cache, labels, header, trace } = asked;

@@ -134,7 +134,7 @@ async function askForPages(
 }
 
 /** What came of asking a provider for its models with the credential that calls have. */
-export interface AskedProvider {
+export interface ProviderCheck {
   readonly id: string;
   readonly works: boolean;
   /** In words for the operator. */
@@ -146,14 +146,14 @@ export async function askProvider(
   client: HttpClient,
   provider: Provider,
   connectMs: number,
-): Promise<AskedProvider> {
+): Promise<ProviderCheck> {
   const { id, dialect } = provider;
   try {
     const { status, body, models } = await askForList(client, provider, connectMs);
     if (models !== undefined) return { id, works: true, message: `lists ${models.size} models` };
     if (status === 200) return { id, works: false, message: 'answered with no list of models' };
     const { code, message } = dialect.readError(status, body);
-    const said = errorSentence(tryParseObject(body)).slice(0, maxTold);
+    const said = errorSentence(tryParseObject(body)).slice(0, maxSentenceLength);
     const why = code === 'upstream_auth' ? 'refused the credential' : 'has no list of models';
     return {
       id,
@@ -166,7 +166,7 @@ export async function askProvider(
   }
 }
 
-const maxTold = 300;
+const maxSentenceLength = 300;
 
 /** Lists belong to addresses: a reload may give a provider another one. */
 function place({ models }: Provider): string {

@@ -113,7 +113,7 @@ function sendWhole(
   limits: WholeAnswerLimits,
 ): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
-    if (limits.signal?.aborted === true) return reject(clientLeft());
+    if (limits.signal?.aborted === true) return reject(clientDisconnected());
     const pieces: Buffer[] = [];
     let length = 0;
     let status = 0;
@@ -146,7 +146,7 @@ function sendWhole(
       () => fail(new GatewayError('timeout', 'The upstream did not answer in time.')),
       limits.timeoutMs,
     );
-    const leave = (): void => fail(clientLeft());
+    const leave = (): void => fail(clientDisconnected());
     const done = (): void => {
       clearTimeout(timer);
       limits.signal?.removeEventListener('abort', leave);
@@ -155,6 +155,6 @@ function sendWhole(
   });
 }
 
-function clientLeft(): GatewayError {
+function clientDisconnected(): GatewayError {
   return new GatewayError('canceled', 'The client disconnected.');
 }

@@ -6,7 +6,7 @@
 import { BudgetLeases, leaseExpiryMs } from '../../src/store/leases/budget-leases.ts';
 import type { BudgetItem, ReserveRequest } from '../../src/store/counters/counters.ts';
 import { LeaseExpiry } from '../../src/store/leases/lease-expiry.ts';
-import type { LeftJournal, TakenLease } from '../../src/store/leases/lease-journal.ts';
+import type { OrphanedJournal, TakenLease } from '../../src/store/leases/lease-journal.ts';
 import { sliceShare } from '../../src/store/leases/lease-home.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { StoreError } from '../../src/store/store-error.ts';
@@ -87,7 +87,7 @@ class Instance {
   /** By budget: what calls held, had spent without a row, or waited for when it was killed. */
   readonly held = new Map<string, number>();
   /** Journals, also of earlier processes. */
-  readonly disk: Set<LeftJournal>;
+  readonly disk: Set<OrphanedJournal>;
 
   constructor(
     name: string,
@@ -95,7 +95,7 @@ class Instance {
     world: {
       readonly database: LeaseDatabase;
       readonly time: VirtualTime;
-      readonly disk: Set<LeftJournal>;
+      readonly disk: Set<OrphanedJournal>;
       /** False = broken on purpose. */
       readonly isJournalKept: boolean;
     },
@@ -113,7 +113,7 @@ class Instance {
         lines.set(`${counter}|${window}`, { counter, window, taken });
       }
     };
-    const journal: LeftJournal = {
+    const journal: OrphanedJournal = {
       instance: name,
       get leases() {
         return [...lines.values()];
@@ -205,7 +205,7 @@ class LeaseHistory {
     const [time, dice, database] = [this.#time, this.#dice, this.#database];
     const network = new LeaseNetwork({ database, time, dice, faulty: this.#faulty });
     const home = sabotages[this.#sabotage ?? 'none'](network);
-    const disk = before?.disk ?? new Set<LeftJournal>();
+    const disk = before?.disk ?? new Set<OrphanedJournal>();
     const isJournalKept = this.#sabotage !== 'a journal that lacks reservations';
     const world = { database, time, disk, isJournalKept };
     const instance = new Instance(`gw_${this.#made}`, home, world);

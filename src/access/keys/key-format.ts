@@ -102,7 +102,7 @@ export function sameDigest(a: Buffer, b: Buffer): boolean {
 }
 
 /** Compared if there is no digest to compare with, so that an unknown id costs the same. */
-export const nobodysDigest: Buffer = Buffer.alloc(32);
+export const dummyDigest: Buffer = Buffer.alloc(32);
 
 /** Minimum length of secrets that people choose: hashes of words are in every table. */
 export const minSecretLength = 16;

@@ -11,7 +11,7 @@ import {
   type PepperState,
 } from './seal-key.ts';
 import type { PolicySource } from '../policies.ts';
-import { nobodysDigest, sameDigest } from './key-format.ts';
+import { dummyDigest, sameDigest } from './key-format.ts';
 import { KeyPrincipal, type Principal } from './principal.ts';
 
 // A key in memory: its record, what is prepared for calls, and its last use.
@@ -132,7 +132,7 @@ export class KeyEntry {
 
   #fits({ digest, peppered }: Known, digests: Digests): boolean {
     const presented = peppered ? digests.peppered : digests.plain;
-    const same = sameDigest(presented ?? nobodysDigest, digest) && presented !== undefined;
+    const same = sameDigest(presented ?? dummyDigest, digest) && presented !== undefined;
     return same && (peppered || this.#trust.plain);
   }
 
@@ -152,7 +152,7 @@ export class KeyEntry {
 
 /** Does the work of a comparison for an unknown id, so that timing does not show which ids exist. */
 export function matchDummy(digests: Digests): void {
-  sameDigest(digests.plain, nobodysDigest);
+  sameDigest(digests.plain, dummyDigest);
 }
 
 function known(

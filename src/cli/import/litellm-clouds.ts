@@ -15,7 +15,7 @@ import {
 } from './values.ts';
 
 /** A deployment at a cloud. */
-export interface CloudPlace {
+export interface CloudContext {
   /** Id of the cloud here. */
   readonly vendor: string;
   /** As LiteLLM has it, without the cloud in front. */
@@ -34,7 +34,7 @@ export interface CloudDeployment {
   readonly input: Pick<ProviderInput, 'apiKey' | 'cloud'>;
 }
 
-type Reader = (place: CloudPlace) => CloudDeployment | undefined;
+type Reader = (place: CloudContext) => CloudDeployment | undefined;
 
 /** By the cloud's id here. */
 const readers: ReadonlyMap<string, Reader> = new Map([
@@ -72,7 +72,7 @@ export const cloudParams: readonly string[] = [
 export const namesDeployments: ReadonlySet<string> = new Set(['azure', 'foundry', 'bedrock']);
 
 /** @returns undefined where the model cannot be called here, which is noted */
-export function readCloud(place: CloudPlace): CloudDeployment | undefined {
+export function readCloud(place: CloudContext): CloudDeployment | undefined {
   const reader = readers.get(place.vendor);
   if (reader !== undefined) return reader(place);
   place.draft.note('left out', place.path, `import writes no provider for ${place.vendor}`);
@@ -85,13 +85,13 @@ function vertexMember(params: Table, name: string): string {
 }
 
 /** A member that is no secret. */
-function plain({ params, draft }: CloudPlace, member: string): string | undefined {
+function plain({ params, draft }: CloudContext, member: string): string | undefined {
   const value = textOf(params[member]);
   return value === undefined ? undefined : plainText(value, draft);
 }
 
 /** A member that is a secret; `variable` takes its place where it stands in the file. */
-function secret(place: CloudPlace, member: string, variable: string): string | undefined {
+function secret(place: CloudContext, member: string, variable: string): string | undefined {
   const { params, draft, path } = place;
   const value = textOf(params[member]);
   return value === undefined
@@ -99,7 +99,7 @@ function secret(place: CloudPlace, member: string, variable: string): string | u
     : secretReference(value, { draft, path: [...path, member], variable });
 }
 
-function readAzure(place: CloudPlace): CloudDeployment {
+function readAzure(place: CloudContext): CloudDeployment {
   const { vendor, model, address, draft, path } = place;
   const resource =
     /^https:\/\/([A-Za-z0-9-]+)\.(?:openai\.azure|services\.ai\.azure|cognitiveservices\.azure)\.com(?:\/|$)/.exec(
@@ -126,7 +126,7 @@ function readAzure(place: CloudPlace): CloudDeployment {
   return { model, input: { apiKey, cloud } };
 }
 
-function readVertex(place: CloudPlace): CloudDeployment | undefined {
+function readVertex(place: CloudContext): CloudDeployment | undefined {
   const { model, address, draft, path } = place;
   // The number of an endpoint of one's own, which runs a tuned model.
   const endpoint = /^(?:gemini\/)?(\d+)$/.exec(model)?.[1];
@@ -151,7 +151,7 @@ function readVertex(place: CloudPlace): CloudDeployment | undefined {
 }
 
 /** The path of the file, or of the variable that names it. */
-function googleFile(place: CloudPlace): string | undefined {
+function googleFile(place: CloudContext): string | undefined {
   const { params, draft, path } = place;
   const member = vertexMember(params, 'credentials');
   const at = [...path, member];
@@ -176,14 +176,14 @@ function googleFile(place: CloudPlace): string | undefined {
 }
 
 /** How LiteLLM asks, in front of the model: `converse/`, a region. Each model has one API here. */
-const askedBy = /^(?:converse|converse_like|invoke)\//;
+const apiPrefix = /^(?:converse|converse_like|invoke)\//;
 const regionInFront = /^([a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2})\//;
 /** Agents, and models that an account has imported: neither Converse nor InvokeModel takes them as they are named. */
 const notModels = /^(?:agent|agentcore|async_invoke|llama|deepseek_r1|qwen3|openai)\//;
 
-function readBedrock(place: CloudPlace): CloudDeployment | undefined {
+function readBedrock(place: CloudContext): CloudDeployment | undefined {
   const { draft, path, address } = place;
-  const named = place.model.replace(askedBy, '');
+  const named = place.model.replace(apiPrefix, '');
   const region = regionInFront.exec(named)?.[1];
   const model = region === undefined ? named : named.slice(region.length + 1);
   if (notModels.test(model)) {
@@ -202,7 +202,7 @@ function readBedrock(place: CloudPlace): CloudDeployment | undefined {
 }
 
 /** What signs the calls. A role is not taken over by import: the chain of roles stands in `~/.aws/config` here. */
-function awsAuth(place: CloudPlace): Fields {
+function awsAuth(place: CloudContext): Fields {
   const { params, draft, path } = place;
   if (params['aws_web_identity_token'] !== undefined) {
     const names = ['AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_ROLE_ARN'];
@@ -236,7 +236,7 @@ function awsAuth(place: CloudPlace): Fields {
 }
 
 /** `ID:VERSION` */
-function guardrail({ params, draft }: CloudPlace): string | undefined {
+function guardrail({ params, draft }: CloudContext): string | undefined {
   const { guardrailIdentifier, guardrailVersion } = tableOf(params['guardrailConfig']);
   const id = textOf(guardrailIdentifier);
   const version = numberOf(guardrailVersion) ?? textOf(guardrailVersion);

@@ -8,7 +8,7 @@ import type { Log } from '../../core/runtime.ts';
 import { LineLog } from '../../observe/log.ts';
 import { systemClock } from '../../observe/runtime.ts';
 import { Credentials } from '../../providers/credentials/credentials.ts';
-import { type AskedProvider, askProvider, ModelLists } from '../../providers/model-list.ts';
+import { type ProviderCheck, askProvider, ModelLists } from '../../providers/model-list.ts';
 import { Registry } from '../../providers/registry.ts';
 import { HttpClient } from '../../wire/http-client.ts';
 import { adminModel, createLocalModels } from '../local.ts';
@@ -96,7 +96,7 @@ function unresolvedIn({ unresolved }: Settings): readonly ModelProblem[] {
 // Part of the composition root: what commands can say of models while no gateway runs on the data
 // directory.
 
-const nobodyKnows = { engines: [], health: { describe: (): undefined => undefined } };
+const noRuntimeState = { engines: [], health: { describe: (): undefined => undefined } };
 const silentLog = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
 
 /** What could be called, and what in the folder of models could not. */
@@ -106,7 +106,7 @@ function modelsWithoutGateway(
 ): Promise<{ readonly models: readonly AdminModel[]; readonly problems: readonly ModelProblem[] }> {
   return withRegistry(settings, env, async (registry, problems) => {
     const listings = await registry.list();
-    return { models: listings.map((listing) => adminModel(listing, nobodyKnows)), problems };
+    return { models: listings.map((listing) => adminModel(listing, noRuntimeState)), problems };
   });
 }
 
@@ -126,7 +126,7 @@ function pricesWithoutGateway(
 export function askProviders(
   settings: Settings,
   env: Environment,
-): Promise<readonly AskedProvider[]> {
+): Promise<readonly ProviderCheck[]> {
   return withRegistry(settings, env, async (registry, _problems, client) =>
     Promise.all(
       registry.configured.map((each) => askProvider(client, each, settings.timeouts.connectMs)),

@@ -10,7 +10,7 @@ import { httpAdminClient, type HttpAdminOptions } from '../../cli/admin-client.t
 import type { AdminClient, FoundGateway } from '../../cli/command.ts';
 import { reason, withSecretFiles } from '../../config/config-file.ts';
 import { addressText } from '../../config/errors.ts';
-import { type GatewayPlace, loadPlace } from '../../config/load.ts';
+import { type GatewayLocation, loadLocation } from '../../config/load.ts';
 import { Secret } from '../../core/secret.ts';
 import { isObject } from '../../json/value.ts';
 import type { Environment } from '../options.ts';
@@ -18,7 +18,7 @@ import type { Environment } from '../options.ts';
 /** Where the gateway of this place listens; undefined when none runs. */
 export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
   try {
-    const found = await runningGateway(await loadPlace({ flags: {}, env, cwd }), env);
+    const found = await runningGateway(await loadLocation({ flags: {}, env, cwd }), env);
     if (found === undefined) return undefined;
     const { body } = await found.client.request('GET', '/api/status');
     const url = isObject(body) ? body['url'] : undefined;
@@ -36,7 +36,7 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
  * there is no store
  */
 export async function findGateway(env: Environment, cwd: string): Promise<FoundGateway> {
-  const place = await loadPlace({ flags: {}, env, cwd });
+  const place = await loadLocation({ flags: {}, env, cwd });
   const running = await runningGateway(place, env);
   if (running !== undefined) return running;
   const { dataDir, adminListen } = place;
@@ -76,7 +76,7 @@ function ownCertificate(env: Environment): HttpAdminOptions['own'] {
 }
 
 async function runningGateway(
-  place: GatewayPlace,
+  place: GatewayLocation,
   env: Environment,
 ): Promise<FoundGateway | undefined> {
   const { dataDir } = place;
@@ -97,7 +97,7 @@ const probeMs = 1000;
 
 /** How the configured address is asked. */
 function adminOptions(
-  { adminListen, adminTls, adminCertificate }: GatewayPlace,
+  { adminListen, adminTls, adminCertificate }: GatewayLocation,
   env: Environment,
 ): HttpAdminOptions {
   const host = ['0.0.0.0', '::'].includes(adminListen.host) ? '127.0.0.1' : adminListen.host;
@@ -106,7 +106,7 @@ function adminOptions(
 }
 
 /** Whether the admin plane of a gateway answers there. */
-async function answers(place: GatewayPlace, env: Environment): Promise<boolean> {
+async function answers(place: GatewayLocation, env: Environment): Promise<boolean> {
   if (place.adminListen.port === 0) return false;
   try {
     const client = httpAdminClient({ ...adminOptions(place, env), timeoutMs: probeMs });

@@ -1,7 +1,7 @@
 /** The members of a messages request that are read or known to say nothing; those of the top level: `fields.ts`. */
 import { type JsonObject, textOf } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
-import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
+import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
 import { messagesFields } from './fields.ts';
 import { isClientTool } from './head.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Origin, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
-import type { PlacedReasoning } from '../../core/recall.ts';
+import type { PositionedReasoning } from '../../core/recall.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -185,7 +185,7 @@ function textOf(value: Json | undefined): string | undefined {
 // signature therefore carries a digest of the text, with the place of the entry in its turn.
 
 /** Where an entry stands: its number among the entries, and the calls before it. */
-interface DetailPlace {
+interface DetailPosition {
   readonly entry: number;
   readonly callsBefore: number;
 }
@@ -198,12 +198,12 @@ export function isDetailMark(id: Json | undefined): boolean {
 }
 
 /** The `id` of an entry whose text is complete. */
-export function detailMark(part: ReasoningPart, place: DetailPlace, sealer: Sealer): string {
+export function detailMark(part: ReasoningPart, place: DetailPosition, sealer: Sealer): string {
   const { entry, callsBefore } = place;
   return `gwr_${entry}_${callsBefore}_${sealer.digest(marked(part, place))}`;
 }
 
-function marked(part: ReasoningPart, { entry, callsBefore }: DetailPlace): string {
+function marked(part: ReasoningPart, { entry, callsBefore }: DetailPosition): string {
   const secret = part.encrypted === undefined ? 'text' : 'encrypted';
   return `${entry}_${callsBefore}_${secret}_${part.encrypted ?? part.text}`;
 }
@@ -215,9 +215,9 @@ function marked(part: ReasoningPart, { entry, callsBefore }: DetailPlace): strin
 export function checkReasoning(
   parts: readonly ReasoningPart[],
   sealer: Sealer | undefined,
-): readonly PlacedReasoning[] {
+): readonly PositionedReasoning[] {
   let whole = true;
-  const placed = parts.map((part, i): PlacedReasoning => {
+  const placed = parts.map((part, i): PositionedReasoning => {
     const id = part.extras?.['openai-chat']?.['id'];
     const mark = typeof id === 'string' ? markForm.exec(id) : null;
     if (mark === null) return { callsBefore: 0, part };

@@ -3,7 +3,7 @@ import { cacheHints } from '../shared/responses-fields.ts';
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
-import { pricedTool, vendorMembers } from '../shared/asked-services.ts';
+import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
 import { isArray } from './fields.ts';
 
 const marks = {

@@ -74,7 +74,7 @@ export function isItemId(id: Json | undefined, prefix: string): id is string {
 const repeated = /^\D*\d{1,12}$/;
 
 /** Whether a later request can name an item of a kept response by the id that its upstream gave it. */
-export function isKeptItemId(id: Json | undefined): id is string {
+export function isStableItemId(id: Json | undefined): id is string {
   return typeof id === 'string' && itemId.test(id) && !repeated.test(id);
 }
 
@@ -84,8 +84,8 @@ const madeForm = /^[a-z]{1,5}_([A-Za-z0-9]{1,40})_[io]\d{1,6}$/;
  * An id that names an item by its place in a kept response, so that no index of it is needed.
  * @param place `i` or `o` for input or output, and its number there
  */
-export function madeId({ type }: JsonObject, response: string, place: string): string {
-  return `${itemPrefix(type)}${response.slice(idPrefixes.response.length)}_${place}`;
+export function madeId({ type }: JsonObject, response: string, position: string): string {
+  return `${itemPrefix(type)}${response.slice(idPrefixes.response.length)}_${position}`;
 }
 
 /** The response in which such an id names an item; undefined for an id of another form. */
@@ -105,7 +105,7 @@ export function nameableIds(items: readonly Json[]): readonly (string | undefine
   const ids = new Set<string>();
   const named = items.toReversed().map((item) => {
     const id = isObject(item) ? item['id'] : undefined;
-    if (ids.size === maxNameable || !isKeptItemId(id) || ids.has(id)) return undefined;
+    if (ids.size === maxNameable || !isStableItemId(id) || ids.has(id)) return undefined;
     if (responseOf(id) !== undefined) return undefined;
     ids.add(id);
     return id;
@@ -137,18 +137,18 @@ export function itemPrefix(type: Json | undefined): string {
  * Under which output index each item of the last event of a stream was told; undefined for one that was not.
  * @param seen output indexes with the items as they were told first
  */
-export function toldPlaces(
+export function streamedIndexes(
   output: readonly JsonObject[],
   seen: readonly (readonly [output: number, first: JsonObject])[],
 ): readonly (number | undefined)[] {
   const counts = new Map<Json | undefined, number>();
-  return output.map((item, place) => {
+  return output.map((item, index) => {
     const { type } = item;
     const count = (counts.get(type) ?? 0) + 1;
     counts.set(type, count);
     const known =
       seen.find(([, first]) => isSame(first, item)) ??
-      seen.find(([index, first]) => index === place && first['type'] === type) ??
+      seen.find(([seenIndex, first]) => seenIndex === index && first['type'] === type) ??
       seen.filter(([, first]) => first['type'] === type)[count - 1];
     return known?.[0];
   });
@@ -256,14 +256,14 @@ function shellAction(argumentsJson: string): JsonObject | undefined {
   const given = tryParseInnerObject(argumentsJson);
   const command = given?.['command'];
   if (given === undefined || !Array.isArray(command)) return undefined;
-  const { timeout_ms: timeout, working_directory: place, env, user } = given;
+  const { timeout_ms: timeout, working_directory: directory, env, user } = given;
   return {
     action: {
       type: 'exec',
       command,
       env: isObject(env) ? env : {},
       ...(typeof timeout === 'number' ? { timeout_ms: timeout } : {}),
-      ...(typeof place === 'string' ? { working_directory: place } : {}),
+      ...(typeof directory === 'string' ? { working_directory: directory } : {}),
       ...(typeof user === 'string' ? { user } : {}),
     },
   };

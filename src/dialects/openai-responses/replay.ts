@@ -48,30 +48,33 @@ export type ItemEvent = readonly [type: string, members: JsonObject];
 export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
   const events: ItemEvent[] = [];
   const isCut = item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined;
-  const place = { output_index: at, item_id: textOf(item['id']) };
+  const location = { output_index: at, item_id: textOf(item['id']) };
   events.push(['response.output_item.added', { output_index: at, item: begunItem(item) }]);
   switch (item['type']) {
     case 'message':
       listOf(item['content']).forEach((part, i) =>
-        replayPart(events, part, { ...place, content_index: i }),
+        replayPart(events, part, { ...location, content_index: i }),
       );
       break;
     case 'reasoning':
       listOf(item['summary']).forEach((part, i) =>
-        replaySummary(events, part, { ...place, summary_index: i }),
+        replaySummary(events, part, { ...location, summary_index: i }),
       );
       break;
     case 'function_call': {
       const text = writtenText(item['arguments']);
-      events.push(['response.function_call_arguments.delta', { ...place, delta: text }]);
+      events.push(['response.function_call_arguments.delta', { ...location, delta: text }]);
       const name = textOf(item['name']);
-      events.push(['response.function_call_arguments.done', { ...place, name, arguments: text }]);
+      events.push([
+        'response.function_call_arguments.done',
+        { ...location, name, arguments: text },
+      ]);
       break;
     }
     case 'custom_tool_call': {
       const text = writtenText(item['input']);
-      events.push(['response.custom_tool_call_input.delta', { ...place, delta: text }]);
-      events.push(['response.custom_tool_call_input.done', { ...place, input: text }]);
+      events.push(['response.custom_tool_call_input.delta', { ...location, delta: text }]);
+      events.push(['response.custom_tool_call_input.done', { ...location, input: text }]);
       break;
     }
     default:
@@ -96,38 +99,41 @@ function begunItem(item: JsonObject): JsonObject {
   }
 }
 
-function replayPart(events: ItemEvent[], part: JsonObject, place: JsonObject): void {
+function replayPart(events: ItemEvent[], part: JsonObject, location: JsonObject): void {
   if (part['type'] === 'refusal') {
     const text = textOf(part['refusal']);
-    events.push(['response.content_part.added', { ...place, part: { ...part, refusal: '' } }]);
-    events.push(['response.refusal.delta', { ...place, delta: text }]);
-    events.push(['response.refusal.done', { ...place, refusal: text }]);
+    events.push(['response.content_part.added', { ...location, part: { ...part, refusal: '' } }]);
+    events.push(['response.refusal.delta', { ...location, delta: text }]);
+    events.push(['response.refusal.done', { ...location, refusal: text }]);
   } else {
     const text = textOf(part['text']);
     const empty = { ...part, text: '', annotations: [] };
-    events.push(['response.content_part.added', { ...place, part: empty }]);
-    events.push(['response.output_text.delta', { ...place, delta: text, logprobs: [] }]);
+    events.push(['response.content_part.added', { ...location, part: empty }]);
+    events.push(['response.output_text.delta', { ...location, delta: text, logprobs: [] }]);
     listOf(part['annotations']).forEach((annotation, i) =>
       events.push([
         'response.output_text.annotation.added',
         {
-          ...place,
+          ...location,
           annotation_index: i,
           annotation,
         },
       ]),
     );
-    events.push(['response.output_text.done', { ...place, text, logprobs: [] }]);
+    events.push(['response.output_text.done', { ...location, text, logprobs: [] }]);
   }
-  events.push(['response.content_part.done', { ...place, part }]);
+  events.push(['response.content_part.done', { ...location, part }]);
 }
 
-function replaySummary(events: ItemEvent[], part: JsonObject, place: JsonObject): void {
+function replaySummary(events: ItemEvent[], part: JsonObject, location: JsonObject): void {
   const text = textOf(part['text']);
-  events.push(['response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } }]);
-  events.push(['response.reasoning_summary_text.delta', { ...place, delta: text }]);
-  events.push(['response.reasoning_summary_text.done', { ...place, text }]);
-  events.push(['response.reasoning_summary_part.done', { ...place, part }]);
+  events.push([
+    'response.reasoning_summary_part.added',
+    { ...location, part: { ...part, text: '' } },
+  ]);
+  events.push(['response.reasoning_summary_text.delta', { ...location, delta: text }]);
+  events.push(['response.reasoning_summary_text.done', { ...location, text }]);
+  events.push(['response.reasoning_summary_part.done', { ...location, part }]);
 }
 
 function listOf(value: Json | undefined): readonly JsonObject[] {

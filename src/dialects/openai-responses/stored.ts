@@ -4,11 +4,11 @@
  */
 import type {
   EndedResponse,
-  KeptResponse,
+  StoredResponse,
   StoredResponseCodec,
 } from '../../core/stored-response.ts';
 import { spliceAnswer } from '../../core/client-body.ts';
-import { type GatewayError, atPlace, withWords } from '../../core/errors.ts';
+import { type GatewayError, atPath, withWords } from '../../core/errors.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
@@ -154,7 +154,7 @@ function outputOf(response: Buffer): Buffer {
 }
 
 /** An item of a kept response. */
-interface KeptItem {
+interface StoredItem {
   readonly bytes: Buffer;
   readonly item: JsonObject;
   /** The id that it came with; undefined where that names nothing, or another item. */
@@ -163,7 +163,7 @@ interface KeptItem {
   readonly made: string;
 }
 
-function inputsOf({ id, input }: KeptResponse): readonly KeptItem[] {
+function inputsOf({ id, input }: StoredResponse): readonly StoredItem[] {
   const parsed = parsedElements(input);
   const ids = nameableIds(parsed.map(({ item }) => item));
   return parsed.map((each, at) => ({
@@ -173,14 +173,14 @@ function inputsOf({ id, input }: KeptResponse): readonly KeptItem[] {
   }));
 }
 
-function outputsOf({ id, response }: KeptResponse): readonly KeptItem[] {
+function outputsOf({ id, response }: StoredResponse): readonly StoredItem[] {
   return parsedElements(outputOf(response)).map((each, at) => {
     const [own] = idsIn(each.item);
     return { ...each, own, made: madeId(each.item, id, `o${at}`) };
   });
 }
 
-function itemsOf(kept: KeptResponse): ReadonlyMap<string, Buffer> {
+function itemsOf(kept: StoredResponse): ReadonlyMap<string, Buffer> {
   const items = [...inputsOf(kept), ...outputsOf(kept)];
   return new Map([
     ...items.map(({ made, bytes }) => [made, bytes] as const),
@@ -189,7 +189,7 @@ function itemsOf(kept: KeptResponse): ReadonlyMap<string, Buffer> {
 }
 
 /** What the last response answers, the oldest first. An id stands once, or a client that asks for pages would go round. */
-function inputItems(chain: readonly KeptResponse[]): readonly JsonObject[] {
+function inputItems(chain: readonly StoredResponse[]): readonly JsonObject[] {
   const items = chain.flatMap((kept, at) => [
     ...inputsOf(kept),
     ...(at === chain.length - 1 ? [] : outputsOf(kept)),
@@ -203,7 +203,7 @@ function inputItems(chain: readonly KeptResponse[]): readonly JsonObject[] {
   return listed.toReversed();
 }
 
-function parsedElements(array: Buffer): readonly Pick<KeptItem, 'bytes' | 'item'>[] {
+function parsedElements(array: Buffer): readonly Pick<StoredItem, 'bytes' | 'item'>[] {
   return elementsOf(array).flatMap((bytes) => {
     const item = tryParseInnerObject(bytes.toString('utf8'));
     return item === undefined ? [] : [{ bytes, item }];
@@ -238,7 +238,7 @@ function arrayOf(items: readonly Buffer[]): Buffer {
 }
 
 /** What a client that went on from a response calls an item of those before. */
-const earlierPlace = 'previous_response_id';
+const earlierPath = 'previous_response_id';
 
 /** How servers begin a message that is about a place. */
 const openings = [
@@ -249,45 +249,45 @@ const openings = [
   "Unknown parameter: '",
   "Unsupported parameter: '",
 ];
-const itemPlace = /^input\[(\d{1,9})\][\w.[\]]*/;
+const itemPath = /^input\[(\d{1,9})\][\w.[\]]*/;
 
 /** Only the place that the error is about is reworded: what else looks like one may be a text of the client. */
 function ownError(error: GatewayError, earlier: number): GatewayError {
   const spelled = spellPath(error.path ?? []);
   const opening = openings.find((each) => error.message.startsWith(each)) ?? '';
-  const [said = spelled] = itemPlace.exec(error.message.slice(opening.length)) ?? [];
+  const [said = spelled] = itemPath.exec(error.message.slice(opening.length)) ?? [];
   const worded = withWords(error, (text) =>
     withFirst(text, text === spelled ? spelled : said, earlier),
   );
   const [member, index, ...rest] = worded.path ?? [];
   if (member !== 'input' || typeof index !== 'number') return worded;
-  return atPlace(worded, index < earlier ? [earlierPlace] : [member, index - earlier, ...rest]);
+  return atPath(worded, index < earlier ? [earlierPath] : [member, index - earlier, ...rest]);
 }
 
 /** The text with the first mention of a place by the client's count, and none of a place that only begins like it. */
-function withFirst(text: string, place: string, earlier: number): string {
-  const at = itemPlace.exec(place)?.[1];
+function withFirst(text: string, path: string, earlier: number): string {
+  const at = itemPath.exec(path)?.[1];
   if (at === undefined) return text;
-  for (let start = text.indexOf(place); start !== -1;) {
-    const end = start + place.length;
+  for (let start = text.indexOf(path); start !== -1;) {
+    const end = start + path.length;
     if (!/^(?:[\w[]|\.\w)/.test(text.slice(end, end + 2))) {
-      return text.slice(0, start) + ownPlace(place, Number(at), earlier) + text.slice(end);
+      return text.slice(0, start) + ownPath(path, Number(at), earlier) + text.slice(end);
     }
-    start = text.indexOf(place, end);
+    start = text.indexOf(path, end);
   }
   return text;
 }
 
 function ownNotes(notes: string, earlier: number): string {
-  const own = notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (place, at: string) =>
-    ownPlace(place, Number(at), earlier),
+  const own = notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (path, at: string) =>
+    ownPath(path, Number(at), earlier),
   );
   // Several earlier items have one name.
   const each = own.split('; ');
-  const once = each.filter((note, i) => !note.startsWith(earlierPlace) || each.indexOf(note) === i);
+  const once = each.filter((note, i) => !note.startsWith(earlierPath) || each.indexOf(note) === i);
   return once.join('; ');
 }
 
-function ownPlace(place: string, at: number, earlier: number): string {
-  return at < earlier ? earlierPlace : place.replace(String(at), String(at - earlier));
+function ownPath(path: string, at: number, earlier: number): string {
+  return at < earlier ? earlierPath : path.replace(String(at), String(at - earlier));
 }

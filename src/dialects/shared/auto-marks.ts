@@ -65,7 +65,7 @@ function markedLast<T extends PartBase>(
 
 const mark = { type: 'ephemeral' };
 const markText = JSON.stringify(mark);
-const marksKept = 2;
+const reservedMarks = 2;
 
 /** On tools, instructions and the last two messages of the user; none where the client set one. */
 export function autoMarkEdits(source: JsonSource, { traits, cache }: Ask): readonly JsonEdit[] {
@@ -86,7 +86,7 @@ function toolEdits(tools: Json | undefined): readonly JsonEdit[] {
 
 function messagesEdits(messages: readonly Json[]): readonly JsonEdit[] {
   const edits: JsonEdit[] = [];
-  let left = marksKept;
+  let left = reservedMarks;
   const system = messages.findLastIndex(
     (each) => isObject(each) && (each['role'] === 'system' || each['role'] === 'developer'),
   );

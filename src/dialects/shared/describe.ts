@@ -13,7 +13,7 @@ import type {
   SearchRequest,
 } from '../../core/description.ts';
 import type { RaisedCost } from '../../core/policy.ts';
-import { modelsNamedIn, searchesIn, isSearch } from './asked-services.ts';
+import { modelsNamedIn, searchesIn, isSearch } from './requested-services.ts';
 import { promptOf } from './prompt.ts';
 
 // Members of a request that can make it cost more than its prompt, its cap and its price say. A budget reserves
@@ -23,7 +23,7 @@ type Raising = { -readonly [K in keyof RaisedCost]: RaisedCost[K] };
 
 /**
  * Members without a cost of their own, or whose cost is reserved elsewhere (searches and other models, see
- * `asked-services.ts`). All other members are examined.
+ * `requested-services.ts`). All other members are examined.
  */
 const harmless: ReadonlySet<string> = new Set(
   `
@@ -121,7 +121,7 @@ function serverTool(tool: Json, raising: Raising): void {
     listOf(tool['tools']).forEach((each) => serverTool(each, raising));
     return;
   }
-  // Searches are reserved by `asked-services.ts`.
+  // Searches are reserved by `requested-services.ts`.
   if (type === '' || cheapTools.test(type) || isSearch(type)) return;
   const { max_uses: uses, max_content_tokens: tokens } = isObject(tool) ? tool : {};
   if (type.startsWith('web_fetch_') && isCount(uses) && isCount(tokens)) {

@@ -22,7 +22,7 @@ export function responsesOptions(extras: Extras): ResponsesOptions {
 }
 
 /** The tier that a client of any dialect asks for, by OpenAI's words; undefined where it takes what is served anyway. */
-export function askedTier(extras: Extras): Json | undefined {
+export function requestedTier(extras: Extras): Json | undefined {
   if (extras['anthropic-messages']?.['service_tier'] === 'standard_only') return 'default';
   const tier = responsesOptions(extras).serviceTier ?? extras['openai-chat']?.['service_tier'];
   return tier === null || tier === 'auto' ? undefined : tier;

@@ -443,8 +443,8 @@ function statusByWords({ words, message }: Complaint): number {
 
 function readComplaint(body: Json | undefined): Complaint {
   if (Array.isArray(body)) return readComplaint(body[0]);
-  if (typeof body === 'string') return { ...nothingSaid, message: body.slice(0, maxJudgedLength) };
-  if (!isObject(body)) return nothingSaid;
+  if (typeof body === 'string') return { ...emptyFailure, message: body.slice(0, maxJudgedLength) };
+  if (!isObject(body)) return emptyFailure;
   const inner = body['error'];
   const error = isObject(inner) ? inner : body;
   const code = error['code'] ?? body['code'];
@@ -468,7 +468,7 @@ function matching(value: Json | undefined, form: RegExp): string | undefined {
   return typeof value === 'string' && form.test(value) ? value : undefined;
 }
 
-const nothingSaid: Complaint = {
+const emptyFailure: Complaint = {
   message: '',
   words: '',
   code: undefined,

@@ -14,7 +14,7 @@ import { openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 const maxOpenedBytes = 64 * 1024 * 1024;
 
 /** What a sealed content is bound to: moved to another call or key it does not open. */
-interface ContentPlace {
+interface ContentPosition {
   readonly id: string;
   readonly keyId: string;
 }
@@ -24,7 +24,7 @@ type OpenedContent = JsonObject | 'other key' | 'unreadable';
 /** @param key 32 bytes. @param iv 12 random bytes, other ones each time. */
 export function sealContent(
   content: LoggedContent,
-  place: ContentPlace,
+  place: ContentPosition,
   { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
 ): Buffer {
   const packed = deflateRawSync(JSON.stringify(content));
@@ -34,7 +34,7 @@ export function sealContent(
 /** @param key undefined where there is none: then nothing opens. */
 export function openContent(
   sealed: Uint8Array,
-  place: ContentPlace,
+  place: ContentPosition,
   key: Uint8Array | undefined,
 ): OpenedContent {
   const packed = openBytes(sealed, boundTo(place), key && sealKey(key));
@@ -48,7 +48,7 @@ export function openContent(
   }
 }
 
-function boundTo({ id, keyId }: ContentPlace): string {
+function boundTo({ id, keyId }: ContentPosition): string {
   return `content ${keyId} ${id}`;
 }
 

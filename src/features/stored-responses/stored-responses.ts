@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
 import type {
   EndedResponse,
-  KeptResponse,
+  StoredResponse,
   StoredResponseCodec,
 } from '../../core/stored-response.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -155,7 +155,7 @@ export class StoredResponses {
   }
 
   /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
-  async find(owner: ResponseOwner, id: string): Promise<KeptResponse | undefined> {
+  async find(owner: ResponseOwner, id: string): Promise<StoredResponse | undefined> {
     const limits = { links: 1, bytes: Number.MAX_SAFE_INTEGER };
     const { responses } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
     const [found] = responses;
@@ -170,11 +170,11 @@ export class StoredResponses {
     owner: ResponseOwner,
     id: string,
     { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
-  ): Promise<readonly KeptResponse[] | undefined> {
+  ): Promise<readonly StoredResponse[] | undefined> {
     const limits = { links: maxLinks, bytes };
     const { responses, end } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
     if (end === 'long') throw tooLong(bytes);
-    const opened: KeptResponse[] = [];
+    const opened: StoredResponse[] = [];
     let sum = 0;
     let continues: string | undefined;
     for (const each of responses) {
@@ -233,7 +233,7 @@ export class StoredResponses {
     return found;
   }
 
-  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<KeptResponse | undefined> {
+  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<StoredResponse | undefined> {
     const opened = await openResponse(sealed, this.#keyOf(owner));
     return opened && { ...opened, id: sealed.id };
   }

@@ -12,7 +12,7 @@ const deadCredentialMs = 10 * 60_000;
 /** Maximum wait that a provider can impose. */
 const maxCoolingMs = 60_000;
 /** Maximum reported wait: times far beyond it are not dates. */
-const maxToldMs = 366 * 86_400_000;
+const maxCooldownMs = 366 * 86_400_000;
 /** How long another credential is preferred to one that refused only this one call. */
 const avoidMs = 10_000;
 /** Minimum interval of logging the same TLS failure. */
@@ -343,7 +343,10 @@ export class TargetHealth {
     const ms = Math.min(maxCoolingMs, waitMs);
     const known = state.coolUntil > now;
     state.coolUntil = Math.max(state.coolUntil, now + ms);
-    state.askedUntil = Math.max(known ? state.askedUntil : 0, now + Math.min(maxToldMs, waitMs));
+    state.askedUntil = Math.max(
+      known ? state.askedUntil : 0,
+      now + Math.min(maxCooldownMs, waitMs),
+    );
     if (known) return;
     const { credential } = target;
     this.#options.log.warn('target_cooling_down', {

@@ -12,11 +12,11 @@ interface BodyBudgetDeps {
   /** Share of it, 0 to 1, that the bodies of this key may take now. */
   readonly shareOf: (key: string) => number;
   /** Whether the process has room for a body that is not small. */
-  readonly hasLeft: (asked: AskedRoom) => boolean;
+  readonly hasLeft: (asked: RoomRequest) => boolean;
 }
 
 /** The requested memory. */
-export interface AskedRoom {
+export interface RoomRequest {
   readonly cost: number;
   /** Bytes taken since the last sample of the process, which are partly missing in it. */
   readonly added: number;

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { expectedError, GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { BadKeys } from './bad-keys.ts';
-import { type AskedRoom, BodyBudget, SlowBodies } from './body-budget.ts';
+import { type RoomRequest, BodyBudget, SlowBodies } from './body-budget.ts';
 import {
   type Collection,
   DeferredWork,
@@ -350,7 +350,7 @@ export class Overload {
   noteShed(): boolean {
     const now = this.#deps.clock.now();
     if (now - this.#shedSince >= second) {
-      this.#tellShed();
+      this.#logShed();
       this.#shedSince = now;
     }
     this.#shed += 1;
@@ -389,7 +389,7 @@ export class Overload {
    * Whether the body fits; garbage in its way is collected soon. Values are created faster than samples are
    * taken, and their garbage is in no count, so the current memory of the process decides (G5).
    */
-  #hasLeft({ cost, added, size }: AskedRoom): boolean {
+  #hasLeft({ cost, added, size }: RoomRequest): boolean {
     const used = Math.max(this.#rssBytes + added, this.#deps.load.rssBytes?.() ?? 0);
     const has = used + cost <= forBodies[size] * this.#memoryBytes;
     if (!has) this.#wantsRoom = true;
@@ -405,14 +405,14 @@ export class Overload {
     this.calls.adapt(sample);
     const idle = this.calls.live === 0;
     const changed = this.#pressure.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
-    if (changed) this.#tellStep();
+    if (changed) this.#logLevelChange();
     // Memory that is collected but not returned to the system would still block the body.
     if (this.#wantsRoom) this.#collect(now, collectForBodyMs, 'compact');
     else if (this.#pressure.share >= thoroughFrom) this.#collect(now, collectEveryMs, 'compact');
     else if (this.#pressure.share >= collectFrom) this.#collect(now, collectEveryMs, 'full');
     else this.#trim(now, idle);
     if (this.step === 3) this.#relieve();
-    if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#tellShed();
+    if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#logShed();
   }
 
   #collect(now: number, everyMs: number, collection: Collection): void {
@@ -439,7 +439,7 @@ export class Overload {
     for (let i = 0; i < 8; i++) if (!this.#deps.slowReaders.cutStalest(error)) return;
   }
 
-  #tellStep(): void {
+  #logLevelChange(): void {
     const { log } = this.#deps;
     const { step, share } = this.#pressure;
     const fields = {
@@ -454,7 +454,7 @@ export class Overload {
     changed?.(step, fields);
   }
 
-  #tellShed(): void {
+  #logShed(): void {
     const calls = this.#shed - this.#shedBefore;
     this.#shedBefore = this.#shed;
     if (calls > 0) this.#deps.log.warn('calls_shed', { calls, slots: this.calls.slots });

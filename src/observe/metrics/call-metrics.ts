@@ -83,12 +83,12 @@ export class CallMetrics {
 
   /** Clients may ask for any model name of a provider: only models that answered get a label. */
   #mayAdd({ outcome, error = '', model }: CallRow): boolean {
-    return outcome === 'ok' || !tellsNothing.has(error) || this.#deps.isDeclared(model);
+    return outcome === 'ok' || !uninformative.has(error) || this.#deps.isDeclared(model);
   }
 }
 
 /** With these errors a provider may say that the model does not exist. */
-const tellsNothing: ReadonlySet<string> = new Set([
+const uninformative: ReadonlySet<string> = new Set([
   'upstream_rejected',
   'model_not_found',
   'invalid_request',

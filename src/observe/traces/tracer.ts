@@ -215,7 +215,7 @@ export class SpanQueue {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   #warnedAt = Number.NEGATIVE_INFINITY;
-  #untold = 0;
+  #unreportedCount = 0;
   /** Spans of the batch that is on its way. */
   #underWay = 0;
   /** Spans that arrived. */
@@ -314,7 +314,7 @@ export class SpanQueue {
   }
 
   #miss(count: number, reason: string): void {
-    this.#untold += count;
+    this.#unreportedCount += count;
     const now = this.#deps.now();
     if (now - this.#warnedAt < tellEveryMs) return;
     this.#warnedAt = now;
@@ -322,8 +322,11 @@ export class SpanQueue {
   }
 
   #tell(reason: string): void {
-    if (this.#untold === 0) return;
-    this.#deps.log.warn('spans_dropped', { count: this.#untold, reason: reason.slice(0, 300) });
-    this.#untold = 0;
+    if (this.#unreportedCount === 0) return;
+    this.#deps.log.warn('spans_dropped', {
+      count: this.#unreportedCount,
+      reason: reason.slice(0, 300),
+    });
+    this.#unreportedCount = 0;
   }
 }

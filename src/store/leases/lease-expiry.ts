@@ -10,10 +10,10 @@ import type { Clock, Log } from '../../core/runtime.ts';
 import { leaseMs } from '../counters/counters.ts';
 import { leaseExpiryMs } from './budget-leases.ts';
 import type { SeenInstance } from './lease-home.ts';
-import type { LeftJournal } from './lease-journal.ts';
+import type { OrphanedJournal } from './lease-journal.ts';
 
 /** A dead instance, and what calls took off each of its leases. */
-export type DeadLeases = Omit<LeftJournal, 'remove'>;
+export type DeadLeases = Omit<OrphanedJournal, 'remove'>;
 
 export interface LeaseRegister {
   /** @throws StoreError */
@@ -52,12 +52,12 @@ export interface LeaseExpiryOptions {
   readonly clock: Pick<Clock, 'now'>;
   readonly log: Log;
   /** Of processes that ran in this data directory. */
-  readonly left: readonly LeftJournal[];
+  readonly left: readonly OrphanedJournal[];
 }
 
 export class LeaseExpiry {
   readonly #options: LeaseExpiryOptions;
-  #left: readonly LeftJournal[];
+  #left: readonly OrphanedJournal[];
   #watched: ReadonlyMap<string, Watched> = new Map();
   /** Monotonic ms. */
   #lookedAt = Number.NEGATIVE_INFINITY;

@@ -30,7 +30,7 @@ export interface TakenLease {
 }
 
 /** What a dead instance left. A lease that it does not name was never taken from. */
-export interface LeftJournal {
+export interface OrphanedJournal {
   readonly instance: string;
   readonly leases: readonly TakenLease[];
   /** Removes it, once it has served. */
@@ -61,7 +61,7 @@ export function bootId(): string | undefined {
 
 export class LeaseJournal {
   /** Journals of processes that ran in this directory before. Its lock says that they are dead. */
-  readonly left: readonly LeftJournal[];
+  readonly left: readonly OrphanedJournal[];
   readonly #options: LeaseJournalOptions;
   readonly #path: string;
   #file: number | undefined;
@@ -74,7 +74,7 @@ export class LeaseJournal {
     this.#options = options;
     const { directory, instance } = options;
     makeDirectories(directory);
-    this.left = readLeft(options);
+    this.left = readOrphaned(options);
     this.#path = join(directory, `${instance}${suffix}`);
     this.#rewrite([]);
   }
@@ -174,9 +174,9 @@ function headOf(boot: string, file: number): string {
   return JSON.stringify([boot, `${dev}:${ino}:${birthtimeNs}`]);
 }
 
-function readLeft(options: LeaseJournalOptions): readonly LeftJournal[] {
+function readOrphaned(options: LeaseJournalOptions): readonly OrphanedJournal[] {
   const { directory, log } = options;
-  const left: LeftJournal[] = [];
+  const left: OrphanedJournal[] = [];
   for (const name of readdirSync(directory)) {
     const path = join(directory, name);
     const remove = (): void => {

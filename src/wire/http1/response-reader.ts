@@ -95,7 +95,7 @@ export class ResponseReader {
     this.#bare ||= bare;
     const head = readHead(bare ? inFullLines(text) : text);
     if (head.status < 200) {
-      refuseUnasked(head.status);
+      refuseUnrequested(head.status);
       this.#headBytes += length;
     } else this.#begin(this.#bare ? { ...head, keepsAlive: false } : head);
     return end + mark.length;
@@ -151,7 +151,7 @@ function mixedLines(): ProtocolError {
 }
 
 /** The gateway never sends `upgrade` or `expect`. */
-function refuseUnasked(status: number): void {
+function refuseUnrequested(status: number): void {
   if (status === 101)
     throw new ProtocolError('an upgrade that was not asked for', { passing: false });
   if (status === 100) throw new ProtocolError('100 Continue, which was not asked for');

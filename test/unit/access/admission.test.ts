@@ -73,16 +73,16 @@ test('Q1 the reservation is what the call may cost at most: prompt, cap times an
   const grant = await rig.admission.admit({ ...asked, size: { ...asked.size, targets } });
   assert.equal(grant?.reserved, 100 * 3000 + 100 * 4000);
   assert.equal(grant.outputCap, 50);
-  assert.equal(grant.tellsCap, false);
+  assert.equal(grant.sendsCap, false);
 });
 
 test('the model limit is reserved where the client sets none, and is not told upstream', async () => {
   const rig = new LimitsRig();
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
   const known = await rig.admit({ id: 'c1', principal, modelLimit: 8000 });
-  assert.deepEqual([known?.outputCap, known?.tellsCap, known?.capNote], [8000, false, undefined]);
+  assert.deepEqual([known?.outputCap, known?.sendsCap, known?.capNote], [8000, false, undefined]);
   const unknown = await rig.admit({ id: 'c2', principal });
-  assert.deepEqual([unknown?.outputCap, unknown?.tellsCap], [4096, true]);
+  assert.deepEqual([unknown?.outputCap, unknown?.sendsCap], [4096, true]);
   assert.match(String(unknown?.capNote), /set to 4096/);
 });
 
@@ -91,7 +91,7 @@ test('a budget does not limit the answer of a model that costs nothing', async (
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
   const grant = await rig.admit({ id: 'c1', principal });
   assert.deepEqual([grant?.reserved, grant?.outputCap], [0, undefined]);
-  assert.deepEqual([grant?.tellsCap, grant?.capNote], [false, undefined]);
+  assert.deepEqual([grant?.sendsCap, grant?.capNote], [false, undefined]);
 });
 
 test('what costs nothing is served on a budget that is overspent', async () => {
@@ -202,7 +202,7 @@ test('an answer is lowered to what the smallest budget pays for', async () => {
   const grant = await rig.admit({ id: 'c1', principal, prompt: 10, maxOutputTokens: 5000 });
   assert.equal(grant?.outputCap, 500);
   assert.equal(grant.reserved, 1_010_000);
-  assert.equal(grant.tellsCap, true);
+  assert.equal(grant.sendsCap, true);
 });
 
 test('K6 what a budget refuses takes neither places nor requests nor tokens', async () => {

@@ -212,7 +212,7 @@ test('F63 an answer is cut at its cap where the cap was reserved, and nowhere el
   const capOf = async (id: string, by: 'tokens' | 'requests', maxOutputTokens?: number) => {
     const own = maxOutputTokens === undefined ? {} : { maxOutputTokens };
     const grant = await rig.admit({ id, principal: limited(by), ...own });
-    return [grant?.outputCap, grant?.tellsCap, grant?.paid];
+    return [grant?.outputCap, grant?.sendsCap, grant?.paid];
   };
   assert.deepEqual(await capOf('a', 'tokens', 50), [50, false, false]);
   assert.deepEqual(await capOf('b', 'tokens'), [undefined, false, false]);

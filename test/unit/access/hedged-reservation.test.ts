@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Price } from '../../../src/core/money.ts';
-import { Reservation, type AskedSize } from '../../../src/access/reservation.ts';
+import { Reservation, type RequestedSize } from '../../../src/access/reservation.ts';
 
 const price: Price = { rates: { input: 1000, output: 10_000 }, tiers: [], source: 'test' };
 
-const size = (hedged: boolean): AskedSize => ({
+const size = (hedged: boolean): RequestedSize => ({
   targets: [{ provider: 'p', model: 'm' }],
   maxOutputTokens: 100,
   choices: 1,

@@ -1,5 +1,9 @@
 /** Admission, billing and counters as one gateway has them, without sockets and without a clock of their own. */
-import { Admission, minOutputTokens, type AskedCall } from '../../../src/access/admission.ts';
+import {
+  Admission,
+  minOutputTokens,
+  type AdmissionRequest,
+} from '../../../src/access/admission.ts';
 import { BudgetWatch, type BudgetEvent } from '../../../src/access/budget-watch.ts';
 import { CallGrant } from '../../../src/access/call-grant.ts';
 import { Overruns } from '../../../src/access/overruns.ts';
@@ -125,7 +129,7 @@ export class LimitsRig {
     });
   }
 
-  asked(input: CallInput): AskedCall & Required<Pick<AskedCall, 'size'>> {
+  asked(input: CallInput): AdmissionRequest & Required<Pick<AdmissionRequest, 'size'>> {
     const { id, principal, prompt = 10, exactly, choices = 1, modelLimit } = input;
     const target = { provider: 'p', model: 'm' };
     return {

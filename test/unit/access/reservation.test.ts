@@ -1,7 +1,7 @@
 /** What a call with a budget reserves, and what it is refused for since its cost has no known bound (Q1, F6, X-4). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Reservation, type AskedSize } from '../../../src/access/reservation.ts';
+import { Reservation, type RequestedSize } from '../../../src/access/reservation.ts';
 import type { Price, Rates } from '../../../src/core/money.ts';
 import type { RaisedCost } from '../../../src/core/policy.ts';
 
@@ -16,7 +16,7 @@ const priceOf = (rates: Partial<Rates> = {}, more: Partial<Price> = {}): Price =
 const price = priceOf();
 const free = priceOf({ input: 0, output: 0 });
 
-const size = (more: Partial<AskedSize> = {}): AskedSize => ({
+const size = (more: Partial<RequestedSize> = {}): RequestedSize => ({
   targets: [{ provider: 'p', model: 'm' }],
   maxOutputTokens: 100,
   choices: 1,
@@ -33,7 +33,7 @@ const size = (more: Partial<AskedSize> = {}): AskedSize => ({
   ...more,
 });
 
-const raised = (more: Partial<RaisedCost>): Partial<AskedSize> => ({
+const raised = (more: Partial<RaisedCost>): Partial<RequestedSize> => ({
   raised: () => ({
     outputAtLeast: 0,
     extraOutput: 0,
@@ -45,14 +45,18 @@ const raised = (more: Partial<RaisedCost>): Partial<AskedSize> => ({
 });
 
 describe('F6 X-4 a call is refused for a budget by the member whose cost has no known bound', () => {
-  const refused = (asked: Partial<AskedSize>, prices: readonly Price[], member: string): void => {
+  const refused = (
+    asked: Partial<RequestedSize>,
+    prices: readonly Price[],
+    member: string,
+  ): void => {
     assert.throws(() => new Reservation(size(asked), prices).assertPriced(), {
       code: 'invalid_request',
       reason: 'price_unknown',
       path: [member],
     });
   };
-  const taken = (asked: Partial<AskedSize>, prices: readonly Price[]): void =>
+  const taken = (asked: Partial<RequestedSize>, prices: readonly Price[]): void =>
     new Reservation(size(asked), prices).assertPriced();
 
   test('other models', () => {
@@ -105,7 +109,7 @@ describe('F6 X-4 a call is refused for a budget by the member whose cost has no 
   });
 
   test('searches without a price, by a model that is not free, or where the target surely runs them', () => {
-    const searches = (sure?: readonly boolean[]): Partial<AskedSize> => ({
+    const searches = (sure?: readonly boolean[]): Partial<RequestedSize> => ({
       targets: [
         { provider: 'p', model: 'm' },
         { provider: 'q', model: 'm' },
@@ -123,7 +127,7 @@ describe('F6 X-4 a call is refused for a budget by the member whose cost has no 
 });
 
 describe('Q1 what members of a request add is reserved', () => {
-  const cost = (asked: Partial<AskedSize>, prices: readonly Price[] = [price]): number =>
+  const cost = (asked: Partial<RequestedSize>, prices: readonly Price[] = [price]): number =>
     new Reservation(size(asked), prices).cost();
 
   test('output beyond the cap, hidden answers, prompts of tools and requests', () => {
@@ -166,7 +170,7 @@ describe('Q1 what members of a request add is reserved', () => {
 });
 
 describe('Q1 an answer is lowered to what is left', () => {
-  const reservation = (asked: Partial<AskedSize> = {}): Reservation =>
+  const reservation = (asked: Partial<RequestedSize> = {}): Reservation =>
     new Reservation(size(asked), [price]);
 
   test('to the last token that it pays for', () => {
@@ -213,7 +217,7 @@ test('Q1 the cap is that of the client, else the largest of the models, else 409
 });
 
 test('K6 a token limit takes the prompt and all answers, at most the whole bucket', () => {
-  const taken = (bucket: number, asked: Partial<AskedSize> = {}): number | undefined =>
+  const taken = (bucket: number, asked: Partial<RequestedSize> = {}): number | undefined =>
     new Reservation(size(asked), []).tokensFrom(bucket);
   assert.equal(taken(1000), 150);
   assert.equal(taken(1000, { choices: 3 }), 350);

@@ -40,7 +40,7 @@ function scene({ paidFor }: { readonly paidFor?: number } = {}) {
     grant: {
       standings: {},
       paid: true,
-      tellsCap: false,
+      sendsCap: false,
       outputAfter: () => paidFor,
       outputOfRound: () => paidFor,
       releaseSlots: () => undefined,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FieldPath, GatewayError } from '../../../src/core/errors.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
-import type { KeptResponse } from '../../../src/core/stored-response.ts';
+import type { StoredResponse } from '../../../src/core/stored-response.ts';
 import { elementsOf, storedResponses } from '../../../src/dialects/openai-responses/stored.ts';
 import { ownedKeys } from '../../../src/dialects/openai-responses/head.ts';
 import { listAt, textAt } from '../../support/reading.ts';
@@ -84,7 +84,7 @@ test('ST1 a response that failed, and an error, is none that is kept', () => {
 });
 
 /** A kept response with these input items. */
-function kept(id: string, items: readonly string[], output = '[]'): KeptResponse {
+function kept(id: string, items: readonly string[], output = '[]'): StoredResponse {
   const body = `{"id":"${id}","output":${output}}`;
   return { id, input: Buffer.from(`[${items.join()}]`), response: Buffer.from(body) };
 }

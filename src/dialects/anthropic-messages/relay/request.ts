@@ -290,7 +290,7 @@ class ThinkingPlan {
   readonly #input: ThinkingInput;
   readonly #notes: Notes;
   readonly #asked: JsonObject | undefined;
-  readonly #askedEffort: Json | undefined;
+  readonly #requestedEffort: Json | undefined;
   #thinking: JsonObject | undefined;
   #effort: Json | undefined;
 
@@ -299,9 +299,9 @@ class ThinkingPlan {
     this.#notes = notes;
     const { thinking, output_config: config } = input.skeleton;
     this.#asked = isObject(thinking) ? thinking : undefined;
-    this.#askedEffort = isObject(config) ? config['effort'] : undefined;
+    this.#requestedEffort = isObject(config) ? config['effort'] : undefined;
     this.#thinking = this.#asked;
-    this.#effort = this.#askedEffort;
+    this.#effort = this.#requestedEffort;
   }
 
   made(): ThinkingEdits {
@@ -427,7 +427,7 @@ class ThinkingPlan {
     if (known === undefined || efforts.includes(known)) return;
     const nearest = knownEffort(known, efforts);
     this.#effort = nearest;
-    if (this.#askedEffort === undefined) return;
+    if (this.#requestedEffort === undefined) return;
     if (nearest === undefined) this.#notes.lost(path, 'the model has no control over its effort');
     else this.#notes.changed(path, `the model knows ${nearest} instead`);
   }
@@ -437,7 +437,7 @@ class ThinkingPlan {
     if (this.#thinking !== this.#asked) {
       edits.push({ path: ['thinking'], text: jsonOf(this.#thinking) });
     }
-    if (this.#effort !== this.#askedEffort) {
+    if (this.#effort !== this.#requestedEffort) {
       const { output_config: config } = this.#input.skeleton;
       edits.push(
         isObject(config)

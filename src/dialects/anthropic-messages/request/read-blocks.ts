@@ -18,7 +18,7 @@ import { readCitations } from '../answer/response.ts';
 import { isArray } from '../fields.ts';
 
 /** Where content stands. */
-interface ContentPlace {
+interface ContentPosition {
   readonly role: Turn['role'];
   readonly path: FieldPath;
 }
@@ -46,7 +46,7 @@ export class BlockReader {
     this.#reading = reading;
   }
 
-  readContent(content: Json | undefined, place: ContentPlace): readonly Part[] {
+  readContent(content: Json | undefined, place: ContentPosition): readonly Part[] {
     if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
     if (!isArray(content)) return [];
     const paragraphs = new Paragraphs(place.role);

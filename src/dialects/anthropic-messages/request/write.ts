@@ -357,7 +357,7 @@ export const minBudget = 1024;
 export function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
   const { conversation, traits } = question;
   const { reasoning } = conversation;
-  if (reasoning === undefined || asksNothing(reasoning)) return writeUnasked(question);
+  if (reasoning === undefined || asksNothing(reasoning)) return writeDefaultThinking(question);
   const wanted = reasoning.effort !== 'none';
   if (traits.thinking === 'none') {
     if (wanted) notes.lost(reasoningPath(reasoning), 'the model does not think');
@@ -376,7 +376,7 @@ export function writeThinking(question: ThinkingQuestion, notes: Notes): Written
 }
 
 /** A model that thinks unasked refuses a demanded tool call just as if it had been asked to think. */
-function writeUnasked({ conversation, traits }: ThinkingQuestion): WrittenThinking {
+function writeDefaultThinking({ conversation, traits }: ThinkingQuestion): WrittenThinking {
   const { thinkingOff = 'never', thinksByDefault, thinking } = traits;
   const must = thinking === 'adaptive' && thinksByDefault === true && thinkingOff !== 'never';
   if (!must || !demandsCall(conversation) || traits.refusesForcedTools === true) return nothing;

@@ -107,9 +107,9 @@ export class MediaWriter {
       .slice(0, maxName - 10)
       .trim();
     const bare = /[a-zA-Z0-9]/.test(clean) ? clean : '';
-    const place = this.#names.size + 1;
+    const number = this.#names.size + 1;
     const taken = bare === '' || this.#names.has(bare);
-    const own = taken ? `${bare === '' ? 'document' : bare} ${place}` : bare;
+    const own = taken ? `${bare === '' ? 'document' : bare} ${number}` : bare;
     this.#names.add(own);
     return own;
   }

@@ -178,9 +178,9 @@ class ContentWriter implements BlockWriter {
     }
     if (this.#writing.ask.traits.toolResultMedia) return [written];
     this.#writing.notes.changed(pathOf(part, messages), 'shown behind the result');
-    const place = this.#attached.length / 2 + 1;
-    this.#attached.push({ text: `File ${place} from tool result ${id}:` }, written);
-    return [{ text: `[file ${place} attached below]` }];
+    const number = this.#attached.length / 2 + 1;
+    this.#attached.push({ text: `File ${number} from tool result ${id}:` }, written);
+    return [{ text: `[file ${number} attached below]` }];
   }
 
   /** @throws GatewayError `invalid_request` for what the model cannot be shown. */

@@ -94,11 +94,11 @@ function published(
     notes.changed([...path, 'type'], 'offered as an ordinary function tool');
     return { name: tool.name, ...form };
   }
-  const place = tool.native?.dialect === 'openai-chat' ? path : [...path, 'type'];
+  const at = tool.native?.dialect === 'openai-chat' ? path : [...path, 'type'];
   if (!isSearch(tool)) {
-    throw unsupported(place, `This model has no tool of the type '${typeOf(tool)}'.`);
+    throw unsupported(at, `This model has no tool of the type '${typeOf(tool)}'.`);
   }
-  if (!isOptional(tool, conversation)) throw searchRefusal(place);
+  if (!isOptional(tool, conversation)) throw searchRefusal(at);
   // The note names the whole tool, since all of its members are lost.
   notes.lost(path, 'the model has no web search');
   return undefined;

@@ -22,7 +22,7 @@ import {
   writeMessagesExtras,
 } from '../../openai-chat/request/write.ts';
 import { isBlank, type Message } from '../../shared/message-turns.ts';
-import { askedTier, cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
+import { requestedTier, cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
 import { dialectId } from '../fields.ts';
 import { writeMessages } from './write-messages.ts';
 import { writeOutput, writeTools } from './write-tools.ts';
@@ -161,7 +161,7 @@ function writeSampling(
   if (sampling.seed !== undefined) notes.lost(['seed'], 'the model cannot repeat itself');
   const { native } = plannedStops(sampling.stop, traits);
   const path = stream ? '/delta/stop_sequence' : '/stop_sequence';
-  const named = native.length > 0 && traits.tellsStopSequence === true;
+  const named = native.length > 0 && traits.reportsStopSequence === true;
   const own = traits.topKInConfig === true ? { inferenceConfig: { topK } } : { top_k: topK };
   return {
     config: {
@@ -196,7 +196,7 @@ function writeForeign(conversation: Conversation, { traits, notes }: Target): Js
   writeEndUser(conversation, { ...traits, endUserField: undefined }, notes);
   if (responsesOptions(extras).verbosity !== undefined) notes.lost(['text', 'verbosity'], unknown);
   writeChatExtras(extras, notes);
-  return writeTier(askedTier(extras), notes);
+  return writeTier(requestedTier(extras), notes);
 }
 
 function writeChatExtras(extras: Extras, notes: Notes): void {

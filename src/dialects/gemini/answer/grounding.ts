@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject, textOf } from '../../../json/valu
 import { dialectId } from '../fields.ts';
 
 /** A text of the answer. */
-export interface SpokenText {
+export interface AnswerText {
   /** Of its part. */
   readonly index: number;
   text: string;
@@ -23,7 +23,7 @@ export interface CitedText {
  */
 export function citationsOf(
   grounding: JsonObject,
-  texts: readonly SpokenText[],
+  texts: readonly AnswerText[],
 ): readonly CitedText[] {
   const sources = objects(grounding['groundingChunks']).map(sourceOf);
   const cited = new Set<number>();
@@ -78,7 +78,7 @@ interface Passage {
  * Where a passage stands. Offsets count from the beginning of its text, in bytes of UTF-8; here in units of UTF-16. Where
  * the words at the offsets are others than the segment says, the words decide.
  */
-function passageOf(segment: JsonObject, texts: readonly SpokenText[]): Passage | undefined {
+function passageOf(segment: JsonObject, texts: readonly AnswerText[]): Passage | undefined {
   const words = textOf(segment['text']);
   for (const each of texts.toReversed()) {
     const span = spanAt(segment, each.text);

@@ -9,7 +9,7 @@ import { isObject, type Json, type JsonObject, textOf } from '../../../json/valu
 import { derivedCallId } from '../../openai-chat/message-forms.ts';
 import { answerObject, answerObjects, answerText, isPresent } from '../../shared/answers.ts';
 import { dialectId, signatureFormat, signedExtras } from '../fields.ts';
-import { citationsOf, searchesOf, type SpokenText } from './grounding.ts';
+import { citationsOf, searchesOf, type AnswerText } from './grounding.ts';
 import { PartialArgs } from './partial-args.ts';
 import { readUsage } from './usage.ts';
 
@@ -37,7 +37,7 @@ export class AnswerReader {
   #next = 0;
   #open: OpenPart | undefined;
   /** The open one too: what their sources are is told at the end. */
-  readonly #texts: SpokenText[] = [];
+  readonly #texts: AnswerText[] = [];
   /** What came behind a text whose sources may still come: calls, as a rule. Until then the text does not end. */
   #held: GenerationEvent[] | undefined;
   /** It seals what came before it, and stands behind it. */
@@ -280,7 +280,7 @@ export class AnswerReader {
   }
 
   /** Texts that can still get sources: what a stream told is over. */
-  #citable(): SpokenText[] {
+  #citable(): AnswerText[] {
     if (this.#isDocument) return [...this.#texts];
     const isOpen = this.#held !== undefined || this.#open?.kind === 'text';
     return isOpen ? this.#texts.slice(-1) : [];

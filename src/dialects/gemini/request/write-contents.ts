@@ -34,7 +34,7 @@ export interface ShownMedia {
   readonly path: FieldPath;
 }
 
-interface PlacedTurn {
+interface PositionedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
 }
@@ -68,7 +68,7 @@ export class ContentWriter {
   /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
   turns(turns: readonly Turn[]): void {
     const current = currentTurn(turns);
-    let run: PlacedTurn[] = [];
+    let run: PositionedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
       const path = pathOf(turn, ['messages', i]);
       if (turn.name !== undefined) {
@@ -102,7 +102,7 @@ export class ContentWriter {
   }
 
   /** Everything between two turns of the model: all results first, alone in their content. */
-  #run(run: readonly PlacedTurn[]): void {
+  #run(run: readonly PositionedTurn[]): void {
     const attached: JsonMembers[] = [];
     const results = this.#resultsOf(run).map((part) => this.#result(part, attached));
     if (results.length > 0) this.written.push({ role: 'user', parts: results });
@@ -116,7 +116,7 @@ export class ContentWriter {
   }
 
   /** In the order of their calls: they are paired by it. */
-  #resultsOf(run: readonly PlacedTurn[]): readonly ToolResultPart[] {
+  #resultsOf(run: readonly PositionedTurn[]): readonly ToolResultPart[] {
     const results = run.flatMap(({ turn }) =>
       turn.parts.filter((part): part is ToolResultPart => part.type === 'tool-result'),
     );
@@ -195,7 +195,7 @@ export class ContentWriter {
   // Turns of the model.
 
   /** @param current the turn belongs to what is going on: its calls must be signed. */
-  #model({ turn, path }: PlacedTurn, current: boolean): void {
+  #model({ turn, path }: PositionedTurn, current: boolean): void {
     const parts = new ModelParts();
     const calls: string[] = [];
     turn.parts.forEach((part, j) => {

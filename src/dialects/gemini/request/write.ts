@@ -15,7 +15,7 @@ import {
   writeMessagesExtras,
 } from '../../openai-chat/request/write.ts';
 import {
-  askedTier,
+  requestedTier,
   cacheHints,
   imageDetail,
   responsesOptions,
@@ -160,7 +160,7 @@ const tiers: ReadonlyMap<Json, string> = new Map([
 
 /** The Gemini API has tiers; with Vertex AI they are an agreement. */
 function writeTier(extras: Extras, { traits, notes }: Target): JsonMembers {
-  const tier = askedTier(extras);
+  const tier = requestedTier(extras);
   if (tier === undefined) return {};
   const own = traits.serviceTiers === true ? tiers.get(tier) : undefined;
   if (own !== undefined) return { serviceTier: own };

@@ -10,7 +10,7 @@ import type { AnswerContext } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, Generation } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
-import { placedReasoning } from '../../../core/recall.ts';
+import { positionedReasoning } from '../../../core/recall.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { tryParseObject } from '../../../json/parse.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
@@ -297,7 +297,7 @@ function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMem
 
 /** The entries, marked so that it shows whether they come back whole. */
 function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): readonly JsonObject[] {
-  return placedReasoning(parts).map(({ part, callsBefore }, entry) => ({
+  return positionedReasoning(parts).map(({ part, callsBefore }, entry) => ({
     ...writeDetail(part, entry),
     ...(sealing === undefined || !hasProof(part)
       ? {}

@@ -78,7 +78,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     }
     if (data.startsWith('[DONE]')) {
       this.#ended = true;
-      const owed = this.#owedUsage();
+      const owed = this.#missingUsage();
       const bytes = withBlankLine(frame.bytes);
       return owed === '' ? bytes : Buffer.concat([Buffer.from(owed), bytes]);
     }
@@ -132,7 +132,7 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   ending(gap?: Usage): string {
     this.#estimate(gap);
-    return this.#ended ? '' : this.#owedUsage() + done;
+    return this.#ended ? '' : this.#missingUsage() + done;
   }
 
   cutShort(usage: Usage, choices: number): string {
@@ -168,7 +168,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   }
 
   /** The one report that the client asked for: the upstream's own frame, if need be put right (F55). */
-  #owedUsage(): string {
+  #missingUsage(): string {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
     const raw = this.#estimated ? undefined : usage.raw;

@@ -407,7 +407,7 @@ function withOwnReasoning(message: JsonObject, options: HistoryOptions): JsonObj
   for (const name of reasoningMembers) {
     const value = own[name];
     if (value === undefined || value === null) continue;
-    const kept = keptMember(own, name, isOwn, ask);
+    const kept = memberToSend(own, name, isOwn, ask);
     if (kept === value) continue;
     const { [name]: _value, ...rest } = own;
     own = kept === undefined ? rest : { ...rest, [name]: kept };
@@ -418,7 +418,7 @@ function withOwnReasoning(message: JsonObject, options: HistoryOptions): JsonObj
 }
 
 /** What may be sent of a member; undefined = nothing. */
-function keptMember(
+function memberToSend(
   message: JsonObject,
   name: (typeof reasoningMembers)[number],
   isOwn: boolean,

@@ -142,7 +142,7 @@ class TurnBuilder {
       (placed) => ({ ...placed, part: withPath({ ...placed.part }, ['messages', i]) }),
     );
     const parts = withReasoning(others, reasoning);
-    this.#calls = new Map(calls.map((call, place) => [call.id, place]));
+    this.#calls = new Map(calls.map((call, index) => [call.id, index]));
     this.#addTurn('assistant', parts, { at: i, name: message['name'] });
   }
 
@@ -183,8 +183,8 @@ class TurnBuilder {
   #flushResults(): void {
     if (this.#results.length === 0) return;
     const calls = this.#calls;
-    const place = (result: ToolResultPart): number => calls.get(result.callId) ?? -1;
-    const ordered = [...this.#results].sort((a, b) => place(a) - place(b));
+    const indexOf = (result: ToolResultPart): number => calls.get(result.callId) ?? -1;
+    const ordered = [...this.#results].sort((a, b) => indexOf(a) - indexOf(b));
     this.#results = [];
     this.#calls = new Map();
     this.#turns.push({ at: this.#resultsAt, role: 'user', parts: ordered, name: undefined });

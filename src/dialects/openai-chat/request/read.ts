@@ -162,18 +162,18 @@ export function readReasoningControl(body: JsonObject): Reasoning | undefined {
 function readThinking(thinking: JsonObject, effort: Effort | undefined): Reasoning | undefined {
   const hidden = thinking['display'] === 'omitted' ? { hidden: true } : {};
   const budget = thinking['budget_tokens'];
-  const place = effort === undefined ? ['thinking'] : ['reasoning_effort'];
+  const path = effort === undefined ? ['thinking'] : ['reasoning_effort'];
   switch (thinking['type']) {
     case 'disabled':
       return withPath({ effort: 'none' }, ['thinking']);
     case 'enabled':
       return typeof budget === 'number'
         ? withPath({ budgetTokens: budget, ...hidden }, ['thinking', 'budget_tokens'])
-        : withPath({ effort: effort ?? 'medium', ...hidden }, place);
+        : withPath({ effort: effort ?? 'medium', ...hidden }, path);
     case 'adaptive':
       return withPath(
         { adaptive: true, ...(effort === undefined ? {} : { effort }), ...hidden },
-        place,
+        path,
       );
     default:
       throw badValue(['thinking', 'type'], "must be 'enabled', 'disabled' or 'adaptive'");
@@ -193,8 +193,8 @@ function readOpenRouterReasoning(
     return withPath({ budgetTokens: budget, ...hidden }, ['reasoning', 'max_tokens']);
   }
   if (effort !== undefined) {
-    const place = inner === undefined ? ['reasoning_effort'] : ['reasoning', 'effort'];
-    return withPath({ effort, ...hidden }, place);
+    const path = inner === undefined ? ['reasoning_effort'] : ['reasoning', 'effort'];
+    return withPath({ effort, ...hidden }, path);
   }
   if (enabled === true) return withPath({ effort: 'medium', ...hidden }, ['reasoning', 'enabled']);
   return exclude === true ? { hidden: true } : undefined;

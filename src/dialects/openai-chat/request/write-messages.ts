@@ -47,7 +47,7 @@ interface PlacedResult {
 }
 
 /** A turn and where it stands, for notes. */
-interface PlacedTurn {
+interface PositionedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
 }
@@ -87,7 +87,7 @@ export class MessageWriter {
   /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
   turns(turns: readonly Turn[]): void {
     const instructions = this.written.length;
-    let run: PlacedTurn[] = [];
+    let run: PositionedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
       const path = pathOf(turn, ['messages', i]);
       if (turn.role !== 'assistant') {
@@ -115,7 +115,7 @@ export class MessageWriter {
    * Everything between two assistant turns: all tool results first, whatever turn they came in, then
    * the rest in its order. Instructions never stand between a call and its result.
    */
-  #writeRun(run: readonly PlacedTurn[]): void {
+  #writeRun(run: readonly PositionedTurn[]): void {
     const attachments = new Attachments();
     this.#tagged = false;
     for (const { part, path } of this.#resultsOf(run)) {
@@ -138,14 +138,14 @@ export class MessageWriter {
   }
 
   /** In the order of their calls: some servers pair them by it. */
-  #resultsOf(run: readonly PlacedTurn[]): readonly PlacedResult[] {
+  #resultsOf(run: readonly PositionedTurn[]): readonly PlacedResult[] {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j): readonly PlacedResult[] =>
         part.type === 'tool-result' ? [{ part, path: pathOf(part, [...path, 'content', j]) }] : [],
       ),
     );
-    const places = new Map(this.#calls.map((id, place) => [id, place]));
-    const order = (id: string): number => places.get(id) ?? -1;
+    const indexes = new Map(this.#calls.map((id, index) => [id, index]));
+    const order = (id: string): number => indexes.get(id) ?? -1;
     return results.sort((a, b) => order(a.part.callId) - order(b.part.callId));
   }
 

@@ -227,8 +227,9 @@ export function clientCall(item: JsonObject): CallKind | undefined {
   // A search of tools without `execution` is the service's own, and so is a shell in a container.
   if (kind === 'tool_search' && item['execution'] !== 'client') return undefined;
   const { environment } = item;
-  const place = kind === 'shell' && isObject(environment) ? textOf(environment['type']) : '';
-  return place.startsWith('container') ? undefined : kind;
+  const environmentType =
+    kind === 'shell' && isObject(environment) ? textOf(environment['type']) : '';
+  return environmentType.startsWith('container') ? undefined : kind;
 }
 
 /** The call with its arguments. @throws GatewayError `upstream_invalid` for a call of nothing. */

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../../shared/answers.ts';
-import { argumentsOf, type CallKind, toldPlaces, writtenText } from '../items.ts';
+import { argumentsOf, type CallKind, streamedIndexes, writtenText } from '../items.ts';
 import {
   callStart,
   clientCall,
@@ -147,7 +147,7 @@ export class StreamItems {
    * @param event says of which text; its own piece may be another.
    */
   goOn(event: JsonObject, delta: string): TextEvents | undefined {
-    const item = this.#items.get(this.#place(event));
+    const item = this.#items.get(this.#outputIndex(event));
     if (item?.kind !== 'message' || delta === '') return undefined;
     const open = item.contents.get(indexOf(event['content_index'], 'content_index'));
     if (open?.type !== 'text') return undefined;
@@ -202,15 +202,15 @@ export class StreamItems {
 
   reasoningDelta(event: JsonObject, source: 'summary' | 'content', events: Events): void {
     const delta = answerText(event['delta'], 'a text');
-    const place = this.#place(event);
-    const item = this.#items.get(place) ?? this.#open(place, { type: 'reasoning' });
+    const index = this.#outputIndex(event);
+    const item = this.#items.get(index) ?? this.#open(index, { type: 'reasoning' });
     if (item.kind !== 'reasoning') throw otherItem();
     item.source ??= source;
     if (item.source !== source || item.done || delta === '') return;
     const name = source === 'summary' ? 'summary_index' : 'content_index';
-    const index = indexOf(event[name], name);
-    const separated = index !== item.index && item.received !== '';
-    item.index = index;
+    const textIndex = indexOf(event[name], name);
+    const separated = textIndex !== item.index && item.received !== '';
+    item.index = textIndex;
     addReasoning(
       item,
       separated ? summarySeparator + delta : delta,
@@ -234,11 +234,11 @@ export class StreamItems {
    */
   settle(output: readonly JsonObject[], cut: boolean, events: Events): void {
     const seen = [...this.#items].map(([at, { added }]) => [at, added] as const);
-    const places = toldPlaces(output, seen);
-    output.forEach((item, place) => {
-      const known = places[place];
+    const indexes = streamedIndexes(output, seen);
+    output.forEach((item, index) => {
+      const known = indexes[index];
       if (!cut || known === undefined || item['status'] === 'completed') {
-        this.#done(known ?? this.#free(place), item, events);
+        this.#done(known ?? this.#free(index), item, events);
       }
     });
     for (const item of this.#items.values()) {
@@ -249,18 +249,18 @@ export class StreamItems {
     }
   }
 
-  #free(place: number): number {
-    return this.#items.has(place) ? Math.max(...this.#items.keys()) + 1 : place;
+  #free(index: number): number {
+    return this.#items.has(index) ? Math.max(...this.#items.keys()) + 1 : index;
   }
 
-  #place({ output_index: index }: JsonObject): number {
+  #outputIndex({ output_index: index }: JsonObject): number {
     return index === undefined ? this.#last : indexOf(index, 'output_index');
   }
 
-  #open(place: number, added: JsonObject): Item {
+  #open(index: number, added: JsonObject): Item {
     const item = newItem(added);
-    this.#items.set(place, item);
-    this.#last = place;
+    this.#items.set(index, item);
+    this.#last = index;
     return item;
   }
 
@@ -273,8 +273,8 @@ export class StreamItems {
 
   /** The text or refusal that an event belongs to, opened by its own type where nothing did. */
   #content(event: JsonObject, type: OpenContent['type'], events: Events): OpenContent {
-    const place = this.#place(event);
-    const item = this.#items.get(place) ?? this.#open(place, { type: 'message' });
+    const index = this.#outputIndex(event);
+    const item = this.#items.get(index) ?? this.#open(index, { type: 'message' });
     if (item.kind !== 'message') throw otherItem();
     return this.#contentOf(item, indexOf(event['content_index'], 'content_index'), type, events);
   }
@@ -298,11 +298,11 @@ export class StreamItems {
   }
 
   #call(event: JsonObject, kind: CallKind, events: Events): CallItem {
-    const place = this.#place(event);
-    const known = this.#items.get(place);
+    const index = this.#outputIndex(event);
+    const known = this.#items.get(index);
     if (known !== undefined && known.kind !== 'call') throw otherItem();
     const type = kind === 'custom' ? 'custom_tool_call' : 'function_call';
-    const item = known ?? this.#open(place, { type });
+    const item = known ?? this.#open(index, { type });
     if (item.kind !== 'call') throw otherItem();
     this.#startCall(item, item.added, events);
     return item;
@@ -338,10 +338,10 @@ export class StreamItems {
     return item.part;
   }
 
-  #done(place: number, item: JsonObject, events: Events): void {
-    const known = this.#items.get(place);
+  #done(index: number, item: JsonObject, events: Events): void {
+    const known = this.#items.get(index);
     if (known?.done === true) return;
-    if (known === undefined || known.kind === 'other') return this.#unseen(place, item, events);
+    if (known === undefined || known.kind === 'other') return this.#unseen(index, item, events);
     if (isObject(item) && textOf(item['type']) !== '' && newItem(item).kind !== known.kind) {
       throw otherItem();
     }
@@ -353,7 +353,7 @@ export class StreamItems {
         this.#reasoningDone(known, item, events);
         break;
       case 'call':
-        if (known.part === undefined) return this.#unseen(place, item, events);
+        if (known.part === undefined) return this.#unseen(index, item, events);
         this.#completeCall(known, callText(known.call, item), events);
         break;
       default:
@@ -363,7 +363,7 @@ export class StreamItems {
   }
 
   /** An item of which nothing was told before. */
-  #unseen(place: number, item: JsonObject, events: Events): void {
+  #unseen(index: number, item: JsonObject, events: Events): void {
     for (const part of itemParts(item, this.declared)) {
       if (part.type === 'tool-call') this.hasCalls = true;
       events.push({ type: 'part-end', index: this.#start(part, events) });
@@ -372,7 +372,7 @@ export class StreamItems {
       this.searches += 1;
       events.push({ type: 'usage', usage: { webSearches: this.searches } });
     }
-    this.#items.set(place, { kind: 'other', added: item, done: true });
+    this.#items.set(index, { kind: 'other', added: item, done: true });
   }
 
   #messageDone(known: MessageItem, item: JsonObject, events: Events): void {

@@ -313,7 +313,7 @@ export class ResponsesStreamWriter implements StreamWriter {
       closed +
       this.#added(output, messageItem(message, 'in_progress', [])) +
       this.#life.event('response.content_part.added', {
-        ...place(message),
+        ...locationOf(message),
         part: contentPart(message, ''),
       })
     );
@@ -340,7 +340,7 @@ export class ResponsesStreamWriter implements StreamWriter {
       const annotation = this.#items.annotation(citation, span);
       if (annotation === undefined) continue;
       const annotation_index = message.annotations.push(annotation) - 1;
-      const members = { ...place(message), annotation_index, annotation };
+      const members = { ...locationOf(message), annotation_index, annotation };
       text += this.#life.event('response.output_text.annotation.added', members);
     }
     return text;
@@ -351,7 +351,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     if (message === undefined) return '';
     this.#message = undefined;
     const part = contentPart(message, message.text);
-    const where = place(message);
+    const where = locationOf(message);
     const done =
       message.kind === 'refusal'
         ? this.#life.event('response.refusal.done', { ...where, refusal: message.text })
@@ -395,7 +395,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     const part = { type: 'summary_text', text: '' };
     return (
       added +
-      this.#life.event('response.reasoning_summary_part.added', { ...summaryPlace(open), part })
+      this.#life.event('response.reasoning_summary_part.added', { ...summaryLocation(open), part })
     );
   }
 
@@ -412,7 +412,7 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #summaryFrame(open: OpenReasoning, delta: string): string {
     return this.#life.event('response.reasoning_summary_text.delta', {
-      ...summaryPlace(open),
+      ...summaryLocation(open),
       delta,
     });
   }
@@ -424,7 +424,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     }
     let text = this.#addReasoningItem(open);
     if (open.summaryOpen) {
-      const where = summaryPlace(open);
+      const where = summaryLocation(open);
       const whole = { type: 'summary_text', text: part.text };
       text += this.#life.event('response.reasoning_summary_text.done', {
         ...where,
@@ -463,13 +463,16 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #argumentsFrame(open: OpenCall, delta: string): string {
     return this.#life.event('response.function_call_arguments.delta', {
-      ...callPlace(open),
+      ...callLocation(open),
       delta,
     });
   }
 
   #inputFrame(open: OpenCall, delta: string): string {
-    return this.#life.event('response.custom_tool_call_input.delta', { ...callPlace(open), delta });
+    return this.#life.event('response.custom_tool_call_input.delta', {
+      ...callLocation(open),
+      delta,
+    });
   }
 
   #endCall(open: OpenCall): string {
@@ -482,7 +485,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     const item = this.#items.callItem(open.call, open.arguments);
     const { kind, named } = open.call;
     let text = this.#addCall(open, item);
-    const where = callPlace(open);
+    const where = callLocation(open);
     if (kind === 'function') {
       if (open.arguments.trim() === '') text += this.#argumentsFrame(open, '{}');
       const members = { ...where, name: named['name'] ?? '', arguments: item['arguments'] ?? '' };
@@ -517,15 +520,15 @@ export class ResponsesStreamWriter implements StreamWriter {
   }
 }
 
-function place({ id, output }: OpenMessage): JsonObject {
+function locationOf({ id, output }: OpenMessage): JsonObject {
   return { item_id: id, output_index: output, content_index: 0 };
 }
 
-function summaryPlace({ id, output }: OpenReasoning): JsonObject {
+function summaryLocation({ id, output }: OpenReasoning): JsonObject {
   return { item_id: id, output_index: output ?? 0, summary_index: 0 };
 }
 
-function callPlace({ call, output }: OpenCall): JsonObject {
+function callLocation({ call, output }: OpenCall): JsonObject {
   return { item_id: call.id, output_index: output ?? 0 };
 }
 

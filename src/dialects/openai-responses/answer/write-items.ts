@@ -20,7 +20,7 @@ import {
   idPrefixes,
   isCallKind,
   isItemId,
-  isKeptItemId,
+  isStableItemId,
   itemExtras,
 } from '../items.ts';
 import { spanOf } from '../../shared/answers.ts';
@@ -55,7 +55,7 @@ export class AnswerItems {
   /** The upstream's own id where it may stand on such an item and comes but once, else a new one. */
   itemId(part: { readonly extras?: Extras }, prefix: string): string {
     const { id } = itemExtras(part);
-    return isItemId(id, prefix) && isKeptItemId(id) ? id : this.#context.newId(prefix);
+    return isItemId(id, prefix) && isStableItemId(id) ? id : this.#context.newId(prefix);
   }
 
   call(part: ToolCallPart): AnsweredCall {

@@ -11,7 +11,7 @@ import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
 import { withBlankLine, withModel } from '../../shared/answers.ts';
 import { repairedUsage } from '../../shared/usage-sums.ts';
 import { isArray } from '../fields.ts';
-import { isKeptItemId, itemPrefix } from '../items.ts';
+import { isStableItemId, itemPrefix } from '../items.ts';
 import { eventFrame, Lifecycle } from '../answer/lifecycle.ts';
 import { RelayedItems } from './items.ts';
 import type { ItemEvent } from '../replay.ts';
@@ -234,7 +234,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   /** A later request can refer to each item of a kept response. */
   #ownItemId({ id, type }: JsonObject): string | undefined {
-    if (this.#context.state?.store !== true || isKeptItemId(id)) return undefined;
+    if (this.#context.state?.store !== true || isStableItemId(id)) return undefined;
     return this.#context.newId(itemPrefix(type));
   }
 

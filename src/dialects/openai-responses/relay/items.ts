@@ -1,6 +1,6 @@
 /** What a relayed stream has told of its items: the gateway may have to write an event between, or the end. */
 import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
-import { callKindOf, toldPlaces } from '../items.ts';
+import { callKindOf, streamedIndexes } from '../items.ts';
 import { itemEvents, type ItemEvent } from '../replay.ts';
 import { tryParseObject } from '../../../json/parse.ts';
 
@@ -13,7 +13,7 @@ interface OpenItem {
   readonly kept: string[] | undefined;
 }
 
-interface ToldItem {
+interface StreamedItem {
   /** As its first event had it. */
   readonly first: JsonObject;
   /** As the client knows it; `''` = it has none. */
@@ -34,7 +34,7 @@ export class RelayedItems {
   readonly #mayBeCut: boolean;
   readonly #ownId: (item: JsonObject) => string | undefined;
   /** By output index. */
-  readonly #told = new Map<number, ToldItem>();
+  readonly #told = new Map<number, StreamedItem>();
   /** Output indexes of pieces whose item had not begun. */
   readonly #loose = new Set<number>();
   #changing = false;
@@ -110,9 +110,9 @@ export class RelayedItems {
   settle(output: readonly JsonObject[], cut: boolean): SettledItems {
     const events: ItemEvent[] = [];
     const seen = [...this.#told].map(([at, { first }]) => [at, first] as const);
-    const places = toldPlaces(output, seen);
-    const settled = output.map((item, place) => {
-      const at = places[place] ?? this.#free(place);
+    const indexes = streamedIndexes(output, seen);
+    const settled = output.map((item, index) => {
+      const at = indexes[index] ?? this.#free(index);
       const known = this.#told.get(at);
       if (known?.done !== undefined) return this.#changing ? known.done : item;
       const id = this.#idOf(at, item);
@@ -145,8 +145,8 @@ export class RelayedItems {
     return id;
   }
 
-  #free(place: number): number {
-    return this.#told.has(place) ? Math.max(...this.#told.keys()) + 1 : place;
+  #free(index: number): number {
+    return this.#told.has(index) ? Math.max(...this.#told.keys()) + 1 : index;
   }
 
   #begin(output: number, item: JsonObject): void {
@@ -214,14 +214,14 @@ export function cutMessage(
   const events: [string, JsonObject][] = [];
   const content = [...parts].map(([index, part]) => {
     const written = contentOf(part);
-    const place = { item_id: item['id'] ?? '', output_index: output, content_index: index };
+    const location = { item_id: item['id'] ?? '', output_index: output, content_index: index };
     if (!part.done) {
       const { [part.kind === 'refusal' ? 'refusal' : 'text']: whole = '' } = written;
       events.push(
         part.kind === 'refusal'
-          ? ['response.refusal.done', { ...place, refusal: whole }]
-          : ['response.output_text.done', { ...place, text: whole, logprobs: [] }],
-        ['response.content_part.done', { ...place, part: written }],
+          ? ['response.refusal.done', { ...location, refusal: whole }]
+          : ['response.output_text.done', { ...location, text: whole, logprobs: [] }],
+        ['response.content_part.done', { ...location, part: written }],
       );
     }
     return written;

@@ -68,7 +68,7 @@ interface OpenTurn {
 /** Where a call stands. */
 interface PlacedCall {
   readonly turn: OpenTurn;
-  readonly place: number;
+  readonly index: number;
 }
 
 /**
@@ -112,7 +112,7 @@ class TurnBuilder {
 
   #ordered({ results }: OpenTurn): readonly ToolResultPart[] {
     if (results.length < 2) return results;
-    const orderOf = ({ callId }: ToolResultPart): number => this.#calls.get(callId)?.place ?? 0;
+    const orderOf = ({ callId }: ToolResultPart): number => this.#calls.get(callId)?.index ?? 0;
     return results.toSorted((a, b) => orderOf(a) - orderOf(b));
   }
 
@@ -198,7 +198,7 @@ class TurnBuilder {
     );
     this.#assistant([call], path);
     const turn = this.#turns.at(-1);
-    if (turn !== undefined) this.#calls.set(id, { turn, place: turn.parts.length });
+    if (turn !== undefined) this.#calls.set(id, { turn, index: turn.parts.length });
   }
 
   #addOutput(item: JsonObject, path: FieldPath): void {

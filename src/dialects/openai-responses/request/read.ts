@@ -66,9 +66,9 @@ function refuseUntranslatable(body: JsonObject): void {
     throw unsupported(['top_logprobs'], 'This model does not report log probabilities.');
   }
   if (isArray(include)) {
-    const place = include.indexOf('message.output_text.logprobs');
-    if (place !== -1) {
-      throw unsupported(['include', place], 'This model does not report log probabilities.');
+    const index = include.indexOf('message.output_text.logprobs');
+    if (index !== -1) {
+      throw unsupported(['include', index], 'This model does not report log probabilities.');
     }
   }
   if (isObject(prompt)) {

@@ -37,7 +37,7 @@ interface ItemWriting {
   readonly provider: string | undefined;
 }
 
-interface PlacedTurn {
+interface PositionedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
 }
@@ -69,7 +69,7 @@ export class ItemWriter {
 
   /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
   turns(turns: readonly Turn[]): void {
-    let run: PlacedTurn[] = [];
+    let run: PositionedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
       const path = pathOf(turn, ['messages', i]);
       if (turn.name !== undefined) {
@@ -97,14 +97,14 @@ export class ItemWriter {
   }
 
   /** Everything between two assistant turns: all results first, in the order of their calls. */
-  #run(run: readonly PlacedTurn[]): void {
+  #run(run: readonly PositionedTurn[]): void {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j) =>
         part.type === 'tool-result' ? [{ part, path: pathOf(part, [...path, 'content', j]) }] : [],
       ),
     );
-    const places = new Map(this.#calls.map((id, place) => [id, place]));
-    const order = (id: string): number => places.get(id) ?? -1;
+    const indexes = new Map(this.#calls.map((id, index) => [id, index]));
+    const order = (id: string): number => indexes.get(id) ?? -1;
     results.sort((a, b) => order(a.part.callId) - order(b.part.callId));
     for (const { part, path } of results) this.#result(part, path);
     for (const { turn, path } of run) {

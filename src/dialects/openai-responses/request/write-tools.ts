@@ -77,9 +77,9 @@ function writeTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonObjec
     return writeSearch(native.value, path, notes);
   }
   // Chat clients ask for it by an option.
-  const place = native.dialect === 'openai-chat' ? path : [...path, 'type'];
-  if (!isOptional(tool, conversation)) throw searchRefusal(place);
-  notes.lost(place, 'the model has no web search');
+  const at = native.dialect === 'openai-chat' ? path : [...path, 'type'];
+  if (!isOptional(tool, conversation)) throw searchRefusal(at);
+  notes.lost(at, 'the model has no web search');
   return undefined;
 }
 
@@ -140,22 +140,23 @@ function writeSearch(tool: JsonObject, path: FieldPath, notes: Notes): JsonObjec
     if (value === null || value === undefined || carried.has(key)) continue;
     notes.lost([...path, key], 'the search of this model has no such setting');
   }
-  const { allowed_domains: domains, user_location: place, search_context_size: size } = tool;
-  const approximate = isObject(place) && isObject(place['approximate']) ? place['approximate'] : {};
+  const { allowed_domains: domains, user_location: location, search_context_size: size } = tool;
+  const approximate =
+    isObject(location) && isObject(location['approximate']) ? location['approximate'] : {};
   return {
     type: 'web_search',
     ...(isArray(domains) && domains.length > 0 ? { filters: { allowed_domains: domains } } : {}),
-    ...(isObject(place) ? { user_location: located(place, approximate) } : {}),
+    ...(isObject(location) ? { user_location: located(location, approximate) } : {}),
     ...(typeof size === 'string' ? { search_context_size: size } : {}),
   };
 }
 
 /** Chat completions nest the place one level deeper. */
 function located(
-  { approximate: _inner, ...place }: JsonObject,
+  { approximate: _inner, ...location }: JsonObject,
   approximate: JsonObject,
 ): JsonObject {
-  return { ...place, ...approximate };
+  return { ...location, ...approximate };
 }
 
 function writeChoice(

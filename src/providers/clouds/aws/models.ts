@@ -97,7 +97,7 @@ export function converseModelTraits(model: string): Partial<UpstreamTraits> {
     toolResultMedia: true,
     cacheMarks: true,
     topK: true,
-    tellsStopSequence: true,
+    reportsStopSequence: true,
     dropsBillingHeader: true,
     defaultMaxOutputTokens: Math.min(own.defaultMaxOutputTokens ?? mostReserved, mostReserved),
   };
