@@ -17,8 +17,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
 }
 
 const loaders: { readonly [name: string]: () => Promise<Command> } = {
-  start: async () => (await import('./compose/commands/command.ts')).startCommand,
-  check: async () => (await import('./compose/commands/command.ts')).checkCommand,
+  start: async () => (await import('./compose/commands/start-command.ts')).startCommand,
+  check: async () => (await import('./compose/commands/config-commands.ts')).checkCommand,
   keys: async () => (await import('./cli/commands/keys.ts')).keysCommand,
   teams: async () => (await import('./cli/commands/policies.ts')).teamsCommand,
   tags: async () => (await import('./cli/commands/policies.ts')).tagsCommand,
@@ -36,8 +36,8 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   status: async () => (await import('./cli/commands/status.ts')).statusCommand,
   errors: async () => (await import('./cli/commands/errors.ts')).errorsCommand,
   tail: async () => (await import('./cli/commands/tail.ts')).tailCommand,
-  init: async () => (await import('./compose/commands/command.ts')).initCommand,
-  import: async () => (await import('./compose/commands/command.ts')).importCommand,
+  init: async () => (await import('./compose/commands/config-commands.ts')).initCommand,
+  import: async () => (await import('./compose/commands/config-commands.ts')).importCommand,
   completion: async () => {
     const { completionCommand } = await import('./cli/completion.ts');
     const others = Object.entries(loaders).filter(([name]) => name !== 'completion');

@@ -54,10 +54,10 @@ interface Previewed extends AdmissionPreview {
 }
 
 /** A data plane that explains calls instead of making them. */
-export function createExplainer({ keys, options, ...input }: ExplainDeps): Caller {
+export function explainerOf({ keys, options, ...input }: ExplainDeps): CallerDeps {
   // By what stands for the caller of one request only: nothing is kept of a client that leaves in between.
   const previews = new WeakMap<object, Previewed>();
-  return createCaller(keys, ({ authenticate, refreshKey }) => {
+  const makePlane: CallerDeps['makePlane'] = ({ authenticate, refreshKey }) => {
     const { contents: _kept, tracer: _traced, refused: _counted, ...own } = options;
     return new DataPlane({
       ...own,
@@ -86,7 +86,8 @@ export function createExplainer({ keys, options, ...input }: ExplainDeps): Calle
         sink.end(bytes);
       },
     });
-  });
+  };
+  return { keys, makePlane };
 }
 
 /** The same caller at whatever address: that of the admin says nothing of the addresses that the key is used from. */
@@ -470,11 +471,13 @@ export interface Caller extends CallerKeys {
   readonly plane: Plane;
 }
 
-/** @param makePlane a data plane that asks this for the caller. */
-export function createCaller(
-  keys: CallerKeys,
-  makePlane: (authenticator: Pick<AuthenticationDeps, 'authenticate' | 'refreshKey'>) => Plane,
-): Caller {
+export interface CallerDeps {
+  readonly keys: CallerKeys;
+  /** A data plane that asks this for the caller. */
+  makePlane(authenticator: Pick<AuthenticationDeps, 'authenticate' | 'refreshKey'>): Plane;
+}
+
+export function createCaller({ keys, makePlane }: CallerDeps): Caller {
   const principalOf = (id: string): Principal | undefined =>
     id === playgroundKeyId ? playgroundPrincipal : keys.principalOf(id);
   // `play` puts the id of the key where clients send the key.

@@ -2,29 +2,26 @@
  * The admin API: JSON for the command line and the dashboard, on a listener of its own (S9). The
  * handler knows no HTTP, so that a command can run it on the store while no gateway runs.
  */
-import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { TokenCheck } from '../access/keys/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
 import { type RandomBytes, presentedKey } from '../access/keys/key-format.ts';
-import type { ListenerTls } from '../core/addresses.ts';
 import { parseBody } from '../core/client-body.ts';
 import { GatewayError, expectedError } from '../core/errors.ts';
 import { orders, type RouteOrder } from '../core/provider.ts';
-import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { BadKeys } from '../http/overload/bad-keys.ts';
 import { type BodyWatch, checkBodyHeaders, readBody } from '../http/body.ts';
-import { createListener, dataTimes } from '../http/listen.ts';
 import {
   HeldAnswers,
-  UnauthenticatedConnections,
-  capConnections,
+  type UnauthenticatedConnections,
 } from '../http/overload/connection-limits.ts';
 import { checkRequestHead } from '../http/request-headers.ts';
-import { RefusalLog } from '../http/send.ts';
+import type { RefusalLog } from '../http/send.ts';
 import type { Json, JsonObject } from '../json/value.ts';
 import { auditRoutes } from './audit.ts';
 import { type Admitted, enter } from './auth.ts';
@@ -35,9 +32,11 @@ import { type DiagnosticsRouteDeps, diagnosticsRoutes } from './diagnostics.ts';
 import { type TailRouteDeps, tailRoutes } from './call-tail.ts';
 import { cookieHeader } from './cookies.ts';
 import { type ContentRouteDeps, callRoutes, contentRoutes } from './calls.ts';
-import { type DashboardFiles, dashboardFiles, pageSafety, sendDashboard } from './dashboard.ts';
+import { type DashboardFiles, dashboardFiles, sendDashboard } from './dashboard.ts';
 import {
   type Caller,
+  type CallerDeps,
+  createCaller,
   explain,
   explainRoutes,
   isExplain,
@@ -138,11 +137,12 @@ export interface AdminDeps
   status(): JsonObject | Promise<JsonObject>;
   reload(): Promise<ReloadOutcome>;
   /** Absent where no gateway runs. */
-  readonly playground?: Caller;
-  readonly explainer?: Caller;
+  readonly playground?: CallerDeps;
+  /** Loads what explains calls. */
+  readonly explainer?: () => Promise<CallerDeps>;
 }
 
-interface AdminServerDeps extends AdminDeps {
+export interface AdminHttpDeps extends AdminDeps {
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'>;
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
@@ -154,8 +154,6 @@ interface AdminServerDeps extends AdminDeps {
   readonly metrics?: MetricsSource;
   /** Where people sign in, and what seals their sign-in; absent = by the admin token alone. */
   readonly oidc?: Pick<SignInDeps, 'settings' | 'sealer'>;
-  /** Absent: plain HTTP. */
-  readonly tls?: ListenerTls | undefined;
   /** Delays answers to wrong tokens; default: a real timer. */
   readonly wait?: (ms: number) => Promise<void>;
 }
@@ -208,18 +206,33 @@ export function createAdminHandler(deps: AdminDeps, routes = adminRoutes(deps)):
   };
 }
 
+/** Answers one request of the admin listener. Never throws. */
+export type AnswerHttp = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** What counts the connections and the refusals of the listener. */
+export interface ListenerGuards {
+  readonly strangers: UnauthenticatedConnections;
+  readonly refusals: RefusalLog;
+}
+
 /**
- * The admin listener, not listening yet. Everything but `GET /healthz` and signing in needs the admin
- * token, the control token or a session; keys of the data plane open nothing (S9, S10, S11).
+ * The admin API over HTTP. Everything but `GET /healthz` and signing in needs the admin token, the control token or a
+ * session; keys of the data plane open nothing (S9, S10, S11).
  */
-export function createAdminServer(deps: AdminServerDeps): Server {
+export async function answerOverHttp(
+  deps: AdminHttpDeps,
+  guards: ListenerGuards,
+): Promise<AnswerHttp> {
+  const { clock, playground } = deps;
+  const explainer = await deps.explainer?.();
   const control = TokenCheck.of(deps.controlToken);
   const sessions = new Sessions({ ...deps, people: deps.store.people });
   const signIn =
     deps.oidc && new SignIn({ ...deps, ...deps.oidc, people: deps.store.people, sessions });
   void signIn?.probe();
   const routes = adminRoutes({ ...deps, sessions, ...(signIn && { signInButton: signIn.button }) });
-  return createAdminHttpServer({
+  const guarded: GuardedDeps = {
+    ...guards,
     routes,
     signIn,
     handle: createAdminHandler(deps, routes),
@@ -231,14 +244,15 @@ export function createAdminServer(deps: AdminServerDeps): Server {
       return deps.adminToken.verify(token) ? 'admin' : undefined;
     },
     ...(deps.metrics === undefined ? {} : { metrics: deps.metrics }),
-    ...(deps.wait === undefined ? {} : { wait: deps.wait }),
-    clock: deps.clock,
-    newId: deps.newId,
+    ...(playground === undefined ? {} : { playground: createCaller(playground) }),
+    ...(explainer === undefined ? {} : { explainer: createCaller(explainer) }),
     log: deps.log,
-    tls: deps.tls,
-    ...(deps.playground === undefined ? {} : { playground: deps.playground }),
-    ...(deps.explainer === undefined ? {} : { explainer: deps.explainer }),
-  });
+    guesses: new BadKeys({ clock, perMinute: () => guessesPerMinute }),
+    allGuesses: new BadKeys({ clock, perMinute: () => guessesInAll }),
+    held: new HeldAnswers(deps.wait ?? passed),
+    wallNow: () => clock.wall(),
+  };
+  return (request, response) => serve(guarded, request, response);
 }
 
 async function answer(
@@ -393,17 +407,12 @@ const bodyLimitBytes = 1024 * 1024;
 const strangersBodyBytes = 4 * 1024;
 /** Such a body comes in one piece with its head, or soon after it. */
 const strangersBodyMs = 2000;
-const times = { ...dataTimes, requestMs: 30_000 };
-/** It has files of its own to open: strangers may not take those of the data plane (G10). */
-const maxConnections = 200;
-/** The other half is reserved for connections that presented a credential. */
-const strangersLimits = { inAll: 100, ofAddress: 64 };
 /** Wrong tokens a minute and address (S11); the right one opens all the while. */
 const guessesPerMinute = 5;
 /** The same of all addresses together: many of them can guess for one. */
 const guessesInAll = 60;
 
-interface AdminHttpDeps {
+interface GuardedDeps extends ListenerGuards {
   readonly signIn: SignIn | undefined;
   readonly routes: readonly AdminRoute[];
   readonly handle: AdminHandler;
@@ -413,24 +422,14 @@ interface AdminHttpDeps {
   readonly dashboard: DashboardFiles;
   /** Absent = there are none. */
   readonly metrics?: MetricsSource;
-  readonly clock: Pick<Clock, 'now' | 'wall'>;
-  readonly newId: NewId;
   readonly log: Log;
-  readonly tls: ListenerTls | undefined;
-  /** Delays answers to wrong tokens; default: a real timer. */
-  readonly wait?: (ms: number) => Promise<void>;
   /** Answers what is under its addresses. */
   readonly playground?: Caller;
   /** Explains calls. */
   readonly explainer?: Caller;
-}
-
-interface GuardedDeps extends AdminHttpDeps {
   readonly guesses: BadKeys;
   readonly allGuesses: BadKeys;
   readonly held: HeldAnswers;
-  readonly strangers: UnauthenticatedConnections;
-  readonly refusals: RefusalLog;
   readonly wallNow: () => number;
 }
 
@@ -443,44 +442,6 @@ const tooManyGuesses: AdminAnswer = errorAnswer(
   429,
   'Too many requests without a valid admin token came from this address. Send a valid one, or wait.',
 );
-
-/** A server that is not listening yet. */
-function createAdminHttpServer(deps: AdminHttpDeps): Server {
-  const { clock, newId, log } = deps;
-  const refusals = new RefusalLog({ log, clock });
-  const guesses = new BadKeys({ clock, perMinute: () => guessesPerMinute });
-  const allGuesses = new BadKeys({ clock, perMinute: () => guessesInAll });
-  const held = new HeldAnswers(deps.wait ?? passed);
-  const strangers = new UnauthenticatedConnections(strangersLimits);
-  const guarded = {
-    ...deps,
-    guesses,
-    allGuesses,
-    held,
-    strangers,
-    refusals,
-    wallNow: () => clock.wall(),
-  };
-  // `serve` answers every failure itself.
-  const server = createListener(
-    (request, response) => {
-      // Set for every answer, including those of the playground's data plane.
-      for (const [name, value] of Object.entries(pageSafety)) response.setHeader(name, value);
-      void serve(guarded, request, response);
-    },
-    {
-      newId,
-      refused: (refusal) => refusals.note({ ...refusal, plane: 'admin' }),
-      refusalHeaders: pageSafety,
-      times,
-      tls: deps.tls,
-      clock,
-    },
-  );
-  strangers.watch(server);
-  capConnections(server, () => maxConnections);
-  return server;
-}
 
 async function serve(
   deps: GuardedDeps,

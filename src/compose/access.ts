@@ -21,8 +21,10 @@ import type { ListenerTls } from '../core/addresses.ts';
 import type { Log } from '../core/runtime.ts';
 import { type Sealer, Secret } from '../core/secret.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
-import { createAdminHandler, createAdminServer, type AdminDeps } from '../admin/handler.ts';
-import { type MetricsSource, removeRunFile, writeRunFile } from '../admin/operations.ts';
+import type { AdminDeps } from '../admin/handler.ts';
+import type { MetricsSource } from '../admin/operations.ts';
+import { removeRunFile, writeRunFile } from '../admin/run-file.ts';
+import { createAdminServer } from '../admin/server.ts';
 import type { GatewayFacts } from '../observe/metrics/gateway-families.ts';
 import type { AdminHandler } from '../admin/route.ts';
 import { LoggedContents } from '../features/content-log/sealed-content.ts';
@@ -240,6 +242,7 @@ export async function openAdminHandler(
     ({ store } = await openStorage(settings, log));
     const opened = store;
     const { keys, policies, audit } = await openAuthenticator({ store, settings, env, log });
+    const { createAdminHandler } = await import('../admin/handler.ts');
     const handle = createAdminHandler({
       ...gateway,
       keys,

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import type { GatewayState } from '../admin/diagnostics.ts';
 import type { ReloadOutcome } from '../admin/handler.ts';
-import { dateText } from '../admin/route.ts';
 import type { Settings, StorageSettings } from '../config/settings.ts';
 import type { ListenerTls } from '../core/addresses.ts';
 import type { Clock } from '../core/runtime.ts';
@@ -46,7 +45,7 @@ export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewaySta
     platform: `${process.platform} ${process.arch}`,
     pid: process.pid,
     workers: settings.workers,
-    started_at: dateText(now - upMs),
+    started_at: new Date(now - upMs).toISOString(),
     uptime_s: Math.round(upMs / 1000),
     url,
     admin_url: adminUrl,
@@ -75,7 +74,12 @@ export async function diagnosticsOf(input: DiagnosticsInput): Promise<GatewaySta
 
 function reloadOf({ at, outcome }: LastReload): NonNullable<GatewayState['last_reload']> {
   const { applied, problems, needsRestart = [] } = outcome;
-  return { at: dateText(at), applied, problems: [...problems], needs_restart: [...needsRestart] };
+  return {
+    at: new Date(at).toISOString(),
+    applied,
+    problems: [...problems],
+    needs_restart: [...needsRestart],
+  };
 }
 
 async function storeOf(
@@ -187,5 +191,5 @@ function certificateOf(
   const { subject, validToDate } = new X509Certificate(tls.cert);
   const days = Math.floor((validToDate.getTime() - now) / 86_400_000);
   const named = subject.replaceAll('\n', ', ');
-  return [{ plane, subject: named, valid_to: dateText(validToDate.getTime()), days_left: days }];
+  return [{ plane, subject: named, valid_to: validToDate.toISOString(), days_left: days }];
 }

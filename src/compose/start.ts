@@ -32,7 +32,6 @@ import { listen } from '../http/listen.ts';
 import { renewTls } from '../http/tls.ts';
 import { scrapeText } from '../observe/metrics/metrics.ts';
 import { loadOfProcess } from '../http/overload/load.ts';
-import { createCaller, createExplainer } from '../admin/explain.ts';
 import {
   type Environment,
   type RunningGateway,
@@ -427,17 +426,20 @@ class Runtime implements RunningGateway {
         return (id) => health.ofProvider(id);
       },
       reload: () => this.#reloadNext(),
-      playground: createCaller(
-        access.keys,
-        (authenticator) => new DataPlane({ ...plane.options, ...authenticator }),
-      ),
-      explainer: createExplainer({
+      playground: {
         keys: access.keys,
-        options: plane.options,
-        admission: plane.admission,
-        prices: () => plane.prices,
-        store: access.store.calls,
-      }),
+        makePlane: (authenticator) => new DataPlane({ ...plane.options, ...authenticator }),
+      },
+      explainer: async () => {
+        const { explainerOf } = await import('../admin/explain.ts');
+        return explainerOf({
+          keys: access.keys,
+          options: plane.options,
+          admission: plane.admission,
+          prices: () => plane.prices,
+          store: access.store.calls,
+        });
+      },
     };
   }
 }

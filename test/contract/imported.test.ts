@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import OpenAI from 'openai';
-import { importCommand } from '../../src/compose/commands/command.ts';
+import { importCommand } from '../../src/compose/commands/config-commands.ts';
 import { startGateway } from '../../src/main.ts';
 import { run } from '../unit/cli-config/context.ts';
 import { adminToken, clientKey } from '../support/keys.ts';

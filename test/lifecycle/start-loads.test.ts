@@ -1,7 +1,15 @@
 /** What a start loads, and what it leaves to those who need it (issue 7). */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
+import { removeFolder } from '../support/folders.ts';
+import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { chatFrames } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -38,4 +46,55 @@ test('a start and a call load nothing of undici', async (t) => {
     files.filter((file) => file.includes('/undici/')),
     [],
   );
+});
+
+/** Answers a message with the addresses of the modules that were imported. */
+const tellingModules = [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    import { registerHooks } from 'node:module';
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    process.on('message', () => process.send(loaded));`)}`,
+];
+
+test('issue 25.4: a start without a config file loads the admin API and its libraries with the first admin request', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-loads-'));
+  const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+  const args = ['start', '--data-dir', join(folder, 'data'), ...listen];
+  const gateway = spawn(process.execPath, programArguments(args, tellingModules), {
+    cwd: folder,
+    env: { ...nodeEnvironment, PATH: process.env['PATH'], HOME: folder },
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+  });
+  t.after(async () => {
+    gateway.kill('SIGKILL');
+    if (gateway.exitCode === null && gateway.signalCode === null) await once(gateway, 'exit');
+    removeFolder(folder);
+  });
+  assert.ok(gateway.stdout);
+  let admin: string | undefined;
+  for await (const line of createInterface({ input: gateway.stdout })) {
+    admin = /^admin +(http:\S+)/.exec(line)?.[1];
+    if (admin !== undefined) break;
+  }
+  assert.ok(admin, 'the banner names the address of the admin plane');
+  const loadedBy = async (): Promise<readonly string[]> => {
+    const answer = once(gateway, 'message');
+    gateway.send('loaded');
+    const [loaded]: unknown[] = await answer;
+    assert.ok(Array.isArray(loaded));
+    return loaded.map(String);
+  };
+  const ofAdmin = /\/node_modules\/(zod|yaml)\/|\/src\/admin\/(handler|route|keys)\.ts$/;
+  const before = await loadedBy();
+  assert.ok(before.some((url) => url.endsWith('/src/http/data-plane.ts')));
+  assert.deepEqual(
+    before.filter((url) => ofAdmin.test(url)),
+    [],
+  );
+  const { status } = await fetch(`${admin}/healthz`);
+  assert.equal(status, 200);
+  const after = await loadedBy();
+  assert.ok(after.some((url) => url.endsWith('/src/admin/handler.ts')));
 });

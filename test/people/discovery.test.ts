@@ -15,7 +15,7 @@ registerHooks({
     return next(specifier, context);
   },
 });
-const { checkCommand } = await import('../../src/compose/commands/command.ts');
+const { checkCommand } = await import('../../src/compose/commands/config-commands.ts');
 const { adminRig } = await import('../unit/admin/admin-rig.ts');
 
 function isLoaded(): boolean {

@@ -5,7 +5,7 @@
  */
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRunFile } from '../../admin/operations.ts';
+import { readRunFile } from '../../admin/run-file.ts';
 import { httpAdminClient, type HttpAdminOptions } from '../../cli/admin-client.ts';
 import type { AdminClient, FoundGateway } from '../../cli/command.ts';
 import { reason, withSecretFiles } from '../../config/config-file.ts';

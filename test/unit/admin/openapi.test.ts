@@ -8,7 +8,7 @@ import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { adminRoutes } from '../../../src/admin/handler.ts';
-import { playgroundPrincipal, type Caller } from '../../../src/admin/explain.ts';
+import { playgroundPrincipal, type CallerDeps } from '../../../src/admin/explain.ts';
 import { fullCall } from '../../store/rows.ts';
 import { adminRig, adminToken, fileStore, listOf, textOf } from './admin-rig.ts';
 
@@ -78,19 +78,19 @@ it('the description is sound: ids, parameters, schemas', async (t) => {
 });
 
 /** What the data plane answers is described by the endpoints' own schemas. */
-const playground: Caller = {
-  principalOf: () => playgroundPrincipal,
-  plane: {
+const playground: CallerDeps = {
+  keys: { principalOf: () => playgroundPrincipal },
+  makePlane: () => ({
     handle: async (_request, response) => {
       response.end('{}');
     },
-  },
+  }),
 };
 
 /** What it answers for real calls is compared with its description in test/contract/explain.test.ts. */
-const explainer: Caller = {
-  principalOf: () => playgroundPrincipal,
-  plane: {
+const explainer: CallerDeps = {
+  keys: { principalOf: () => playgroundPrincipal },
+  makePlane: () => ({
     handle: async (_request, response) => {
       const cost = { highest_usd: null, expected_usd: null };
       const counts = { expected_output_tokens: null, reserved_output_tokens: null };
@@ -107,7 +107,7 @@ const explainer: Caller = {
         JSON.stringify({ ...call, route, cost: { ...cost, ...counts }, limits: [], targets: [] }),
       );
     },
-  },
+  }),
 };
 
 const hookId = 'abcdef012345';
@@ -207,7 +207,7 @@ it('answers are as they are described', async (t) => {
   const rig = await adminRig(t, {
     store,
     playground,
-    explainer,
+    explainer: async () => explainer,
     events,
     config,
     editing,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { Secret } from '../../../src/core/secret.ts';
-import { readRunFile, removeRunFile, writeRunFile } from '../../../src/admin/operations.ts';
+import { readRunFile, removeRunFile, writeRunFile } from '../../../src/admin/run-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-run-'));
 after(() => rmSync(folder, { recursive: true, force: true }));

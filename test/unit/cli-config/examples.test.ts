@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkCommand } from '../../../src/compose/commands/command.ts';
+import { checkCommand } from '../../../src/compose/commands/config-commands.ts';
 import { scene } from '../config/scene.ts';
 import { run } from './context.ts';
 

@@ -9,7 +9,7 @@ import { importCommand } from '../../../../src/cli/import/import.ts';
 import {
   checkCommand,
   importCommand as realCommand,
-} from '../../../../src/compose/commands/command.ts';
+} from '../../../../src/compose/commands/config-commands.ts';
 import { providerRows } from '../../../../src/providers/compatible.ts';
 import { run, type Ran } from '../../cli-config/context.ts';
 

@@ -1,20 +1,12 @@
-/** The commands `start` and `check`, which need the composition root. */
+/** The command `start`. It loads nothing of the other commands: they read files with a large library. */
 import { banner } from '../../cli/banner.ts';
-import { checkCommand as makeCheckCommand } from '../../cli/commands/check.ts';
 import type { Command, CommandContext } from '../../cli/command.ts';
-import { importCommand as makeImportCommand } from '../../cli/import/import.ts';
-import { initCommand as makeInitCommand } from '../../cli/commands/init.ts';
-import { providerRows } from '../../providers/compatible.ts';
-import { join } from 'node:path';
-import { isatty } from 'node:tty';
 import { programName } from '../../cli/program.ts';
 import { flagsHelp, parseFlags } from '../../config/base.ts';
 import { durationText } from '../../config/options.ts';
-import type { Settings } from '../../config/settings.ts';
-import { readModelFolder, shippedModels } from '../../local-models/model-folder.ts';
+import { shippedModels } from '../../local-models/model-folder.ts';
 import type { RunningGateway } from '../options.ts';
 import { processSignals, type Signal } from '../signals.ts';
-import { describeProviders, knownProviders } from '../providers.ts';
 
 const help = `Usage: model-gateway start [options]
 
@@ -52,71 +44,6 @@ export const startCommand: Command = {
     return untilStopped(gateway, context);
   },
 };
-
-export const checkCommand: Command = makeCheckCommand({
-  cwd: process.cwd(),
-  knownProviders,
-  describeProviders,
-  lookAround: async (settings) => [
-    ...(await missingModels(settings)),
-    ...(await identityProblem(settings)),
-  ],
-  askProviders: async (settings, env) => {
-    const { askProviders } = await import('./admin-of-directory.ts');
-    return askProviders(settings, env);
-  },
-});
-
-export const initCommand: Command = makeInitCommand({
-  known: providerRows.flatMap(({ id, keyVariable }) =>
-    keyVariable === undefined ? [] : [{ id, keyVariable }],
-  ),
-  schema: join(import.meta.dirname, '../../../docs/gateway.schema.json'),
-  cwd: process.cwd(),
-  program: programName(process.env, process.cwd()),
-  ask: isatty(0) && isatty(1) ? ask : undefined,
-});
-
-export const importCommand: Command = makeImportCommand({
-  vendors: providerRows.map(({ id, dialect, baseUrl, keyVariable, cloud }) => ({
-    id,
-    dialect,
-    baseUrl,
-    ...(keyVariable === undefined ? {} : { keyVariable }),
-    isCloud: cloud !== undefined && keyVariable === undefined,
-  })),
-  cwd: process.cwd(),
-  program: programName(process.env, process.cwd()),
-});
-
-async function ask(question: string): Promise<string> {
-  const { createInterface } = await import('node:readline/promises');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return await terminal.question(question);
-  } finally {
-    terminal.close();
-  }
-}
-
-/** Local models that cannot be called: the gateway starts without them. */
-async function missingModels({ local }: Settings): Promise<readonly string[]> {
-  const { problems } = await readModelFolder(local.modelsDir, local.models);
-  return problems.map(({ subject, why }) => `local model skipped: ${subject} ${why}`);
-}
-
-/** Why people could not sign in: the gateway starts all the same. */
-async function identityProblem({ oidc }: Settings): Promise<readonly string[]> {
-  if (oidc === undefined) return [];
-  const { discover, SignInError } = await import('../../admin/people/openid.ts');
-  try {
-    await discover(oidc);
-    return [];
-  } catch (error) {
-    if (error instanceof SignInError) return [error.message];
-    throw error;
-  }
-}
 
 function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
   const { settings, providers, newKey, newAdminToken } = gateway;
