@@ -2,5 +2,5 @@
 
 export const dialectId = 'bedrock-converse';
 
-/** Characters of the name of a tool. */
+/** The maximum length of a tool name, in characters. */
 export const maxToolName = 64;

@@ -1,6 +1,6 @@
 /**
- * The half of Amazon Bedrock's Converse that faces a provider. How it signs requests, frames its streams and tells its
- * errors is the provider's own (providers/clouds/bedrock.ts).
+ * The upstream half of Amazon Bedrock's Converse. Signatures, stream frames and errors of AWS are in
+ * providers/clouds/bedrock.ts.
  */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from '../shared/vendor-errors.ts';
@@ -12,11 +12,11 @@ import { ConverseStreamReader } from './answer/stream-read.ts';
 
 export const bedrockConverseUpstream: UpstreamDialect = {
   id: dialectId,
-  // Only Claude's carries a signature, and every server of Claude takes it.
+  // Only reasoning of Claude has a signature, and every server of Claude accepts it.
   signsReasoning: true,
   promptOf,
   writeRequest,
-  // No client speaks it.
+  // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
   readResponse: (body) => readResponse(body),
   streamReader: () => new ConverseStreamReader(),

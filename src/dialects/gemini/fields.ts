@@ -4,23 +4,23 @@ import { isObject, type JsonObject } from '../../json/value.ts';
 
 export const dialectId = 'gemini';
 
-// Signatures: opaque text beside a part, which must come back on the part that it came on.
+// Signatures: opaque text on a part. The client must return it on the same part.
 
-/** In whose words reasoning is sealed, by the name that lists of reasoning have for it. */
+/** The format name of Gemini's signatures in lists of reasoning. */
 export const signatureFormat = 'google-gemini-v1';
 
-/** What a signed call carries besides its own fields. */
+/** The extras of a signed call. */
 export function signedExtras(signature: string): Extras {
   return { [dialectId]: { thoughtSignature: signature } };
 }
 
-/** Something of an earlier answer that may bear a signature. */
+/** A part of an earlier answer that may have a signature. */
 interface Signed {
   readonly extras?: Extras;
   readonly origin?: Origin;
 }
 
-/** The signature of a call, in this dialect's spelling or in that of chat clients; undefined where it has none. */
+/** The signature of a call, in this dialect's spelling or in that of chat clients. Undefined if there is none. */
 export function callSignature({ extras }: Signed): string | undefined {
   const own = extras?.[dialectId]?.['thoughtSignature'];
   if (typeof own === 'string' && own !== '') return own;

@@ -1,6 +1,6 @@
 /**
- * The half of Gemini's `generateContent` that faces a provider. Where its host is and what lets requests in is the
- * provider's own: the Gemini API and Vertex AI speak the same.
+ * The upstream half of Gemini's `generateContent`. The Gemini API and Vertex AI share it. Addresses and credentials are
+ * in `providers/clouds/`.
  */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from '../shared/vendor-errors.ts';
@@ -14,7 +14,7 @@ export const geminiUpstream: UpstreamDialect = {
   id: dialectId,
   promptOf,
   writeRequest,
-  // No client speaks it.
+  // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
   readResponse: (body) => readResponse(body),
   streamReader: ({ continuation }) => new GeminiStreamReader(continuation === true),

@@ -1,4 +1,4 @@
-/** The half of the Responses dialect that faces clients: `POST /v1/responses`. */
+/** The client half of the Responses dialect: `POST /v1/responses`. */
 import type { AnswerContext, ClientDialect } from '../../core/dialect.ts';
 import { type Generation, replay } from '../../core/generation.ts';
 import { TwinNames } from '../../core/shape.ts';
@@ -43,7 +43,7 @@ export const openaiResponsesClient: ClientDialect = {
   openStream: (context) => new Lifecycle(context),
   answerRelay: (context) => new ResponsesAnswerRelay(context),
   writeError,
-  // Used where nothing is known of the call: writers, relays and openings tell failures with what was sent.
+  // For errors outside of a call. Writers, relays and openings write failures that fit the events they sent.
   writeStreamError: (error, requestId) =>
     new Lifecycle({
       model: '',
@@ -54,7 +54,7 @@ export const openaiResponsesClient: ClientDialect = {
   limitHeaders,
 };
 
-/** The object with which a stream of the same answer ends. */
+/** The same object as in the last event of a stream. */
 function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
   const writer = new ResponsesStreamWriter(context);
   const shaped = shapedWriter(writer, context, shapeWords);
@@ -62,9 +62,9 @@ function writeResponse(generation: Generation, context: AnswerContext): JsonObje
   return writer.document();
 }
 
-// What the gateway reads of a Responses body. What it shares with chat bodies is read by `BodyDescription`.
+// The members of a Responses body that the gateway reads. `BodyDescription` reads those that chat bodies have too.
 
-/** Members without a cost of their own: what is in the prompt, and the cap, is reserved. */
+/** Members without a price of their own. The reservation covers the prompt and the cap. */
 const prompting: ReadonlySet<string> = new Set(['input', 'instructions', 'max_output_tokens']);
 /** Caps of other formats. A server that reads one may write more than the cap of this format allows. */
 const otherCaps: ReadonlySet<string> = new Set(['max_tokens', 'max_completion_tokens']);

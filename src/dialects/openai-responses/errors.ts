@@ -1,10 +1,10 @@
-/** Errors as the Responses API shows them: the envelope of chat completions, and two events at the end of a stream. */
+/** Errors of the Responses API: the envelope of chat completions, and two events at the end of a stream. */
 import type { WrittenError } from '../../core/dialect.ts';
 import { type ErrorCode, GatewayError, streamError } from '../../core/errors.ts';
 import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { writeError as writeEnvelope } from '../openai-chat/errors.ts';
 
-/** What a stream's `response.failed` says of each error: Codex decides by it whether to ask again. */
+/** The code in a stream's `response.failed` for each error. Codex decides by it whether to retry. */
 const streamCodes = {
   invalid_request: 'invalid_prompt',
   too_large: 'invalid_prompt',
@@ -22,7 +22,7 @@ const streamCodes = {
   timeout: 'server_error',
   upstream_rejected: 'invalid_prompt',
   context_overflow: 'context_length_exceeded',
-  // As its status 400 says it: the same credential is refused again.
+  // Like the status 400: a retry would be refused for the same credential.
   upstream_auth: 'invalid_prompt',
   internal: 'server_error',
   idempotency_busy: 'server_error',
@@ -35,7 +35,7 @@ const streamCodes = {
   canceled: 'server_error',
 } satisfies Record<ErrorCode, string>;
 
-/** The error of a 404 for an item or response of which no copy is kept. */
+/** The code of a 404 for an item or response that is not stored. */
 export const itemNotFound = 'item_not_found';
 
 /** Status and body of an error answer. */
@@ -43,14 +43,14 @@ export function writeError(error: GatewayError, requestId: string): WrittenError
   const written = writeEnvelope(error, requestId);
   const { status, body } = written;
   const answer = isObject(body['error']) ? body['error'] : {};
-  // Other dialects' word for the whole list, where no item of it is at fault.
+  // Other dialects name the whole list `messages`.
   if (answer['param'] === 'messages')
     return { status, body: { error: { ...answer, param: 'input' } } };
   if (error.reason !== itemNotFound) return written;
   return { status: 404, body: { error: { ...answer, code: null } } };
 }
 
-/** The two objects in which a stream tells a failure: that of the `error` event, and that of the failed response. */
+/** The two objects of a failure in a stream: that of the `error` event, and that of the failed response. */
 export interface StreamFailure {
   readonly event: JsonObject;
   readonly response: JsonObject;
@@ -67,18 +67,18 @@ export function streamFailure(error: GatewayError, requestId: string): StreamFai
   };
 }
 
-/** Codex reads from these words how long it should wait. */
+/** Codex reads the time to wait from this wording. */
 function withWait(message: string, { code, retryAfterMs }: GatewayError): string {
   if (code !== 'rate_limited') return message;
   return `${message} Please try again in ${((retryAfterMs ?? 1000) / 1000).toFixed(1)}s.`;
 }
 
-/** Why a response is not there, behind the service's words. */
+/** Why a response is not found, after the service's sentence. */
 const gone = 'It was sent with `store: false`, was deleted, has expired, or has not ended yet.';
 const off = 'This gateway keeps no responses, whatever `store` says';
 const sendWhole = 'Send all items in `input`, without `previous_response_id`.';
 
-/** A 404 for an id of an item that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
+/** A 404 for an item that is not stored, in the service's wording. @param keeps whether the gateway stores responses */
 export function unknownItem(id: string, keeps: boolean): GatewayError {
   const advice = keeps
     ? 'Try again with `store` set to true, or remove this item from your input.'
@@ -90,20 +90,22 @@ export function unknownItem(id: string, keeps: boolean): GatewayError {
   );
 }
 
-/** A 404 for an id of a response that the gateway does not keep. @param keeps whether it keeps any */
+/** A 404 for a response that is not stored. @param keeps whether the gateway stores responses */
 export function unknownId(id: string, keeps: boolean): GatewayError {
   const options = { path: ['response_id'], reason: itemNotFound };
   const why = keeps ? gone : `${off}.`;
   return new GatewayError('invalid_request', `Response with id '${id}' not found. ${why}`, options);
 }
 
-/** A 400 for an id of a response that the gateway does not keep, in the service's words. @param keeps whether it keeps any */
+/**
+ * A 400 for a response that is not stored, in the service's wording. @param keeps whether the gateway stores responses
+ */
 export function unknownResponse(id: string, keeps: boolean): GatewayError {
   const why = `${keeps ? gone : `${off}.`} ${sendWhole}`;
   return previousNotFound(`Previous response with id '${id}' not found. ${why}`);
 }
 
-/** The same for a response that is kept, and continues one that is not. */
+/** The same for a stored response that continues one that is not stored. */
 export function brokenChain(id: string, previous: string): GatewayError {
   return previousNotFound(
     `Previous response with id '${previous}' not found: it was deleted, or it has expired. ` +

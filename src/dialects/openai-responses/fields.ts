@@ -1,6 +1,6 @@
 /**
- * Reads members of a Responses request and says what is wrong with them. The service's words are those of chat
- * completions. `null` counts as absent everywhere.
+ * Reads members of a Responses request, with an error for wrong values. The wording is that of chat completions, as at
+ * the service. `null` counts as absent everywhere.
  */
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -16,7 +16,7 @@ export {
   wrongType,
 } from '../openai-chat/fields.ts';
 
-/** Where a demanded call says that it is the only one. */
+/** The path of the member that limits a demanded call to one. */
 export const shapeWords: ShapeWords = { single: ['parallel_tool_calls'] };
 
 /** A member of an object; `at` is the path of that object. */

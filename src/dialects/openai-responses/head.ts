@@ -1,6 +1,7 @@
 /**
- * The head of a Responses request: what the gateway decides on, and what no provider could take. Relay and translation both
- * pass here, so unknown fields and unknown items are left alone: in relay they are the upstream's business.
+ * Checks the head of a Responses request: members that the gateway decides on, and faults that every provider refuses.
+ * Relayed and translated requests both pass here. Unknown fields and items are not checked, since a relayed request may
+ * have members that only its upstream knows.
  */
 import type { RequestHead, RequestState } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
@@ -22,7 +23,7 @@ import {
 } from './fields.ts';
 import { callKindOf, nameableIds, outputKindOf } from './items.ts';
 
-/** Keys that may not stand twice in a body (B39). */
+/** Keys that may occur only once in a body (B39). */
 export const ownedKeys: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -42,7 +43,7 @@ const maxTools = 512;
 const maxIdentityLength = 512;
 const maxCallIdLength = 1024;
 const maxSchemaLength = 512 * 1024;
-/** The widest rule among the providers; a narrower one is met by renaming. */
+/** The widest rule of all providers. The gateway renames tools for a provider with a narrower rule. */
 const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
 const controlCharacter = /\p{Cc}/u;
 const roles: ReadonlySet<string> = new Set(['user', 'system', 'developer', 'assistant']);
@@ -87,7 +88,10 @@ function asksReasoning({ reasoning }: JsonObject): boolean {
   return typeof effort === 'string' && effort !== 'none';
 }
 
-/** What the request wants to be kept, or refers to. @throws GatewayError for what is never kept here. */
+/**
+ * Reads whether the response is stored, and the ids that the request refers to.
+ * @throws GatewayError for state that the gateway never stores.
+ */
 export function readState(body: JsonObject): RequestState {
   const store = readBoolean({ of: body, key: 'store' });
   if (readBoolean({ of: body, key: 'background' }) === true) {
@@ -118,13 +122,13 @@ function refused(member: string, why: string): GatewayError {
   return invalidRequest(why, [member], 'unsupported_parameter');
 }
 
-/** A text is one item. */
+/** The number of input items. A text counts as one. */
 function countItems(input: Json | undefined): number {
   if (isArray(input)) return input.length;
   return isPresent(input) ? 1 : 0;
 }
 
-/** Ids of the items that stand for others, in their order. */
+/** Ids of the item references, in order. */
 function referencesIn(input: Json | undefined): readonly string[] {
   if (!isArray(input)) return [];
   return input.flatMap((item) => {
@@ -133,7 +137,7 @@ function referencesIn(input: Json | undefined): readonly string[] {
   });
 }
 
-/** The id of an `item_reference`, whose type may be left out; undefined for any other item. */
+/** The id of an `item_reference`, whose type is optional. Undefined for any other item. */
 export function referenceOf({ type, role, id }: JsonObject): string | undefined {
   if (typeof id !== 'string') return undefined;
   if (type === 'item_reference') return id;
@@ -156,7 +160,7 @@ function checkOptions(body: JsonObject): void {
   checkReasoning(body);
   checkText(body);
   const { instructions } = body;
-  // The object that a response echoes has the items of a prompt template there.
+  // A response object that a client sends back has the items of its prompt template here.
   if (isPresent(instructions) && typeof instructions !== 'string' && !isArray(instructions)) {
     throw wrongType(['instructions'], 'a string', instructions);
   }
@@ -217,7 +221,7 @@ function checkText(body: JsonObject): void {
   }
 }
 
-// Tools: names and types only, since hosted ones are the upstream's business.
+// Tools: only names and types are checked, since each provider defines its own hosted tools.
 
 /** @throws GatewayError `invalid_request` with the path of the first fault. */
 function checkTools(tools: readonly Json[], at: FieldPath, names: Set<string>): void {
@@ -249,7 +253,7 @@ function checkNamed(tool: JsonObject, path: FieldPath, names: Set<string>): void
   readObject({ of: tool, key: 'format', at: path });
 }
 
-// Input items, as strictly as the service and no further.
+// Input items: checked as strictly as OpenAI's service does.
 
 function checkInput(body: JsonObject, state: RequestState): void {
   const { input } = body;
@@ -264,7 +268,7 @@ function checkInput(body: JsonObject, state: RequestState): void {
     throw new GatewayError('too_large', why, { path: ['input'] });
   }
   for (let i = 0; i < input.length; i += 1) checkItem(input[i], ['input', i]);
-  // What the request refers to may hold the other half of a pair.
+  // A stored response that the request refers to may have the other half of a pair.
   const complete = state.previousResponseId === undefined && state.itemReferences.length === 0;
   if (complete) checkPairs(input);
 }
@@ -328,7 +332,7 @@ function checkPart(part: Json | undefined, path: FieldPath): void {
   }
 }
 
-/** Where the content of a part is: in one of these texts. */
+/** Checks that one of these members has the content of a part. */
 function requireOneOf(
   part: JsonObject,
   path: FieldPath,
@@ -360,7 +364,7 @@ function checkCall(item: JsonObject, type: string, path: FieldPath): void {
   }
 }
 
-/** A result without `call_id` is told as text (Codex's injected ones). */
+/** A result without `call_id`, which Codex injects, is translated as text. */
 function checkOutput(item: JsonObject, path: FieldPath): void {
   if (isPresent(item['call_id'])) readCallId(item, path);
   const { output } = item;
@@ -387,9 +391,9 @@ function readCallId(item: JsonObject, at: FieldPath): string {
 }
 
 /**
- * Calls that were cut off and have no result, each with the reasoning before it: no client ran them, and services refuse a
- * call without its result. What goes on from an incomplete response has them in its history. Reasoning stays where the turn
- * goes on with something that is kept: services refuse that without it.
+ * Calls that were cut off and have no result, each with the reasoning before it. No client ran them, and services
+ * refuse a call without its result. The history after an incomplete response contains them. The reasoning is not among
+ * them if a remaining item of the turn follows: services refuse that item without its reasoning.
  */
 export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
   const abandoned = new Set<Json>();
@@ -398,7 +402,7 @@ export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
     (item) => isObject(item) && outputKindOf(item['type']) !== undefined,
   );
   const answered = new Set(results.map((item) => (isObject(item) ? pairIdOf(item) : undefined)));
-  /** What the turn of the model has behind the item. */
+  /** Whether the items after this one, in the same turn of the model, are cut off or remain. */
   let behind = { cut: false, kept: false };
   for (const item of input.toReversed()) {
     if (isObject(item) && item['type'] === 'reasoning') {
@@ -412,7 +416,7 @@ export function abandonedItems(input: readonly Json[]): ReadonlySet<Json> {
   return abandoned;
 }
 
-/** The note of what is left out for that. */
+/** The note for abandoned items. */
 export const abandonedNote = 'the call was cut off, and has no result';
 
 function isCutCall(item: Json): item is JsonObject {
@@ -427,8 +431,8 @@ function isModelOutput(item: Json): boolean {
 }
 
 /**
- * Each call has one result behind it, and each result a call before it.
- * @throws GatewayError `invalid_request` in the service's words.
+ * Checks that each call has one later result, and each result an earlier call.
+ * @throws GatewayError `invalid_request` in the wording of OpenAI's service.
  */
 export function checkPairs(input: readonly Json[]): void {
   const called = new Set<string>();
@@ -454,7 +458,7 @@ export function checkPairs(input: readonly Json[]): void {
   }
 }
 
-/** What a call and its result share; undefined for items that are neither, and for results that name no call. */
+/** The id that a call and its result share. Undefined for other items, and for results that name no call. */
 export function pairIdOf(item: JsonObject): string | undefined {
   const { type } = item;
   if (callKindOf(type) === undefined && outputKindOf(type) === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Items of the Responses API as both halves of the dialect know them: their types, the prefixes of their ids, and the
- * names under which `extras['openai-responses']` keeps what the canonical form has no slot for.
+ * Items of the Responses API, for both halves of the dialect: their types, the prefixes of their ids, and the names in
+ * `extras['openai-responses']` of members that the canonical form does not have.
  */
 import type { DialectId, Extras, PartBase } from '../../core/conversation.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 
 export const dialectId = 'openai-responses' satisfies DialectId;
 
-/** How the client runs a tool: the type of a call's item follows from it. */
+/** How the client runs a tool. It decides the item type of a call. */
 export type CallKind =
   'function' | 'custom' | 'tool_search' | 'local_shell' | 'shell' | 'apply_patch';
 
@@ -40,7 +40,7 @@ const kinds: readonly CallKind[] = [
 const kindsByCall = new Map(kinds.map((kind) => [callItems[kind].type, kind]));
 const kindsByOutput = new Map(kinds.map((kind) => [callItems[kind].output, kind]));
 
-/** The kind of a call by its item type; undefined for an item that is no call of the client. */
+/** The kind of a call by its item type. Undefined for an item that is no call of a client's tool. */
 export function callKindOf(type: Json | undefined): CallKind | undefined {
   return typeof type === 'string' ? kindsByCall.get(type) : undefined;
 }
@@ -62,18 +62,18 @@ export const idPrefixes = {
   search: 'ws_',
 } as const;
 
-/** What the service takes as the id of an item. */
+/** The form that the service accepts as the id of an item. */
 const itemId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Whether an id may stand on an item whose ids begin like this. */
+/** Whether an id is valid for an item with this id prefix. */
 export function isItemId(id: Json | undefined, prefix: string): id is string {
   return typeof id === 'string' && id.startsWith(prefix) && itemId.test(id);
 }
 
-/** Ids that come again while a response is kept: Ollama draws from a million numbers, other servers count. */
+/** Ids that may repeat while a response is stored: Ollama draws from a million numbers, other servers count. */
 const repeated = /^\D*\d{1,12}$/;
 
-/** Whether a later request can name an item of a kept response by the id that its upstream gave it. */
+/** Whether a later request can name an item of a stored response by the id that its upstream gave it. */
 export function isStableItemId(id: Json | undefined): id is string {
   return typeof id === 'string' && itemId.test(id) && !repeated.test(id);
 }
@@ -81,26 +81,27 @@ export function isStableItemId(id: Json | undefined): id is string {
 const madeForm = /^[a-z]{1,5}_([A-Za-z0-9]{1,40})_[io]\d{1,6}$/;
 
 /**
- * An id that names an item by its place in a kept response, so that no index of it is needed.
- * @param place `i` or `o` for input or output, and its number there
+ * An id that names an item by its position in a stored response. It needs no index in the store.
+ * @param position `i` for input or `o` for output, and the item's number there
  */
 export function madeId({ type }: JsonObject, response: string, position: string): string {
   return `${itemPrefix(type)}${response.slice(idPrefixes.response.length)}_${position}`;
 }
 
-/** The response in which such an id names an item; undefined for an id of another form. */
+/** The response of such an id. Undefined for an id of another form. */
 export function responseOf(id: string): string | undefined {
   const [, response] = madeForm.exec(id) ?? [];
   return response === undefined ? undefined : idPrefixes.response + response;
 }
 
 /**
- * The store writes a row for each, and many clients send their whole history each time: the last items of a request that
- * have ids are found by them. Earlier ones were the last of an earlier request.
+ * The maximum number of items of a request that can be found by their own id. The store writes a row for each, and many
+ * clients send their whole history each time, so only the last items are indexed. An earlier request indexed the
+ * others.
  */
 const maxNameable = 100;
 
-/** The id that each item came with, where a later request can name it so; of two with one id, the later one has it. */
+/** The own id of each item, if a later request can name the item by it. Of two items with one id, the later has it. */
 export function nameableIds(items: readonly Json[]): readonly (string | undefined)[] {
   const ids = new Set<string>();
   const named = items.toReversed().map((item) => {
@@ -134,8 +135,8 @@ export function itemPrefix(type: Json | undefined): string {
 }
 
 /**
- * Under which output index each item of the last event of a stream was told; undefined for one that was not.
- * @param seen output indexes with the items as they were told first
+ * The output index under which the stream sent each item of its last event. Undefined for an item that it did not send.
+ * @param seen output indexes with the first form of each item
  */
 export function streamedIndexes(
   output: readonly JsonObject[],
@@ -154,7 +155,7 @@ export function streamedIndexes(
   });
 }
 
-/** Whether two forms of an item say of themselves that they are one. */
+/** Whether two items are forms of the same one, by their type and ids. */
 function isSame(first: JsonObject, { type, id, call_id: call }: JsonObject): boolean {
   if (first['type'] !== type) return false;
   const named = typeof id === 'string' && id !== '' && id === first['id'];
@@ -162,9 +163,9 @@ function isSame(first: JsonObject, { type, id, call_id: call }: JsonObject): boo
 }
 
 /**
- * Members of `extras['openai-responses']`. On a part: `id`, `status`, `phase`, `caller` and `created_by` of its item, `kind`
- * and `namespace` of a call, `summary` (how many parts the text was made of) and `content` of reasoning, `detail` of an
- * image. On a tool: `kind`, `namespace`, the bare `name`, and the `format` of a free text.
+ * Members of `extras['openai-responses']`. On a part: `id`, `status`, `phase`, `caller` and `created_by` of its item,
+ * `kind` and `namespace` of a call, `summary` (how many parts the text was made of) and `content` of reasoning,
+ * `detail` of an image. On a tool: `kind`, `namespace`, the bare `name`, and the `format` of a free text.
  */
 export interface ItemExtras {
   readonly id?: string;
@@ -179,12 +180,12 @@ export interface ItemExtras {
   readonly detail?: string;
 }
 
-/** What the dialect kept of a part or tool; empty where it kept nothing. */
+/** This dialect's extras of a part or tool; empty if there are none. */
 export function itemExtras(value: { readonly extras?: Extras }): JsonObject {
   return value.extras?.[dialectId] ?? {};
 }
 
-/** Extras of a part or tool with the members that are not undefined; nothing where there is none. */
+/** Extras of a part or tool with the members that are defined; empty if there are none. */
 export function withItemExtras(members: {
   readonly [name: string]: Json | undefined;
 }): Pick<PartBase, 'extras'> {
@@ -192,7 +193,7 @@ export function withItemExtras(members: {
   return kept.length === 0 ? {} : { extras: { [dialectId]: Object.fromEntries(kept) } };
 }
 
-// Calls: the canonical form has one text of JSON, each type of item has its own members.
+// Calls: the canonical form has one JSON text, each item type has its own members.
 
 /** The canonical arguments of a call's item. */
 export function argumentsOf(kind: CallKind, item: JsonObject): string {
@@ -215,14 +216,14 @@ export function argumentsOf(kind: CallKind, item: JsonObject): string {
   }
 }
 
-/** A text that the model wrote. Some servers read it first, and send what it says. */
+/** A text that the model wrote. Some servers parse it and send the parsed value. */
 export function writtenText(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
 /**
- * The members of a call's item that hold its arguments, `name` of functions and free texts not among them; undefined where
+ * The members of a call's item that contain its arguments, without the `name` of functions and free texts. Undefined if
  * the arguments do not fit the kind.
  */
 export function callMembers(kind: CallKind, argumentsJson: string): JsonObject | undefined {

@@ -1,4 +1,4 @@
-/** A kept response told once more: as the events of a stream, and as the list of its input items. */
+/** Writes a stored response again: as the events of a stream, and as a list of its input items. */
 import type { ItemPage } from '../../core/stored-response.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
 import { isArray } from './fields.ts';
@@ -6,8 +6,8 @@ import { callKindOf, writtenText } from './items.ts';
 
 /**
  * The events of a response that has ended, one text each.
- * @param after events up to this `sequence_number` are left out, but for the last one: a client counted the pieces of the
- *   stream that it lost, of which there were more, and is told how the response ended all the same
+ * @param after events up to this `sequence_number` are omitted. The last event is always written, since the stream that
+ *   the client lost had more events than this one, and the client's number may be beyond it.
  */
 export function replayEvents(response: JsonObject, after = -1): string {
   const events = new Events();
@@ -30,7 +30,7 @@ class Events {
     this.#all.push(this.next(type, members));
   }
 
-  /** @param after what its number is above, in any case */
+  /** @param after the event's number is above this one */
   next(type: string, members: JsonObject, after = -1): string {
     const sequence_number = Math.max(this.#all.length, after + 1);
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...members })}\n\n`;
@@ -44,7 +44,7 @@ class Events {
 /** An event without its sequence number. */
 export type ItemEvent = readonly [type: string, members: JsonObject];
 
-/** The events of a whole item; of a call that was cut off none that says that it is done. @param at its output index */
+/** The events of a whole item. A call that was cut off gets no `done` event. @param at its output index */
 export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
   const events: ItemEvent[] = [];
   const isCut = item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined;
@@ -83,7 +83,7 @@ export function itemEvents(item: JsonObject, at: number): readonly ItemEvent[] {
   return isCut ? events.filter(([type]) => !type.endsWith('.done')) : events;
 }
 
-/** The item before any of its text was told. */
+/** The item without its text, as its first event has it. */
 function begunItem(item: JsonObject): JsonObject {
   switch (item['type']) {
     case 'message':
@@ -142,7 +142,7 @@ function listOf(value: Json | undefined): readonly JsonObject[] {
 
 /**
  * One page of items.
- * @param items the oldest first, each with an id of its own
+ * @param items the oldest first, each with a unique id
  * @returns undefined when `after` names none of them
  */
 export function itemList(
@@ -163,7 +163,7 @@ export function itemList(
   };
 }
 
-/** An item as the service lists it: with a type and a status, and the text of a message as a part. */
+/** An item in the form of the service's list: with a type and a status, and the text of a message as a part. */
 function listedItem(item: JsonObject): JsonObject {
   const { type, content } = item;
   const named = { ...item, type: type ?? 'message' };

@@ -1,4 +1,4 @@
-/** The members of a Responses request that are read or known to say nothing. */
+/** The members of a Responses request that are read, or known to have no effect. */
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
@@ -102,7 +102,7 @@ const tool = kinds(
 );
 const format = fields(wholes('type', 'name', 'schema', 'description', 'strict'));
 
-/** A request of this dialect. What is not among its own members is kept by name (`request/read.ts`). */
+/** A request of this dialect. Members that are not listed are retained by name (`request/read.ts`). */
 export const requestShape = fields({
   ...wholes(...knownFields),
   ...vendorMembers,

@@ -1,6 +1,6 @@
 /**
- * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
- * bytes.
+ * Stored responses: the input and output items that the gateway stores of a call, and how a later request gets them
+ * back. Items are stored whole, in their own bytes.
  */
 import type {
   EndedResponse,
@@ -45,7 +45,7 @@ export const storedResponses: StoredResponseCodec = {
   list: (chain, page) => itemList(inputItems(chain), page),
 };
 
-/** The request's own items as one array, references replaced by the items that they stand for. */
+/** The request's own items as one array. References are replaced by the items that they name. */
 function ownInput(
   { pieces, spans }: Pick<Spliceable, 'pieces' | 'spans'>,
   found: ReadonlyMap<string, Buffer>,
@@ -68,7 +68,7 @@ function withItems(input: Buffer, found: ReadonlyMap<string, Buffer>): Buffer {
   return arrayOf(items);
 }
 
-/** The request with the items of all arrays as its input, and without the response that it went on from. */
+/** The request with the items of all arrays as its input, and without `previous_response_id`. */
 function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
   const items = arrays.map((array) => insideOf(array)).filter((inside) => inside.length > 0);
   return editJson(source, [
@@ -77,7 +77,7 @@ function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
   ]);
 }
 
-/** The response in the last bytes of an answer; undefined where it is none that is kept. */
+/** The response in the last bytes of an answer. Undefined if it is not stored. */
 function answered(last: Buffer): EndedResponse | undefined {
   const found = responseIn(last);
   if (found === undefined) return undefined;
@@ -96,7 +96,7 @@ function idsIn(item: unknown): readonly string[] {
 
 interface FoundResponse {
   readonly response: JsonObject;
-  /** Where its bytes stand; a response without an end is not found. */
+  /** The start of its bytes. A response without an end is not found. */
   readonly start: number;
   readonly end: number;
 }
@@ -117,7 +117,7 @@ const outputKey = Buffer.from('"output"');
 const newline = 0x0a;
 const endings: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete']);
 
-/** The event that ends a stream, which is the last one that has data in one line. */
+/** The event that ends a stream: the last one with its data in one line. */
 function terminalIn(last: Buffer): FoundResponse | undefined {
   for (let at = last.lastIndexOf(dataMark); at !== -1;) {
     const isLine = at === 0 || last[at - 1] === newline;
@@ -135,7 +135,7 @@ function terminalIn(last: Buffer): FoundResponse | undefined {
   return undefined;
 }
 
-/** The same bytes with a response that says that it was not kept. */
+/** The same bytes with `store: false` in the response. */
 function unkept(last: Buffer): Buffer {
   const found = responseIn(last);
   if (found === undefined || found.response['store'] === false) return last;
@@ -147,19 +147,19 @@ function unkept(last: Buffer): Buffer {
   return Buffer.concat([last.subarray(0, start), edited, last.subarray(end)]);
 }
 
-/** The array of a kept response's output items. */
+/** The array of a stored response's output items. */
 function outputOf(response: Buffer): Buffer {
   const span = findMember(response, 0, outputKey);
   return span === undefined ? empty : response.subarray(span.start, span.end);
 }
 
-/** An item of a kept response. */
+/** An item of a stored response. */
 interface StoredItem {
   readonly bytes: Buffer;
   readonly item: JsonObject;
-  /** The id that it came with; undefined where that names nothing, or another item. */
+  /** The item's own id. Undefined if it is not unique or names another item. */
   readonly own: string | undefined;
-  /** The id by which it is found without an index: its response, and its place there. */
+  /** The id by which the item is found without an index: its response, and its position there. */
   readonly made: string;
 }
 
@@ -188,7 +188,9 @@ function itemsOf(kept: StoredResponse): ReadonlyMap<string, Buffer> {
   ]);
 }
 
-/** What the last response answers, the oldest first. An id stands once, or a client that asks for pages would go round. */
+/**
+ * The input items of the last response, the oldest first. Ids are unique, since a client that pages by id would loop.
+ */
 function inputItems(chain: readonly StoredResponse[]): readonly JsonObject[] {
   const items = chain.flatMap((kept, at) => [
     ...inputsOf(kept),
@@ -210,7 +212,7 @@ function parsedElements(array: Buffer): readonly Pick<StoredItem, 'bytes' | 'ite
   });
 }
 
-/** The elements of a JSON array, each with its own bytes. */
+/** The bytes of each element of a JSON array. */
 export function elementsOf(array: Buffer): readonly Buffer[] {
   const elements: Buffer[] = [];
   if (array[0] !== openBracket) return elements;
@@ -237,10 +239,10 @@ function arrayOf(items: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from('['), ...joined, Buffer.from(']')]);
 }
 
-/** What a client that went on from a response calls an item of those before. */
+/** The path that an error names for an item of an earlier response. */
 const earlierPath = 'previous_response_id';
 
-/** How servers begin a message that is about a place. */
+/** How servers begin a message about a path. */
 const openings = [
   "Invalid '",
   "Invalid type for '",
@@ -251,7 +253,7 @@ const openings = [
 ];
 const itemPath = /^input\[(\d{1,9})\][\w.[\]]*/;
 
-/** Only the place that the error is about is reworded: what else looks like one may be a text of the client. */
+/** Rewords only the path that the error is about. Other text that looks like a path may be the client's. */
 function ownError(error: GatewayError, earlier: number): GatewayError {
   const spelled = spellPath(error.path ?? []);
   const opening = openings.find((each) => error.message.startsWith(each)) ?? '';
@@ -264,7 +266,9 @@ function ownError(error: GatewayError, earlier: number): GatewayError {
   return atPath(worded, index < earlier ? [earlierPath] : [member, index - earlier, ...rest]);
 }
 
-/** The text with the first mention of a place by the client's count, and none of a place that only begins like it. */
+/**
+ * The text with the first mention of a path in the client's numbering. Longer paths that begin like it do not match.
+ */
 function withFirst(text: string, path: string, earlier: number): string {
   const at = itemPath.exec(path)?.[1];
   if (at === undefined) return text;
@@ -282,7 +286,7 @@ function ownNotes(notes: string, earlier: number): string {
   const own = notes.replaceAll(/(?<=^|; )input\.(\d{1,9})[\w.]*(?=: )/g, (path, at: string) =>
     ownPath(path, Number(at), earlier),
   );
-  // Several earlier items have one name.
+  // Several earlier items get the same path.
   const each = own.split('; ');
   const once = each.filter((note, i) => !note.startsWith(earlierPath) || each.indexOf(note) === i);
   return once.join('; ');

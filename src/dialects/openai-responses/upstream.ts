@@ -1,4 +1,4 @@
-/** The half of the Responses API that faces a provider. */
+/** The upstream half of the Responses dialect. */
 import type { Countable } from '../../core/description.ts';
 import type { Ask, UpstreamDialect } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -34,7 +34,7 @@ const countedAsChat: Ask = {
   newId: (prefix) => prefix,
 };
 
-/** By the recipe of chat completions, since the models are the same. Undefined for what chat cannot say. */
+/** Counts like chat completions, since the models are the same. Undefined for requests that chat cannot express. */
 function countable(body: JsonObject, tokenizer: ModelTokenizer): Countable | undefined {
   const notes = new NoteList();
   try {

@@ -1,6 +1,6 @@
 /**
- * Reads an answer into events, block by block: documents and streams by the same code. State is the open blocks, by their
- * index, and what must wait for the end.
+ * Reads an answer into events, block by block. Documents and streams share this code. The state is the open blocks by
+ * index, and the data that must wait for the end.
  */
 import type { Citation, Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -14,17 +14,17 @@ type Kind = 'text' | 'reasoning' | 'call' | 'other';
 
 interface OpenBlock {
   readonly kind: Kind;
-  /** Of its part. */
+  /** Index of its part. */
   readonly index: number;
-  /** A piece of arguments came. */
+  /** A piece of the arguments was read. */
   said: boolean;
 }
 
 export class AnswerReader {
   readonly #open = new Map<number, OpenBlock>();
-  /** Reasoning that is not shown comes in pieces, each encoded for itself. */
+  /** Encrypted reasoning arrives in pieces, each encoded separately. */
   readonly #redacted = new Map<number, Buffer[]>();
-  /** Part indexes of calls that ended without arguments. The next event shows whether they take none or were cut. */
+  /** Part indexes of calls that ended without arguments. The next event shows whether they have none or were cut. */
   readonly #bare: number[] = [];
   #started = false;
   #next = 0;
@@ -37,7 +37,7 @@ export class AnswerReader {
     return this.#started;
   }
 
-  /** Why the answer ended was read; usage may follow. */
+  /** The stop reason was read. Usage may follow. */
   get finished(): boolean {
     return this.#stop !== undefined;
   }
@@ -45,11 +45,11 @@ export class AnswerReader {
   start(events: GenerationEvent[]): void {
     if (this.#started) return;
     this.#started = true;
-    // Neither id nor model stand in an answer.
+    // An answer has neither an id nor a model.
     events.push({ type: 'start', id: '', model: '' });
   }
 
-  /** The beginning of a block; one without a kind is known with its first delta. */
+  /** The beginning of a block. If it has no kind, the first delta shows it. */
   blockStart(block: number, start: JsonObject, events: GenerationEvent[]): void {
     this.#endBare(events);
     const call = answerObject(start['toolUse'], 'a toolUse');
@@ -132,7 +132,7 @@ export class AnswerReader {
     if (usage !== undefined) events.push({ type: 'usage', usage });
   }
 
-  /** What is owed once all was read: the ends of open parts and the finish, or an error where nothing of use came. */
+  /** The last events: the ends of open parts and the finish, or an error if the answer has no content. */
   end(): readonly GenerationEvent[] {
     const stop = this.#stop;
     if (stop === undefined) return [{ type: 'error', error: cutError(this.#started) }];
@@ -148,7 +148,7 @@ export class AnswerReader {
     return [...events, { type: 'finish', reason }];
   }
 
-  /** @param isCut the answer ended before the arguments came */
+  /** @param isCut the answer ended before the arguments arrived */
   #endBare(events: GenerationEvent[], isCut = false): void {
     for (const index of this.#bare.splice(0)) {
       if (!isCut) events.push({ type: 'part-delta', index, field: 'arguments', delta: '{}' });
@@ -188,7 +188,7 @@ export class AnswerReader {
     this.#redacted.set(block, [...pieces, Buffer.from(redacted, 'base64')]);
   }
 
-  /** A call of a tool of the client; one that the provider runs itself is shown to no client. */
+  /** A call of a client's tool. Calls that the provider runs itself are not passed on. */
   #call(block: number, call: JsonObject, events: GenerationEvent[]): void {
     this.#closeOthers(block, events);
     if (textOf(call['type']) === 'server_tool_use') {
@@ -228,7 +228,7 @@ export class AnswerReader {
     return open;
   }
 
-  /** Texts whose end was not told end here; calls may interleave. */
+  /** Ends texts without an end event. Calls may interleave. */
   #closeOthers(block: number, events: GenerationEvent[]): void {
     for (const other of this.#redacted.keys()) if (other !== block) this.blockStop(other, events);
     for (const [other, { kind }] of this.#open) {
@@ -248,7 +248,7 @@ function otherPart(value: JsonObject): Part {
   return { type: 'opaque', dialect: dialectId, value };
 }
 
-/** Where the cited words stand: on the web, in a document of the request, or in a search result. */
+/** The source of a citation: on the web, in a document of the request, or in a search result. */
 function readCitation(value: JsonObject): Citation {
   const location = isObject(value['location']) ? value['location'] : {};
   const web = isObject(location['web']) ? location['web'] : undefined;

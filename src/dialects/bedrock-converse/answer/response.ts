@@ -1,4 +1,4 @@
-/** Reads a whole answer. */
+/** Reads a document: the whole answer in one body. */
 import { GatewayError } from '../../../core/errors.ts';
 import { collect, type Generation, type GenerationEvent } from '../../../core/generation.ts';
 import { isObject, type JsonObject } from '../../../json/value.ts';
@@ -7,8 +7,8 @@ import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import { AnswerReader } from './read.ts';
 
 /**
- * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is no finished
- * answer at all.
+ * @throws GatewayError the upstream's error if the document is an error (F24), `upstream_invalid` if it is no finished
+ * answer.
  */
 export function readResponse(body: JsonObject): Generation {
   const events = answerEvents(body);
@@ -19,7 +19,7 @@ export function readResponse(body: JsonObject): Generation {
   return generation;
 }
 
-/** The events that a stream of a document would have. @throws GatewayError as above */
+/** The events that a stream of the same answer would have. @throws GatewayError like `readResponse` */
 export function answerEvents(body: JsonObject): readonly GenerationEvent[] {
   const { output } = body;
   const message = isObject(output) ? output['message'] : undefined;

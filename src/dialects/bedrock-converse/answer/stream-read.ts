@@ -1,4 +1,4 @@
-/** Reads a stream of events, whose names stand beside them. The end is the close of the connection. */
+/** Reads a stream of named events. The stream ends when the connection closes. */
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
@@ -11,7 +11,7 @@ const none: readonly GenerationEvent[] = [];
 
 export class ConverseStreamReader implements StreamReader {
   readonly #answer = new AnswerReader();
-  /** The end was read: nothing after it counts. */
+  /** The end was read. Later data is ignored. */
   #over = false;
 
   get finishPending(): boolean {
@@ -21,7 +21,7 @@ export class ConverseStreamReader implements StreamReader {
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object. */
   read({ event: type, data }: Frame): readonly GenerationEvent[] {
     if (this.#over || data === undefined || type === undefined || !known.has(type)) return none;
-    // Arguments of calls are values, whose numbers keep their digits.
+    // Arguments of calls are JSON values. Their numbers must not lose digits.
     const isCall = data.includes('"toolUse"');
     const event = isCall ? tryParseExactEvent(data) : tryParseAnswerEvent(data);
     if (event === undefined) {
@@ -29,10 +29,10 @@ export class ConverseStreamReader implements StreamReader {
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
     const events: GenerationEvent[] = [];
-    // Some streams begin without saying so.
+    // Some streams have no `messageStart`.
     this.#answer.start(events);
     this.#read(type, event, events);
-    // Usually the last event; where it comes earlier, or never, the close is the end.
+    // `metadata` is usually the last event. If it comes earlier or never, the close is the end.
     if (type === 'metadata' && this.#answer.finished) events.push(...this.end());
     return events;
   }
@@ -62,7 +62,7 @@ export class ConverseStreamReader implements StreamReader {
   }
 }
 
-/** What other events say is not part of the answer. */
+/** The events of an answer. Others are ignored. */
 const known: ReadonlySet<string> = new Set([
   'messageStart',
   'contentBlockStart',

@@ -1,12 +1,12 @@
-/** What an answer of Converse reports: token counts, beside which cached ones stand, and why it ended. */
+/** Token counts and stop reasons of Converse. Cached tokens are counted in addition to the input tokens. */
 import type { FinishReason, Usage } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 
-/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+/** The maximum plausible count. A larger number is a fault of the upstream (F57). */
 const maxCount = 1e12;
 
 /**
- * Undefined where nothing is counted. `outputTokens` holds reasoning, which is not counted apart.
+ * The usage; undefined without counts. `outputTokens` includes reasoning, which has no count of its own.
  * @param answer a document, or the `metadata` of a stream
  */
 export function readUsage(answer: JsonObject): Usage | undefined {
@@ -33,7 +33,7 @@ export function readUsage(answer: JsonObject): Usage | undefined {
   };
 }
 
-/** Tokens that are kept for an hour; undefined where the list does not say. */
+/** Cache writes with a lifetime of one hour. Undefined if the list does not report them. */
 function longWrites(details: Json | undefined): number | undefined {
   if (!Array.isArray(details)) return undefined;
   let tokens = 0;
@@ -43,7 +43,7 @@ function longWrites(details: Json | undefined): number | undefined {
   return tokens;
 }
 
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
+/** A plausible token count. Undefined for negative numbers, infinity and values that are no numbers (F57). */
 function count(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);
@@ -63,14 +63,14 @@ const kinds: ReadonlyMap<string, FinishReason['kind']> = new Map<string, FinishR
   ['refusal', 'content-filter'],
 ]);
 
-/** The model wrote what the service could not read; without content it is no answer. */
+/** Stop reasons of output that the service could not parse. Without content such an answer is an error. */
 export const malformed: ReadonlySet<string> = new Set([
   'malformed_model_output',
   'malformed_tool_use',
 ]);
 
 /**
- * @param called the answer holds calls: some models stop in their midst without saying that they called
+ * @param called the answer has calls: some models report `end_turn` although they called
  * @param more `additionalModelResponseFields`, which name the stop sequence
  */
 export function readStop(raw: string, called: boolean, more: JsonObject | undefined): FinishReason {

@@ -1,4 +1,4 @@
-/** How much the model may think: in the members of the maker of the model, beside those that all models share. */
+/** How much the model may think, in the members that its maker defines (`additionalModelRequestFields`). */
 import type { Conversation } from '../../../core/conversation.ts';
 import { type Notes, pathOf, withPath } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
@@ -13,7 +13,7 @@ interface ThinkingQuestion {
 }
 
 export interface WrittenThinking {
-  /** Sampling must be left alone, and no call can be demanded. */
+  /** The model thinks: the API then refuses changed sampling and forced calls. */
   readonly on: boolean;
   /** Members of `outputConfig`. */
   readonly config: JsonMembers;
@@ -40,7 +40,7 @@ export function writeThinking(question: ThinkingQuestion, notes: Notes): Written
   };
 }
 
-/** Who says nothing of its path is a messages client: the writer for Claude has chat clients only. */
+/** Reasoning without a path comes from a messages client. The writer for Claude expects the path of a chat client. */
 function withNamedReasoning(conversation: Conversation): Conversation {
   const { reasoning } = conversation;
   if (reasoning === undefined) return conversation;
@@ -48,7 +48,7 @@ function withNamedReasoning(conversation: Conversation): Conversation {
   return { ...conversation, reasoning: withPath({ ...reasoning }, path) };
 }
 
-/** A word, as OpenAI's models know it, or in the configuration of Nova's, which are off without one. */
+/** An effort: as a member for OpenAI's models, in a configuration for Nova, which does not reason without it. */
 function writeEffort(
   { reasoning }: Conversation,
   traits: UpstreamTraits,

@@ -1,4 +1,4 @@
-/** Images, documents and audio as blocks: their bytes, since addresses are not read there. */
+/** Images, documents and audio as blocks. The API takes bytes and no addresses. */
 import type { MediaPart } from '../../../core/conversation.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
@@ -7,7 +7,7 @@ import { imageTypeOf } from '../../shared/body-media.ts';
 
 const imageFormats: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp']);
 
-/** What chat clients name; the service knows more. */
+/** Formats that chat clients can name. The service knows more. */
 const audioFormats: ReadonlySet<string> = new Set([
   'wav',
   'mp3',
@@ -33,7 +33,7 @@ const documentFormats: ReadonlyMap<string, string> = new Map([
 
 const maxName = 200;
 
-/** Writes the media of one request; state is the names of its documents, each of which may stand once. */
+/** Writes the media of one request. The state is the names of its documents, since each name may occur once. */
 export class MediaWriter {
   readonly #traits: UpstreamTraits;
   readonly #notes: Notes;
@@ -44,7 +44,7 @@ export class MediaWriter {
     this.#notes = notes;
   }
 
-  /** Undefined for what the model cannot be shown. */
+  /** Undefined for a medium that the model cannot read. */
   write(part: MediaPart): JsonMembers | undefined {
     switch (part.kind) {
       case 'image':
@@ -69,7 +69,7 @@ export class MediaWriter {
     const { source, mediaType } = part;
     if (this.#traits.imageInput === 'none' || !('base64' in source)) return undefined;
     const declared = mediaType.replace(/^image\//, '').replace(/^jpg$/, 'jpeg');
-    // The service refuses an image under another's name.
+    // The service refuses an image whose bytes have another format than the declared one.
     const format = imageTypeOf(source.base64)?.slice('image/'.length) ?? declared;
     if (!imageFormats.has(format)) return undefined;
     if (format !== declared) {
@@ -98,7 +98,7 @@ export class MediaWriter {
     };
   }
 
-  /** Letters, digits, single spaces, `-`, `()` and `[]`, without the ending of a file, and each name once. */
+  /** A unique name of letters, digits, single spaces, `-`, `()` and `[]`, without the file extension. */
   #nameOf({ name = '' }: MediaPart): string {
     const clean = name
       .replace(/\.[a-z0-9]{1,5}$/i, '')

@@ -1,4 +1,4 @@
-/** Turns as messages, and what they hold as blocks. */
+/** Writes turns as messages, and their parts as blocks. */
 import type {
   Conversation,
   MediaPart,
@@ -35,7 +35,7 @@ export interface MessageWriting {
 
 const messages = ['messages'];
 
-/** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
+/** @throws GatewayError `invalid_request` when no message remains, or calls and results do not match. */
 export function writeMessages(
   turns: Conversation['turns'],
   writing: MessageWriting,
@@ -53,12 +53,12 @@ export function writeMessages(
   return [{ role: 'user', content: [{ text: 'Begin.' }] }, ...written];
 }
 
-/** Writes the blocks of one request; state is the ids of its calls and the names of its documents. */
+/** Writes the blocks of one request. The state is the ids of its calls and the names of its documents. */
 class ContentWriter implements BlockWriter {
   readonly #writing: MessageWriting;
   readonly #ids: ToolIdMap;
   readonly #media: MediaWriter;
-  /** Media of results that follow them in the message of the user. */
+  /** Media of results. They follow the results in the message of the user. */
   #attached: JsonMembers[] = [];
   #notedReasoning = false;
 
@@ -121,7 +121,7 @@ class ContentWriter implements BlockWriter {
     });
   }
 
-  /** An empty result is refused, and a mark within one. */
+  /** The API refuses an empty result, and a cache mark within a result. */
   result(part: ToolResultPart): WrittenResult {
     const { traits } = this.#writing.ask;
     const id = this.#ids.result(part.callId);
@@ -172,7 +172,7 @@ class ContentWriter implements BlockWriter {
     }
     const written = this.#media.write(part);
     if (written === undefined) {
-      // Agents send screenshots unasked: a refusal would end their session.
+      // Agents send screenshots of their own accord. A refusal would end their session.
       this.#lost(part, `the ${part.kind} of a result is left out, the model cannot see it`);
       return [{ text: `[${part.kind} omitted: the model cannot see it]` }];
     }
@@ -183,7 +183,7 @@ class ContentWriter implements BlockWriter {
     return [{ text: `[file ${number} attached below]` }];
   }
 
-  /** @throws GatewayError `invalid_request` for what the model cannot be shown. */
+  /** @throws GatewayError `invalid_request` for a medium that the model cannot read. */
   #shown(part: MediaPart): JsonMembers {
     const written = this.#media.write(part);
     if (written !== undefined) return written;
@@ -207,7 +207,7 @@ class ContentWriter implements BlockWriter {
     return { toolUse: { toolUseId: this.#ids.call(part.id), name, input } };
   }
 
-  /** What Claude signed, at whichever server. Words without a signature are left out, as for every upstream. */
+  /** Reasoning that Claude signed, on any server. Reasoning without a signature is omitted, as for every upstream. */
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
     const { thinking, historyReasoning } = this.#writing.ask.traits;
     const { text, signature, encrypted = '', broken } = part;
@@ -219,7 +219,7 @@ class ContentWriter implements BlockWriter {
     return [{ reasoningContent: { reasoningText: { text, signature } } }];
   }
 
-  /** Once a request: a history may hold hundreds of them. */
+  /** Noted once a request, since a history may have hundreds of them. */
   #noteForeign(part: ReasoningPart): void {
     if (this.#notedReasoning) return;
     this.#notedReasoning = true;

@@ -62,7 +62,7 @@ interface OfferedTool {
   readonly path: FieldPath;
 }
 
-/** A choice among some tools offers only those, and those that were called before. */
+/** If the client allows only some tools, only those and the ones that were called before are offered. */
 function offeredTools({ conversation, traits, notes }: ToolWriting): readonly OfferedTool[] {
   const offered: OfferedTool[] = [];
   toolsOf(conversation, traits, notes).forEach((tool, i) => {
@@ -83,7 +83,7 @@ function offeredTools({ conversation, traits, notes }: ToolWriting): readonly Of
   return offered.filter(({ tool }) => names.includes(tool.name) || called.has(tool.name));
 }
 
-/** A tool that another API defines, as a function that the client runs; undefined when it is left out. */
+/** A tool that another API defines, as a function that the client runs. Undefined when it is omitted. */
 function published(
   { tool, path }: OfferedTool,
   conversation: Conversation,
@@ -185,15 +185,15 @@ interface WrittenOutput {
   readonly config: JsonMembers;
   /** The tool whose input is the answer, instead of the client's. */
   readonly tool?: WrittenTools;
-  /** What the instructions must say because nothing enforces it. */
+  /** Text for the instructions, where the upstream does not enforce the format. */
   readonly instruction?: string;
 }
 
 const nothing: WrittenOutput = { config: {} };
 
 /**
- * As the model knows it, else as the input of a forced tool, else in the instructions.
- * @throws GatewayError `invalid_request` where nothing can hold the model to a strict schema
+ * Writes the format as the model's own option, else as the input of a forced tool, else in the instructions.
+ * @throws GatewayError `invalid_request` where the upstream cannot enforce a strict schema
  */
 export function writeOutput(writing: ToolWriting, thinks: boolean): WrittenOutput {
   const { conversation, traits, notes } = writing;
@@ -224,7 +224,7 @@ function asTool({ name, description, schema }: JsonTool, traits: UpstreamTraits)
   };
 }
 
-/** The schema stands there as text. */
+/** The API takes the schema as text. */
 function writeFormat(
   output: Extract<OutputFormat, { readonly type: 'json' }>,
   schema: JsonObject,

@@ -1,6 +1,6 @@
 /**
- * Renders a conversation as a Converse request. The model and whether it streams stand in the address. The same
- * conversation gives the same bytes each time: prompt caches depend on it.
+ * Renders a conversation as a Converse request. The address names the model, and whether it streams. The same
+ * conversation gives the same bytes each time, because prompt caches depend on it.
  */
 import type { CacheMark, Conversation, Extras, Part } from '../../../core/conversation.ts';
 import { type Ask, plannedStops } from '../../../core/dialect.ts';
@@ -28,12 +28,12 @@ import { writeMessages } from './write-messages.ts';
 import { writeOutput, writeTools } from './write-tools.ts';
 import { writeThinking, type WrittenThinking } from './thinking.ts';
 
-/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+/** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const points = new CachePoints(notes);
   const marks = new CacheMarks(traits.cacheMarks, (block, mark) => points.add(block, mark));
-  // 0 warms a cache and is never sent: the path answers it itself.
+  // An output limit of 0 asks to warm a cache. The attempt loop answers such a call itself and sends no request.
   const warms = conversation.sampling.maxOutputTokens === 0;
   const maxTokens = warms ? 0 : writeMaxTokens(conversation, ask, notes);
   const thinking = writeThinking({ conversation, traits, maxTokens }, notes);
@@ -105,11 +105,11 @@ function writeSystem(
   return blocks;
 }
 
-/** Marks as blocks of their own behind the ones that they mark. */
+/** Cache marks as separate blocks after the blocks that they mark. */
 class CachePoints {
   readonly #notes: Notes;
   readonly #points = new Map<JsonMembers, JsonObject>();
-  /** A mark before this one lasts five minutes: those behind it may not last longer. */
+  /** An earlier mark lasts five minutes. Later marks may not last longer. */
   #short = false;
 
   constructor(notes: Notes) {
@@ -146,11 +146,11 @@ interface WrittenSampling {
   readonly config: JsonMembers;
   /** Members of the model's own request. */
   readonly more: JsonMembers;
-  /** What is wanted of the model's own answer. */
+  /** Paths of the model's own answer that the service returns. */
   readonly paths: JsonMembers;
 }
 
-/** Stop sequences beyond those that are taken are looked for by the path (core/dialect.ts). */
+/** The gateway itself finds stop sequences beyond the number that the upstream takes (core/dialect.ts). */
 function writeSampling(
   { sampling }: Conversation,
   { ask, notes, thinking, maxTokens }: SamplingWriting,
@@ -165,7 +165,7 @@ function writeSampling(
   const own = traits.topKInConfig === true ? { inferenceConfig: { topK } } : { top_k: topK };
   return {
     config: {
-      // Unset, the most that the model can write is taken from the account's quota.
+      // Without a limit, the service charges the model's maximum output against the account's quota.
       ...(thinking.unbounded === true ? {} : { maxTokens }),
       ...(temperature === undefined ? {} : { temperature }),
       ...(topP === undefined ? {} : { topP }),
@@ -176,7 +176,7 @@ function writeSampling(
   };
 }
 
-// What only the client's dialect knows.
+// Members that only the client's dialect has.
 
 interface Target {
   readonly traits: UpstreamTraits;
@@ -184,9 +184,9 @@ interface Target {
 }
 
 const unknown = 'not known to the model';
-/** What is no loss: nothing of it changes the answer. */
+/** Members that are dropped without a note, because they do not change the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
-/** Tiers by OpenAI's words. */
+/** Service tiers by OpenAI's names. */
 const tiers: ReadonlySet<Json> = new Set(['default', 'flex', 'priority']);
 
 function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {

@@ -1,24 +1,24 @@
-/** Sources of an answer: what a search found (`groundingMetadata`), as citations of the text that rests on it. */
+/** Sources that a search found (`groundingMetadata`), as citations on the text that they support. */
 import type { Citation, TextSpan } from '../../../core/conversation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { dialectId } from '../fields.ts';
 
 /** A text of the answer. */
 export interface AnswerText {
-  /** Of its part. */
+  /** Index of its part. */
   readonly index: number;
   text: string;
 }
 
 export interface CitedText {
-  /** Of the part that rests on it. */
+  /** Index of the part that the source supports. */
   readonly index: number;
   readonly citation: Citation;
 }
 
 /**
- * The sources of an answer, each with the text that rests on it. One that belongs to no passage, or to a passage that no
- * text has, is a source of the last text as a whole.
+ * The sources of an answer, each with the text that it supports. A source without a passage, or with a passage that no
+ * text contains, is a source of the whole last text.
  * @param texts in their order, at least one
  */
 export function citationsOf(
@@ -47,7 +47,7 @@ export function citationsOf(
   return citations;
 }
 
-/** How many searches an answer took: models before Gemini 3 are charged for one a request, later ones for each query. */
+/** The number of charged searches: one a request for models before Gemini 3, one a query for later models. */
 export function searchesOf(grounding: JsonObject, model: string): number {
   const queries = grounding['webSearchQueries'];
   const asked = Array.isArray(queries) ? queries.length : 0;
@@ -75,8 +75,8 @@ interface Passage {
 }
 
 /**
- * Where a passage stands. Offsets count from the beginning of its text, in bytes of UTF-8; here in units of UTF-16. Where
- * the words at the offsets are others than the segment says, the words decide.
+ * The position of a passage. The API counts offsets in bytes of UTF-8 from the beginning of the text; the result is in
+ * units of UTF-16. If the text at the offsets differs from the segment's text, the segment's text is searched.
  */
 function passageOf(segment: JsonObject, texts: readonly AnswerText[]): Passage | undefined {
   const words = textOf(segment['text']);
@@ -92,7 +92,7 @@ function passageOf(segment: JsonObject, texts: readonly AnswerText[]): Passage |
   return { index: holding.index, span: { start, end: start + words.length }, words };
 }
 
-/** Undefined where the text ends before that. */
+/** Undefined if the text ends before the offset. */
 function spanAt({ startIndex = 0, endIndex }: JsonObject, text: string): TextSpan | undefined {
   if (typeof startIndex !== 'number' || typeof endIndex !== 'number') return undefined;
   const bytes = Buffer.from(text);

@@ -1,6 +1,6 @@
 /**
- * Arguments of a call that come in pieces (`partialArgs`): each names a place in the arguments and what stands there. They
- * are put together at the end of the call, since a later piece may belong to an earlier place.
+ * Arguments of a call that arrive in pieces (`partialArgs`). Each piece has a path in the arguments and a value. They
+ * are joined at the end of the call, since a later piece may continue an earlier path.
  */
 import { GatewayError } from '../../../core/errors.ts';
 import type { Json, JsonObject } from '../../../json/value.ts';
@@ -9,14 +9,14 @@ import { answerObjects } from '../../shared/answers.ts';
 type Step = string | number;
 type Holder = Json[] | { [key: string]: Json };
 
-/** Places of one call deeper than this, or further into a list, are no arguments that a model writes. */
+/** The maximum depth of a path, and the maximum index in a list. No model writes arguments beyond it. */
 const maxSteps = 64;
 const maxIndex = 10_000;
 
 export class PartialArgs {
   readonly #args: { [key: string]: Json } = {};
 
-  /** @throws GatewayError `upstream_invalid` for a place that does not fit what came before. */
+  /** @throws GatewayError `upstream_invalid` for a path that does not fit the pieces before. */
   add(pieces: Json | undefined): void {
     for (const piece of answerObjects(pieces, 'partialArgs')) {
       const steps = stepsOf(piece['jsonPath']);
@@ -37,7 +37,7 @@ export class PartialArgs {
       at = holderIn(at, step, typeof steps[i + 1] === 'number');
     });
     const before = own(at, last);
-    // A string goes on where its place comes again.
+    // A second piece with the same path continues the string.
     const goesOn = typeof before === 'string' && typeof value === 'string';
     put(at, last, goesOn ? before + value : value);
   }
@@ -64,7 +64,7 @@ function holderIn(at: Holder, step: Step, list: boolean): Holder {
   return found as Holder;
 }
 
-/** Keys are data: `__proto__` is one like any other. */
+/** Keys are data: `__proto__` is an ordinary key. */
 function own(at: Holder, step: Step): Json | undefined {
   if (Array.isArray(at) !== (typeof step === 'number')) throw misplaced();
   return Object.hasOwn(at, step)

@@ -1,6 +1,6 @@
 /**
- * Reads the response objects of an answer into events: one of a document, many of a stream, each with the parts that are
- * new. State is the part that is open, and what must wait for the end.
+ * Reads the response objects of an answer into events. A document is one object; a stream has many, each with the new
+ * parts. The state is the open part, and the data that must wait for the end.
  */
 import type { Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -24,9 +24,9 @@ interface OpenCall {
 }
 
 interface SeenFinish {
-  /** The upstream's own word. */
+  /** The finish reason as the upstream wrote it. */
   readonly reason: string;
-  /** Its explanation; `''` = none. */
+  /** The upstream's explanation; `''` = none. */
   readonly message: string;
 }
 
@@ -36,33 +36,33 @@ export class AnswerReader {
   #id: Json | undefined;
   #next = 0;
   #open: OpenPart | undefined;
-  /** The open one too: what their sources are is told at the end. */
+  /** All texts, the open one included. Their sources arrive at the end. */
   readonly #texts: AnswerText[] = [];
-  /** What came behind a text whose sources may still come: calls, as a rule. Until then the text does not end. */
+  /** Events after a text whose sources may still arrive: usually calls. The text stays open until then. */
   #held: GenerationEvent[] | undefined;
-  /** It seals what came before it, and stands behind it. */
+  /** The signature of the part before it. */
   #signature = '';
   #call: OpenCall | undefined;
   #calls = 0;
   /** A text, a call or a part of the provider's own tools was read. */
   #said = false;
   #finish: SeenFinish | undefined;
-  /** By which a further request goes on with the answer; the last one counts. */
+  /** The token with which a further request continues the answer. The last one counts. */
   #continuation = '';
   #blocked: SeenFinish | undefined;
   #grounding: JsonObject | undefined;
-  /** The finish was told: only usage may follow. */
+  /** The finish event was emitted. Only usage may follow. */
   #ended = false;
   readonly #isDocument: boolean;
   readonly #continues: boolean;
 
-  /** @param continues the answer can be gone on with, where it is paused */
+  /** @param continues whether a further request can continue a paused answer */
   constructor({ isDocument = false, continues = false } = {}) {
     this.#isDocument = isDocument;
     this.#continues = continues;
   }
 
-  /** The upstream said why the answer ended; usage and sources may follow. */
+  /** The finish reason was read. Usage and sources may follow. */
   get finished(): boolean {
     return this.#finish !== undefined || this.#blocked !== undefined;
   }
@@ -83,11 +83,11 @@ export class AnswerReader {
     }
     const usage = readUsage(response);
     if (usage !== undefined) events.push({ type: 'usage', usage });
-    // Nothing is open: who waits for the first word is told at once that none comes.
+    // No part is open. A client that waits for the first content learns at once that none comes.
     if (this.finished && this.#next === 0) events.push(...this.end());
   }
 
-  /** What is owed once all was read: the ends of open parts and the finish, or an error where nothing of use came. */
+  /** The last events: the ends of open parts and the finish, or an error if the answer has no content. */
   end(): readonly GenerationEvent[] {
     if (this.#ended) return [];
     const events: GenerationEvent[] = [];
@@ -117,7 +117,7 @@ export class AnswerReader {
   }
 
   #readCandidate(candidate: JsonObject, events: GenerationEvent[]): void {
-    // The whole of it comes each time, so that the last one counts.
+    // Each chunk repeats all of it, so the last one counts.
     const grounding = candidate['groundingMetadata'];
     if (isObject(grounding)) this.#grounding = grounding;
     const content = answerObject(candidate['content'], 'a content');
@@ -126,7 +126,7 @@ export class AnswerReader {
       answerText(candidate['continuationToken'], 'a continuationToken') || this.#continuation;
     const reason = answerText(candidate['finishReason'], 'a finishReason');
     if (reason === '') return;
-    // A natural end that follows a reason does not outweigh it.
+    // A `STOP` after another reason does not replace that reason.
     if (this.#finish === undefined || this.#finish.reason === 'STOP') {
       this.#finish = { reason, message: textOf(candidate['finishMessage']) };
     }
@@ -148,7 +148,7 @@ export class AnswerReader {
     this.#signature = signature;
   }
 
-  /** The text that was held open ends, and what came behind it is told. */
+  /** Ends the text that waited for its sources, and emits the events after it. */
   #release(events: GenerationEvent[]): void {
     events.push(...(this.#held ?? []));
     this.#held = undefined;
@@ -170,7 +170,7 @@ export class AnswerReader {
     events.push({ type: 'part-delta', index: this.#open.index, field: 'text', delta });
   }
 
-  /** Code that the provider ran, media that it made; an empty text is nothing. */
+  /** Code that the provider ran, media that it made. An empty text is ignored. */
   #readOther(part: JsonObject, events: GenerationEvent[]): void {
     const data = Object.keys(part).filter((name) => !besideData.has(name) && isPresent(part[name]));
     if (data.length === 0) return;
@@ -220,7 +220,7 @@ export class AnswerReader {
     if (!goesOn) this.#closeCall(events);
   }
 
-  /** The same for the same answer. Without an id of the answer, one that means nothing outside of its conversation. */
+  /** The id is the same for the same answer. Without an id of the answer, it is valid in its conversation only. */
   #callId(): string {
     const known = typeof this.#id === 'string' && this.#id !== '';
     return known
@@ -235,7 +235,7 @@ export class AnswerReader {
     return index;
   }
 
-  /** @param isCut the answer ended within the call, so its arguments are left without their closing brace */
+  /** @param isCut the answer ended within the call, so its arguments lack their closing brace */
   #closeCall(events: GenerationEvent[], isCut = false): void {
     const call = this.#call;
     if (call === undefined) return;
@@ -248,7 +248,7 @@ export class AnswerReader {
     );
   }
 
-  /** Ends the open text or reasoning; what seals it stands behind it as reasoning without words. */
+  /** Ends the open text or reasoning. Its signature follows as reasoning without text. */
   #close(events: GenerationEvent[]): void {
     const open = this.#open;
     if (open !== undefined) events.push({ type: 'part-end', index: open.index });
@@ -261,7 +261,7 @@ export class AnswerReader {
     events.push({ type: 'part-end', index });
   }
 
-  /** Where no text is open, an empty one has the sources. */
+  /** Adds the sources. If no text is open, an empty text carries them. */
   #cite(grounding: JsonObject, events: GenerationEvent[]): void {
     const texts = this.#citable();
     const isSilent = texts.length === 0;
@@ -279,14 +279,14 @@ export class AnswerReader {
     }
   }
 
-  /** Texts that can still get sources: what a stream told is over. */
+  /** Texts that can still get sources. In a stream these are the texts that have not ended. */
   #citable(): AnswerText[] {
     if (this.#isDocument) return [...this.#texts];
     const isOpen = this.#held !== undefined || this.#open?.kind === 'text';
     return isOpen ? this.#texts.slice(-1) : [];
   }
 
-  /** Undefined for an end that leaves nothing to answer with. */
+  /** The finish reason. Undefined for an end without any content. */
   #reason({ reason, message }: SeenFinish): FinishReason | undefined {
     if (this.#finish === undefined || filters.has(reason)) {
       const explanation = message === '' ? null : message;
@@ -308,7 +308,7 @@ export class AnswerReader {
   }
 }
 
-/** Reasons that a filter has. `MODEL_ARMOR` is seen in the field and is not in the types. */
+/** Reasons of filters. `MODEL_ARMOR` was observed and is not in the published types. */
 const filters: ReadonlySet<string> = new Set([
   'SAFETY',
   'RECITATION',
@@ -322,7 +322,7 @@ const filters: ReadonlySet<string> = new Set([
   'MODEL_ARMOR',
 ]);
 
-/** Members of a part that stand beside what it holds. */
+/** Members of a part in addition to its content. */
 const besideData: ReadonlySet<string> = new Set([
   'text',
   'thought',
@@ -334,7 +334,7 @@ const besideData: ReadonlySet<string> = new Set([
   'speechMetadata',
 ]);
 
-/** The answer that was asked for: the first, or the only one. @throws GatewayError `upstream_invalid` */
+/** The candidate with index 0 or without an index. @throws GatewayError `upstream_invalid` */
 function firstCandidate(response: JsonObject): JsonObject | undefined {
   const candidates = answerObjects(response['candidates'], 'candidates');
   return candidates.find(({ index }) => typeof index !== 'number' || index === 0);
@@ -355,7 +355,7 @@ function cutError(started: boolean): GatewayError {
     : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
 }
 
-/** Happens now and then, above all with calls that the model wrote wrongly: worth one more try. */
+/** An answer without content happens now and then, mostly after malformed calls. It is retried. */
 function emptyError({ reason }: SeenFinish): GatewayError {
   const word = /^[A-Z_]{1,60}$/.test(reason) ? reason : 'an unknown reason';
   return new GatewayError(

@@ -1,4 +1,4 @@
-/** Reads a whole answer. */
+/** Reads a document: the whole answer in one body. */
 import { GatewayError } from '../../../core/errors.ts';
 import { collect, type Generation, type GenerationEvent } from '../../../core/generation.ts';
 import type { JsonObject } from '../../../json/value.ts';
@@ -7,8 +7,8 @@ import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import { AnswerReader } from './read.ts';
 
 /**
- * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is no finished
- * answer at all.
+ * @throws GatewayError the upstream's error if the document is an error (F24), `upstream_invalid` if it is no finished
+ * answer.
  */
 export function readResponse(body: JsonObject): Generation {
   if (isPresent(body['error'])) throw readErrorValue(body);
@@ -24,7 +24,7 @@ export function readResponse(body: JsonObject): Generation {
   return generation;
 }
 
-/** What is told of a document that does not say why the answer ended. */
+/** The error of a document without a finish reason. */
 function noAnswer(body: JsonObject): GatewayError {
   if (isPresent(body['candidates'])) {
     return new GatewayError('upstream_invalid', 'The upstream answered before it had finished.');

@@ -1,4 +1,4 @@
-/** Reads a stream: each event is a response object with the parts that are new; the end is the close of the connection. */
+/** Reads a stream. Each event is a response object with the new parts. The stream ends when the connection closes. */
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
@@ -12,7 +12,7 @@ const none: readonly GenerationEvent[] = [];
 
 export class GeminiStreamReader implements StreamReader {
   readonly #answer: AnswerReader;
-  /** An error or the close was read: nothing after it counts. */
+  /** An error or the close was read. Later data is ignored. */
   #over = false;
 
   /** @param continues as of `AnswerReader` */
@@ -27,7 +27,7 @@ export class GeminiStreamReader implements StreamReader {
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
   read({ data }: Frame): readonly GenerationEvent[] {
     if (this.#over || data === undefined || data.trim() === '') return none;
-    // Arguments of calls are values, whose numbers keep their digits.
+    // Arguments of calls are JSON values. Their numbers must not lose digits.
     const isCall = data.includes('"functionCall"');
     const response = isCall ? tryParseExactEvent(data) : tryParseAnswerEvent(data);
     if (response === undefined) return this.#readOther(data);
@@ -43,7 +43,7 @@ export class GeminiStreamReader implements StreamReader {
     return this.#answer.end();
   }
 
-  /** Some errors stand in a list; anything else that is no object fails the stream: nothing is skipped in silence. */
+  /** Some errors are inside a list. Any other data that is no object fails the stream, and is never skipped. */
   #readOther(data: string): readonly GenerationEvent[] {
     const value = tryParseInner(data);
     if (Array.isArray(value)) return this.#fail(readErrorValue(value));

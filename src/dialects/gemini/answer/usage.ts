@@ -1,13 +1,13 @@
-/** Token counts of Gemini: the prompt holds what was cached, and the answer leaves thoughts out. */
+/** Token counts of Gemini. The prompt count includes cached tokens, the answer count excludes thoughts. */
 import type { Usage } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
-/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+/** The maximum plausible count. A larger number is a fault of the upstream (F57). */
 const maxCount = 1e12;
 
 type Counts = { -readonly [K in keyof Usage]: Usage[K] };
 
-/** What a response object reports; undefined where it counts nothing (Vertex: chunks with the kind of traffic only). */
+/** The usage of a response object. Undefined without counts: some chunks of Vertex have only the kind of traffic. */
 export function readUsage(response: JsonObject): Usage | undefined {
   const raw = response['usageMetadata'];
   if (!isObject(raw)) return undefined;
@@ -31,12 +31,12 @@ export function readUsage(response: JsonObject): Usage | undefined {
 function readInput(raw: JsonObject, prompt: number | undefined, ofTools: number): Usage {
   if (prompt === undefined) return {};
   const cached = count(raw['cachedContentTokenCount']) ?? 0;
-  // More cached than sent cannot be: the prompt is then taken for what was not cached.
+  // A prompt cannot have fewer tokens than its cached part. The prompt count then stands for the uncached part.
   const fresh = prompt >= cached ? prompt - cached : prompt;
   return { freshInputTokens: fresh + ofTools, cacheReadTokens: cached };
 }
 
-/** Answer and thoughts; where neither is told, what the total leaves. */
+/** Output tokens: answer and thoughts. If neither is reported, the total minus the prompt. */
 function readOutput(
   raw: JsonObject,
   prompt: number | undefined,
@@ -50,7 +50,7 @@ function readOutput(
   return Math.max(0, total - prompt - ofTools);
 }
 
-/** Parts of prompt and answer that are not text, as far as they are told. */
+/** Reported tokens of prompt and answer that are not text. */
 function readMedia(raw: JsonObject): Usage {
   const found: Counts = {};
   const prompt = modalities(raw['promptTokensDetails'], raw['toolUsePromptTokensDetails']);
@@ -83,7 +83,7 @@ function modalities(...lists: readonly (Json | undefined)[]): ReadonlyMap<string
   return found;
 }
 
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
+/** A plausible token count. Undefined for negative numbers, infinity and values that are no numbers (F57). */
 function count(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);

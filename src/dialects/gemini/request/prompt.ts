@@ -1,11 +1,11 @@
-/** What a model reads of a request: its texts, its media, its frames. */
+/** The prompt of a request for token counting: its texts, its media, its frames. */
 import type { Medium, Prompt } from '../../../core/description.ts';
 import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
 const contentFrame = 5;
 const partFrame = 2;
 const toolFrame = 12;
-/** The frames of the whole prompt, and the opening of the answer. */
+/** Tokens of the frames around the whole prompt, and of the opening of the answer. */
 const promptFrame = 8;
 
 export function promptOf(body: JsonObject): Prompt {
@@ -40,7 +40,7 @@ class PromptReader implements Prompt {
     }
   }
 
-  /** What is shown as JSON. */
+  /** Adds a value that the model reads as JSON. */
   write(value: Json | undefined): void {
     if (value !== undefined) this.texts.push(JSON.stringify(value));
   }

@@ -14,7 +14,7 @@ interface Thinking {
   readonly notes: Notes;
 }
 
-/** Both controls in one request are refused. Nothing where the client said nothing. */
+/** The API refuses both controls in one request. Empty if the client requested nothing. */
 export function writeThinking(
   { reasoning, sampling }: Conversation,
   { traits, notes }: Pick<Thinking, 'traits' | 'notes'>,
@@ -23,7 +23,7 @@ export function writeThinking(
   const { thinkingBudget: range, efforts } = traits;
   const thinks = range !== undefined || efforts.length > 0;
   if (reasoning === undefined || wanted === undefined) {
-    // The model thinks by itself, and shows its thoughts to those who ask.
+    // The model thinks by default. It returns its thoughts only on request.
     return thinks && reasoning?.hidden === false
       ? { thinkingConfig: { includeThoughts: true } }
       : {};
@@ -43,7 +43,7 @@ export function writeThinking(
 
 type BudgetRange = NonNullable<UpstreamTraits['thinkingBudget']>;
 
-/** The model decides for itself where the client leaves it to it. */
+/** Lets the model choose its budget. */
 const dynamic = -1;
 
 function budgetIn(range: BudgetRange, { reasoning, wanted, notes }: Thinking, cap: number): number {
@@ -76,7 +76,7 @@ function writeLevel(asked: Thinking): JsonMembers {
   return effort === undefined ? {} : { thinkingLevel: effort };
 }
 
-/** Where the client said it. */
+/** The path of the client's member. */
 function reasoningPath(reasoning: Reasoning): FieldPath {
   const { effort, budgetTokens } = reasoning;
   if (effort === undefined && budgetTokens !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Turns to contents: a turn of the model with its calls, a content of nothing but their results in the same order, then what
- * the user says.
+ * Writes turns as contents. A turn of the model is followed by a content with only the results of its calls, in the
+ * order of the calls, then by the text of the user.
  */
 import type {
   Conversation,
@@ -28,7 +28,7 @@ interface ContentWriting {
   readonly notes: Notes;
 }
 
-/** What the model is shown, in a turn of the user or in a result. */
+/** A medium that the request contains, in a turn of the user or in a result. */
 export interface ShownMedia {
   readonly part: MediaPart;
   readonly path: FieldPath;
@@ -39,17 +39,17 @@ interface PositionedTurn {
   readonly path: FieldPath;
 }
 
-/** Writes the contents of one request; state is the ids of its calls. */
+/** Writes the contents of one request. The state is the ids of its calls. */
 export class ContentWriter {
   readonly written: { readonly role: 'user' | 'model'; readonly parts: JsonMembers[] }[] = [];
   readonly shown: ShownMedia[] = [];
   readonly #writing: ContentWriting;
   readonly #ids = new ToolIdMap();
-  /** The name that each call so far was sent with, by the client's id. */
+  /** The name that each call so far was sent with, by the client's id of the call. */
   readonly #names = new Map<string, string>();
   /** The calls of the last turn of the model, in their order. */
   #calls: readonly string[] = [];
-  /** Of models that know no instructions. */
+  /** Instructions for models without a system instruction. The first content of the user begins with them. */
   #front: readonly JsonObject[] = [];
   #notedReasoning = false;
   #notedFiller = false;
@@ -58,14 +58,14 @@ export class ContentWriter {
     this.#writing = writing;
   }
 
-  /** Has the first content of the user begin with instructions. */
+  /** Puts instructions at the beginning of the first content of the user. */
   fold(instructions: readonly JsonObject[], path: FieldPath): void {
     if (instructions.length === 0) return;
     this.#front = instructions;
     this.#writing.notes.changed(path, 'the model has no instructions: they begin the first turn');
   }
 
-  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
+  /** @throws GatewayError `invalid_request` when no turn has content for this upstream. */
   turns(turns: readonly Turn[]): void {
     const current = currentTurn(turns);
     let run: PositionedTurn[] = [];
@@ -89,7 +89,7 @@ export class ContentWriter {
     this.#askOn(turns);
   }
 
-  /** The model answers what the user says: it goes on with a turn of its own only where it is asked to. */
+  /** Asks the model in a text of the user to continue its own last turn, unless it does so by itself. */
   #askOn(turns: readonly Turn[]): void {
     const last = turns.at(-1);
     if (this.written.at(-1)?.role !== 'model' || last === undefined) return;
@@ -115,7 +115,7 @@ export class ContentWriter {
     if (parts.length > 0) this.written.push({ role: 'user', parts });
   }
 
-  /** In the order of their calls: they are paired by it. */
+  /** Results in the order of their calls. The API pairs them by this order. */
   #resultsOf(run: readonly PositionedTurn[]): readonly ToolResultPart[] {
     const results = run.flatMap(({ turn }) =>
       turn.parts.filter((part): part is ToolResultPart => part.type === 'tool-result'),
@@ -131,7 +131,7 @@ export class ContentWriter {
     else this.written.push({ role, parts });
   }
 
-  /** Instructions behind the first answer, told in words of the user. */
+  /** Instructions after the first answer, as text of the user. */
   #instructions(turn: Turn, path: FieldPath): readonly JsonMembers[] {
     const texts: string[] = [];
     turn.parts.forEach((part, j) => {
@@ -164,14 +164,14 @@ export class ContentWriter {
     });
   }
 
-  /** @throws GatewayError `invalid_request` for what the upstream cannot be shown. */
+  /** @throws GatewayError `invalid_request` for a medium that the upstream cannot read. */
   #media(part: MediaPart, path: FieldPath): JsonMembers {
     const written = this.#written(part, path);
     if (written !== undefined) return written;
     throw unsupported(path, `This model does not take this kind of ${part.kind}.`);
   }
 
-  /** Undefined for what the upstream cannot be shown. */
+  /** Undefined for a medium that the upstream cannot read. */
   #written(part: MediaPart, path: FieldPath): JsonMembers | undefined {
     const { ask, notes } = this.#writing;
     const type =
@@ -194,7 +194,7 @@ export class ContentWriter {
 
   // Turns of the model.
 
-  /** @param current the turn belongs to what is going on: its calls must be signed. */
+  /** @param current the turn belongs to the tool loop in progress: its calls must be signed. */
   #model({ turn, path }: PositionedTurn, current: boolean): void {
     const parts = new ModelParts();
     const calls: string[] = [];
@@ -224,7 +224,7 @@ export class ContentWriter {
     });
     if (current) this.#fill(parts, path);
     const written = parts.end();
-    // One that says nothing would be refused.
+    // The API refuses a content without parts.
     if (written.length > 0) this.#push('model', written);
     this.#calls = calls;
   }
@@ -241,7 +241,7 @@ export class ContentWriter {
     return { name, args: input, ...this.#id(id) };
   }
 
-  /** Where they are not known, calls and results are paired by their order. */
+  /** The id of a call, for servers that know ids. Others pair calls and results by their order. */
   #id(id: string): JsonMembers {
     return this.#writing.ask.traits.callIds === true ? { id } : {};
   }
@@ -254,7 +254,7 @@ export class ContentWriter {
     return undefined;
   }
 
-  /** What seals reasoning; its words are not sent back, as the provider ignores them. */
+  /** The signature of reasoning. Its text is not sent back, since the provider ignores it. */
   #reasoning(part: ReasoningPart, path: FieldPath): string | undefined {
     const { signature = '', encrypted, broken, origin, extras } = part;
     const vouched = signature !== '' || encrypted !== undefined;
@@ -265,7 +265,7 @@ export class ContentWriter {
     return undefined;
   }
 
-  /** What says nowhere whose it is comes from a client that passes on what this provider sent. */
+  /** A part without an origin comes from a client that returns what this provider sent. */
   #isOwn({ origin }: Pick<ToolCallPart, 'origin'>): boolean {
     const { traits, provider } = this.#writing.ask;
     if (traits.historyReasoning === false) return false;
@@ -273,14 +273,14 @@ export class ContentWriter {
     return origin.dialect === dialectId && (provider === undefined || origin.provider === provider);
   }
 
-  /** Once a request: a history may hold hundreds of them. */
+  /** Noted once a request, since a history may have hundreds of them. */
   #noteForeign(path: FieldPath): void {
     if (this.#notedReasoning) return;
     this.#notedReasoning = true;
     this.#writing.notes.lost(path, 'reasoning of another provider is not shown to this one');
   }
 
-  /** Calls that never had a signature get the vendor's own word for that, once a step; none is ever made up. */
+  /** Calls without a signature get the vendor's documented placeholder, once a step. No signature is invented. */
   #fill(parts: ModelParts, path: FieldPath): void {
     const filler = this.#writing.ask.traits.callSignatureFiller;
     if (filler === undefined || !parts.lackSignature) return;
@@ -313,7 +313,7 @@ export class ContentWriter {
     };
   }
 
-  /** The text that stands for a medium; none where it is shown. */
+  /** The text that replaces a medium. None if the medium itself is sent. */
   #resultMedia(part: MediaPart, path: FieldPath, media: JsonMembers[]): readonly string[] {
     const { traits } = this.#writing.ask;
     if ('text' in part.source) return [documentText(part, part.source.text)];
@@ -322,13 +322,13 @@ export class ContentWriter {
       media.push(written);
       return [];
     }
-    // Agents send screenshots unasked: a refusal would end their session.
+    // Agents send screenshots of their own accord. A refusal would end their session.
     const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
     this.#writing.notes.lost(path, `the ${part.kind} is left out, ${reason}`);
     return [`[${part.kind} omitted: ${reason}]`];
   }
 
-  /** Older models take no media in a result: they follow in the next content, with a label. */
+  /** Older models take no media in a result. The media follow in the next content, with a label. */
   #attach(media: readonly JsonMembers[], { id, texts, attached }: Attaching): JsonMembers[] {
     if (this.#writing.ask.traits.toolResultMedia) return [...media];
     media.forEach((each, i) => {
@@ -340,14 +340,14 @@ export class ContentWriter {
 }
 
 interface Attaching {
-  /** Of the call. */
+  /** Id of the call. */
   readonly id: string;
   readonly texts: string[];
-  /** What the next content of the user begins with. */
+  /** Parts at the beginning of the next content of the user. */
   readonly attached: JsonMembers[];
 }
 
-/** The place of the last turn that says more than results: signatures of calls behind it are demanded. */
+/** The index of the last turn with more than results. The API demands signatures of the calls after it. */
 function currentTurn(turns: readonly Turn[]): number {
   return turns.findLastIndex(
     ({ role, parts }) =>
@@ -358,7 +358,7 @@ function currentTurn(turns: readonly Turn[]): number {
   );
 }
 
-/** The parts of one turn of the model. A signature without words seals the text before it, else the one behind it. */
+/** The parts of one turn of the model. A signature without text belongs to the text before it, else to the next one. */
 class ModelParts {
   readonly #parts: JsonMembers[] = [];
   readonly #calls: JsonMembers[] = [];
@@ -417,7 +417,7 @@ class ModelParts {
 
 // Media.
 
-/** Undefined for what the upstream cannot be shown. */
+/** Undefined for a medium that the upstream cannot read. */
 function writeMedia(
   part: MediaPart,
   { imageInput, fileInput }: Ask['traits'],

@@ -63,7 +63,7 @@ export function writeTools(
   };
 }
 
-/** A tool and where the client has it. */
+/** A tool and its path in the client's request. */
 interface OfferedTool {
   readonly tool: Tool;
   readonly path: FieldPath;
@@ -95,7 +95,7 @@ function offeredTools(setting: ToolSetting): Offer {
   const { native } = search.tool;
   const place = native?.dialect === 'openai-chat' ? search.path : [...search.path, 'type'];
   if (!isOptional(search.tool, conversation)) throw searchRefusal(place);
-  // As a whole: what stands in it is lost, too.
+  // The note names the whole tool, since all of its members are lost.
   notes.lost(
     search.path,
     may ? 'the model does not search beside functions' : 'the model has no web search',
@@ -116,7 +116,7 @@ function publishedForm(tool: Tool, path: FieldPath, notes: Notes): Tool {
 
 const told: ReadonlySet<string> = new Set(['type', 'name', 'cache_control']);
 
-/** The provider's search has no options that clients of other dialects have words for. */
+/** The provider's search has none of the options that other dialects define. */
 function noteSearchOptions({ tool, path }: OfferedTool, notes: Notes): void {
   for (const [key, value] of Object.entries(tool.native?.value ?? {})) {
     if (value === null || value === undefined || told.has(key)) continue;
@@ -128,13 +128,13 @@ function writeFunction({ tool, path }: OfferedTool, setting: ToolSetting): JsonO
   const { conversation, notes } = setting;
   return {
     name: sentToolName(tool.name, maxToolName, conversation.tools),
-    // Older models refuse a function without one.
+    // Older models refuse a function without a description.
     description: describedTool(tool, notes) ?? '',
     ...writeParameters({ tool, path }, setting),
   };
 }
 
-/** Nothing for a function without arguments, which the older form cannot say otherwise. */
+/** Empty for a function without arguments: the older form has no other way to declare it. */
 function writeParameters({ tool, path }: OfferedTool, { traits, notes }: ToolSetting): JsonMembers {
   const whole = objectSchema(tool.schema);
   if (traits.jsonSchemas === true) return { parametersJsonSchema: whole };
@@ -167,7 +167,7 @@ function withoutEmptyIn(value: Json | undefined): Json | undefined {
 
 // Which of the functions may or must be called.
 
-/** `VALIDATED`: calls are held to their schemas, as `strict` asks. */
+/** `VALIDATED` makes calls follow their schemas, which `strict` requests. */
 function writeChoice(offered: readonly Tool[], setting: ToolSetting): JsonMembers | undefined {
   const { toolChoice: choice } = setting.conversation;
   const strict = setting.traits.jsonSchemas === true && offered.some((tool) => tool.strict);
@@ -212,11 +212,11 @@ interface OutputSetting {
 interface WrittenOutput {
   /** Members of the configuration. */
   readonly members: JsonMembers;
-  /** What the instructions must say because the upstream does not enforce it. */
+  /** Text for the instructions, where the upstream does not enforce the format. */
   readonly instruction: string | undefined;
 }
 
-/** @throws GatewayError `invalid_request` where the model cannot be held to a strict schema. */
+/** @throws GatewayError `invalid_request` where the upstream cannot enforce a strict schema. */
 export function writeOutput(
   { output }: Conversation,
   { traits, notes, offersTools }: OutputSetting,

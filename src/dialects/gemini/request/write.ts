@@ -1,6 +1,6 @@
 /**
- * Renders a conversation as a `generateContent` request. The model and whether it streams stand in the address. The same
- * conversation gives the same bytes each time: prompt caches depend on it.
+ * Renders a conversation as a `generateContent` request. The address names the model, and whether it streams. The same
+ * conversation gives the same bytes each time, because prompt caches depend on it.
  */
 import type { Conversation, Extras, Part, Sampling } from '../../../core/conversation.ts';
 import { type Ask, plannedStops } from '../../../core/dialect.ts';
@@ -30,7 +30,7 @@ interface Target {
   readonly notes: Notes;
 }
 
-/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+/** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const target = { traits, notes };
@@ -77,7 +77,7 @@ function writeInstructions(
   return written;
 }
 
-/** One setting for all that a request shows: the closest look that an image asks for; low where only such images are. */
+/** One resolution for all media: the highest that an image requests, and low if all images request low. */
 function writeResolution(shown: readonly ShownMedia[], notes: Notes): JsonMembers {
   const seen = shown.filter(({ part }) => part.kind !== 'audio' && !('text' in part.source));
   const wanted = seen.map(({ part }) => (part.kind === 'image' ? imageDetail(part) : undefined));
@@ -100,7 +100,7 @@ function resolutionFor(wanted: readonly (string | undefined)[]): 'high' | 'low' 
 
 const maxSeed = 0x7fff_ffff;
 
-/** Stop sequences beyond those that are taken are looked for by the path (core/dialect.ts). */
+/** The gateway itself finds stop sequences beyond the number that the upstream takes (core/dialect.ts). */
 function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembers {
   const { maxOutputTokens, temperature, topP, topK, seed, stop } = sampling;
   const members: JsonMembers = {};
@@ -111,7 +111,7 @@ function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembe
   ] as const) {
     if (value === undefined) continue;
     if (traits.samplingAllowed) members[key] = value;
-    // 1 is what the model does anyway.
+    // 1 is the model's default.
     else if (value !== 1) notes.lost([name], 'the model does not let itself be tuned');
   }
   if (topK !== undefined) {
@@ -126,7 +126,7 @@ function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembe
   return native.length === 0 ? members : { ...members, stopSequences: [...native] };
 }
 
-/** Seeds are of 32 bits there: a larger one is brought into them, the same each time. */
+/** Seeds have 32 bits in this API. A larger seed maps to the same 32-bit seed each time. */
 function seedOf(seed: number, notes: Notes): number {
   if (Math.abs(seed) <= maxSeed) return seed;
   notes.changed(['seed'], 'the provider takes seeds of 32 bits');
@@ -138,10 +138,10 @@ const penalties: ReadonlyMap<string, string> = new Map([
   ['presence_penalty', 'presencePenalty'],
   ['frequency_penalty', 'frequencyPenalty'],
 ]);
-/** What is no loss: nothing of it changes the answer. */
+/** Members that are dropped without a note, because they do not change the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
 
-/** What only the client's dialect knows: members of the configuration, notes or a refusal. */
+/** Members that only the client's dialect has: written as configuration, noted or refused. */
 function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {
   const { extras } = conversation;
   const own = { ...traits, cacheMarks: false, serviceTiers: false };
@@ -151,14 +151,14 @@ function writeForeign(conversation: Conversation, { traits, notes }: Target): Js
   return writeChatExtras(extras['openai-chat'] ?? {}, { traits, notes });
 }
 
-/** By OpenAI's words. */
+/** Service tiers by OpenAI's names. */
 const tiers: ReadonlyMap<Json, string> = new Map([
   ['default', 'standard'],
   ['flex', 'flex'],
   ['priority', 'priority'],
 ]);
 
-/** The Gemini API has tiers; with Vertex AI they are an agreement. */
+/** The Gemini API takes tiers in a request. On Vertex AI they are part of the contract. */
 function writeTier(extras: Extras, { traits, notes }: Target): JsonMembers {
   const tier = requestedTier(extras);
   if (tier === undefined) return {};

@@ -1,6 +1,6 @@
 /**
- * What holds a stream of this dialect together: sequence numbers, the response object that its lifecycle events carry, and
- * the two events that end it in failure. It may begin before any upstream has answered.
+ * The lifecycle events of a stream: sequence numbers, the response object in these events, and the two events of a
+ * failure. A stream may begin before any upstream has answered.
  */
 import type { AnswerContext, StreamOpening } from '../../../core/dialect.ts';
 import type { GatewayError } from '../../../core/errors.ts';
@@ -16,20 +16,20 @@ type LifecycleContext = Pick<
   'model' | 'createdSeconds' | 'newId' | 'conversation' | 'state'
 >;
 
-/** What ends a response. */
+/** The end of a response. */
 export interface Ending {
   readonly status: 'completed' | 'incomplete' | 'failed';
   readonly error?: JsonObject;
   readonly reason?: string;
   readonly usage?: JsonObject;
   readonly serviceTier?: string;
-  /** Unix time; of a response that completed. */
+  /** Unix time; only of a completed response. */
   readonly completedSeconds?: number;
 }
 
-/** What a response that fails has. */
+/** The contents of a failed response. */
 interface Failed {
-  /** The items that are done. */
+  /** The completed items. */
   readonly output?: readonly JsonObject[];
   /** Undefined: the upstream did not report it. */
   readonly usage?: Usage | undefined;
@@ -42,7 +42,7 @@ export class Lifecycle implements StreamOpening {
   #id: string;
   #began = false;
 
-  /** @param announced what the client was told before an upstream answered: it goes on. */
+  /** @param announced the events that the client got before an upstream answered. This stream continues them. */
   constructor(context: LifecycleContext, announced?: StreamOpening) {
     this.#context = context;
     if (announced instanceof Lifecycle) {
@@ -62,19 +62,19 @@ export class Lifecycle implements StreamOpening {
   }
 
   /**
-   * Whether the response is known by the gateway's own id: one that is kept, since a provider may give an id twice, and
-   * one whose id was announced.
+   * Whether the response has the gateway's own id: a stored response, since a provider may use an id twice, or one
+   * whose id the client already got.
    */
   get named(): boolean {
     return this.#began || this.#context.state?.store === true;
   }
 
-  /** Takes the upstream's id where it may. */
+  /** Uses the upstream's id, unless the response has the gateway's own. */
   name(id: string): void {
     if (!this.named && id !== '') this.#id = id;
   }
 
-  /** The upstream's own `response.created` is sent on. */
+  /** The upstream's own `response.created` was passed on. */
   announced(id: string): void {
     this.name(id);
     this.#began = true;
@@ -92,7 +92,7 @@ export class Lifecycle implements StreamOpening {
     return this.event('response.created', { response: this.begun([]) }) + this.progress([]);
   }
 
-  /** An event that says no more than that the response is being made. */
+  /** A `response.in_progress` event, as a keep-alive. */
   progress(output: readonly JsonObject[]): string {
     return this.event('response.in_progress', { response: this.begun(output) });
   }
@@ -117,7 +117,7 @@ export class Lifecycle implements StreamOpening {
     );
   }
 
-  /** The object of `response.created` and `response.in_progress`: what is long is not told three times. */
+  /** The object of `response.created` and `response.in_progress`, without tools and instructions, which may be long. */
   begun(output: readonly JsonObject[]): JsonObject {
     return this.#object(output, { tools: [], instructions: null }, { status: 'in_progress' });
   }
@@ -148,7 +148,7 @@ export class Lifecycle implements StreamOpening {
       model,
       output,
       previous_response_id: state?.previousResponseId ?? null,
-      // A response that failed is not kept.
+      // A failed response is not stored.
       store: state?.store === true && status !== 'failed',
       service_tier: serviceTier ?? 'default',
       usage: usage ?? null,
@@ -156,7 +156,7 @@ export class Lifecycle implements StreamOpening {
   }
 }
 
-/** What the response repeats of its request, with the defaults of the API. */
+/** The members of the request that the response repeats, with the defaults of the API. */
 function echoed(body: JsonObject): JsonObject {
   const { reasoning: asked, text } = body;
   const reasoning = isObject(asked) ? asked : {};
@@ -164,7 +164,7 @@ function echoed(body: JsonObject): JsonObject {
     isPresent(body[key]) ? body[key] : otherwise;
   const format = isObject(text) && isPresent(text['format']) ? text['format'] : { type: 'text' };
   const verbosity = isObject(text) ? textOf(text['verbosity']) : '';
-  // By the published schema these are texts or absent.
+  // In the published schema these are texts or absent, never null.
   const texts = ['prompt_cache_key', 'safety_identifier', 'user'].filter((key) =>
     isPresent(body[key]),
   );
@@ -189,7 +189,7 @@ function echoed(body: JsonObject): JsonObject {
   };
 }
 
-/** One event. Codex ignores events whose type stands in their name only. */
+/** One event. Its data has the type too, since Codex ignores events with the type only in their name. */
 export function eventFrame(type: string, data: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
 }

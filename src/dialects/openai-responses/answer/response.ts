@@ -1,4 +1,4 @@
-/** Reads a whole answer of the Responses API, and the items that answers and streams are made of. */
+/** Reads a document of the Responses API, and the items of documents and streams. */
 import type {
   Citation,
   Part,
@@ -30,8 +30,8 @@ import {
 import { readUsage } from './usage.ts';
 
 /**
- * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is
- * no finished answer at all.
+ * @throws GatewayError the upstream's error if the document is an error (F24), `upstream_invalid` if it is no finished
+ * answer.
  */
 export function readResponse(body: JsonObject): Generation {
   const failure = failureOf(body);
@@ -54,7 +54,7 @@ export function readResponse(body: JsonObject): Generation {
   };
 }
 
-/** The error of a response object; undefined where it tells of none. The status `completed` does not outweigh one. */
+/** The error of a response object, even if its status is `completed`. Undefined without an error. */
 export function failureOf(response: JsonObject): GatewayError | undefined {
   const { status, error } = response;
   if (isPresent(error)) return readErrorValue(response);
@@ -65,7 +65,7 @@ export function failureOf(response: JsonObject): GatewayError | undefined {
   );
 }
 
-/** What is told of a document or event that this dialect does not have. */
+/** The error for a document or event that this dialect does not have. */
 export function noAnswer(body: JsonObject): GatewayError {
   if (body['choices'] !== undefined) {
     return new GatewayError(
@@ -100,9 +100,9 @@ export function isSearch(item: JsonObject): boolean {
 }
 
 /**
- * The parts that an item is.
- * @param declared names of the tools that were offered, as far as the answer repeats them.
- * @throws GatewayError `upstream_invalid` for an item that does not say what it is.
+ * The parts of an item.
+ * @param declared names of the offered tools that the answer repeats.
+ * @throws GatewayError `upstream_invalid` for an item without a type.
  */
 export function itemParts(item: JsonObject, declared: ReadonlySet<string>): readonly Part[] {
   const kind = clientCall(item);
@@ -142,21 +142,21 @@ function messageParts(item: JsonObject): readonly Part[] {
   return parts;
 }
 
-/** The texts and refusals of a message. Some servers write one text in the place of a list. */
+/** The texts and refusals of a message. Some servers write a text instead of a list. */
 export function messageContent(item: JsonObject): readonly JsonObject[] {
   const { content } = item;
   if (typeof content === 'string') return [{ type: 'output_text', text: content }];
   return answerObjects(content, 'a content');
 }
 
-/** @throws GatewayError `upstream_invalid` for a content that does not say what it is. */
+/** @throws GatewayError `upstream_invalid` for a content part without a known type. */
 export function contentText(content: JsonObject): string {
   if (isPresent(content['type']) && typeof content['type'] !== 'string') throw wrongType('a type');
   const name = content['type'] === 'refusal' ? 'refusal' : 'text';
   return answerText(content[name], `a ${name}`);
 }
 
-/** What stands at the first part of a message. */
+/** The extras on the first part of a message. */
 export function messageExtras({ phase }: JsonObject): ReturnType<typeof withItemExtras> {
   return withItemExtras({ phase: typeof phase === 'string' ? phase : undefined });
 }
@@ -179,7 +179,7 @@ export function readAnnotation(value: JsonObject): Citation {
 
 // Reasoning.
 
-/** Undefined for reasoning that says nothing and that cannot be sent back. */
+/** Undefined for reasoning without text that cannot be sent back. */
 function reasoningPart(item: JsonObject): ReasoningPart | undefined {
   const summary = textsOf(item['summary'], 'a summary');
   const content = textsOf(item['content'], 'a content');
@@ -194,7 +194,7 @@ function reasoningPart(item: JsonObject): ReasoningPart | undefined {
   };
 }
 
-/** The texts of a summary or content as one. @throws GatewayError `upstream_invalid` */
+/** The joined texts of a summary or content. @throws GatewayError `upstream_invalid` */
 export function textsOf(list: Json | undefined, name: string): string {
   return answerObjects(list, name)
     .map((entry) => answerText(entry['text'], name))
@@ -208,7 +208,7 @@ export function encryptedContent(item: JsonObject): string {
   return answerText(item['encrypted_content'], 'an encrypted_content');
 }
 
-/** @param raw the text is the reasoning itself, and no summary of it. */
+/** @param raw the text is the reasoning itself, not a summary. */
 export function reasoningExtras(
   { id }: JsonObject,
   raw: boolean,
@@ -221,10 +221,10 @@ export function reasoningExtras(
 
 // Calls that the client runs.
 
-/** The kind of a call that the client is to run; undefined for items that the provider ran itself. */
+/** The kind of a call that the client runs. Undefined for items that the provider ran itself. */
 export function clientCall(item: JsonObject): CallKind | undefined {
   const kind = callKindOf(item['type']);
-  // A search of tools without `execution` is the service's own, and so is a shell in a container.
+  // The service itself runs a tool search without `execution`, and a shell in a container.
   if (kind === 'tool_search' && item['execution'] !== 'client') return undefined;
   const { environment } = item;
   const environmentType =
@@ -232,12 +232,12 @@ export function clientCall(item: JsonObject): CallKind | undefined {
   return environmentType.startsWith('container') ? undefined : kind;
 }
 
-/** The call with its arguments. @throws GatewayError `upstream_invalid` for a call of nothing. */
+/** The call with its arguments. @throws GatewayError `upstream_invalid` for a call without a name. */
 export function callPart(kind: CallKind, item: JsonObject): ToolCallPart {
   return { ...callStart(kind, item), argumentsJson: argumentsOf(kind, item) };
 }
 
-/** The call without its arguments. @throws GatewayError `upstream_invalid` for a call of nothing. */
+/** The call without its arguments. @throws GatewayError `upstream_invalid` for a call without a name. */
 export function callStart(kind: CallKind, item: JsonObject): ToolCallPart {
   const named = kind === 'function' || kind === 'custom';
   const name = named ? answerText(item['name'], 'a name') : kind;
@@ -253,17 +253,17 @@ export function callStart(kind: CallKind, item: JsonObject): ToolCallPart {
     ...withItemExtras({
       kind: kind === 'function' ? undefined : kind,
       namespace: typeof namespace === 'string' && namespace !== '' ? namespace : undefined,
-      // The plain caller is the model itself.
+      // `direct` means that the model itself called.
       caller: isObject(caller) && caller['type'] !== 'direct' ? caller : undefined,
     }),
   };
 }
 
-/** The name under which OpenAI's models now and then wrap several calls into one. */
+/** The function name under which OpenAI's models sometimes wrap several calls into one. */
 export const wrapperName = 'parallel';
 const recipientPrefix = 'functions.';
 
-/** Names of the functions that an answer says were offered. */
+/** Names of the offered functions that an answer repeats. */
 export function declaredNames(response: JsonObject): ReadonlySet<string> {
   const { tools } = response;
   const names = Array.isArray(tools)
@@ -272,7 +272,7 @@ export function declaredNames(response: JsonObject): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ''));
 }
 
-/** The calls inside of an undeclared call; undefined where they are not all known functions. */
+/** The calls inside of an undeclared wrapper call. Undefined if any of them is no offered function. */
 export function splitCalls(
   call: ToolCallPart,
   declared: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-/** The items of a streamed answer, and the parts that they become. */
+/** Reads the items of a streamed answer into parts. */
 import type { Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
@@ -43,7 +43,7 @@ interface ReasoningItem {
   readonly kind: 'reasoning';
   readonly added: JsonObject;
   part: number | undefined;
-  /** What the text is made of; a server that tells both repeats itself. */
+  /** The source of the text. A server that sends both repeats the same text. */
   source: 'summary' | 'content' | undefined;
   index: number;
   received: string;
@@ -53,15 +53,15 @@ interface ReasoningItem {
 interface CallItem {
   readonly kind: 'call';
   readonly added: JsonObject;
-  /** Of the deltas; the kind of a call whose item never came is not known. */
+  /** The kind by the deltas, since the item may be missing. */
   readonly call: CallKind;
-  /** Undefined while the call has no name, or may be several in one. */
+  /** Undefined while the call has no name, or may contain several calls. */
   part: number | undefined;
   received: string;
   done: boolean;
 }
 
-/** An item that the client does not run, or one that comes complete. */
+/** An item that the client does not run, or one that arrives complete. */
 interface OtherItem {
   readonly kind: 'other';
   readonly added: JsonObject;
@@ -70,13 +70,13 @@ interface OtherItem {
 
 type Item = MessageItem | ReasoningItem | CallItem | OtherItem;
 
-/** The event of a text and whether it did nothing but go on with it. */
+/** The events of a text, and whether they only continue it. */
 interface TextEvents {
   readonly event: readonly GenerationEvent[];
   readonly goesOn: boolean;
 }
 
-/** Events that belong to an item, by what is done with them. */
+/** The reader of each event type that belongs to an item. */
 const readers: {
   readonly [type: string]: (items: StreamItems, event: JsonObject, to: Events) => void;
 } = {
@@ -112,7 +112,7 @@ export class StreamItems {
   #next = 0;
   #last = 0;
 
-  /** Whether an event of this name belongs to an item; progress of hosted tools tells nothing. */
+  /** Whether an event of this name belongs to an item. Progress events of hosted tools are ignored. */
   knows(type: string): boolean {
     return Object.hasOwn(readers, type);
   }
@@ -121,7 +121,7 @@ export class StreamItems {
     readers[type]?.(this, event, events);
   }
 
-  /** A call begins at once, so that calls are shown in the order that they began in. */
+  /** A call begins at once, so that calls appear in the order of their start. */
   added(event: JsonObject, events: Events): void {
     const added = answerObject(event['item'], 'an item') ?? {};
     const given = event['output_index'];
@@ -143,8 +143,8 @@ export class StreamItems {
   }
 
   /**
-   * A piece of a text that is open; the hottest path of a stream. Undefined where none is.
-   * @param event says of which text; its own piece may be another.
+   * A piece of an open text; the hottest path of a stream. Undefined if the text is not open.
+   * @param event an event of the same text. Its own piece may be another one.
    */
   goOn(event: JsonObject, delta: string): TextEvents | undefined {
     const item = this.#items.get(this.#outputIndex(event));
@@ -154,7 +154,7 @@ export class StreamItems {
     open.received += delta;
     return {
       event: [{ type: 'part-delta', index: open.part, field: 'text', delta }],
-      // Clients know an item by the id that it began with: an event with another one is not passed on as it came.
+      // Clients know an item by the id of its first event. An event with another id is not passed on unchanged.
       goesOn: event['item_id'] === undefined || event['item_id'] === item.added['id'],
     };
   }
@@ -196,7 +196,7 @@ export class StreamItems {
   callDone(event: JsonObject, kind: CallKind, events: Events): void {
     const item = this.#call(event, kind, events);
     const whole = answerText(event[kind === 'custom' ? 'input' : 'arguments'], 'arguments');
-    // A call that is held is told when its item is done.
+    // A call that waits is emitted when its item is done.
     if (item.part !== undefined) this.#completeCall(item, whole, events);
   }
 
@@ -227,9 +227,9 @@ export class StreamItems {
   }
 
   /**
-   * The answer is complete: what only its last event told is told now, and what is open ends.
-   * @param output the items of the answer as the last event has them; some servers leave them out there.
-   * @param cut the answer was cut off: an item that is not `completed` is a beginning.
+   * The answer is complete. Items that only the last event has are emitted now, and open ones end.
+   * @param output the items of the last event. Some servers omit them.
+   * @param cut the answer was cut off: an item that is not `completed` is incomplete.
    * @throws GatewayError `upstream_invalid` for a call that never got its name.
    */
   settle(output: readonly JsonObject[], cut: boolean, events: Events): void {
@@ -271,7 +271,7 @@ export class StreamItems {
     push(open.part, { field: 'text', delta }, events);
   }
 
-  /** The text or refusal that an event belongs to, opened by its own type where nothing did. */
+  /** The text or refusal of an event. If no event opened it, this one does, by its type. */
   #content(event: JsonObject, type: OpenContent['type'], events: Events): OpenContent {
     const index = this.#outputIndex(event);
     const item = this.#items.get(index) ?? this.#open(index, { type: 'message' });
@@ -308,7 +308,7 @@ export class StreamItems {
     return item;
   }
 
-  /** A call without a name or an id waits for its item, and so does one that may be several. */
+  /** A call without a name or an id waits for its item, and so does one that may contain several calls. */
   #startCall(item: CallItem, named: JsonObject, events: Events): void {
     if (item.part !== undefined || item.done) return;
     const name = textOf(named['name']);
@@ -329,7 +329,7 @@ export class StreamItems {
     push(item.part, callPiece(item, rest), events);
   }
 
-  /** The part of reasoning is begun with its first words, when it is known what they are. */
+  /** Begins the part of reasoning with its first text, whose source is known then. */
   #begin(item: ReasoningItem, events: Events): number {
     if (item.part === undefined) {
       const extras = reasoningExtras(item.added, item.source === 'content');
@@ -362,7 +362,7 @@ export class StreamItems {
     this.#close(known, events);
   }
 
-  /** An item of which nothing was told before. */
+  /** An item without earlier events. */
   #unseen(index: number, item: JsonObject, events: Events): void {
     for (const part of itemParts(item, this.declared)) {
       if (part.type === 'tool-call') this.hasCalls = true;
@@ -461,9 +461,9 @@ function otherItem(): GatewayError {
 }
 
 /**
- * What is still owed of a text.
- * @param whole the text as its last event has it; `''` = it does not repeat it.
- * @throws GatewayError `upstream_invalid` where that is another text.
+ * The rest of a text that deltas did not send.
+ * @param whole the text of the last event; `''` = the event does not repeat it.
+ * @throws GatewayError `upstream_invalid` if it is another text.
  */
 function restOf(received: string, whole: string): string {
   if (whole === '' || whole === received) return '';
@@ -491,14 +491,14 @@ function push(index: number, { field, delta }: Delta, events: Events): void {
   if (delta !== '') events.push({ type: 'part-delta', index, field, delta });
 }
 
-/** A free text is the one member of the canonical arguments. */
+/** A free text is the only member of the canonical arguments. */
 function callPiece({ call }: CallItem, text: string, begins = false): Delta {
   if (call !== 'custom') return { field: 'arguments', delta: text };
   const escaped = JSON.stringify(text).slice(1, -1);
   return { field: 'arguments', delta: begins ? `{"input":"${escaped}` : escaped };
 }
 
-/** The arguments of a call's item as its deltas have them. */
+/** The arguments of a call's item in the form of its deltas. */
 function callText(kind: CallKind, item: JsonObject): string {
   return kind === 'custom' ? writtenText(item['input']) : argumentsOf(kind, item);
 }

@@ -1,5 +1,5 @@
 /**
- * Reads a Responses stream into events. State is kept by `output_index`, never by `item_id`: some servers write another
+ * Reads a Responses stream into events. The state is by `output_index`, never by `item_id`: some servers write another
  * id in each event of an item, others none.
  */
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
@@ -23,7 +23,7 @@ import { readUsage } from './usage.ts';
 const none: readonly GenerationEvent[] = [];
 
 const textDelta = 'response.output_text.delta';
-/** How most servers write an event that goes on with a text; `obfuscation` is padding. */
+/** How most servers write an event that continues a text. `obfuscation` is padding. */
 const plainDelta: LayoutRules = {
   text: /"delta"\s*:\s*"/,
   passing: [/"sequence_number"\s*:\s*/, /"obfuscation"\s*:\s*"/],
@@ -35,14 +35,14 @@ export class ResponsesStreamReader implements StreamReader {
   readonly #items = new StreamItems();
   /** Id of the response; undefined before its start. */
   #response: string | undefined;
-  /** The terminal event, an error or the close was read: nothing after it counts (F53). */
+  /** The terminal event, an error or the close was read. Later data is ignored (F53). */
   #over = false;
   #plain = false;
   readonly #layout = new PlainLayout(plainDelta);
-  /** The event that taught the layout: others of it differ in their text. */
+  /** The event from which the layout was learned. Others with this layout differ only in their text. */
   #taught: JsonObject = {};
 
-  /** The terminal event carries the usage: nothing is waited for behind it. */
+  /** The terminal event has the usage, so no event is expected after it. */
   get finishPending(): boolean {
     return false;
   }
@@ -58,7 +58,7 @@ export class ResponsesStreamReader implements StreamReader {
     if (this.#over || data === undefined || data === '') return none;
     const again = this.#response === undefined ? undefined : this.#goOn(data);
     if (again !== undefined) return again;
-    // Items hold arguments as values, whose numbers keep their digits; deltas hold texts.
+    // Items have arguments as JSON values, whose numbers must not lose digits. Deltas have texts.
     const isDelta = name?.endsWith('.delta') === true;
     const event = isDelta ? tryParseAnswerEvent(data) : tryParseExactEvent(data);
     if (event === undefined) return this.#readOther(data, name);
@@ -77,7 +77,7 @@ export class ResponsesStreamReader implements StreamReader {
     return events;
   }
 
-  /** The events of a frame that is like the one that taught the layout; undefined of any other. */
+  /** The events of a frame with the learned layout. Undefined for any other frame. */
   #goOn(data: string): readonly GenerationEvent[] | undefined {
     const text = this.#layout.textOf(data);
     const told = text === undefined ? undefined : this.#items.goOn(this.#taught, text);
@@ -94,7 +94,7 @@ export class ResponsesStreamReader implements StreamReader {
     return this.#fail(error);
   }
 
-  /** The end mark of chat servers is the end; an event of another name is none of this dialect. */
+  /** The end mark of chat servers ends the stream. An event with an unknown name is ignored. */
   #readOther(data: string, name: string | undefined): readonly GenerationEvent[] {
     if (data.trim() === '') return none;
     if (data.trim() === '[DONE]') return this.end();
@@ -126,7 +126,7 @@ export class ResponsesStreamReader implements StreamReader {
     }
   }
 
-  /** What says nowhere what it is: an error in another form, or another dialect. */
+  /** An event without a type: an error in another form, or another dialect. */
   #readNameless(event: JsonObject, events: GenerationEvent[]): void {
     const error = isPresent(event['error']) ? readErrorValue(event) : noAnswer(event);
     events.push(...this.#fail(error));
@@ -140,7 +140,7 @@ export class ResponsesStreamReader implements StreamReader {
       this.#response = id;
       events.push({ type: 'start', id, model: textOf(response['model']) });
     } else if (id !== '' && this.#response !== '' && id !== this.#response) {
-      // Ids that are sealed anew with each event tell nothing.
+      // Some servers encrypt the id anew for each event, so different ids may mean the same response.
       if (id.startsWith('resp_') && this.#response.startsWith('resp_')) {
         events.push(...this.#fail(secondAnswer()));
       }

@@ -1,6 +1,6 @@
 /**
- * Writes a Responses stream. Items may be open side by side, told apart by `output_index`, so that nothing is held back but
- * hidden reasoning and arguments that are rewritten.
+ * Writes a Responses stream. Several items may be open at once, each with its `output_index`. Only hidden reasoning and
+ * arguments that are rewritten wait.
  */
 import type {
   Citation,
@@ -28,13 +28,13 @@ import { writeServiceTier, writeUsage } from './usage.ts';
 
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
 
-/** A message that is being written: a run of text parts, or a refusal. */
+/** An open message: a run of text parts, or a refusal. */
 interface OpenMessage {
   readonly id: string;
   readonly output: number;
   readonly kind: 'output_text' | 'refusal';
   readonly phase: string | undefined;
-  /** All of a text frame before its sequence number, and between it and the delta. */
+  /** The bytes of a text frame before its sequence number, and between it and the delta. */
   readonly head: string;
   readonly middle: string;
   text: string;
@@ -51,7 +51,7 @@ interface OpenReasoning {
   readonly type: 'reasoning';
   part: ReasoningPart;
   readonly id: string;
-  /** Undefined while nothing of it was written. */
+  /** Undefined until its first event is written. */
   output: number | undefined;
   summaryOpen: boolean;
 }
@@ -59,7 +59,7 @@ interface OpenReasoning {
 interface OpenCall {
   readonly type: 'call';
   readonly call: AnsweredCall;
-  /** Undefined while nothing of it was written: a call of a typed tool is written whole. */
+  /** Undefined until its first event is written. A call of a typed tool is written at its end. */
   output: number | undefined;
   arguments: string;
 }
@@ -73,11 +73,11 @@ export class ResponsesStreamWriter implements StreamWriter {
   readonly #items: AnswerItems;
   readonly #life: Lifecycle;
   readonly #parts = new Map<number, Open>();
-  /** Items by output index, once they are done. */
+  /** Completed items by output index. */
   readonly #done: (JsonObject | undefined)[] = [];
   #outputs = 0;
   #message: OpenMessage | undefined;
-  /** Calls whose arguments are no JSON yet: their end is told when it is known that the answer was not cut. */
+  /** Calls whose arguments are no JSON yet. Their end is written when it is known whether the answer was cut. */
   readonly #unsure: OpenCall[] = [];
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
@@ -115,7 +115,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     }
   }
 
-  /** The last event, which waits until here since usage may come behind the finish. */
+  /** The last event. It waits for the usage, which may arrive after the finish. */
   end(): string {
     const ending = this.#ending();
     return this.#life.event(`response.${ending.status}`, { response: this.#response(ending) });
@@ -125,7 +125,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return this.#life.fail(error, requestId, { output: this.#output(), usage });
   }
 
-  /** Clients count events only: an empty delta of what is open, or the response as it stands. */
+  /** An event that keeps the client waiting: an empty delta of the open item, or the response so far. */
   keepAlive(): string {
     if (!this.#life.began) return this.#life.begin();
     const message = this.#message;
@@ -263,7 +263,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return text + this.#endUnsure(reason);
   }
 
-  /** A call that was cut has no end: it must not be run. */
+  /** A call that was cut gets no end event, so that no client runs it. */
   #endUnsure({ kind }: FinishReason): string {
     const natural = kind === 'stop' || kind === 'tool-calls';
     const cut = !natural && kind !== 'stop-sequence' && kind !== 'other';
@@ -279,13 +279,13 @@ export class ResponsesStreamWriter implements StreamWriter {
     return text;
   }
 
-  /** As many tokens were generated as the client allowed: the cap cut the call off, whatever the upstream calls it. */
+  /** The output reached the client's cap. The cap cut the call off then, whatever finish reason the upstream sent. */
   #usedUp(): boolean {
     const cap = this.#context.conversation?.sampling.maxOutputTokens;
     return cap !== undefined && (this.#usage?.outputTokens ?? 0) >= cap;
   }
 
-  // Messages: neighbouring texts are pieces of one.
+  // Messages: consecutive texts are pieces of one message.
 
   #openMessage(kind: OpenMessage['kind'], part: Pick<TextPart, 'extras'> & Part): string {
     const { phase, id: given } = itemExtras(part);
@@ -367,7 +367,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     );
   }
 
-  // Reasoning: shown as a summary, or written in one go at its end.
+  // Reasoning: streamed as a summary, or written whole at its end.
 
   #startReasoning(index: number, part: ReasoningPart): string {
     const id = this.#items.itemId(part, idPrefixes.reasoning);
@@ -502,7 +502,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     const output = this.#outputs++;
     const { id: item_id, type } = item;
     if (type !== 'web_search_call') return this.#added(output, item) + this.#itemDone(output, item);
-    // Events are numbered as they are made.
+    // Events get their number when they are created, so the order of these calls matters.
     const added = this.#added(output, { ...item, status: 'in_progress' });
     const steps = ['in_progress', 'searching', 'completed'].map((step) =>
       this.#life.event(`response.${type}.${step}`, { item_id, output_index: output }),
@@ -552,7 +552,7 @@ function messageItem(
   };
 }
 
-/** Usage whose input is known: what was reported, else the estimate of the prompt. */
+/** Usage with an input count: the reported one, else the estimate of the prompt. */
 export function withEstimate(usage: Usage | undefined, context: AnswerContext): Usage {
   if (usage !== undefined && totalInputTokens(usage) !== undefined) return usage;
   return { ...usage, freshInputTokens: Math.max(1, context.promptTokensEstimate) };

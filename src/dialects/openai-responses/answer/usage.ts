@@ -1,11 +1,10 @@
-/** Token counts between this dialect's inclusive sums and the canonical disjoint classes. */
+/** Converts token counts between this dialect's inclusive sums and the canonical disjoint classes. */
 import { totalInputTokens, type Usage } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 import { excludedParts, tokenCount as count } from '../../shared/usage-sums.ts';
 
 /**
- * The usage that a response object reports, and its service tier. Undefined when there is none or nothing in it can be
- * believed.
+ * The usage and service tier of a response object. Undefined if there is none, or no plausible count.
  * @param searches `web_search_call` items that the answer showed, for upstreams that do not count them.
  */
 export function readUsage(response: JsonObject, searches = 0): Usage | undefined {
@@ -24,7 +23,7 @@ export function readUsage(response: JsonObject, searches = 0): Usage | undefined
   };
 }
 
-/** The disjoint classes out of the sums. */
+/** Computes the disjoint classes from the sums. */
 function readSums(raw: JsonObject, input: number | undefined, output: number | undefined): Usage {
   const read = countIn(raw['input_tokens_details'], 'cached_tokens');
   const write = countIn(raw['input_tokens_details'], 'cache_write_tokens');
@@ -44,7 +43,7 @@ function readSums(raw: JsonObject, input: number | undefined, output: number | u
   };
 }
 
-/** GitHub Copilot counts searches outside of the usage, xAI all that it ran inside of it. */
+/** GitHub Copilot counts searches outside of the usage object, xAI inside of it. */
 function countedSearches(response: JsonObject, raw: JsonObject): number | undefined {
   const tools = response['tool_usage'];
   const search = isObject(tools) ? tools['web_search'] : undefined;
@@ -56,8 +55,8 @@ function countIn(details: Json | undefined, name: string): number | undefined {
 }
 
 /**
- * The usage object of a response: all counts are there as integers, an unknown one is 0. Codex asks again where
- * `total_tokens` is missing.
+ * The usage object of a response. All counts are integers; an unknown one is 0. Codex retries if `total_tokens` is
+ * missing.
  */
 export function writeUsage(usage: Usage): JsonObject {
   const input = totalInputTokens(usage) ?? 0;
@@ -84,7 +83,7 @@ const tiers: ReadonlySet<string> = new Set([
   'ultrafast',
 ]);
 
-/** The service tier of a response object, whose word for the usual one is `default`. */
+/** The service tier of a response object, in which the standard tier is `default`. */
 export function writeServiceTier(usage: Usage | undefined): string {
   const tier = usage?.serviceTier;
   return tier !== undefined && tiers.has(tier) ? tier : 'default';

@@ -1,4 +1,4 @@
-/** Items of an answer: their ids, the kind and name under which the client offered a tool, and sealed reasoning. */
+/** Writes items of an answer: their ids, the client's kind and name of a tool, and sealed reasoning. */
 import type {
   Citation,
   Extras,
@@ -25,16 +25,16 @@ import {
 } from '../items.ts';
 import { spanOf } from '../../shared/answers.ts';
 
-/** A call as the client knows it. */
+/** A call with the client's kind and name of the tool. */
 export interface AnsweredCall {
   readonly kind: CallKind;
   readonly id: string;
   readonly callId: string;
-  /** `name`, and `namespace` where the tool is in one; of functions and free texts. */
+  /** `name`, and `namespace` if the tool is in one, of functions and free texts. */
   readonly named: JsonObject;
 }
 
-/** Codex replays longer ids as they are, and the service refuses them. */
+/** Codex sends longer ids back unchanged, and the service refuses them. */
 const maxCallId = 64;
 
 export class AnswerItems {
@@ -52,7 +52,7 @@ export class AnswerItems {
     return this.#context.conversation?.reasoning?.hidden === true;
   }
 
-  /** The upstream's own id where it may stand on such an item and comes but once, else a new one. */
+  /** The upstream's id if it is valid for such an item and unique, else a new one. */
   itemId(part: { readonly extras?: Extras }, prefix: string): string {
     const { id } = itemExtras(part);
     return isItemId(id, prefix) && isStableItemId(id) ? id : this.#context.newId(prefix);
@@ -74,7 +74,7 @@ export class AnswerItems {
     };
   }
 
-  /** The item of a call that is complete. Arguments that do not fit their typed tool are a function's. */
+  /** The item of a complete call. If the arguments do not fit a typed tool, the item is a function call. */
   callItem(call: AnsweredCall, argumentsJson: string): JsonObject {
     const { kind, id, callId, named } = call;
     const members = callMembers(kind, argumentsJson);
@@ -93,12 +93,12 @@ export class AnswerItems {
     };
   }
 
-  /** The item of a call whose arguments are still to come. */
+  /** The item of a call before its arguments. */
   begunCall(call: AnsweredCall): JsonObject {
     return this.#partOfCall(call, 'in_progress', '');
   }
 
-  /** The item of a call whose arguments broke off. */
+  /** The item of a call whose arguments were cut off. */
   cutCall(call: AnsweredCall, argumentsJson: string): JsonObject {
     return this.#partOfCall(call, 'incomplete', argumentsJson);
   }
@@ -112,7 +112,7 @@ export class AnswerItems {
     return { ...base, ...empty(kind), ...(kind === 'function' ? { arguments: begun } : {}) };
   }
 
-  /** By the name that was sent, or as models write names in namespaces. */
+  /** Finds a tool by the name that was sent, or by the form in which models write names with namespaces. */
   #toolOf(name: string): Tool | undefined {
     const tools = this.#tools;
     const flat = originalToolName(name, tools);
@@ -135,7 +135,7 @@ export class AnswerItems {
     return shown;
   }
 
-  /** The item before a call that keeps what only the upstream knows of it; undefined where there is nothing. */
+  /** The reasoning item before a call that seals the upstream's extras of the call. Undefined if there are none. */
   companion(part: ToolCallPart, callId: string): JsonObject | undefined {
     const { sealing, newId } = this.#context;
     const extras = sealing === undefined ? undefined : part.extras?.[sealing.upstream.dialect];
@@ -165,13 +165,13 @@ export class AnswerItems {
     return part.signature ?? part.encrypted ?? null;
   }
 
-  /** An item of this dialect as it came, or a search of a messages upstream; undefined, with a note, for others. */
+  /** An unchanged item of this dialect, or a search of a messages upstream. Undefined, with a note, for others. */
   opaque({ dialect, value }: OpaquePart): JsonObject | undefined {
     if (dialect === dialectId) return value;
     if (dialect === 'anthropic-messages') {
       const { type, name, input } = value;
       if (type === 'server_tool_use' && name === 'web_search') return this.#search(input);
-      // The search is told by its call, and what the answer took from it by citations.
+      // The call shows the search, and citations show the results that the answer used.
       if (type === 'web_search_tool_result') return undefined;
     }
     this.lost('a block that only its provider knows');
@@ -193,8 +193,8 @@ export class AnswerItems {
   }
 
   /**
-   * The annotation for a source; undefined, with a note, for one without an address.
-   * @param part the citing text part in the text of the item.
+   * The annotation for a source. Undefined, with a note, for a source without an address.
+   * @param part the span of the citing text part in the item's text.
    */
   annotation(citation: Citation, part: TextSpan): JsonObject | undefined {
     const { native, url, title } = citation;
@@ -211,14 +211,14 @@ export class AnswerItems {
   }
 }
 
-/** Offsets count from the beginning of the part that is shown. */
+/** Shifts offsets, which count from the beginning of the part. */
 function shifted(value: JsonObject, by: number): JsonObject {
   const { start_index: start, end_index: end } = value;
   if (by === 0 || typeof start !== 'number' || typeof end !== 'number') return value;
   return { ...value, start_index: start + by, end_index: end + by };
 }
 
-/** A call's members before its arguments are known. */
+/** The members of a call before its arguments. */
 function empty(kind: CallKind): JsonObject {
   switch (kind) {
     case 'function':

@@ -1,6 +1,6 @@
 /**
- * Same-dialect answers: the bytes travel as they are, apart from the members of the response object that are the gateway's
- * own. Requests: relay/request.ts.
+ * Relays answers. The bytes are passed on unchanged, except for members of the response object that the gateway sets.
+ * Requests: relay/request.ts.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../../core/dialect.ts';
 import { spliceAnswer, type WholeDocument } from '../../../core/client-body.ts';
@@ -26,8 +26,8 @@ const terminal: ReadonlySet<string> = new Set([
 const numbered = /"sequence_number"\s*:\s*(\d{1,15})/;
 
 /**
- * Events that the official client fails on: those of no response, which some gateways and engines send between, and a
- * step of reasoning that only vLLM tells. Nothing of the answer is in them.
+ * Events on which the official client fails: events that some gateways and engines add, and a reasoning event of vLLM.
+ * They have no content of the answer.
  */
 function isForeign(type: string): boolean {
   if (type === 'error' || type === '') return false;
@@ -37,12 +37,12 @@ function isForeign(type: string): boolean {
 export class ResponsesAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #life: Lifecycle;
-  /** The client was told an id before the upstream began. */
+  /** The client got a response id before the upstream began. */
   readonly #announced: boolean;
   #ended = false;
-  /** Data of the latest piece of a text, while its number was not read. */
+  /** Data of the latest piece of a text, until its sequence number is read. */
   #latest = '';
-  /** The upstream's latest response object, as it was sent on. */
+  /** The upstream's latest response object, as the client got it. */
   #response: JsonObject | undefined;
   readonly #items: RelayedItems;
 
@@ -71,7 +71,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     if (data === undefined || data === '') {
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
-    // The terminator of chat completions is none here.
+    // Streams of this dialect have no `[DONE]`.
     if (data.startsWith('[DONE]')) return undefined;
     this.#seeNumber(data);
     const event = tryParseObject(data);
@@ -86,7 +86,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   document(answer: WholeDocument, gap?: Usage): Buffer {
     const { bytes, body } = answer;
-    // A compacted conversation has no member of the gateway's.
+    // The gateway sets no member of a compacted conversation.
     if (this.#context.compacts === true) return bytes;
     const wanted = { ...this.#own(body, gap), ...this.#ownId(body), ...this.#ownItemIds(body) };
     const own = Object.entries(wanted).filter(([key, value]) => body[key] !== value);
@@ -123,7 +123,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     this.#seeNumber();
     const { sequence } = this.#life;
     const text = this.#silentEvent();
-    // The upstream's numbers go on behind it.
+    // The upstream's sequence numbers continue after it.
     this.#life.sequence = sequence;
     return text;
   }
@@ -172,7 +172,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     return events === '' ? received : Buffer.concat([Buffer.from(events), received]);
   }
 
-  /** The members of a response object that are not the upstream's, also where it leaves them out. */
+  /** The members of a response object that the gateway sets, even if the upstream omits them. */
   #own(response: JsonObject, gap: Usage | undefined): JsonObject {
     const { state, model } = this.#context;
     const previous = state?.previousResponseId;
@@ -180,14 +180,14 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     const usage = this.#ownUsage(response, gap);
     return {
       model,
-      // A response that failed is not kept. Without the member, clients take a response for one that is.
+      // A failed response is not stored. Without the member, clients take the response for a stored one.
       store: state?.store === true && response['status'] !== 'failed',
       ...(tellsPrevious ? { previous_response_id: previous ?? null } : {}),
       ...(usage === undefined ? {} : { usage }),
     };
   }
 
-  /** Clients reckon with parts that stand within their sums; undefined where the upstream's do. */
+  /** Usage whose parts are within their sums, as clients expect. Undefined if the upstream's usage is correct. */
   #ownUsage(response: JsonObject, gap: Usage | undefined): JsonObject | undefined {
     const { usage: sent } = response;
     if (gap === undefined && isObject(sent)) {
@@ -199,9 +199,9 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   /**
-   * What clients would take for an empty answer: items that the last event alone has, and a last event without the items
-   * that were told before it.
-   * @returns the events that are owed before this one, and the items that stand in it in the place of the upstream's
+   * Repairs a last event that clients would take for an empty answer: one with items that no earlier event had, or one
+   * without the items of earlier events.
+   * @returns the events that must come before this one, and the items that replace the upstream's in it
    */
   #settled(
     type: string,
@@ -218,7 +218,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     return { events, ...(this.#items.changing ? { output: settled.output } : {}) };
   }
 
-  /** Events of the gateway between those of the upstream, whose numbers go on behind them. */
+  /** Events of the gateway between those of the upstream. The upstream's later events are numbered after them. */
   #between(events: readonly ItemEvent[]): string {
     const sequence_number = Math.max(0, this.#life.sequence - 1);
     return events
@@ -226,13 +226,13 @@ export class ResponsesAnswerRelay implements AnswerRelay {
       .join('');
   }
 
-  /** The id by which the client knows the response, where that is not the upstream's. */
+  /** The client's id of the response, if it differs from the upstream's. */
   #ownId(response: JsonObject): JsonObject {
     const theirs = !this.#life.named && textOf(response['id']) !== '';
     return theirs ? {} : { id: this.#life.id };
   }
 
-  /** A later request can refer to each item of a kept response. */
+  /** The gateway's id for an item of a stored response, so that a later request can refer to it. */
   #ownItemId({ id, type }: JsonObject): string | undefined {
     if (this.#context.state?.store !== true || isStableItemId(id)) return undefined;
     return this.#context.newId(itemPrefix(type));
@@ -247,7 +247,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     return items.every((item, i) => item === output[i]) ? {} : { output: items };
   }
 
-  /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
+  /** An event of an item. Some servers send only its end, on which the official client fails, so the start is added. */
   #within(type: string, received: JsonObject, { bytes, data = '' }: Frame): Buffer {
     const event = this.#items.steady(received);
     const whole = event === received ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
@@ -264,7 +264,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
       : Buffer.from(eventFrame(textOf(event['type']), event));
   }
 
-  /** Numbers are read where the gateway may write an event behind them, and not of each piece of a text. */
+  /** Reads sequence numbers only where the gateway may write the next event, not of each piece of a text. */
   #seeNumber(data = ''): void {
     for (const each of [this.#latest, data]) {
       const found = numbered.exec(each.slice(0, 200)) ?? numbered.exec(each.slice(-200));

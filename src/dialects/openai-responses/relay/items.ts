@@ -1,4 +1,4 @@
-/** What a relayed stream has told of its items: the gateway may have to write an event between, or the end. */
+/** The items of a relayed stream so far. The gateway may have to add an event between, or the end of an item. */
 import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
 import { callKindOf, streamedIndexes } from '../items.ts';
 import { itemEvents, type ItemEvent } from '../replay.ts';
@@ -7,26 +7,26 @@ import { tryParseObject } from '../../../json/parse.ts';
 interface OpenItem {
   readonly output: number;
   readonly item: JsonObject;
-  /** An event with a piece of it. */
+  /** An event with a piece of the item. */
   delta: string | undefined;
-  /** Its events so far, where the gateway may have to end it. */
+  /** The item's events so far, if the gateway may have to end it. */
   readonly kept: string[] | undefined;
 }
 
 interface StreamedItem {
-  /** As its first event had it. */
+  /** The item of its first event. */
   readonly first: JsonObject;
-  /** As the client knows it; `''` = it has none. */
+  /** The id that the client knows; `''` = none. */
   readonly id: string;
   begun: boolean;
   done: JsonObject | undefined;
 }
 
-/** How the items of the last event differ from those that were told. */
+/** How the items of the last event differ from those of earlier events. */
 export interface SettledItems {
-  /** The events that are still owed. */
+  /** Events that must come before the last one. */
   readonly events: readonly ItemEvent[];
-  /** The items as the last event must have them. */
+  /** The corrected items of the last event. */
   readonly output: readonly JsonObject[];
 }
 
@@ -35,13 +35,13 @@ export class RelayedItems {
   readonly #ownId: (item: JsonObject) => string | undefined;
   /** By output index. */
   readonly #told = new Map<number, StreamedItem>();
-  /** Output indexes of pieces whose item had not begun. */
+  /** Output indexes of pieces that arrived before the start of their item. */
   readonly #loose = new Set<number>();
   #changing = false;
   #open: OpenItem | undefined;
 
   /**
-   * @param mayBeCut the gateway may end the stream itself: the texts of an open item are kept.
+   * @param mayBeCut the gateway may end the stream itself, so it retains the texts of an open item.
    * @param ownId the gateway's id for an item; undefined = the upstream's stays.
    */
   constructor(mayBeCut: boolean, ownId: (item: JsonObject) => string | undefined) {
@@ -56,12 +56,14 @@ export class RelayedItems {
       .flatMap(([, { done }]) => (done === undefined ? [] : [done]));
   }
 
-  /** Whether ids in events are not those that the client knows: GitHub Copilot gives an item another one in each event. */
+  /**
+   * Whether events have ids that the client does not know. GitHub Copilot sends another id in each event of an item.
+   */
   get changing(): boolean {
     return this.#changing;
   }
 
-  /** The event with the id that the client knows its item by; the same object where it has it. */
+  /** The event with the client's id of its item; the same object if it has that id already. */
   steady(event: JsonObject): JsonObject {
     const { output_index: output, item_id: named, item } = event;
     const id = typeof output === 'number' ? this.#idOf(output, item) : '';
@@ -72,12 +74,12 @@ export class RelayedItems {
     return inner ? { ...event, item: { ...item, id } } : { ...event, item_id: id };
   }
 
-  /** An event with a piece of what is open. */
+  /** An event with a piece of the open item. */
   get piece(): string | undefined {
     return this.#open?.delta;
   }
 
-  /** The data of an event that goes on with the text that is open. */
+  /** Adds the data of an event that continues the open text. */
   more(data: string): void {
     const open = this.#open;
     if (open === undefined) return;
@@ -85,7 +87,7 @@ export class RelayedItems {
     open.kept?.push(data);
   }
 
-  /** @returns the events that are owed before this one, which ends an item that never began */
+  /** @returns the events that must come before this one, if it ends an item that never began */
   see(
     type: string,
     { output_index: output, item }: JsonObject,
@@ -103,9 +105,10 @@ export class RelayedItems {
   }
 
   /**
-   * The last event came: an item whose end was not told ends now. Clients take content from the events that end items.
+   * The last event arrived. Items without an end event end now, since clients take content from the events that end
+   * items.
    * @param output the items of the last event
-   * @param cut the answer was cut off: a call that is not complete gets no end, so that no client runs it.
+   * @param cut the answer was cut off: an incomplete call gets no end event, so that no client runs it.
    */
   settle(output: readonly JsonObject[], cut: boolean): SettledItems {
     const events: ItemEvent[] = [];
@@ -127,7 +130,7 @@ export class RelayedItems {
     return { events, output: settled };
   }
 
-  /** Ends the message that is open; whatever else is open has no end, so that no client runs half a call. */
+  /** Ends the open message. Other open items get no end, so that no client runs an incomplete call. */
   cut(): CutMessage | undefined {
     if (this.#open === undefined) return undefined;
     const { output, item, kept = [] } = this.#open;
@@ -161,7 +164,7 @@ export class RelayedItems {
     if (this.#open?.output === output) this.#open = undefined;
   }
 
-  /** The events of an item that never began, without those of its texts where pieces of them were told. */
+  /** The events of an item that never began, without the events of texts whose pieces were already sent. */
   #whole(output: number, item: JsonObject): readonly ItemEvent[] {
     if (!this.#loose.has(output)) return itemEvents(item, output);
     const members = { output_index: output, item };
@@ -189,15 +192,15 @@ interface CutPart {
 
 export interface CutMessage {
   readonly item: JsonObject;
-  /** The events that are still owed, each with its type. */
+  /** The missing events, each with its type. */
   readonly events: readonly (readonly [type: string, members: JsonObject])[];
 }
 
 /**
- * Ends a message as far as it came.
- * @param item as its first event had it.
- * @param data of all events of the item since; others than those of texts say nothing here.
- * @returns undefined for another item, and for a message of which nothing came.
+ * Ends a message with the text that arrived.
+ * @param item the item of its first event.
+ * @param data data of all later events of the item. Only those of texts are used.
+ * @returns undefined for another item, and for a message without text.
  */
 export function cutMessage(
   output: number,

@@ -1,6 +1,6 @@
 /**
- * Same-dialect requests: the client's bytes, changed only in what the gateway decides on and in what this upstream would
- * refuse. Nothing is kept at the provider, whatever the client asks for.
+ * Relays requests: the client's bytes, changed only in members that the gateway sets and in members that this upstream
+ * would refuse. The provider stores nothing, even if the client requests it.
  */
 import type { JsonSource } from '../../../core/client-body.ts';
 import type { Ask } from '../../../core/dialect.ts';
@@ -16,7 +16,7 @@ import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from '../it
 import { asksForSummary } from '../request/read.ts';
 import { encryptedReasoning } from '../request/write.ts';
 
-/** Codex tells the service that made it about its session here: local paths and ids. */
+/** Codex sends data about its session here for OpenAI: local paths and ids. */
 const sessionMember = 'client_metadata';
 const itemSessionMember = 'internal_chat_message_metadata_passthrough';
 
@@ -26,7 +26,7 @@ export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new No
   return editJson(source, [...members, ...inputEdits(source, ask, notes)]);
 }
 
-/** A request to compact has neither a stream nor a cap, and nothing of it is ever kept. */
+/** A request to compact has neither a stream nor a cap, and is never stored. */
 function compactionEdits(
   { skeleton, spans }: JsonSource,
   { model, traits }: Ask,
@@ -74,7 +74,7 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
   return edits;
 }
 
-/** The member that asks for a summary where the operator shows reasoning; undefined = as the client wrote it. */
+/** The member that requests a summary, if the operator shows reasoning. Undefined = unchanged. */
 function withSummary(given: Json | undefined, { traits }: Ask): JsonObject | undefined {
   const { showsReasoning, reasoningSummary, reasoningControl } = traits;
   if (showsReasoning !== true || reasoningSummary !== true || reasoningControl === 'none') {
@@ -85,7 +85,7 @@ function withSummary(given: Json | undefined, { traits }: Ask): JsonObject | und
   return { ...reasoning, summary: 'auto' };
 }
 
-/** What of the items this upstream must not see, or would refuse. */
+/** Edits of items that this upstream must not see, or would refuse. */
 function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEdit[] {
   const { input } = source.value;
   if (!isArray(input)) return [];
@@ -116,7 +116,9 @@ function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEd
   return edits;
 }
 
-/** Reasoning that the gateway sealed is of another dialect; the rest is left out where the provider refused it. */
+/**
+ * Reasoning that the gateway sealed belongs to another dialect. Other reasoning is omitted if the provider refused it.
+ */
 function isLeftOut(item: JsonObject, { traits }: Ask): boolean {
   if (item['type'] !== 'reasoning') return false;
   const blob = item['encrypted_content'];
@@ -139,7 +141,7 @@ class ItemIds {
     const { id, type, call_id: call } = item;
     const { itemIdPrefixes, historyReasoning } = this.#ask.traits;
     const prefix = prefixOf(type);
-    // An item whose reasoning is left out is refused if it is known by its id.
+    // The service refuses an item with an id whose reasoning was omitted.
     const refused =
       historyReasoning === false || (itemIdPrefixes === true && !isItemId(id, prefix));
     if (id !== undefined && prefix !== '' && refused) changed.push(['id', undefined]);
@@ -152,7 +154,7 @@ class ItemIds {
   }
 }
 
-/** Of the ids of items of a type; `''` = any id is taken. */
+/** The id prefix of an item type; `''` = any id is valid. */
 function prefixOf(type: Json | undefined): string {
   const kind = callKindOf(type);
   if (kind !== undefined) return callItems[kind].prefix;

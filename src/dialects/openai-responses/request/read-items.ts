@@ -1,4 +1,4 @@
-/** Input items to turns: who speaks, in what order, with what parts. */
+/** Reads input items as turns with their roles, order and parts. */
 import type {
   Origin,
   Part,
@@ -34,12 +34,12 @@ interface ReadTurns {
 
 interface ReadContext {
   readonly notes: Notes;
-  /** Opens what the gateway sealed; without it, nothing opens. */
+  /** Opens values that the gateway sealed. Absent = sealed values stay closed. */
   readonly sealer: Sealer | undefined;
   readonly tools: Toolbox;
 }
 
-/** @throws GatewayError `invalid_request` with the path of what cannot be read. */
+/** @throws GatewayError `invalid_request` with the path of the member that cannot be read. */
 export function readTurns(body: JsonObject, context: ReadContext): ReadTurns {
   const { input, instructions } = body;
   const builder = new TurnBuilder(context);
@@ -61,31 +61,31 @@ interface OpenTurn {
   readonly path: FieldPath;
   readonly role: Turn['role'];
   readonly parts: Part[];
-  /** What came back for the calls of an assistant turn, in the order of arrival. */
+  /** The results for the calls of an assistant turn, in the order of the items. */
   readonly results: ToolResultPart[];
 }
 
-/** Where a call stands. */
+/** The position of a call. */
 interface PlacedCall {
   readonly turn: OpenTurn;
   readonly index: number;
 }
 
 /**
- * A run of items of the model is one assistant turn; results stand first in the user turn behind their calls, wherever the
- * client put them.
+ * A run of the model's items is one assistant turn. Results come first in the user turn after their calls, in whatever
+ * order the client sent the items.
  */
 class TurnBuilder {
   readonly system: Part[] = [];
   readonly #context: ReadContext;
   readonly #turns: OpenTurn[] = [];
   readonly #calls = new Map<string, PlacedCall>();
-  /** What foreign upstreams said of calls, by call id: sealed in reasoning items. */
+  /** Extras of calls from upstreams of other dialects, by call id. Reasoning items carry them sealed. */
   readonly #callExtras = new Map<
     string,
     { readonly origin: Origin; readonly extras: JsonObject }
   >();
-  /** JSON values in the arguments so far. */
+  /** The number of JSON values in the arguments so far. */
   #argumentTokens = 0;
 
   constructor(context: ReadContext) {
@@ -162,7 +162,7 @@ class TurnBuilder {
     const parts = this.#content(item['content'], [...path, 'content']);
     if (role === 'user') return this.user(parts, path);
     if (role === 'assistant') return this.#assistant(withItem(parts, item), path);
-    // The leading run is the system prompt; later ones stay where they are.
+    // The first run is the system prompt. Later ones stay at their position.
     if (this.#turns.length === 0) this.system.push(...parts);
     else this.#extend('system', parts, path);
   }
@@ -216,7 +216,7 @@ class TurnBuilder {
     call.turn.results.push(withPath(result, path));
   }
 
-  /** A result that names no call: Codex injects such ones. */
+  /** A result without a call id, which Codex injects. */
   #addInjected(item: JsonObject, parts: readonly Part[], path: FieldPath): void {
     if (item['type'] === 'tool_search_output') {
       this.#context.notes.lost(path, 'a search that the service ran means nothing to this model');
@@ -246,7 +246,7 @@ class TurnBuilder {
     });
   }
 
-  /** Items of hosted tools as text, so that what they found stays known. */
+  /** Items of hosted tools become text, so that the model still knows their results. */
   #addOther(item: JsonObject, path: FieldPath): void {
     const type = textOf(item['type']);
     const text = hostedText(type, item);
@@ -256,7 +256,9 @@ class TurnBuilder {
     this.#assistant([textPart(text, path)], path);
   }
 
-  /** By `encrypted_content`: what the gateway sealed goes back to its maker, what the service made to no other one. */
+  /**
+   * Reads `encrypted_content`. Reasoning that the gateway sealed goes back to its upstream; OpenAI's goes to no other.
+   */
   #readReasoning(item: JsonObject): readonly ReasoningPart[] {
     const { encrypted_content: blob, id, summary, content } = item;
     const shown = textsOf(summary);
@@ -289,8 +291,9 @@ class TurnBuilder {
   }
 
   /**
-   * Text here, values where they are translated to: a body within its own bound may hide any number.
-   * @throws GatewayError `too_large` beyond what may be parsed in one go (G11).
+   * Counts the values in arguments, which are text here and may become values in the other dialect: the bound of the
+   * body does not count them.
+   * @throws GatewayError `too_large` beyond the number of values that may be parsed at once (G11).
    */
   #countArguments(argumentsJson: string, path: FieldPath): void {
     this.#argumentTokens += innerTokens(argumentsJson);
@@ -309,7 +312,7 @@ function textPart(text: string, path: FieldPath): Part {
   return withPath({ type: 'text', text }, path);
 }
 
-/** The members of an assistant message's item stand on its first part. */
+/** Adds the members of an assistant message to its first part. */
 function withItem(parts: readonly Part[], item: JsonObject): readonly Part[] {
   const [first, ...rest] = parts;
   const { id, status, phase } = item;
@@ -318,7 +321,7 @@ function withItem(parts: readonly Part[], item: JsonObject): readonly Part[] {
   return [withPathOf(first, { ...first, ...own }), ...rest];
 }
 
-/** Undefined for an empty part. @throws GatewayError for what no other API takes. */
+/** Undefined for an empty part. @throws GatewayError for a part that no other API takes. */
 function readPart(part: JsonObject, path: FieldPath): Part | undefined {
   const { type } = part;
   switch (type) {
@@ -381,7 +384,7 @@ function textsOf(parts: Json | undefined): readonly string[] {
     .filter((text) => text !== '');
 }
 
-/** What a search found, for a model that is offered the tools themselves. */
+/** The names that a tool search found. The model is offered the tools themselves. */
 function foundTools(tools: Json | undefined): string {
   const lines: string[] = [];
   const add = (tool: Json, prefix: string): void => {
@@ -415,7 +418,7 @@ function shellText(output: Json | undefined): string {
     .join('\n');
 }
 
-/** What is told of an item that the service made by itself; undefined for one whose content would be lost. */
+/** Text for an item that the service made by itself. Undefined for an item whose content would be lost. */
 function hostedText(type: string, item: JsonObject): string | undefined {
   switch (type) {
     case 'web_search_call': {

@@ -1,6 +1,6 @@
 /**
- * Tools of a Responses request: those of `tools`, and those that items add (`additional_tools`, `tool_search_output`). Names in
- * namespaces are flat in the canonical form; the names that the client knows stand in the extras.
+ * Reads tools of a Responses request: those of `tools`, and those that items add (`additional_tools`,
+ * `tool_search_output`). Names in namespaces are flat in the canonical form. The extras have the client's names.
  */
 import type { Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
@@ -51,7 +51,7 @@ export class Toolbox {
     });
   }
 
-  /** The flat name of what the client calls by these names. */
+  /** The flat name for a name and a namespace of the client. */
   flatName(name: string, namespace: Json | undefined): string {
     const space = textOf(namespace);
     const known = this.#names.get(`${space}\n${name}`);
@@ -59,7 +59,7 @@ export class Toolbox {
     return space === '' || space === bareNamespace ? name : `${space}__${name}`;
   }
 
-  /** The tool that a choice names: by its flat name, or by its bare one. */
+  /** The tool that a choice names, by its flat or its bare name. */
   chosen(name: string): string {
     if (this.#tools.has(name)) return name;
     for (const [flat, tool] of this.#tools) if (itemExtras(tool)['name'] === name) return flat;
@@ -103,7 +103,7 @@ export class Toolbox {
     const name = textOf(tool['name']);
     const space = textOf(namespace?.['name']);
     const key = `${space}\n${name}`;
-    // Searches find tools that were found before.
+    // A tool search may find a tool again.
     if (this.#names.has(key)) return;
     const flat = this.#free(
       space === '' || space === bareNamespace ? name : `${space}__${name}`,
@@ -135,7 +135,7 @@ export class Toolbox {
     return free;
   }
 
-  /** Run by the client it is a function; run by the service there is nothing to search. */
+  /** A search that the client runs is a function. A search that the service runs has nothing to search. */
   #addSearch(tool: JsonObject, path: FieldPath): void {
     if (tool['execution'] !== 'client') {
       this.#deferred = true;
@@ -156,7 +156,7 @@ export class Toolbox {
     this.#set({ name: type, description, schema: named, ...withItemExtras({ kind: type }) }, path);
   }
 
-  /** Mapped by the writer where the model's provider searches, else left out if there are other tools. */
+  /** The writer maps it if the model's provider searches, and else omits it if there are other tools. */
   #addWebSearch(tool: JsonObject, path: FieldPath): void {
     if (this.#tools.has('web_search')) {
       this.#dropped.push({ path, type: 'web_search' });
@@ -187,13 +187,13 @@ function described(description: string): { readonly description?: string } {
   return description === '' ? {} : { description };
 }
 
-/** A namespace tells of its tools in one line. */
+/** The description of a tool after the one of its namespace. */
 function joined(ofNamespace: Json | undefined, ofTool: Json | undefined): string {
   const line = textOf(ofNamespace).replaceAll(/\s+/g, ' ').trim();
   return [line, textOf(ofTool)].filter((text) => text !== '').join('\n');
 }
 
-/** No parameters means an empty object; every other key of a schema is kept. */
+/** Absent parameters mean an empty object. All keys of a schema are retained. */
 function schemaOf(parameters: Json | undefined, path: FieldPath): JsonObject {
   if (!isObject(parameters)) return withPath({ type: 'object', properties: {} }, path);
   const { type } = parameters;

@@ -1,4 +1,6 @@
-/** Reads a whole Responses request into the canonical conversation, for translation only. The head was checked before. */
+/**
+ * Reads a whole Responses request into the canonical conversation, for translation only. The head was checked before.
+ */
 import type {
   Conversation,
   Effort,
@@ -42,7 +44,7 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     output: readOutputFormat(body),
     reasoning: readReasoning(body),
     ...(endUser === '' ? {} : { endUser }),
-    // All other members: the answer repeats them, and writers look for their own among them (shared/responses-fields.ts).
+    // All other members: the answer repeats them, and writers find the ones they know (shared/responses-fields.ts).
     extras: withMemberPaths(
       { [dialectId]: kept },
       {
@@ -53,7 +55,7 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
   };
 }
 
-/** What the client would read falsely or wait for in vain. */
+/** Refuses members whose loss the client would misread, or wait for in vain. */
 function refuseUntranslatable(body: JsonObject): void {
   const { top_logprobs: logprobs, include, instructions, prompt, generate, moderation } = body;
   if (isArray(instructions)) {
@@ -91,7 +93,7 @@ function blocksContent(moderation: JsonObject): boolean {
   return Object.values(policy).some((rule) => isObject(rule) && rule['mode'] === 'block');
 }
 
-/** Members of this API that mean something and have no place in another. */
+/** Notes members that change the answer and exist in this API only. */
 function noteLost(body: JsonObject, notes: Notes): void {
   const { truncation, reasoning, tools } = body;
   if (isPresent(truncation) && truncation !== 'disabled') {
@@ -120,7 +122,7 @@ function isHosted({ type }: JsonObject): boolean {
   return type !== 'function' && type !== 'custom' && type !== 'namespace';
 }
 
-/** In the order in which the model gets to know them: the request's own first, so that later ones do not move them. */
+/** Tools in a stable order: those of the request first, so that tools of later items do not move them. */
 function readTools(body: JsonObject, notes: Notes): Toolbox {
   const toolbox = new Toolbox(notes);
   toolbox.add(body['tools'], ['tools']);
@@ -167,7 +169,7 @@ function readOutputFormat({ text }: JsonObject): OutputFormat {
 
 const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
-/** Without a summary asked for, reasoning is not shown: it travels in the seal only. */
+/** Without a requested summary the client gets no text of reasoning, only the sealed value. */
 function readReasoning(body: JsonObject): Reasoning {
   const reasoning = isObject(body['reasoning']) ? body['reasoning'] : {};
   const effort = readEffort(reasoning['effort']);

@@ -1,4 +1,4 @@
-/** Turns to items: messages, calls and their results, and reasoning before what it led to. */
+/** Writes turns as items: messages, calls and their results, and reasoning before the item that it belongs to. */
 import type {
   Conversation,
   MediaPart,
@@ -33,7 +33,7 @@ interface ItemWriting {
   readonly conversation: Conversation;
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
-  /** Who is asked. */
+  /** The provider that gets the request. */
   readonly provider: string | undefined;
 }
 
@@ -42,12 +42,14 @@ interface PositionedTurn {
   readonly path: FieldPath;
 }
 
-/** Writes the input of one request; state is the ids of its calls and where a cache mark may stand. */
+/**
+ * Writes the input of one request. The state is the ids of its calls, and the last part that can carry a cache mark.
+ */
 export class ItemWriter {
   readonly written: JsonMembers[] = [];
   readonly #writing: ItemWriting;
   readonly #ids: ToolIdMap;
-  /** Calls so far by the client's id: how each is answered. */
+  /** The kind of each call so far, by the client's id. It decides the type of the result. */
   readonly #kinds = new Map<string, CallKind>();
   /** The calls of the last assistant turn, in their order. */
   #calls: readonly string[] = [];
@@ -60,14 +62,14 @@ export class ItemWriter {
     this.#ids = toolIdMapFor(writing.traits) ?? new ToolIdMap();
   }
 
-  /** One message in front; its parts are never joined, since marks stand on them. */
+  /** Writes the instructions as the first message. Its parts are not joined, since they carry cache marks. */
   instructions(parts: readonly Part[], instruction: string | undefined): void {
     const content = this.#instructionParts(parts, ['system']);
     if (instruction !== undefined) content.push({ type: 'input_text', text: instruction });
     this.#message(this.#writing.traits.systemRole, content);
   }
 
-  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
+  /** @throws GatewayError `invalid_request` when no turn has content for this upstream. */
   turns(turns: readonly Turn[]): void {
     let run: PositionedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
@@ -159,7 +161,7 @@ export class ItemWriter {
     });
   }
 
-  /** @throws GatewayError `invalid_request` for what the upstream cannot be shown. */
+  /** @throws GatewayError `invalid_request` for a medium that the upstream cannot read. */
   #media(part: MediaPart, path: FieldPath): JsonMembers {
     const written = writeMedia(part, this.#writing.traits);
     if (written !== undefined) return written;
@@ -168,7 +170,7 @@ export class ItemWriter {
 
   // Assistant turns.
 
-  /** Reasoning waits for what it led to: the service refuses it with nothing behind it. */
+  /** Reasoning waits for the next item of its turn: the service refuses reasoning without one. */
   #assistant(turn: Turn, path: FieldPath): void {
     let waiting: JsonObject[] = [];
     let texts: JsonMembers[] = [];
@@ -246,7 +248,7 @@ export class ItemWriter {
     return conversation.tools.some((tool) => tool.freeText === true && tool.name === name);
   }
 
-  /** Undefined for what only its provider could use; noted once, since a history may hold hundreds. */
+  /** Undefined for reasoning of another provider. It is noted once, since a history may have hundreds. */
   #reasoning(part: ReasoningPart, path: FieldPath): JsonObject | undefined {
     const { traits, notes } = this.#writing;
     const own = this.#isOwn(part) && traits.historyReasoning !== false;
@@ -303,13 +305,13 @@ export class ItemWriter {
     }
     const written = writeMedia(part, traits);
     if (written !== undefined) return [this.#marked(written, part)];
-    // Agents send screenshots unasked: a refusal would end their session.
+    // Agents send screenshots of their own accord. A refusal would end their session.
     const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
     notes.lost(path, `the ${part.kind} is left out, ${reason}`);
     return [{ type: 'input_text', text: `[${part.kind} omitted: ${reason}]` }];
   }
 
-  // Cache marks: input parts carry them, and those of other parts move to the last one before.
+  // Cache marks: only input parts carry them. A mark on another part moves to the last input part before it.
 
   #marked(written: JsonMembers, part: Part): JsonMembers {
     this.#markable = written;
@@ -334,7 +336,7 @@ function assistantPart(type: 'text' | 'refusal', text: string): JsonMembers {
     : { type: 'refusal', refusal: text };
 }
 
-/** The id is written only with encrypted content: the provider looks up other ids, and stores nothing. */
+/** The id is written only with encrypted content. The provider would look up any other id, and it stores nothing. */
 function reasoningItem(part: ReasoningPart): JsonObject | undefined {
   const { id, raw } = itemExtras(part);
   const blob = part.signature ?? part.encrypted;
@@ -366,7 +368,7 @@ function markFailed(output: JsonMembers[]): void {
   }
 }
 
-/** Undefined for what the upstream cannot be shown. */
+/** Undefined for a medium that the upstream cannot read. */
 function writeMedia(part: MediaPart, traits: UpstreamTraits): JsonMembers | undefined {
   switch (part.kind) {
     case 'image':

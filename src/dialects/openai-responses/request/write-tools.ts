@@ -1,4 +1,4 @@
-/** Tools and the choice among them, as a Responses server takes them. */
+/** Writes tools and the tool choice for a Responses server. */
 import type { Conversation, Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
@@ -58,7 +58,7 @@ export function writeTools(
   };
 }
 
-/** Undefined for a tool that is left out. */
+/** Undefined for a tool that is omitted. */
 function writeTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonObject | undefined {
   const { native } = tool;
   if (native === undefined) return writeOwnTool(tool, path, setting);
@@ -76,7 +76,7 @@ function writeTool(tool: Tool, path: FieldPath, setting: ToolSetting): JsonObjec
   if (traits.serverTools === true && traits.webSearch === 'tool') {
     return writeSearch(native.value, path, notes);
   }
-  // Chat clients ask for it by an option.
+  // Chat clients request a search by an option.
   const at = native.dialect === 'openai-chat' ? path : [...path, 'type'];
   if (!isOptional(tool, conversation)) throw searchRefusal(at);
   notes.lost(at, 'the model has no web search');
@@ -115,7 +115,7 @@ function writeSchema(tool: Tool, path: FieldPath, { traits, notes }: ToolSetting
   return clean;
 }
 
-/** Always said: a server that is told nothing may enforce the schema and so make its optional properties required. */
+/** `strict` is always written. Without it a server may enforce the schema and so make optional properties required. */
 function isEnforced(tool: Tool, path: FieldPath, { traits, notes }: ToolSetting): boolean {
   const { strict, schema } = tool;
   if (strict !== true) return false;
@@ -151,7 +151,7 @@ function writeSearch(tool: JsonObject, path: FieldPath, notes: Notes): JsonObjec
   };
 }
 
-/** Chat completions nest the place one level deeper. */
+/** Chat completions nest the location one level deeper. */
 function located(
   { approximate: _inner, ...location }: JsonObject,
   approximate: JsonObject,

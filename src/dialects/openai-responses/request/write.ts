@@ -1,7 +1,7 @@
 /**
- * Renders a conversation of another dialect as a Responses request. Nothing of it is kept at the provider: the input is
- * complete each time, and reasoning goes back as its provider encrypted it. The same conversation gives the same bytes
- * each time: prompt caches depend on it.
+ * Renders a conversation of another dialect as a Responses request. The provider stores nothing: the input is complete
+ * each time, and reasoning goes back as its provider encrypted it. The same conversation gives the same bytes each
+ * time, because prompt caches depend on it.
  */
 import type { Conversation, Reasoning, Sampling } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';
@@ -30,7 +30,7 @@ interface Target {
   readonly notes: Notes;
 }
 
-/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+/** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const target = { traits, notes };
@@ -59,10 +59,10 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   return { ...conversation.extras[dialectId], ...body };
 }
 
-/** What lets reasoning be sent back to a provider that keeps nothing. */
+/** Value of `include` for encrypted reasoning, which can be sent back to a provider that stores nothing. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
 
-/** Stop sequences are looked for by the path (core/dialect.ts). */
+/** The gateway itself finds stop sequences (core/dialect.ts). */
 function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembers {
   const { maxOutputTokens: cap, topK, seed } = sampling;
   const members: JsonMembers = {};
@@ -80,7 +80,7 @@ function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembe
 interface WrittenFormat {
   /** Members of `text`. */
   readonly text: JsonMembers;
-  /** What the instructions must say because the upstream does not enforce it. */
+  /** Text for the instructions, where the upstream does not enforce the format. */
   readonly instruction: string | undefined;
 }
 
@@ -93,7 +93,7 @@ function writeFormat(conversation: Conversation, { traits, notes }: Target): Wri
   return { text: { format: { ...rest, ...(isObject(schema) ? schema : {}) } }, instruction };
 }
 
-/** How much the model is to reason, and a summary of it unless the client does not want to see any. */
+/** The effort, and a summary unless the client hides reasoning. */
 function writeReasoning(reasoning: Reasoning | undefined, { traits, notes }: Target): JsonMembers {
   const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
   if (reasoning === undefined || wanted === undefined) return {};
@@ -109,10 +109,10 @@ function writeReasoning(reasoning: Reasoning | undefined, { traits, notes }: Tar
 
 /** Members of chat completions that have the same name and meaning here. */
 const shared: ReadonlySet<string> = new Set(['metadata', 'service_tier', ...cacheHints]);
-/** What is no loss: nothing of it changes the answer. */
+/** Members that are dropped without a note, because they do not change the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction']);
 
-/** Fields that only the client's dialect knows. */
+/** Members that only the client's dialect has. */
 function writeExtras(
   { extras }: Conversation,
   target: Target,
