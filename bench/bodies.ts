@@ -6,7 +6,7 @@ export const promptTokens = 321;
 export const unaryTokens = 57;
 
 /**
- * Stands exactly once in the text of every content chunk and nowhere else in an answer, so that
+ * Is exactly once in the text of every content chunk and nowhere else in an answer, so that
  * chunks are counted by one byte, however a gateway frames or splits them.
  */
 export const chunkMark = '~';
@@ -144,7 +144,7 @@ export function unaryAnswer(dialect: Dialect): string {
   }
 }
 
-/** The frames of a stream: what stands before, between (used in turn, over and over) and after the chunks. */
+/** The frames of a stream: what is before, between (used in turn, over and over) and after the chunks. */
 export interface StreamFrames {
   readonly opening: readonly string[];
   readonly contents: readonly string[];

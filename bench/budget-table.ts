@@ -41,7 +41,7 @@ export function budgetLines(input: BudgetInput, more: readonly string[][]): stri
   ];
 }
 
-/** Those that stand between like the gateway does, but for the floor itself. */
+/** Those that are between like the gateway does, but for the floor itself. */
 function othersIn({ workloads, results }: BudgetInput): string[] {
   const names = workloads
     .filter(({ kind }) => kind !== 'added')

@@ -12,7 +12,7 @@ export const cloudModels: { readonly [U in CloudUpstream]: string } = {
   'bedrock-invoke': 'anthropic.claude-sonnet-4-5-20250929-v1:0',
 };
 
-/** The path that asks for a stream. */
+/** The path that requests a stream. */
 export function cloudPathOf(upstream: CloudUpstream): string {
   const model = encodeURIComponent(cloudModels[upstream]);
   switch (upstream) {
@@ -36,7 +36,7 @@ export interface CloudFrames {
 
 const eventStream = 'application/vnd.amazon.eventstream';
 
-/** As `streamFrames`: what stands before, between (used in turn) and after the chunks. */
+/** As `streamFrames`: what is before, between (used in turn) and after the chunks. */
 export function cloudFrames(upstream: CloudUpstream, chunks: number): CloudFrames {
   switch (upstream) {
     case 'gemini':
@@ -64,7 +64,7 @@ function geminiFrames(chunks: number): CloudFrames {
   return {
     contentType: 'text/event-stream',
     opening: [],
-    // Usage stands in each response object.
+    // Usage is in each response object.
     contents: contentTexts().map((text) => frame([{ text }], { totalTokenCount: promptTokens })),
     closing: [frame([{ text: '' }], last, { finishReason: 'STOP' })],
   };

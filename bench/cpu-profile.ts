@@ -54,7 +54,7 @@ export function readProfile(text: string): Branch {
   return branchOf(root);
 }
 
-/** Where a function stands, as a reader of the sources would say it. */
+/** Where a function is, as a reader of the sources would say it. */
 export function locationOf({ functionName, url, lineNumber }: Frame): string {
   const name = functionName === '' ? '(anonymous)' : functionName;
   const file = fileOf(url);
@@ -83,7 +83,7 @@ export function selfTimes(
 
 /**
  * µs by folder of this project, the most first: what a folder's functions take in themselves and with what
- * they call of Node and of packages. What nobody of this project called stands under its own name.
+ * they call of Node and of packages. What nobody of this project called is under its own name.
  */
 export function folderTimes(root: Branch): readonly (readonly [name: string, us: number])[] {
   const times = new Map<string, number>();

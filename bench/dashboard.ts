@@ -65,7 +65,7 @@ async function filled(page: Page): Promise<void> {
   await page.locator('[data-row] time').first().waitFor();
 }
 
-/** What stands below the table: how many calls it knows. */
+/** What is below the table: how many calls it knows. */
 function known(page: Page): Promise<string> {
   return page.getByText(/calls so far/).innerText();
 }

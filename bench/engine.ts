@@ -26,7 +26,7 @@ export interface Turn {
   readonly turn: number;
   readonly promptTokens: number;
   readonly firstMs: number;
-  /** The same prompt when nothing of it is kept. */
+  /** The same prompt when nothing of it is retained. */
   readonly anewMs: number;
 }
 

@@ -7,7 +7,7 @@ import { fileOf, locationOf, type Branch, type Frame } from './cpu-profile.ts';
 const width = 1400;
 const rowHeight = 17;
 const headHeight = 40;
-/** Narrower boxes are left out: nobody can point at them. */
+/** Narrower boxes are omitted: nobody can point at them. */
 const minWidth = 0.4;
 /** What a letter takes. */
 const letterWidth = 6.1;
@@ -46,7 +46,7 @@ export function flameGraph(root: Branch, title: string): string {
   ].join('\n');
 }
 
-/** Calls of one function from one place stand beside each other as one box, the longest first. */
+/** Calls of one function from one place are beside each other as one box, the longest first. */
 function merged(children: readonly Branch[]): readonly Branch[] {
   const byPlace = new Map<string, Branch[]>();
   for (const child of children) {

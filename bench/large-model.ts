@@ -104,7 +104,7 @@ function bytesOf({ shape }: Tensor): number {
   return shape.length === 1 ? weights * 4 : (weights / 32) * blockBytes;
 }
 
-/** Pseudorandom blocks, always the same; scaled so that a row keeps the size of what it is given. */
+/** Pseudorandom blocks, always the same; scaled so that a row retains the size of what it is given. */
 function randomBlocks(): (bytes: number) => Uint8Array {
   let state = 0x9e3779b9;
   const scale = halfOf(1 / (deviation * Math.sqrt(width)));

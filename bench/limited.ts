@@ -60,7 +60,7 @@ export function limitedGateway(gateway: Subject): Subject {
   };
 }
 
-/** A key without limits whose answers are kept, beside calls of the same key that are not. */
+/** A key without limits whose answers are retained, beside calls of the same key that are not. */
 export function keepingGateway(gateway: Subject): Subject {
   return {
     ...gateway,

@@ -95,7 +95,7 @@ class RequestReader {
 
   private request(): Request {
     const cloud = cloudUpstreams.find((each) => this.head.startsWith(`POST ${cloudPathOf(each)} `));
-    // Their paths ask for streams.
+    // Their paths request streams.
     if (cloud !== undefined && plan.kind === 'stream') return { upstream: cloud };
     const dialect = dialects.find((dialect) => this.head.startsWith(`POST ${pathOf(dialect)} `));
     if (dialect === undefined) return { fault: `unknown path: ${this.head.split('\r\n', 1)[0]}` };

@@ -48,7 +48,7 @@ function positive(text: string | undefined, otherwise: number): number {
   return value;
 }
 
-/** Ids of what is asked for; undefined = everything. @throws Error for an unknown one */
+/** Ids of what is requested; undefined = everything. @throws Error for an unknown one */
 function asked(only: string | undefined): ReadonlySet<string> | undefined {
   if (only === undefined) return undefined;
   const known = new Set([...workloads.map(({ id }) => id), 'start', 'engine']);
@@ -86,7 +86,7 @@ export const options = {
   out: flags.out ?? (flags.quick ? quickFile : resultsFile),
   command: ['npm run bench', ...told(process.argv.slice(2))].join(' '),
   ...(modelFile === undefined ? {} : { modelFile }),
-  /** Is it asked for, or is everything? */
+  /** Is it requested, or is everything? */
   wants: (id: string): boolean => wanted?.has(id) ?? true,
   workloads: workloads.filter((each) =>
     flags.guard && wanted === undefined

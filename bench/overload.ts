@@ -1,6 +1,6 @@
 /**
  * `node bench/overload.ts RUN`: overloads a gateway of its own in one way and prints what became of it.
- * Exits with 1 when a bound was not kept. What the runs show is in docs/operator/overload.md.
+ * Exits with 1 when a bound was not retained. What the runs show is in docs/operator/overload.md.
  */
 import { parseArgs } from 'node:util';
 import { loadCore, stopAll } from './child.ts';
@@ -43,7 +43,7 @@ const { values, positionals } = parseArgs({
 });
 const seconds = values.minutes === undefined ? Number(values.seconds) : 60 * Number(values.minutes);
 
-/** What was asked for, or else what is usual. */
+/** What was requested, or else what is usual. */
 function wanted(count: number, rate: number): StreamsWanted {
   return { count: Number(values.count ?? count), rate: Number(values.rate ?? rate) };
 }

@@ -1,7 +1,7 @@
 /**
  * Other gateways beside ours, in the same rounds: each is a file of `peers/` that says how it is started
  * in front of the mock upstream. None is a dependency: what can be installed is, on demand and outside
- * of the tree (`peer-install.ts`), what cannot is taken from the PATH, or left out with a line that says so.
+ * of the tree (`peer-install.ts`), what cannot is taken from the PATH, or omitted with a line that says so.
  */
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
@@ -25,7 +25,7 @@ const peerFile = z.strictObject({
   name: z.string(),
   /** Absent: that of whatever is on the PATH. */
   version: z.string().optional(),
-  /** Measured only when it is asked for: it takes long to install or to start. */
+  /** Measured only when it is requested: it takes long to install or to start. */
   onDemand: z.boolean().default(false),
   install: installation.optional(),
   command: z.array(z.string()).min(1),
@@ -61,11 +61,11 @@ export function knownPeers(): string[] {
 
 export interface FoundPeers {
   readonly subjects: readonly Subject[];
-  /** Those that are left out. */
+  /** Those that are omitted. */
   readonly missing: readonly { readonly name: string; readonly why: string }[];
 }
 
-/** Those asked for; of no request, those that are measured by default, with a line for each other. */
+/** Those requested; of no request, those that are measured by default, with a line for each other. */
 export function findPeers(asked: readonly string[] | undefined): FoundPeers {
   const subjects: Subject[] = [];
   const missing: { readonly name: string; readonly why: string }[] = [];

@@ -48,7 +48,7 @@ export type MockPlan =
 /**
  * One measurement.
  * - `closed`: `connections` callers, each sends again as soon as it has its answer.
- * - `paced`: a fixed schedule; latency counts from the scheduled time, so a stall is not left out.
+ * - `paced`: a fixed schedule; latency counts from the scheduled time, so a stall is not omitted.
  * - `streams`: streams begun at a fixed rate; times of the first byte and of each stamped chunk.
  * - `hold`: opens `streams` and keeps them open while memory is read.
  */

@@ -6,7 +6,7 @@ const file = join(import.meta.dirname, 'RESULTS.md');
 const begin = (name: string): string => `<!-- kept: ${name} -->\n`;
 const end = '<!-- end -->\n';
 
-/** All kept parts of a report, with their marks. */
+/** All retained parts of a report, with their marks. */
 export function savedSections(path = file): string {
   const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const found = text.match(/<!-- kept: [a-z-]+ -->\n[\s\S]*?<!-- end -->\n/g) ?? [];

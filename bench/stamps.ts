@@ -47,7 +47,7 @@ export function stamped(chunk: Buffer, us: number): Buffer {
 export class StampReader {
   private kept: Buffer | undefined;
 
-  /** The times of all stamps that are whole now. One that another framing cuts in two is left out. */
+  /** The times of all stamps that are whole now. One that another framing cuts in two is omitted. */
   push(received: Buffer): number[] {
     const bytes = this.kept === undefined ? received : Buffer.concat([this.kept, received]);
     this.kept = undefined;

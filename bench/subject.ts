@@ -1,4 +1,4 @@
-/** What can be measured: something that stands between the load generator and the mock upstream. */
+/** What can be measured: something that is between the load generator and the mock upstream. */
 import type { MeasureOptions } from './measure.ts';
 import { perDialect, type CloudUpstream, type Dialect, type Measurement } from './protocol.ts';
 
@@ -6,7 +6,7 @@ export interface RunningSubject {
   readonly port: number;
   /** Of the admin plane, where there is one. */
   readonly adminPort?: number;
-  /** Absent for the direct way: no process stands between. */
+  /** Absent for the direct way: no process is between. */
   readonly pid?: number;
   /** What it wants to be told with each call. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -45,7 +45,7 @@ export async function measure(
   return difference(from, snapshot(order, pids, counts));
 }
 
-/** Where all counters stand. */
+/** Where all counters are. */
 export function snapshot(order: Order, pids: readonly number[], counts: RequestCounts): Snapshot {
   return {
     at: performance.now(),

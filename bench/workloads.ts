@@ -31,7 +31,9 @@ export type Workload = WorkloadBase &
         readonly connections: number;
         /** A fixed rate for every subject, instead of as fast as each can. */
         readonly perSecond?: number;
-        /** Chunks of all streams come at the same moments, so many a second of each. Absent: their moments are spread. */
+        /**
+         * Chunks of all streams come at the same moments, so many a second of each. Absent: their moments are spread.
+         */
         readonly togetherPerSecond?: number;
         /** Absent = there is none for this size. */
         readonly budget?: Budget;
@@ -39,7 +41,7 @@ export type Workload = WorkloadBase &
         readonly floor: string;
       }
     | {
-        /** CPU per request that a subject adds to the one it stands beside; the budget is in µs. */
+        /** CPU per request that a subject adds to the one it is beside; the budget is in µs. */
         readonly kind: 'added';
         readonly body: Body;
         /** Of the calls beside; absent = the same. */
@@ -138,7 +140,7 @@ function unary({ id, bytes, label, connections, budget, maxRounds }: Size): Work
 
 /**
  * Below what one core can take of either side of a difference. A process that is saturated does more for
- * each call than the call asks for: calls that wait are noted in the store while they wait, refused beyond
+ * each call than the call requests: calls that wait are noted in the store while they wait, refused beyond
  * the limit of calls, and survive collections of garbage; that is a measure of overload.
  */
 export const calmRate = 1000;

@@ -61,9 +61,9 @@ async function buildPages() {
       target: 'baseline-widely-available',
       // Inlined files would be `data:` addresses, which the CSP has for images only.
       assetsInlineLimit: 0,
-      // The one minifier that Vite 8 has for CSS is left out (docs/maintainer/dependencies.md).
+      // The one minifier that Vite 8 has for CSS is omitted (docs/maintainer/dependencies.md).
       cssMinify: false,
-      // The polyfill looks at every link of the page; browsers that run these pages have it built in.
+      // The polyfill examines every link of the page; browsers that run these pages have it built in.
       modulePreload: { polyfill: false },
       license: { fileName: 'licenses.md' },
       reportCompressedSize: false,

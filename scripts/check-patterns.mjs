@@ -1,4 +1,4 @@
-// Looks at every regular expression of src/ for texts on which it takes more than linear time
+// Examines every regular expression of src/ for texts on which it takes more than linear time
 // (S22). Usage: node scripts/check-patterns.mjs
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -107,7 +107,7 @@ function growsFaster(source, flags, { pumps, suffix }) {
   return false;
 }
 
-/** A character, a class of them, or an escape; and how often it may stand. */
+/** A character, a class of them, or an escape; and how often it may be. */
 const atom =
   /\[(?:\\.|[^\]\\])+\]|\\[pP]\{[^}]+\}|\\[^bB1-9kxuc]|\\x[\da-fA-F]{2}|[^\\[\](){}*+?|^$]/u;
 const oneRun = new RegExp(

@@ -1,6 +1,6 @@
 // Installs PostgreSQL, Redis, Prometheus, nginx, Caddy, Chromium and buildah for the tests where this machine lacks them: Debian packages,
 // by apt-get, as root. It names them before it installs them. It never fails: without the right, or without one of
-// the packages, it names what is left out, and the tests that need it are skipped with a line each.
+// the packages, it names what is omitted, and the tests that need it are skipped with a line each.
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';

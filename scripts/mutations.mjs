@@ -1,4 +1,4 @@
-/** Small changes of a source file: an operator, a condition, a constant, a result, a call left out. */
+/** Small changes of a source file: an operator, a condition, a constant, a result, a call omitted. */
 import { parseAst } from 'vite';
 
 const operators = {

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
  * The members of all rows above a path hold, those of the most specific row first.
  * - `together`: this many files of a folder share a process, which saves starting it and loading the sources again.
  *   Each file is a suite of its own there. 1 for files that change the process itself.
- * - `slow`: left out of `npm test`, part of `npm run test:all`. The text says why.
+ * - `slow`: omitted of `npm test`, part of `npm run test:all`. The text says why.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
  * - `limit`: a job of these files is ended as one that hangs after this number of seconds.
@@ -46,7 +46,7 @@ const rows = [
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
   { path: 'test/people', together: 4, seconds: 2 },
-  // It looks at what this process has loaded.
+  // It examines what this process has loaded.
   { path: 'test/people/discovery.test.ts', together: 1 },
   { path: 'test/property', together: 6, seconds: 6 },
   { path: 'test/recordings', seconds: 15 },

@@ -119,7 +119,7 @@ function readResults(path) {
   }
 }
 
-/** Counts the results of a job, tells its failures and keeps its times. */
+/** Counts the results of a job, tells its failures and retains its times. */
 function take(job, outcome) {
   const { results, seconds, output } = outcome;
   counts.files += job.files.length;
@@ -157,7 +157,7 @@ function failuresOf(job, tests, { seconds, output, late, ending, complete }) {
 
 const round = (value) => Math.round(value * 100) / 100;
 
-/** One line of progress, rewritten on a terminal and printed now and then elsewhere. */
+/** One line of progress, rewritten on a terminal and printed sometimes elsewhere. */
 let shown = '';
 let shownAt = 0;
 function progress() {

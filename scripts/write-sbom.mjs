@@ -1,6 +1,6 @@
 // Writes the bill of materials (CycloneDX 1.5, JSON): every package of the lock file that is not for development
 // alone, on all platforms, and those that are built into the dashboard, with hash, licence and what it needs. Equal lock files give equal bills. Not by
-// `npm sbom`: with development packages omitted, npm 11.19 leaves out undici, zod and others that both need.
+// `npm sbom`: with development packages omitted, npm 11.19 omits undici, zod and others that both need.
 // Usage: npm run --silent sbom [-- FILE]   (default: standard output)
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -124,7 +124,7 @@ function isProgram(): boolean {
 
 if (isProgram()) {
   enableCompileCache();
-  // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program goes on without output.
+  // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error) => {
       if (!('code' in error) || !['EPIPE', 'EIO'].includes(String(error.code))) throw error;

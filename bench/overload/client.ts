@@ -18,7 +18,7 @@ export interface Outcome {
   readonly says: string;
 }
 
-/** What stands at the end of a whole stream, in either dialect. */
+/** What is at the end of a whole stream, in either dialect. */
 const done = [Buffer.from('[DONE]'), Buffer.from('message_stop')];
 const stamp = Buffer.from(stampMark);
 const streamEnd = Buffer.from('0\r\n\r\n');
@@ -138,7 +138,7 @@ class Reader {
   }
 }
 
-/** A stamp that is cut in two by the reads is left out. */
+/** A stamp that is cut in two by the reads is omitted. */
 function tellDelays(bytes: Buffer, delays: Delays): void {
   const now = performance.timeOrigin + performance.now();
   for (let at = bytes.indexOf(stamp); at !== -1; at = bytes.indexOf(stamp, at + stampDigits)) {

@@ -5,7 +5,7 @@
  */
 import { connect } from 'node:net';
 
-/** Keeps `count` connections open that have sent `opening` (latin-1). */
+/** Retains `count` connections open that have sent `opening` (latin-1). */
 export interface Drip {
   readonly name: string;
   readonly port: number;

@@ -6,7 +6,7 @@
 import { chunkMark, streamFrames, type StreamFrames } from '../bodies.ts';
 import type { Dialect } from '../protocol.ts';
 
-/** Stands in each content, before the ms at which it was written. */
+/** Is in each content, before the ms at which it was written. */
 export const stampMark = '@';
 /** Digits behind the mark: ms since the epoch with three decimals, without the point. */
 export const stampDigits = 16;

@@ -123,7 +123,7 @@ const server = createServer({ noDelay: true }, (socket) => {
       body = '';
     }
     missing -= rest.length;
-    // The model stands at the beginning of all bodies here.
+    // The model is at the beginning of all bodies here.
     if (body.length < 4096) body += rest.toString('latin1', 0, 4096);
     if (missing <= 0) answer(socket, dialect, body);
   });

@@ -27,7 +27,7 @@ const output = resolve(
 // Node's own mark in its program, which says whether a script is inside.
 const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2';
 
-/** Of the packages that a gateway without engine needs; what only compilers, editors and readers use is left out. */
+/** Of the packages that a gateway without engine needs; what only compilers, editors and readers use is omitted. */
 function packageFiles() {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const unused = /\.(map|[cm]?ts)$|(?<!licen[cs]e|notice)\.md$/i;

@@ -50,7 +50,7 @@ export class Ledger {
   #queue: CallRow[] = [];
   /** Running calls to be recorded. */
   readonly #running = new Map<string, Running>();
-  /** The next write includes calls of any age, since a reader asked for the current state. */
+  /** The next write includes calls of any age, since a reader requested the current state. */
   #youngToo = false;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;

@@ -74,7 +74,7 @@ export class PreviewCounters implements Counters {
     return { granted: false, ...refused, requests, tokens };
   }
 
-  /** What the last reservation asked for; includes budgets even if the call is free or its price is unknown. */
+  /** What the last reservation requested; includes budgets even if the call is free or its price is unknown. */
   limits(held: HeldLimits): readonly PreviewedLimit[] {
     const { concurrent, requests, tokens, budgets } = held;
     const reserved = this.#reserve;

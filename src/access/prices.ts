@@ -16,7 +16,7 @@ import {
 } from '../core/money.ts';
 import type { Log } from '../core/runtime.ts';
 
-/** Clients can ask for any number of names. Above this limit the cached ones are dropped. */
+/** Clients can request any number of names. Above this limit the cached ones are dropped. */
 const maxKnown = 10_000;
 
 export interface PriceTableDeps {

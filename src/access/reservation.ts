@@ -20,7 +20,7 @@ export interface RequestedTarget {
 }
 
 export interface AskedSearching {
-  /** The request member that asks for them. */
+  /** The request member that requests them. */
   readonly member: string;
   readonly most: number;
   /**
@@ -59,7 +59,7 @@ export interface RequestedSize {
   raised(): RaisedCost | undefined;
   /** The requested service tier, in the request's own word (`fast` for fast mode); undefined = none. */
   serviceTier(): string | undefined;
-  /** The request member that asks for more expensive service without a known price. */
+  /** The request member that requests more expensive service without a known price. */
   expensiveBy(): string | undefined;
 }
 
@@ -194,7 +194,7 @@ export class Reservation {
     return this.#output;
   }
 
-  /** The output was lowered below what was asked for. */
+  /** The output was lowered below what was requested. */
   get lowered(): boolean {
     return this.#lowered;
   }

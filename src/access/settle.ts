@@ -53,7 +53,7 @@ export interface SettlementDeps<C> {
 }
 
 /**
- * A row under construction. Its members are assigned one by one, absent ones left out: a spread for each of
+ * A row under construction. Its members are assigned one by one, absent ones omitted: a spread for each of
  * them took three times the memory and twice the time.
  */
 type Draft<T> = { -readonly [K in keyof T]: T[K] };

@@ -1,4 +1,4 @@
-/** `/api/calls/tail`: calls as they end on this gateway, for pages that are looked at meanwhile. */
+/** `/api/calls/tail`: calls as they end on this gateway, for open pages. */
 import { z } from 'zod';
 import type { EndedCalls } from '../access/ended-calls.ts';
 import type { Clock } from '../core/runtime.ts';

@@ -466,7 +466,7 @@ async function showContent(
   return { status: 200, body: { id, state, logged_now: loggedNow, ...shown(found) } };
 }
 
-/** As it was kept: the members are those of `contentAnswer`. */
+/** As it was retained: the members are those of `contentAnswer`. */
 function shown(found: FoundContent): AdminAnswer['body'] {
   if (found.state !== 'kept') return nothing;
   const { request = null, answer = null, attempts = [] } = found.content;

@@ -314,7 +314,7 @@ const noGateway = 'no gateway runs here';
 /** Paths in an entry of the audit log. */
 const maxNoted = 200;
 
-/** Where the last part of the path stands in its line, else where the line begins. From 1. */
+/** Where the last part of the path is in its line, else where the line begins. From 1. */
 function columnOf(line = '', path: string): number {
   const name = path.split(/[.[]/).findLast((part) => !part.endsWith(']')) ?? '';
   const at = name === '' ? -1 : line.indexOf(name);

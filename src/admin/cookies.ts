@@ -26,7 +26,7 @@ export function cookieHeader(request: IncomingMessage, cookie: CookieValue): str
   return header(sessionCookie(request), cookie, 'Strict');
 }
 
-/** What a sign-in that is under way keeps in the browser. */
+/** What a sign-in that is under way retains in the browser. */
 export function signInCookieOf(request: IncomingMessage): string | undefined {
   return valueOf(request, signInCookie(request));
 }

@@ -31,7 +31,7 @@ const types: ReadonlyMap<string, string> = new Map([
 const indexPath = '/index.html';
 
 /**
- * Files of a folder, read when the first is asked for, and again when the folder was built anew.
+ * Files of a folder, read when the first is requested, and again when the folder was built anew.
  * @param folder `dist/dashboard`; it need not be there.
  */
 export function dashboardFiles(folder: string): DashboardFiles {
@@ -72,7 +72,7 @@ function readFiles(folder: string): ReadonlyMap<string, DashboardFile> {
 
 /** Their names change with their content. */
 const cachedForever = 'public, max-age=31536000, immutable';
-/** Asked for again each time; an unchanged one is answered in a line. */
+/** Requested again each time; an unchanged one is answered in a line. */
 const revalidated = 'no-cache';
 
 const notBuilt = Buffer.from(
@@ -102,7 +102,7 @@ export function sendDashboard(
   const queryAt = url.indexOf('?');
   const path = queryAt === -1 ? url : url.slice(0, queryAt);
   const isPage = path === '/' || isPageOf(path, request);
-  // Before the files are looked at: most requests are the API's.
+  // Before the files are examined: most requests are the API's.
   if (!isPage && /^\/(api|metrics|healthz)(\/|$)/.test(path)) return false;
   const file = isPage ? files.index() : files.file(path);
   if (file !== undefined)

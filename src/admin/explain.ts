@@ -48,14 +48,14 @@ export interface ExplainDeps {
   readonly store: Pick<CallStore, 'usage'>;
 }
 
-/** What was found of a call before its targets are looked at. */
+/** What was found of a call before its targets are examined. */
 interface Previewed extends AdmissionPreview {
   readonly size: RequestedSize | undefined;
 }
 
 /** A data plane that explains calls instead of making them. */
 export function explainerOf({ keys, options, ...input }: ExplainDeps): CallerDeps {
-  // By what stands for the caller of one request only: nothing is kept of a client that leaves in between.
+  // By what stands for the caller of one request only: nothing is retained of a client that leaves in between.
   const previews = new WeakMap<object, Previewed>();
   const makePlane: CallerDeps['makePlane'] = ({ authenticate, refreshKey }) => {
     const { contents: _kept, tracer: _traced, refused: _counted, ...own } = options;
@@ -433,7 +433,7 @@ export function explainRoutes(): readonly AdminRoute[] {
 // The dashboard's playground: `POST /api/playground/chat/completions` and `…/messages` on the admin listener,
 // for authenticated callers. Its calls take the normal path and have ledger rows.
 
-/** Stands in the place of `/v1` of the endpoints. */
+/** Is in the place of `/v1` of the endpoints. */
 const prefix = '/api/playground';
 
 /** Replaces the key id in rows of calls without a key. */
@@ -521,7 +521,7 @@ async function callAs(
   // What opened the admin plane is none of the data plane's business.
   delete request.headers['x-api-key'];
   delete request.headers.cookie;
-  // Kept answers are sealed with a client's secret, and here is none.
+  // Retained answers are sealed with a client's secret, and here is none.
   delete request.headers['idempotency-key'];
   request.headers.authorization = keyId;
   Object.assign(request, { url: path });

@@ -131,7 +131,7 @@ export interface AdminDeps
     SessionRouteDeps {
   /** Of the program. */
   readonly version: string;
-  /** Looks at the folder of model files again. */
+  /** Examines the folder of model files again. */
   models(): Promise<readonly AdminModel[]>;
   modelProblems(): readonly ModelProblem[];
   status(): JsonObject | Promise<JsonObject>;
@@ -492,7 +492,7 @@ async function answerKnown(
   response: ServerResponse,
 ): Promise<AdminAnswer | undefined> {
   const { method = 'GET', url = '/' } = request;
-  // Before anything else is looked at: a stranger learns not even which addresses there are.
+  // Before anything else is examined: a stranger learns not even which addresses there are.
   const entry = scraper(deps, request) ?? (await enter(deps, request));
   if (entry === 'anonymous') return refused;
   if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);

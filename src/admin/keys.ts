@@ -393,7 +393,7 @@ const members = {
 
 export const keyAnswer = z.strictObject(members);
 
-/** The only answer that a secret stands in. */
+/** The only answer that a secret is in. */
 const newKeyAnswer = z.strictObject({
   ...members,
   key: z.string().describe('The secret. It is shown only here and not stored.'),

@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts';
 import { type AdminAnswer, AdminError, type AdminRoute, errorAnswer, readInput } from './route.ts';
 
 export interface EffectiveConfig {
-  /** Of the settings that hold now; secrets stand in it as what they are, never as their values. */
+  /** Of the settings that hold now; secrets are in it as what they are, never as their values. */
   readonly origins: readonly OriginLine[];
   readonly warnings: readonly string[];
   /** Absent = no file. */
@@ -51,7 +51,7 @@ export function configRoutes(deps: ConfigRouteDeps): readonly AdminRoute[] {
   ];
 }
 
-// `/api/backup`: a complete copy of the store while everything goes on.
+// `/api/backup`: a complete copy of the store while everything continues.
 
 export interface BackupRouteDeps {
   readonly store: Store;
@@ -101,7 +101,7 @@ function rethrowBackupError(error: unknown): never {
   throw error;
 }
 
-// `GET /metrics` of the admin listener: in the format and the encoding that the scraper asks for.
+// `GET /metrics` of the admin listener: in the format and the encoding that the scraper requests.
 
 export const metricsPath = '/metrics';
 

@@ -7,11 +7,11 @@ import { AdminError, type AdminRoute, dateText, readInput, time } from './route.
 
 export interface AdminProvider {
   readonly id: string;
-  /** Base address, without what a password could stand in. */
+  /** Base address, without what a password could be in. */
   readonly address: string;
   /** File and line, environment variable, `if it answers`, … */
   readonly origin: string;
-  /** False for one that was looked for and is not there. */
+  /** False for one that was searched for and is not there. */
   readonly there: boolean;
   /** Names, where there are several keys; never values. */
   readonly credentials: readonly string[];

@@ -10,7 +10,7 @@ import type { Session } from './people/sessions.ts';
 export interface AdminAnswer {
   readonly status: number;
   readonly body: JsonObject;
-  /** Sent instead of `body`, where it was asked for. */
+  /** Sent instead of `body`, where it was requested. */
   readonly csv?: string;
   /** Of the file that a browser saves it as; no character that a header would take for its own. */
   readonly fileName?: string;

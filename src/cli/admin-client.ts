@@ -12,7 +12,7 @@ export interface HttpAdminOptions {
   readonly token?: Secret;
   /** PEM of the certificate that the admin plane must show; absent = one that Node trusts, for the host. */
   readonly certificate?: string | undefined;
-  /** PEM texts of a certificate of this client, where the admin plane asks for one. */
+  /** PEM texts of a certificate of this client, where the admin plane requests one. */
   readonly own?: { readonly cert: string; readonly key: Secret } | undefined;
   readonly timeoutMs?: number;
 }
@@ -36,7 +36,7 @@ export function httpAdminClient(options: HttpAdminOptions): AdminClient {
         const outgoing = send(new URL(path, address), {
           ...tls,
           method,
-          // One request a command: a kept connection would only keep the command from ending.
+          // One request a command: a retained connection would only keep the command from ending.
           agent: false,
           timeout: withoutLimit.has(path) ? 0 : timeoutMs,
           headers: {

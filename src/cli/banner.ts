@@ -39,7 +39,7 @@ export interface BannerFacts {
 
 /**
  * The startup text. It ends with a line end and shows a secret only when it is new. Programs read the lines
- * `listening URL` and `admin URL`; at a terminal both stand in the table.
+ * `listening URL` and `admin URL`; at a terminal both are in the table.
  */
 export function banner(facts: BannerFacts, screen: Screen = noScreen): string {
   const { key, defaultModel, url, adminUrl, program } = facts;

@@ -7,7 +7,7 @@ export interface Connection {
   readonly key: string;
   /** The environment variable that holds the key: texts name it in the key's place. Absent = there is none. */
   readonly keyVariable?: string;
-  /** As clients ask for it: `provider/model` or a name of `models:`. */
+  /** As clients request it: `provider/model` or a name of `models:`. */
   readonly model: string;
   /** Tokens of prompt and answer together; absent = not known. */
   readonly window?: number;
@@ -28,7 +28,7 @@ export function answerLimits(
   return { window, maxOutput: Math.min(output, Math.floor(window / 2)) };
 }
 
-/** Stands where the person puts the key. */
+/** Is where the person puts the key. */
 export const placeholderKey = 'YOUR_KEY';
 
 const question = 'Say hello.';
@@ -105,7 +105,7 @@ export type Variable = readonly [string, string];
 
 /**
  * Variables of Claude Code 2.1.329. It appends `/v1/messages` itself, and sends the token as a bearer. Without
- * a model it asks for the names of its own. With one, every name that it may ask for stands for that model:
+ * a model it requests the names of its own. With one, every name that it may request stands for that model:
  * those of its four sizes, which its subagents use, and of its background tasks. The window holds for names
  * that it does not know.
  */

@@ -1,4 +1,4 @@
-/** What a stream of the program is written to: how wide it is, whether it shows colours, how wide a text stands on it. */
+/** What a stream of the program is written to: how wide it is, whether it shows colours, how wide a text is on it. */
 import { wantsColour } from '../core/display.ts';
 
 export interface Screen {
@@ -63,7 +63,7 @@ function widthOfOne(character: string): number {
   return wide.test(character) ? 2 : 1;
 }
 
-/** The beginning of a text that takes no more columns; where something is left out it ends in `…`. */
+/** The beginning of a text that takes no more columns; where something is omitted it ends in `…`. */
 export function fitted(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let kept = '';

@@ -1,4 +1,4 @@
-/** Edits another program's settings file: keeps what it does not touch, leaves a backup. */
+/** Edits another program's settings file: retains what it does not touch, leaves a backup. */
 import {
   chmodSync,
   constants,
@@ -26,7 +26,7 @@ import { tryParse } from '../json/parse.ts';
 
 // Changes values inside the text of a JSON file, comments and trailing commas allowed; all other text stays as it is.
 
-/** A value and where it stands: `text.slice(start, end)`. */
+/** A value and where it is: `text.slice(start, end)`. */
 interface Node {
   readonly start: number;
   readonly end: number;
@@ -37,10 +37,10 @@ interface Node {
 
 interface Child {
   readonly key?: string;
-  /** Where its key stands, or itself. */
+  /** Where its key is, or itself. */
   readonly start: number;
   readonly node: Node;
-  /** Where the comma behind it stands. */
+  /** Where the comma behind it is. */
   readonly comma?: number;
 }
 
@@ -93,7 +93,7 @@ export function withoutJsonAt(text: string, path: readonly Step[]): string {
   const cut = comma === undefined ? siblings[at - 1]?.comma : undefined;
   const head =
     cut === undefined ? text.slice(0, start) : text.slice(0, cut) + text.slice(cut + 1, start);
-  // Its line goes with it where nothing else stands there; the line end in front may be that of a comment.
+  // Its line goes with it where nothing else is there; the line end in front may be that of a comment.
   const line = head.lastIndexOf('\n') + 1;
   const rest = /^[ \t]*\r?\n/.exec(tail)?.[0];
   if (line === 0 || head.slice(line).trim() !== '' || rest === undefined) return head + tail;
@@ -264,7 +264,7 @@ class Reader {
 export interface EditedFile {
   /** One line for each value that changed; empty when all were set already. */
   readonly changes: readonly string[];
-  /** Where the old content is kept; absent when there was none or nothing changed. */
+  /** Where the old content is retained; absent when there was none or nothing changed. */
   readonly backup?: string;
 }
 
@@ -298,7 +298,7 @@ export function editSettings(
   return { changes, ...(backup === undefined ? {} : { backup }) };
 }
 
-/** @throws Error where something else than a file stands there. */
+/** @throws Error where something else than a file is there. */
 function ownFile(file: string): Stats | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats?.isSymbolicLink() === true) {

@@ -56,7 +56,7 @@ export class Events {
     this.#storeFailure = storeFailure;
   }
 
-  /** Looks at the store from now on. */
+  /** Examines the store from now on. */
   start(): void {
     this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
   }

@@ -31,13 +31,13 @@ export interface LocalModels {
   readonly engines: LocalEngines;
   /** Files in the folder that cannot be used. */
   problems(): readonly FolderProblem[];
-  /** Calls back each time that the folder was looked at. */
+  /** Calls back each time that the folder was examined. */
   onLooked(tell: () => void): void;
-  /** Looks at the folder again; models that are run as before are left alone. Never rejects. */
+  /** Examines the folder again; models that are run as before are left alone. Never rejects. */
   refresh(settings: LocalSettings): Promise<void>;
 }
 
-/** Holds the demonstration model until the folder is looked at for the first time. */
+/** Holds the demonstration model until the folder is examined for the first time. */
 export function createLocalModels(
   settings: Pick<Settings, 'dataDir' | 'local'>,
   log: Log,

@@ -40,16 +40,16 @@ export interface RunningGateway {
   /** The key and the admin token, when this start made them; never shown again. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
-  /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
+  /** Reads the settings again and applies them as a whole, or says why not and retains the old. */
   reload(): Promise<ReloadOutcome>;
   /**
    * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that
-   * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
+   * it continues serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
    */
   stop(how?: StopWay): Promise<void>;
   /** Calls that run now. */
   runningCalls(): Promise<number>;
-  /** Replaces the workers one after another while calls go on; resolves when those that ran are gone. Never rejects. */
+  /** Replaces the workers one after another while calls continue; resolves when those that ran are gone. Never rejects. */
   renew(): Promise<void>;
   /** Ends running calls at once; `stop` then has nothing to wait for. */
   cut(): void;

@@ -233,7 +233,7 @@ export class Plane {
     };
   }
 
-  /** Looks at the process from now on, and at the engines on customary ports. */
+  /** Observes the process, and the engines on the usual ports, from now on. */
   begin(): void {
     this.#overload.start();
     void this.#registry.probe();
@@ -299,7 +299,7 @@ export class Plane {
     this.#drain.cut();
   }
 
-  /** Behind `drain`: lets go of upstreams, and keeps what is to be kept. */
+  /** Behind `drain`: lets go of upstreams, and retains what is to be retained. */
   async close(): Promise<void> {
     await this.#deps.tracer?.close(lastSpansMs);
     await this.#deps.client.close();
@@ -453,7 +453,7 @@ interface OverloadOptions {
   readonly changed?: (step: number, facts: { readonly [name: string]: number }) => void;
 }
 
-/** It looks at nothing until it is started. */
+/** It examines nothing until it is started. */
 function createOverload({ sweeper, ...options }: OverloadOptions): Overload {
   return new Overload({
     ...options,

@@ -64,7 +64,7 @@ export function describeProviders(
   ];
 }
 
-/** Where a cloud stands, and what lets calls in there. */
+/** Where a cloud is, and what lets calls in there. */
 function ofCloud(
   cloud: Cloud,
   input: CloudInput,
@@ -93,7 +93,7 @@ export function adminProviders(
   }));
 }
 
-/** A password, or a token in the query, may stand in an address. */
+/** A password, or a token in the query, may be in an address. */
 function withoutSecrets(address: string): string {
   const url = URL.parse(address);
   return url === null ? address : `${url.origin}${url.pathname}`;

@@ -351,7 +351,7 @@ class Runtime implements RunningGateway {
       const before = this.settings;
       const needsRestart = await this.#apply();
       plane.metrics.reloads.add(['applied']);
-      // A written file is read by the watch, and again by a reload that is asked for: one event tells both.
+      // A written file is read by the watch, and again by a reload that is requested: one event tells both.
       if (this.#refusal !== undefined || packSettings(before) !== packSettings(this.settings)) {
         events.tell('config.applied', { needs_restart: [...needsRestart] });
       }

@@ -1,4 +1,4 @@
-/** Part of the composition root: where keys and ledger are kept, and who else uses that. */
+/** Part of the composition root: where keys and ledger are retained, and who else uses that. */
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';

@@ -23,7 +23,7 @@ const amount = z
   .min(1, 'must be at least 1')
   .max(maxAmount, `must be at most ${maxAmount}`);
 
-/** Nanodollars. Text keeps every digit; a number's shortest text is what was written. */
+/** Nanodollars. Text retains every digit; a number's shortest text is what was written. */
 const dollars = z
   .union([z.string(), z.number()], 'must be an amount in dollars, such as 20 or "0.50"')
   .transform((value, context) => {
@@ -239,7 +239,7 @@ function isTimeZone(name: string): boolean {
 
 const labelForm = /^[^\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
-/** One line without control characters: it will stand in logs, tables and pages. */
+/** One line without control characters: it will be in logs, tables and pages. */
 export const label = z
   .string('must be a string')
   .min(1, 'must not be empty')
@@ -248,7 +248,7 @@ export const label = z
 
 const tagForm = /^[^,\s\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,100}$/u;
 
-/** Tags stand in lists with commas between them. */
+/** Tags are in lists with commas between them. */
 export const tag = z
   .string('must be a list of tags')
   .regex(tagForm, 'is not a tag: 1 to 100 characters, no spaces or commas');

@@ -277,7 +277,7 @@ export function outerChoice(
   return { text: fromEnv, origin: `env ${variable}`, path: variable };
 }
 
-/** A value, where it stands, and how to complain about it. */
+/** A value, where it is, and how to complain about it. */
 interface Choice<T> {
   readonly value: T;
   readonly origin: string;

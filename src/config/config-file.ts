@@ -8,7 +8,7 @@ import type { Referred } from './referred.ts';
 import type { ConfigFile } from './schema.ts';
 import type { Resolve, YamlText } from './yaml-text.ts';
 
-/** The file that was asked for, or found. */
+/** The file that was requested, or found. */
 interface ConfigLocation {
   /** Absolute. */
   readonly path: string;
@@ -16,7 +16,7 @@ interface ConfigLocation {
   readonly name: string;
 }
 
-/** The name that is looked for in the working directory. */
+/** The name that is searched for in the working directory. */
 const fileName = 'gateway.yaml';
 
 export interface CheckedFile {
@@ -103,7 +103,7 @@ const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
 
 /**
  * One sentence in place of an error for each of its keys. A file with a key of this gateway is this gateway's, and a key
- * that stands alone is a slip.
+ * that is alone is a slip.
  */
 function foreignFile(value: unknown, own: ConfigFile, name: string): string | undefined {
   const keys = isObject(value) ? Object.keys(value) : [];
@@ -134,7 +134,7 @@ async function checkForm(
   return { content: rest.success ? rest.data : {}, findings };
 }
 
-/** The data without each entry (`providers.team`, `limits.body`) that a finding stands in. */
+/** The data without each entry (`providers.team`, `limits.body`) that a finding is in. */
 function without(value: unknown, findings: readonly Finding[]): unknown {
   if (!isObject(value)) return {};
   const broken = new Set(findings.map(({ path }) => pathText(path.slice(0, 2))));

@@ -71,12 +71,12 @@ import { readTraces, traceOrigins } from './traces.ts';
 interface LoadOptions {
   readonly flags: Flags;
   readonly env: Environment;
-  /** Absolute; where relative paths of flags and variables start, and `gateway.yaml` is looked for. */
+  /** Absolute; where relative paths of flags and variables start, and `gateway.yaml` is searched for. */
   readonly cwd: string;
   /** Providers that exist without a declaration. */
   readonly knownProviders: KnownProviders;
   /**
-   * What becomes of entries whose references lead nowhere. `required`: they are errors. `optional`: they are left out
+   * What becomes of entries whose references lead nowhere. `required`: they are errors. `optional`: they are omitted
    * and named in `unresolved`, for commands of a person whose shell lacks the secrets of the gateway.
    */
   readonly secrets?: 'required' | 'optional';
@@ -231,7 +231,7 @@ function sectionLines(
     ...lines('responses', responseOptions),
     ...lines('limits', limitOptions),
     ...lines('timeouts', timeoutOptions),
-    // One value for all endpoints stands at keep_alive itself.
+    // One value for all endpoints is at keep_alive itself.
     ...keepAlive.map((line) =>
       isOne && file !== undefined
         ? { ...line, origin: file.where(['clients', 'keep_alive']) }
@@ -306,7 +306,7 @@ function readClients(file: CheckedFile | undefined): ClientSettings {
   };
 }
 
-/** Sums by hour are what is left of older calls: they are kept at least as long as the calls. */
+/** Sums by hour are what is left of older calls: they are retained at least as long as the calls. */
 function readLedger(
   file: CheckedFile | undefined,
   report: (issue: ConfigIssue) => void,
@@ -385,7 +385,7 @@ function addressProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** What `check` shows: the host only, since paths of hooks are secrets as a rule. */
+/** What `check` shows: the host only, since paths of hooks are usually secrets. */
 function webhookOrigins(
   webhooks: readonly WebhookSettings[],
   file: CheckedFile | undefined,
@@ -518,7 +518,7 @@ function readRules(
   };
 }
 
-/** Where the target of an index stands below its name. */
+/** Where the target of an index is below its name. */
 function targetPath(form: RouteForm, index: number): readonly (string | number)[] {
   return typeof form === 'string' ? [] : ['targets', index];
 }

@@ -199,12 +199,12 @@ function made<T>(entries: readonly (readonly unknown[])[]): T {
   return Object.fromEntries(entries);
 }
 
-/** Where a section stands in the file. */
+/** Where a section is in the file. */
 type Path = readonly (string | number)[];
 
 /**
  * The lines of `check` for a section: each value and where it comes from. Options without a value and without
- * a text for that are left out.
+ * a text for that are omitted.
  */
 export function optionLines(
   options: Options,

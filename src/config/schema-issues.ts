@@ -6,7 +6,7 @@ import { notYet, publishedSchema } from './schema.ts';
 
 type SchemaIssue = z.core.$ZodIssue;
 
-/** One finding a mistake; `value` is what was checked, to say what stands where something else should. */
+/** One finding a mistake; `value` is what was checked, to say what is where something else should. */
 export function readFindings(issues: readonly SchemaIssue[], value: unknown): readonly Finding[] {
   return issues.flatMap((issue) => readIssue(issue, [], value));
 }
@@ -36,7 +36,7 @@ function readIssue(
   }
 }
 
-/** The findings of the form that was meant: the one whose outermost type fits what stands there. */
+/** The findings of the form that was meant: the one whose outermost type fits what is there. */
 function readUnion(
   branches: readonly (readonly SchemaIssue[])[],
   path: readonly PropertyKey[],

@@ -52,7 +52,7 @@ import {
 
 // The forms of options as the schema library checks them, made of their rows (options.ts).
 
-/** A value may be a reference before it is resolved: editors see the text as it stands in the file. */
+/** A value may be a reference before it is resolved: editors see the text as it is in the file. */
 const orReference = '|\\$\\{';
 
 /** The message of a planned value. */
@@ -204,7 +204,7 @@ const secretText = headerText.meta({ writeOnly: true });
 
 const maxDollars = 1_000_000;
 
-/** Dollars of a number as it stands in the file, as units of 10^-places dollars. */
+/** Dollars of a number as it is in the file, as units of 10^-places dollars. */
 function dollars(places: number, description: string) {
   return z
     .number()

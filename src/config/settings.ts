@@ -79,7 +79,7 @@ export interface Settings {
   readonly traces: TraceSettings | undefined;
   /** Where people sign in; undefined = by the admin token alone. */
   readonly oidc: OidcSettings | undefined;
-  /** Entries that were left out, since their references lead nowhere; only where secrets are optional. */
+  /** Entries that were omitted, since their references lead nowhere; only where secrets are optional. */
   readonly unresolved: readonly ConfigIssue[];
   /** Each effective value and where it comes from; secrets read `[secret]`. */
   readonly origins: readonly OriginLine[];
@@ -109,7 +109,7 @@ export interface KeySettings {
   readonly where: string;
 }
 
-/** Where keys, ledger and counters are kept. */
+/** Where keys, ledger and counters are retained. */
 export type StorageSettings = LocalStorage | SharedStorage;
 
 /** One process on its data directory, nothing else needed. */
@@ -174,7 +174,7 @@ export interface TraceSettings {
   readonly sendEveryMs: number;
   /** Share of the traces that begin here, 0 to 1. */
   readonly sample: number;
-  /** Whether a client's trace goes on, and its sampled flag decides. */
+  /** Whether a client's trace continues, and its sampled flag decides. */
   readonly follow: boolean;
   /** Whether prompts and answers are exported. */
   readonly content: boolean;

@@ -1,4 +1,4 @@
-/** `storage:` of the file, `--storage` or its variable: where keys, ledger and counters are kept. */
+/** `storage:` of the file, `--storage` or its variable: where keys, ledger and counters are retained. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
@@ -17,7 +17,7 @@ interface StorageRead {
   readonly warnings: readonly string[];
 }
 
-/** A text and where it stands. */
+/** A text and where it is. */
 interface Piece {
   readonly text: string;
   readonly path: string;
@@ -173,7 +173,7 @@ function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);
 }
 
-// Addresses of servers. Nothing of their text stands in a message: any part of a mistyped address may be a
+// Addresses of servers. Nothing of their text is in a message: any part of a mistyped address may be a
 // piece of the password.
 
 export interface AddressScope {

@@ -14,7 +14,7 @@ import { type ClientTls, HeaderSettings, type OriginLine, type TraceSettings } f
 
 interface ReadTraces {
   readonly settings: TraceSettings | undefined;
-  /** Where the address stands: a variable, or undefined for the file. */
+  /** Where the address is: a variable, or undefined for the file. */
   readonly variable: string | undefined;
   readonly warnings: readonly string[];
 }
@@ -195,7 +195,7 @@ function lowered(
   return Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
 }
 
-/** `a=1,b=2`, values percent-encoded; what is not a pair is left out, as the specification wants it. */
+/** `a=1,b=2`, values percent-encoded; what is not a pair is omitted, as the specification wants it. */
 function pairs(text: string | undefined): { readonly [name: string]: string } {
   const found = new Map<string, string>();
   for (const each of (text ?? '').split(',')) {

@@ -1,6 +1,6 @@
 /**
  * `gateway.yaml` as plain data that still knows its lines. References are resolved on the way; keys
- * that stand twice, unknown tags and other silent mistakes are errors.
+ * that are twice, unknown tags and other silent mistakes are errors.
  */
 import {
   isAlias,
@@ -65,7 +65,7 @@ export function readYaml(source: YamlSource): YamlText {
 const unquotedReference = 'inside { } and [ ] a reference needs quotes: "${NAME}"';
 
 /**
- * Aliases of one file. Each is looked for in the whole document, and aliases of aliases multiply: without a bound a
+ * Aliases of one file. Each is searched for in the whole document, and aliases of aliases multiply: without a bound a
  * file of a few lines takes the process for minutes.
  */
 const maxAliases = 1000;

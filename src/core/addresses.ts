@@ -65,7 +65,7 @@ function unmapped(
   return inner === undefined ? range : { ...inner, length: range.length - 96 };
 }
 
-/** The address of a text without a port; a zone (`%eth0`) is not looked at. */
+/** The address of a text without a port; a zone (`%eth0`) is not examined. */
 function readAddress(text: string): IpAddress | undefined {
   const zone = text.indexOf('%');
   const ip = readPlain(zone === -1 ? text : text.slice(0, zone));

@@ -34,7 +34,7 @@ export interface Call {
   readonly route: Route;
   /** Whether the key or the route takes no loss in translation. */
   readonly strict: boolean;
-  /** The key or the route asks for cache marks where the client sets none. */
+  /** The key or the route requests cache marks where the client sets none. */
   readonly cache?: 'auto' | undefined;
   /** Whose call it is. */
   readonly caller: Caller;
@@ -185,7 +185,7 @@ export interface Receipt {
   /** Canceled hedged requests, which are paid for. */
   readonly secondary: readonly ChargedTry[];
   readonly usageSource: UsageSource;
-  /** The upstream reported impossible usage: it was corrected or left out. */
+  /** The upstream reported impossible usage: it was corrected or omitted. */
   readonly suspect: boolean;
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;

@@ -38,7 +38,7 @@ export interface JsonSource {
   /** Parsed again from the bytes where it was forgotten. */
   readonly value: JsonObject;
   /**
-   * The value, or less of it, for code that only looks at how the request is made: long texts, schemas of tools and
+   * The value, or less of it, for code that only examines how the request is made: long texts, schemas of tools and
    * inputs of calls may be missing (`json/skeleton.ts`).
    */
   readonly skeleton: JsonObject;
@@ -50,18 +50,18 @@ export interface JsonSource {
   has(feature: Feature): boolean;
   /** Whether it is known without a search that the body does not have a feature. */
   lacks(feature: WalkFeature): boolean;
-  /** False when a key stands twice anywhere: such bytes are never relayed as they are. */
+  /** False when a key occurs twice anywhere: such bytes are never relayed as they are. */
   readonly unambiguous: boolean;
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
   readonly tokens: number;
   /**
-   * Lets go of the value while the bytes are kept. A value is several times as large as its bytes, and one that lives
+   * Lets go of the value while the bytes are retained. A value is several times as large as its bytes, and one that lives
    * as long as the wait for an upstream is copied by the collector again and again.
    */
   forget(): void;
 }
 
-/** Keys that stand twice in depth are not an error as such; more of them are an attack. */
+/** Keys that are twice in depth are not an error as such; more of them are an attack. */
 const maxRepeatedKeys = 1000;
 const maxKeyLength = 1024;
 /** Characters; the skeleton of an agent's body has a quarter of it. */
@@ -212,7 +212,7 @@ function parseText(bytes: Buffer, longNumbers: boolean): Json {
 
 /**
  * Counts the keys of a value, and refuses infinite numbers and giant keys.
- * @param path where the value stands; grows and shrinks on the way, so that no list is made for each value.
+ * @param path where the value is; grows and shrinks on the way, so that no list is made for each value.
  * @throws GatewayError `invalid_request` with the path.
  */
 function countKeys(value: Json, path: (string | number)[]): number {
@@ -299,7 +299,7 @@ class ParsedSource implements JsonSource {
   readonly #longNumbers: boolean;
   readonly #plainKeys: boolean;
   readonly #features: number | undefined;
-  /** A short one is kept when the value is forgotten: a second target needs no more. */
+  /** A short one is retained when the value is forgotten: a second target needs no more. */
   #skeletonText: string | undefined;
   #value: JsonObject | undefined;
   #skeleton: JsonObject | undefined;
@@ -343,7 +343,7 @@ class ParsedSource implements JsonSource {
   forget(): void {
     this.#value = undefined;
     this.#skeleton = undefined;
-    // Media and long system texts stand in it whole.
+    // Media and long system texts are in it whole.
     if ((this.#skeletonText?.length ?? 0) > maxHeldSkeleton) this.#skeletonText = undefined;
   }
 

@@ -55,7 +55,7 @@ export const cloudAuths = [
 ] as const;
 export type CloudAuth = (typeof cloudAuths)[number];
 
-/** A provider of the config as far as a cloud looks at it. */
+/** A provider of the config as far as a cloud examines it. */
 export interface CloudDeclaration {
   readonly dialect?: string;
   readonly baseUrl?: string;

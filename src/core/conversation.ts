@@ -11,7 +11,7 @@ export const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses'
 /** Fields that only one dialect knows, kept under that dialect's name so that nothing vanishes. */
 export type Extras = { readonly [D in DialectId]?: JsonObject };
 
-/** One call's question. Order is kept everywhere: prompt caches depend on it. */
+/** One call's question. Order is retained everywhere: prompt caches depend on it. */
 export interface Conversation {
   /** Instructions before the first turn, one part per part that the client sent (never joined). */
   readonly system: readonly Part[];
@@ -195,9 +195,9 @@ export interface Reasoning {
   readonly adaptive?: boolean;
   /**
    * True: the client is not shown the text of it (`display: "omitted"`, `exclude: true`). False: the client asked to see
-   * it, whether or not it asked for more or less of it. Absent: it said nothing, and its dialect shows it.
+   * it, whether or not it requested more or less of it. Absent: it said nothing, and its dialect shows it.
    */
   readonly hidden?: boolean;
-  /** It is hidden only since the client did not ask for it: a route may show it all the same (`reasoning: shown`). */
+  /** It is hidden only since the client did not request it: a route may show it all the same (`reasoning: shown`). */
   readonly unasked?: true;
 }

@@ -71,7 +71,7 @@ export type DescribedSource = Pick<JsonSource, 'value' | 'skeleton'>;
 
 /**
  * One request, described by its dialect. Code outside of a dialect names no member of a body: it asks here. Each answer
- * is computed when it is asked for, so that a call pays for nothing that it does not need.
+ * is computed when it is requested, so that a call pays for nothing that it does not need.
  */
 export interface RequestDescription {
   /** Texts, media and frames of the prompt. */
@@ -88,17 +88,17 @@ export interface RequestDescription {
    * have: the model may be asked by the API in which it reasons with tools.
    */
   reasonsWithTools(): boolean;
-  /** The name that the client gives its prompt cache, which one session keeps. */
+  /** The name that the client gives its prompt cache, which one session retains. */
   cacheKey(): string | undefined;
   /** Models that a vendor may answer with instead. @throws GatewayError `invalid_request` for more than 20. */
   otherModels(): NamedModels | undefined;
-  /** @param always the target searches for each request that asks for it. */
+  /** @param always the target searches for each request that requests it. */
   searches(always: boolean): readonly SearchRequest[];
   /** What members add to the cost of the prompt and the output cap; undefined = nothing. */
   raisedCost(terms: CostTerms): RaisedCost | undefined;
   /** The service tier, or `fast`. */
   serviceTier(): string | undefined;
-  /** The member that asks for a tier that vendors charge more for. */
+  /** The member that requests a tier that vendors charge more for. */
   expensiveTierMember(): string | undefined;
   /** The member in which this request caps its output. */
   capMember(): string;
@@ -110,19 +110,19 @@ export interface RequestDescription {
 }
 
 // What a span shows of a prompt: its instructions from their beginning and its turns from their end, under limits. A copy
-// of it that is small is all that is kept of a long body, which is not read on the event loop.
+// of it that is small is all that is retained of a long body, which is not read on the event loop.
 
-/** Characters of one part; the rest of it is left out. */
+/** Characters of one part; the rest of it is omitted. */
 export const maxPartLength = 8192;
-/** Characters of each attribute, as JSON: of a prompt the end is kept, of an answer the beginning. */
+/** Characters of each attribute, as JSON: of a prompt the end is retained, of an answer the beginning. */
 export const maxAttributeLength = 65_536;
-/** So much more of a text is looked at for keys, so that none is cut in two. */
+/** So much more of a text is examined for keys, so that none is cut in two. */
 export const keyMargin = 512;
 /** What a part costs besides its texts. */
 const partCost = 32;
 
 export interface PromptExcerpt extends Pick<Conversation, 'system' | 'turns'> {
-  /** Parts were left out. */
+  /** Parts were omitted. */
   readonly cut: boolean;
 }
 
@@ -144,7 +144,7 @@ export function excerptOf({
 }
 
 class Room {
-  /** A part was left out. */
+  /** A part was omitted. */
   cut = false;
   #left: number;
 

@@ -25,11 +25,11 @@ export interface RequestHead {
   readonly choices?: number;
   /** Reasoning tokens that the client demands: an output cap must leave room behind them. */
   readonly reasoningBudget?: number;
-  /** The client asks for reasoning, in whatever words: the first event may take its time (R7). */
+  /** The client requests reasoning, in whatever words: the first event may take its time (R7). */
   readonly reasons?: boolean;
   /** Chat `stream_options.include_usage`; always true for messages and responses. */
   readonly wantsUsageFrame: boolean;
-  /** What the request wants to be kept or refers to; absent = its dialect has no such thing. */
+  /** What the request wants to be retained or refers to; absent = its dialect has no such thing. */
   readonly state?: RequestState;
   /** The conversation is to be compacted and not answered. */
   readonly compacts?: true;
@@ -37,13 +37,13 @@ export interface RequestHead {
 
 /** State on the side of the service, which some dialects have (docs/user/responses.md). */
 export interface RequestState {
-  /** The answer may be kept; later requests refer to it. */
+  /** The answer may be retained; later requests refer to it. */
   readonly store: boolean;
-  /** The response that this request goes on with. */
+  /** The response that this request continues. */
   readonly previousResponseId?: string;
-  /** Ids of kept items that stand in the request by their id only, in their order. */
+  /** Ids of retained items that are in the request by their id only, in their order. */
   readonly itemReferences: readonly string[];
-  /** Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is kept. */
+  /** Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is retained. */
   readonly itemIds?: readonly string[];
   /** How many items it has. */
   readonly items?: number;
@@ -61,7 +61,7 @@ export interface AnswerContext {
   /** Unix time when it is read. */
   readonly nowSeconds: number;
   readonly wantsUsageFrame: boolean;
-  /** What the request referred to, and whether the answer is kept: the answer says so. */
+  /** What the request referred to, and whether the answer is retained: the answer says so. */
   readonly state?: RequestState;
   /** The answer is a compacted conversation. */
   readonly compacts?: true;
@@ -122,7 +122,7 @@ export interface StreamReader {
   readonly finishPending: boolean;
   /** The frame that was read last went on with a text, and said nothing else. */
   readonly plain?: boolean;
-  /** Characters of all answers but the first, where several were asked for; they have no events. */
+  /** Characters of all answers but the first, where several were requested; they have no events. */
   readonly otherChoicesLength?: number;
 }
 
@@ -144,14 +144,14 @@ export interface StreamWriter {
 export interface AnswerRelay {
   /**
    * The frame's bytes to send (the same object when unchanged), or undefined to drop it.
-   * @param gap with the frame that carries the finish: usage that the upstream left out, or that cannot be (F55).
+   * @param gap with the frame that carries the finish: usage that the upstream omitted, or that cannot be (F55).
    */
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
   /** The same for a frame whose reader calls it plain. Absent = `frame` is asked for all of them. */
   plainFrame?(frame: Frame): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
-   * @param gap stands in for a report that the upstream left out, or that cannot be (F55).
+   * @param gap stands in for a report that the upstream omitted, or that cannot be (F55).
    */
   document(answer: WholeDocument, gap?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped. */
@@ -160,7 +160,7 @@ export interface AnswerRelay {
   ending(gap?: Usage): string;
   /**
    * The ending of an answer that is cut at its cap before the upstream finished it (F63).
-   * @param choices how many answers were asked for.
+   * @param choices how many answers were requested.
    */
   cutShort(usage: Usage, choices: number): string;
   /** As a writer's. */
@@ -199,7 +199,7 @@ export interface CountEndpoint {
    * @throws GatewayError `invalid_request` or `too_large` for a body that no provider could take.
    */
   readModel(body: JsonObject): string;
-  /** The prompt of a checked body. What a real request would be refused for is left out and noted. */
+  /** The prompt of a checked body. What a real request would be refused for is omitted and noted. */
   readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
   write(tokens: number): JsonObject;
 }
@@ -211,7 +211,7 @@ export interface ClientDialect {
   readonly paths: readonly string[];
   /** Where its clients have conversations compacted; absent = nowhere. */
   readonly compactPath?: string;
-  /** Absent = requests of the dialect refer to nothing that is kept. */
+  /** Absent = requests of the dialect refer to nothing that is retained. */
   readonly stored?: StoredResponseCodec;
   /** Absent = the dialect has no endpoint that counts tokens. */
   readonly count?: CountEndpoint;
@@ -219,7 +219,7 @@ export interface ClientDialect {
   claims?(request: SharedRequest): boolean;
   /** Name of the endpoint in a key's scope: `chat`, `messages` or `responses`. */
   readonly scope: string;
-  /** Keys that may not stand twice. */
+  /** Keys that may not occur twice. */
   readonly ownedKeys: ReadonlySet<string>;
   /** Refuses names that another reader may take for members that are read here. */
   readonly names: TwinNames;
@@ -262,7 +262,7 @@ export interface Ask {
   readonly newId: NewId;
   /** A cap on the output that holds instead of the client's own (budgets). */
   readonly maxOutputTokens?: number | undefined;
-  /** The word by which an answer goes on that the upstream paused (`FinishReason.resume`). */
+  /** The token with which a further request continues an answer that the upstream paused (`FinishReason.resume`). */
   readonly resume?: string;
   /** The conversation is to be compacted; relay only. */
   readonly compacts?: true;
@@ -299,7 +299,7 @@ export interface UpstreamDialect {
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
-  /** Headers that a rendered request needs, flat; none as a rule. */
+  /** Headers that a rendered request needs, flat; usually none. */
   headersOf?(body: JsonObject): readonly string[];
   /** The stop sequences of a same-dialect request; absent = the upstream takes all that its clients may send. */
   stopsOf?(source: Pick<JsonSource, 'skeleton' | 'spans'>): readonly string[] | undefined;
@@ -312,7 +312,7 @@ export interface UpstreamDialect {
   readError(status: number, body: string): GatewayError;
 }
 
-// Which stop sequences an upstream looks for, and which the gateway must.
+// Which stop sequences an upstream searches for, and which the gateway must.
 
 interface StopPlan {
   /** Sent upstream. */
@@ -324,7 +324,7 @@ interface StopPlan {
 /**
  * The request writer sends `native`, the path scans for `scanned`; both use this plan, so that every sequence
  * is handled exactly once. If there are more than the upstream takes, the gateway scans for all of them, since
- * the choice of which to leave out would be arbitrary.
+ * the choice of which to omit would be arbitrary.
  */
 export function plannedStops(
   stop: readonly string[] | undefined,

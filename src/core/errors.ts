@@ -85,7 +85,7 @@ const retryableByDefault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'stream_interrupted',
 ]);
 
-/** Every failure that a caller may see. `message` is safe to show; secrets never stand in it. */
+/** Every failure that a caller may see. `message` is safe to show; secrets are never in it. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly path: FieldPath | undefined;

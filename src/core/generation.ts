@@ -84,7 +84,7 @@ export function hasCounts(usage: Usage): boolean {
   return totalInputTokens(usage) !== undefined || usage.outputTokens !== undefined;
 }
 
-/** Overwrites field by field: what the later report does not know, the earlier one keeps. */
+/** Overwrites field by field: what the later report does not know, the earlier one retains. */
 export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   if (earlier === undefined) return later;
   const merged: Record<string, unknown> = { ...earlier };

@@ -6,7 +6,7 @@
 /** `claude-sonnet-5-20260930`, `gpt-5-mini-2025-08-07`, `claude-sonnet-4@20250514`. */
 const date = /[-@]20\d\d(?:-[01]\d-[0-3]\d|[01]\d[0-3]\d)(?=$|[-:@])/;
 /**
- * Short dates, at the end of a name only, where versions and sizes stand too: year and month
+ * Short dates, at the end of a name only, where versions and sizes are too: year and month
  * (`mistral-large-2411`), month and day (`gpt-4-0613`), month and year (`command-r-08-2024`). 1024 is a size.
  */
 const shortDate =
@@ -24,7 +24,7 @@ export function withoutDate(model: string): string {
 
 /** All spellings of what a call may be for, in lower case. */
 export interface ModelNames {
-  /** With and without what stands before a slash. */
+  /** With and without what is before a slash. */
   readonly own: readonly string[];
   /** The same without date, `latest` and tag, where they have one. */
   readonly families: readonly string[];

@@ -125,7 +125,7 @@ export interface Price {
   readonly source: string;
 }
 
-/** Where the prices of a provider's models stand, unless the config says otherwise. */
+/** Where the prices of a provider's models are, unless the config says otherwise. */
 export type PriceOrigin =
   /** Runs here and costs nothing. */
   | { readonly kind: 'free' }

@@ -137,7 +137,7 @@ export interface RaisedCost {
   readonly answers: number;
   /** Requests that are billed for one. */
   readonly requests: number;
-  /** The member that asks for an answer in audio or images. */
+  /** The member that requests an answer in audio or images. */
   readonly sound?: string;
   readonly pictures?: string;
   /** The member whose cost has no known bound. */

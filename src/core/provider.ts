@@ -56,7 +56,7 @@ export interface CounterStep {
   readonly endpoint: Endpoint;
   /** The members of the request to send, in this order; absent = the request goes as it is. */
   readonly members?: readonly string[];
-  /** The member of the question that holds all of it; absent = it stands on top. */
+  /** The member of the question that holds all of it; absent = it is on top. */
   readonly inside?: string;
   /**
    * Members to send in addition to `members`, built from the answer to the previous step. Undefined when there

@@ -1,12 +1,12 @@
 /**
- * What an upstream wants back with a turn that called tools, kept for clients that drop it,
- * and where reasoning stands in such a turn.
+ * What an upstream wants back with a turn that called tools, retained for clients that drop it,
+ * and where reasoning is in such a turn.
  */
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../json/value.ts';
 import type { Origin, Part, ReasoningPart, ToolCallPart, Turn } from './conversation.ts';
 
-/** Reasoning and how many calls of its turn stand before it. */
+/** Reasoning and how many calls of its turn are before it. */
 export interface PositionedReasoning {
   readonly callsBefore: number;
   readonly part: ReasoningPart;
@@ -30,12 +30,12 @@ export type Recall = (call: KnownCall, asked: PromptTrail) => RecalledTurn | und
 
 /** The texts that users said so far, as a digest. Tool results and instructions do not count. */
 export class PromptTrail {
-  /** Made when a digest is asked for: most trails are of no use. */
+  /** Made when a digest is requested: most trails are of no use. */
   #hash: ReturnType<typeof createHash> | undefined;
   #pending: string[] = [];
   #fill: ((trail: PromptTrail) => void) | undefined;
 
-  /** @param fill adds the texts, when they are asked for: to look them up takes time. */
+  /** @param fill adds the texts, when they are requested: to look them up takes time. */
   constructor(fill?: (trail: PromptTrail) => void) {
     this.#fill = fill;
   }
@@ -93,7 +93,7 @@ export function withReasoning(
     calls += 1;
     insert();
   }
-  // A call that the client left out takes nothing of the reasoning with it.
+  // A call that the client omitted takes nothing of the reasoning with it.
   for (const { part } of placed.slice(next)) parts.push(part);
   return parts;
 }

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from './errors.ts';
 import type { Notes } from './notes.ts';
 
-/** A value that nothing is looked at inside of: it is carried whole, or read elsewhere. */
+/** A value that nothing is examined inside of: it is carried whole, or read elsewhere. */
 export const whole = 'whole';
 
 /** An object; in a list, each object of the list. */
@@ -68,7 +68,7 @@ interface Stranger {
   path(): FieldPath;
 }
 
-/** Where a value stands: which of those before holds it, and under what name or number. */
+/** Where a value is: which of those before holds it, and under what name or number. */
 type Step = readonly [parent: number, step: string | number];
 
 /** What is left to check, and how it was reached; a path is made only for members that are reported. */
@@ -93,7 +93,7 @@ class Queue {
   }
 }
 
-/** Looks at each object that the shape knows. @param see called with each member that it does not know. */
+/** Examines each object that the shape knows. @param see called with each member that it does not know. */
 function walk(body: JsonObject, shape: Fields, see: (member: Stranger) => void): void {
   const queue = new Queue();
   const { values, shapes } = queue;

@@ -33,18 +33,18 @@ export interface ItemPage {
 
 /** What a dialect with state on the side of the service knows of it. */
 export interface StoredResponseCodec {
-  /** What a request refers to. @throws GatewayError for what is never kept */
+  /** What a request refers to. @throws GatewayError for what is never retained */
   stateOf(body: JsonObject): RequestState;
   /**
    * The request's own items as one array.
-   * @param found items that stand in the place of references, by their ids
+   * @param found items that are in the place of references, by their ids
    */
   inputOf(source: Pick<Spliceable, 'pieces' | 'spans'>, found: ReadonlyMap<string, Buffer>): Buffer;
   /** The request with the items of these arrays, which refers to nothing any more. */
   expand(source: Spliceable, arrays: readonly Buffer[]): Pieces;
   /** The response in the last bytes of an answer, document or stream; undefined for an answer that failed. */
   answered(last: Buffer): EndedResponse | undefined;
-  /** The last bytes of an answer that says that it was not kept. */
+  /** The last bytes of an answer that says that it was not retained. */
   unkept(last: Buffer): Buffer;
   /** The array of a response's output items. */
   outputOf(response: Buffer): Buffer;
@@ -56,16 +56,16 @@ export interface StoredResponseCodec {
   ownError(error: GatewayError, earlier: number): GatewayError;
   /** The value of `x-gateway-notes` likewise. */
   ownNotes(notes: string, earlier: number): string;
-  /** @param keeps whether responses are kept at all; so below */
+  /** @param keeps whether responses are retained at all; so below */
   unknownItem(id: string, keeps: boolean): GatewayError;
-  /** Of a request that goes on from it. */
+  /** Of a request that continues from it. */
   unknownResponse(id: string, keeps: boolean): GatewayError;
   /** Of a request for what came before a response, where that is not there any more. */
   brokenChain(id: string, previous: string): GatewayError;
   /** Of a request for the response itself. */
   unknownId(id: string, keeps: boolean): GatewayError;
   deleted(id: string): JsonObject;
-  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out, but for the last one */
+  /** The response as the events of a stream. @param after events up to this `sequence_number` are omitted, but for the last one */
   events(response: Buffer, after: number | undefined): string;
   /**
    * One page of the items that the last response of a chain answers, each with an id that names it in later requests.

@@ -43,7 +43,7 @@ export interface UpstreamTraits {
   /** Messages with the role `system` are refused; else they are taken, whatever `systemRole` says. */
   readonly refusesSystemRole?: true;
   /**
-   * Whether a system message may stand after the first turn; else there is one in front, and what comes
+   * Whether a system message may be after the first turn; else there is one in front, and what comes
    * behind the first answer is tagged in a user turn.
    */
   readonly systemAnywhere: boolean;
@@ -69,7 +69,7 @@ export interface UpstreamTraits {
   readonly seedField?: 'random_seed';
   /** Stop strings in one request; undefined = any number, 0 = the field is not known. */
   readonly stopMax: number | undefined;
-  /** Stop strings of white space alone are refused: the gateway looks for them itself. */
+  /** Stop strings of white space alone are refused: the gateway searches for them itself. */
   readonly refusesBlankStops?: boolean;
   /**
    * Translated calls go up as streams even where the client wants a document (`always`), or never do;
@@ -78,11 +78,11 @@ export interface UpstreamTraits {
    */
   readonly streams?: 'always' | 'only' | 'never';
   readonly responseFormat: 'schema' | 'object' | 'none';
-  /** Chat upstreams: in which members reasoning is asked for and switched off. */
+  /** Chat upstreams: in which members reasoning is requested and switched off. */
   readonly reasoningControl: ReasoningControl;
   /** Words of effort that are known; empty = none is ever sent. */
   readonly efforts: readonly Effort[];
-  /** Gemini upstreams: a long answer may be paused, and goes on in a further request. */
+  /** Gemini upstreams: a long answer may be paused, and continues in a further request. */
   readonly continuation?: boolean;
   /** It may reason for minutes before its first event, whether it was asked to or not (R7). */
   readonly reasonsFirst?: boolean;
@@ -90,23 +90,23 @@ export interface UpstreamTraits {
   readonly itemIdPrefixes?: true;
   /** Responses upstreams: takes the members in which Codex describes its session. */
   readonly clientMetadata?: true;
-  /** Responses upstreams: false = `include`, which asks for encrypted reasoning, is refused. */
+  /** Responses upstreams: false = `include`, which requests encrypted reasoning, is refused. */
   readonly asksForReasoning?: false;
   /** Responses upstreams: `/responses/compact` is known. */
   readonly compaction?: true;
   /** The least cap on output tokens that the server takes: a smaller one is raised to it. Absent = any. */
   readonly minOutputTokens?: number;
-  /** Responses upstreams: a summary of the reasoning may be asked for. */
+  /** Responses upstreams: a summary of the reasoning may be requested. */
   readonly reasoningSummary?: boolean;
   /** A budget of reasoning tokens is taken as it is, in the form of `reasoningControl`. */
   readonly reasoningBudget?: boolean;
   /** Function tools are refused unless reasoning is switched off (OpenAI's newer chat models). */
   readonly toolsExcludeReasoning?: boolean;
-  /** Messages upstreams: how thinking is asked for. */
+  /** Messages upstreams: how thinking is requested. */
   readonly thinking: 'adaptive' | 'budget' | 'none';
   /** The value of `thinking.type` that switches it off (messages upstreams); `never` = nothing does. */
   readonly thinkingOff?: 'disabled' | 'between_tools' | 'never';
-  /** Messages upstreams: a budget of thinking is refused; `adaptive` is the only way to ask for it. */
+  /** Messages upstreams: a budget of thinking is refused; `adaptive` is the only way to request it. */
   readonly refusesBudgets?: boolean;
   /**
    * Messages upstreams: thinking is refused together with sampling parameters, a forced tool call or a prefill,
@@ -129,7 +129,7 @@ export interface UpstreamTraits {
   readonly serviceTiers?: boolean;
   /** Messages upstreams: `speed: "fast"` is open to this account. */
   readonly fastMode?: boolean;
-  /** Where the provider promises to run the model; what `inference_geo` may ask for. */
+  /** Where the provider promises to run the model; what `inference_geo` may request. */
   readonly region?: string;
   /** `cache_control` marks are understood (Anthropic, OpenRouter). */
   readonly cacheMarks: boolean;
@@ -151,7 +151,7 @@ export interface UpstreamTraits {
   /** Reasoning text of earlier turns is wanted back as `reasoning_content`. */
   readonly reasoningReplay: boolean;
   /**
-   * What must stand in `reasoning_content` where nothing is known; absent = nothing need. Kimi refuses
+   * What must be in `reasoning_content` where nothing is known; absent = nothing need. Kimi refuses
    * the empty string.
    */
   readonly reasoningFiller?: '' | ' ';
@@ -164,7 +164,7 @@ export interface UpstreamTraits {
    * without a seal only.
    */
   readonly reasoningFormat?: string;
-  /** Reasoning of earlier turns may stand among the parts of a content (Mistral). */
+  /** Reasoning of earlier turns may be among the parts of a content (Mistral). */
   readonly thinkingParts?: true;
   /**
    * Members that messages may have, `role.member` where only one role has it. Absent: the server ignores unknown
@@ -173,13 +173,13 @@ export interface UpstreamTraits {
   readonly messageMembers?: ReadonlySet<string>;
   /** The deprecated `function_call` and messages with the role `function` are known. */
   readonly legacyFunctions?: true;
-  /** An assistant message must stand between the result of a tool and a message of the user (Mistral). */
+  /** An assistant message must be between the result of a tool and a message of the user (Mistral). */
   readonly assistantAfterTools?: true;
   /** Gemini: tools and formats may be said in JSON Schema; else in a subset of OpenAPI's. */
   readonly jsonSchemas?: boolean;
   /** Gemini: calls and their results have ids; else they are paired by their order. */
   readonly callIds?: true;
-  /** Gemini: the tokens of thinking that may be asked for, and whether none may; absent = it knows levels (`efforts`). */
+  /** Gemini: the tokens of thinking that may be requested, and whether none may; absent = it knows levels (`efforts`). */
   readonly thinkingBudget?: {
     readonly least: number;
     readonly most: number;
@@ -195,9 +195,9 @@ export interface UpstreamTraits {
   readonly resultStatus?: true;
   /** Converse: false = cache marks are refused among tools. */
   readonly toolCacheMarks?: false;
-  /** Converse: reasoning is asked for in `reasoningConfig`, and `high` excludes a cap on the output (Nova). */
+  /** Converse: reasoning is requested in `reasoningConfig`, and `high` excludes a cap on the output (Nova). */
   readonly reasoningConfig?: true;
-  /** Converse: `topK` stands in the model's own `inferenceConfig` (Nova). */
+  /** Converse: `topK` is in the model's own `inferenceConfig` (Nova). */
   readonly topKInConfig?: true;
   /** Converse: the answer can be asked which stop sequence it met (Claude). */
   readonly reportsStopSequence?: true;
@@ -231,7 +231,7 @@ export interface UpstreamTraits {
   readonly webSearch?: 'tool' | 'options' | 'plugin';
   /** The operator lets calls use what the provider runs itself and charges for (`server_tools`). */
   readonly serverTools?: boolean;
-  /** The operator shows reasoning to clients that did not ask for it, too (`reasoning: shown`). */
+  /** The operator shows reasoning to clients that did not request it, too (`reasoning: shown`). */
   readonly showsReasoning?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */
   readonly completionExcludesReasoning: boolean;

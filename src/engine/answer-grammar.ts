@@ -1,6 +1,6 @@
 /**
  * Which grammar holds the next token. An answer may be held from its first word (a response format, a
- * call that is asked for), or only inside the calls that the model begins by itself. Reasoning is free.
+ * call that is requested), or only inside the calls that the model begins by itself. Reasoning is free.
  */
 import { unsupported } from './engine-error.ts';
 import { GrammarRules, literal, oneOf, schemaRule } from './schema-grammar.ts';
@@ -94,7 +94,7 @@ export class GrammarGate<G> {
 // The grammar of tool calls: names as listed, arguments as the tool's schema. What a grammar cannot
 // hold of a schema is the model's to keep, unless the tool is strict: then it was refused.
 
-/** A rule for what stands between the tags, the closing tag included. */
+/** A rule for what is between the tags, the closing tag included. */
 function callBody(rules: GrammarRules, tools: ToolUse): string {
   const calls = tools.offered.map((tool, index) => {
     const opening = literal(`{"name": "${tool.function.name}", "arguments": `);

@@ -14,7 +14,7 @@ export interface AnswerHead {
   readonly newId: (prefix: string) => string;
   /** The text of one token alone. */
   readonly textOf: (token: Token) => string;
-  /** Log probabilities were asked for. */
+  /** Log probabilities were requested. */
   readonly logprobs: boolean;
 }
 
@@ -39,7 +39,7 @@ export function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObj
   };
   if (outcome === undefined) return counts;
   const { reasoningTokens } = outcome;
-  // A kept prefix counts as cached from 1,024 tokens on, in steps of 128, as at OpenAI: the same short
+  // A retained prefix counts as cached from 1,024 tokens on, in steps of 128, as at OpenAI: the same short
   // question asked twice then has the same usage twice.
   return {
     ...counts,

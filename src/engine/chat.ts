@@ -148,7 +148,7 @@ export class StreamWriter implements AnswerWriter {
     this.#frames = '';
   }
 
-  /** With usage asked for, every chunk carries the key. */
+  /** With usage requested, every chunk carries the key. */
   #nullUsage(): string {
     return this.#includeUsage ? ',"usage":null' : '';
   }
@@ -382,7 +382,7 @@ function biasOf(model: EngineModel, { sampling }: ChatRequest): TokenBias | unde
 
 /**
  * How many tokens may be generated: what was asked, at most what the context has room for. Agents
- * always ask for thousands; the answer then ends in `length` where the context ends.
+ * always request thousands; the answer then ends in `length` where the context ends.
  * @throws EngineError 400 `context_length_exceeded` when the prompt leaves no room at all.
  */
 function outputCap(promptTokens: number, asked: number | undefined, contextSize: number): number {

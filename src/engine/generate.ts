@@ -22,7 +22,7 @@ import {
 
 // From tokens to text while they arrive: a character may be spread over several tokens.
 
-/** Text of `tokens` where `before` are the tokens that stand ahead of them. */
+/** Text of `tokens` where `before` are the tokens that are ahead of them. */
 type Detokenize = (tokens: readonly Token[], before: readonly Token[]) => string;
 
 const replacement = '\uFFFD';
@@ -62,7 +62,7 @@ export class TextPieces {
   }
 
   /**
-   * Gives what stands before an incomplete character: the replacement character may be the model's
+   * Gives what is before an incomplete character: the replacement character may be the model's
    * own, complete one, with a character behind it that has only begun.
    */
   #releaseWhole(text: string): string {
@@ -142,7 +142,7 @@ export class AnswerScanner {
     return this.#stops.matched;
   }
 
-  /** The answer is whole, whatever the model would go on with. */
+  /** The answer is whole, whatever the model would continue. */
   get over(): boolean {
     const called = this.#options.singleCall && this.#tools.endedCalls > 0;
     return called || this.#stops.matched !== undefined;
@@ -199,7 +199,7 @@ export interface Outcome {
   readonly cachedTokens: number;
 }
 
-/** Receives the parts of an answer, and where asked for how likely each token was. */
+/** Receives the parts of an answer, and where requested how likely each token was. */
 export interface GenerationSink extends AnswerSink {
   likelihood(choice: TokenChoice): void;
 }

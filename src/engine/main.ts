@@ -26,7 +26,7 @@ import {
 import { EngineUnavailable, loadModel } from './model.ts';
 import { Slots } from './slots.ts';
 
-// The engine's side of its IPC channel. The parent hears what state the engine is in, may ask for a
+// The engine's side of its IPC channel. The parent hears what state the engine is in, may request a
 // sign of life, and may ask an idle engine to leave.
 
 /** Content of a heartbeat. */

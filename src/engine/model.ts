@@ -106,8 +106,8 @@ type Batch = ReturnType<CustomBatchingPrioritizationStrategy>;
 const patience = 16;
 
 /**
- * Batches of all generating sequences, as `nextBatch` makes them. The library asks for the next batch as soon
- * as the last token of the current one is chosen, before the consumer of that token has asked for its next
+ * Batches of all generating sequences, as `nextBatch` makes them. The library requests the next batch as soon
+ * as the last token of the current one is chosen, before the consumer of that token has requested its next
  * token. Without this class one of four sequences was always missing, and two were computed one by one. It
  * therefore answers with an empty batch, after which the library asks again, until all sequences are present or
  * do not come at once.
@@ -116,7 +116,7 @@ export class FullBatches {
   readonly #generating: () => number;
   #looks = 0;
 
-  /** @param generating how many sequences will ask for a next token. */
+  /** @param generating how many sequences will request a next token. */
   constructor(generating: () => number) {
     this.#generating = generating;
   }
@@ -345,7 +345,7 @@ function biasOf(
 ): TokenBias | undefined {
   const count = model.fileInfo.metadata.tokenizer?.ggml.tokens?.length ?? 0;
   const tokenBias = library.TokenBias.for(model);
-  // Its `set` leaves out tokens that end an answer, without a word.
+  // Its `set` omits tokens that end an answer, without a word.
   const logits: unknown = Reflect.get(tokenBias, '_biases');
   if (!(logits instanceof Map)) return undefined;
   for (const token of model.iterateAllTokens()) {
@@ -418,7 +418,7 @@ function compile({ compileTemplate }: LoadedLibrary, source: string): ChatTempla
 // How many requests are answered at once, and how long they may be, within the machine's memory.
 
 interface CapacityInput {
-  /** Tokens of prompt and answer together that the operator asked for; never made less. */
+  /** Tokens of prompt and answer together that the operator requested; never made less. */
   readonly contextSize?: number;
   /** Requests at once, at most. */
   readonly parallel: number;

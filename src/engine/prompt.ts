@@ -43,13 +43,13 @@ export interface PromptOptions {
   readonly markers: readonly string[];
   readonly bosText: string;
   readonly eosText: string;
-  /** Set when the tokenizer asks for a first token that templates may leave out. */
+  /** Set when the tokenizer requests a first token that templates may omit. */
   readonly bosToken?: Token;
   /** Whether the template knows the Hermes form of tool calls (`<tool_call>`). */
   readonly knowsTools: boolean;
   /** The tag that begins reasoning, for models that reason. */
   readonly reasoningTag?: string;
-  /** Tokenises a piece of the prompt, markers included; `continues` = other text stands before it. */
+  /** Tokenises a piece of the prompt, markers included; `continues` = other text is before it. */
   readonly tokenize: (text: string, continues: boolean) => Token[];
   /** Random digits, so that no caller can write the break mark. */
   readonly breakDigits: string;
@@ -64,11 +64,11 @@ export interface PromptRequest {
 
 export interface Prompt {
   readonly tokens: Token[];
-  /** It ends in the tag that begins reasoning: the model goes on from there. */
+  /** It ends in the tag that begins reasoning: the model continues from there. */
   readonly reasoningOpen: boolean;
 }
 
-/** A part of a rendered prompt that is tokenised by itself; `continues` = text stands before it. */
+/** A part of a rendered prompt that is tokenised by itself; `continues` = text is before it. */
 interface Piece {
   readonly text: string;
   readonly continues: boolean;
@@ -144,7 +144,7 @@ export class PromptWriter {
   /**
    * The tokenizer's time grows with the square of the markers in a text: 20,000 messages took 10 s. A
    * stretch begins with a marker, before which nothing is joined; as the places are counted from the
-   * front, a conversation that grows keeps its tokens.
+   * front, a conversation that grows retains its tokens.
    */
   *#stretches(text: string): Generator<string> {
     let from = 0;

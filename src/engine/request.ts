@@ -127,7 +127,7 @@ function readStop(value: Json | undefined): readonly string[] {
 export interface OutputFormat {
   /** Absent = any JSON object. */
   readonly schema?: Json;
-  /** Where the schema stands in the request. */
+  /** Where the schema is in the request. */
   readonly path: string;
 }
 
@@ -197,7 +197,7 @@ export function readThinking(body: JsonObject): ThinkingControls {
 }
 
 /**
- * The values for the template. A switch that it does not know is refused, unless it asks for what
+ * The values for the template. A switch that it does not know is refused, unless it requests what
  * happens anyway.
  * @throws EngineError 400 that names the member.
  */

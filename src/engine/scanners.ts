@@ -1,10 +1,10 @@
 /**
- * Splits an answer of a thinking model into its reasoning and what it says. The reasoning stands at
+ * Splits an answer of a thinking model into its reasoning and what it says. The reasoning is at
  * the beginning, between tags; the opening one is written by the model or stood in the prompt already.
  */
 import { type JsonObject, isArray, isObject, tryParse } from './engine-error.ts';
 
-// Looks for marks in text that comes in pieces. Each character is looked at a bounded number of times,
+// Searches for marks in text that comes in pieces. Each character is examined a bounded number of times,
 // however the pieces are cut: a model may write white space, or the inside of a call, for ever (S22).
 
 interface Shown {
@@ -67,7 +67,7 @@ class TextBefore {
     this.#mark = mark;
   }
 
-  /** Undefined while the mark was not found; then what stands before and behind it. */
+  /** Undefined while the mark was not found; then what is before and behind it. */
   push(piece: string): { readonly before: string; readonly rest: string } | undefined {
     const window = this.#tail + piece;
     const at = window.indexOf(this.#mark);
@@ -349,7 +349,7 @@ export class ToolScanner {
   readonly #options: ToolScannerOptions;
   readonly #sink: ToolSink;
   #state: 'text' | 'whole' | 'header' | 'arguments' | 'tail' = 'text';
-  /** What came last and was not looked at; in a header all of it. */
+  /** What came last and was not examined; in a header all of it. */
   #held = '';
   readonly #said = new TextToMark(callOpening);
   #body = new TextBefore(callClosing);
@@ -387,7 +387,7 @@ export class ToolScanner {
     while (this.#step());
   }
 
-  /** No more text comes. A call whose closing tag the model left out still counts. */
+  /** No more text comes. A call whose closing tag the model omitted still counts. */
   end(): void {
     const text = this.#held;
     this.#held = '';

@@ -159,19 +159,19 @@ function anyDigits(count: number): string {
 
 export interface SchemaGrammarOptions {
   readonly rules: GrammarRules;
-  /** Where the schema stands in the request, for refusals. */
+  /** Where the schema is in the request, for refusals. */
   readonly path: string;
   /** Refuse what cannot be enforced; else such parts are left to the model. */
   readonly strict: boolean;
 }
 
 const maxRules = 3000;
-/** Schemas looked at, in all of a grammar: references can make a small one endless. */
+/** Schemas examined, in all of a grammar: references can make a small one endless. */
 const maxVisits = 20_000;
 const maxChoices = 2000;
 const maxLength = 1000;
 const maxDepth = 64;
-/** Holds for any type, so it is looked at before types are. */
+/** Holds for any type, so it is examined before types are. */
 const combining = ['$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'type'] as const;
 
 /** The name of a rule that a schema's values follow. @throws EngineError 400 that names the part. */
@@ -268,7 +268,7 @@ class SchemaReader {
       this.#give(path, 'its schemas may fit the same value; use anyOf');
     }
     const alternatives = whole.map((branch, index) => {
-      // A reference that stands alone stays one, so that it may lead back here.
+      // A reference that is alone stays one, so that it may lead back here.
       if (!own) return this.read(branches[index], branch.place);
       return this.read(this.#merged(rest, branch.target, branch.place.path), branch.place);
     });
@@ -425,7 +425,7 @@ class SchemaReader {
     if (most < properties.length) {
       this.#give(`${place.path}.maxProperties`, 'fewer than the properties are allowed');
     }
-    // An object with these properties and no others, in this order; optional ones may be left out.
+    // An object with these properties and no others, in this order; optional ones may be omitted.
     // From the end: what may follow when nothing was written yet, and when something was.
     let first = '""';
     let after = '""';
@@ -493,7 +493,7 @@ class SchemaReader {
     }
   }
 
-  /** Refuses, or goes on with the given rule where the schema only guides. */
+  /** Refuses, or continues the given rule where the schema only guides. */
   #give(path: string, why: string, instead = 'value'): string {
     if (!this.#options.strict) return instead;
     throw unsupported(
@@ -553,7 +553,7 @@ const byte = '("25" [0-5] | "2" [0-4] [0-9] | "1" [0-9]{2} | [1-9] [0-9] | [0-9]
 const label = '[a-z0-9] ([-a-z0-9]{0,30} [a-z0-9])?';
 const host = `${label} ("." ${label}){0,3} "." [a-z]{2,12}`;
 
-/** What stands between the quotes. */
+/** What is between the quotes. */
 const stringFormats: { readonly [format: string]: string | undefined } = {
   date,
   time,
@@ -591,7 +591,7 @@ function arrayRule(item: string, { least, most, brackets = '[]' }: ItemCount): s
 
 // Grammars in llama.cpp's GBNF: a set of named rules, and the rules of JSON itself.
 
-/** Values as compact JSON; one space may stand where models like to put one. */
+/** Values as compact JSON; one space may be where models like to put one. */
 const jsonRules = String.raw`
 object ::= "{" space (member ("," space member)*)? "}"
 member ::= string ":" space value
@@ -607,7 +607,7 @@ integer ::= "-"? ("0" | [1-9] [0-9]{0,14})
 space ::= " "?
 `;
 
-/** Rules of one grammar, each body kept once. */
+/** Rules of one grammar, each body retained once. */
 export class GrammarRules {
   readonly #bodies = new Map<string, string>();
   readonly #names = new Map<string, string>();
@@ -617,7 +617,7 @@ export class GrammarRules {
     return this.#bodies.size;
   }
 
-  /** How many schemas were looked at for this grammar, this one included. */
+  /** How many schemas were examined for this grammar, this one included. */
   visit(): number {
     this.#visits += 1;
     return this.#visits;

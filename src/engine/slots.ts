@@ -2,7 +2,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { unavailable } from './engine-error.ts';
 
-// One of the model's sequences, and what is known of the state that it keeps.
+// One of the model's sequences, and what is known of the state that it retains.
 
 /** A seeded request computes alone; all others share their batches. */
 export const aloneInBatch = 1;
@@ -33,7 +33,7 @@ interface SequenceSlotOptions {
 export class SequenceSlot {
   readonly sequence: LlamaContextSequence;
   readonly gate: StateGate;
-  /** An answer is generated on it and will ask for a next token. */
+  /** An answer is generated on it and will request a next token. */
   generating = false;
   readonly #slice: number;
   readonly #sizer: SliceSizer;
@@ -67,7 +67,7 @@ export class SequenceSlot {
 
   /**
    * Brings the sequence to the state after all prompt tokens but the last, keeping the prefix that it
-   * shares with the request before. Returns how many tokens were kept.
+   * shares with the request before. Returns how many tokens were retained.
    * @throws the signal's reason when it is aborted; takes effect after the current slice.
    */
   async readPrompt({ prompt, alone, signal }: PromptReading): Promise<number> {
@@ -294,7 +294,7 @@ export class SliceSizer {
 
 /**
  * A pause that lets one sequence change its stored state while others generate. The library computes batches in
- * a loop that ends only when no sequence asks for its next token, and locks the state until then: with one
+ * a loop that ends only when no sequence requests its next token, and locks the state until then: with one
  * answer running, another request could not begin before its end. Each generation therefore checks here before
  * each step, and pauses while a change is waiting.
  */

@@ -19,7 +19,7 @@ export interface TemplateTool {
   };
 }
 
-/** Where a tool stands in the request, and whether its arguments must keep to its schema. */
+/** Where a tool is in the request, and whether its arguments must keep to its schema. */
 export interface ToolOrigin {
   readonly path: string;
   readonly strict: boolean;

@@ -458,7 +458,7 @@ export class AttemptLoop {
     const { spanId } = attempt;
     const options = { traits, notes, round, spanId, wanted: () => !track.stopped };
     const prepared = requestOf(this.#gateway, this.#call, attempt.target, options);
-    // Rounds and corrections parse the body again; it is not kept in memory while the upstream works.
+    // Rounds and corrections parse the body again; it is not retained in memory while the upstream works.
     this.#call.source.forget();
     return prepared;
   }
@@ -687,7 +687,7 @@ function noteCorrection(
   { refused, members }: Again,
   notes: NoteList,
 ): void {
-  // Whether it streams may stand in the address alone.
+  // Whether it streams may be in the address alone.
   const streamsOtherwise = refused.correction.traits.streams !== undefined;
   if (request.body?.equals(refused.body) === true && !streamsOtherwise) throw refused.error;
   const why = `the provider refused ${members.join(', ')}; retried in another form`;

@@ -345,7 +345,7 @@ export class TokenEstimator {
     return tokens >= tiniestSample && this.#of(model).lessons < lessons;
   }
 
-  /** Learns from a finished call. Tiny samples are left out. */
+  /** Learns from a finished call. Tiny samples are omitted. */
   learnPrompt(model: string, sample: { readonly guess: number; readonly tokens: number }): void {
     if (sample.tokens < tiniestSample || sample.guess < tiniestSample) return;
     const observed = Math.min(4, Math.max(0.25, sample.tokens / sample.guess));

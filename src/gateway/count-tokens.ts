@@ -24,7 +24,7 @@ import { leftOut } from '../dialects/shared/prompt.ts';
 
 // The countable form of a prompt: the body in its upstream's dialect, its texts and media. It uses the same
 // translation as a real request, so that tools and system prompts count; parts that a real request would be
-// refused for are left out. Runs on the event loop for short bodies and in the worker thread for long ones.
+// refused for are omitted. Runs on the event loop for short bodies and in the worker thread for long ones.
 
 export interface CountedBody {
   /** The upstream body; undefined if it cannot be made. */

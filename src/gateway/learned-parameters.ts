@@ -1,5 +1,5 @@
 /**
- * What refusals teach about upstreams: a member that a model refuses, or takes in another form. It is kept per
+ * What refusals teach about upstreams: a member that a model refuses, or takes in another form. It is retained per
  * provider and model while the gateway runs; a reload creates new providers, which start from the
  * configuration.
  * A refusal of something that the client wrote may be the client's own fault, so it changes only the calls of
@@ -230,7 +230,7 @@ export async function readRefused(
         wanted,
       });
     } catch {
-      // The client gets the refusal, not an error of the thread that looked for its cause.
+      // The client gets the refusal, not an error of the thread that searched for its cause.
       return undefined;
     }
   }

@@ -67,7 +67,7 @@ function secretsIn(headers: readonly string[]): readonly string[] {
   return [...new Set(long.flatMap(writtenForms))].toSorted((a, b) => b.length - a.length);
 }
 
-/** As it is, and as it stands in a JSON text or a URL that an error quotes: some servers escape slashes, too. */
+/** As it is, and as it is in a JSON text or a URL that an error quotes: some servers escape slashes, too. */
 function writtenForms(secret: string): readonly string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
   // What came as UTF-16 halves without their pair has no form in a URL.

@@ -56,12 +56,12 @@ export class ReasoningMemory {
     return (reasoning) => this.#store.origin(keyId, reasoning);
   }
 
-  /** No turn is kept. */
+  /** No turn is retained. */
   get empty(): boolean {
     return this.#store.size === 0;
   }
 
-  /** The kept turns of these keys (`recallKey`, `originKey`). */
+  /** The retained turns of these keys (`recallKey`, `originKey`). */
   turnsOf(keys: readonly string[]): ReadonlyMap<string, RecalledTurn> {
     return this.#store.turnsOf(keys);
   }
@@ -214,7 +214,7 @@ type Upstream = Pick<Provider, 'id' | 'dialect'>;
 /**
  * Restores in the turns of a translated conversation what their upstream wrote and the client did not send
  * back. Turns without a stored entry stay unchanged.
- * @param upstream the target of this request: reasoning that another provider sealed is left out.
+ * @param upstream the target of this request: reasoning that another provider sealed is omitted.
  */
 export function restoreReasoning(
   conversation: Conversation,
@@ -251,7 +251,7 @@ export function withoutReasoning(conversation: Conversation): Conversation {
   return { ...conversation, turns };
 }
 
-/** The turn with the kept reasoning, unless it brings its own. */
+/** The turn with the retained reasoning, unless it brings its own. */
 function withRecalled(
   parts: readonly Part[],
   recalled: RecalledTurn,
@@ -301,7 +301,7 @@ interface ReasoningStoreOptions {
   readonly ttlMs?: number;
   readonly maxBytes?: number;
   readonly maxTurns?: number;
-  /** Told of each turn that is kept here, so that others can keep it, too. */
+  /** Told of each turn that is retained here, so that others can keep it, too. */
   readonly share?: (turn: SharedTurn) => void;
 }
 
@@ -389,7 +389,7 @@ export class ReasoningStore {
     this.#share?.(turn);
   }
 
-  /** Keeps a turn that another process has kept. */
+  /** Retains a turn that another process has retained. */
   adopt({ turn, keys, bytes }: SharedTurn): void {
     const entry: Entry = { turn, keys, bytes, storedAt: this.#clock.now() };
     for (const key of keys) {

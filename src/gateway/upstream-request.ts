@@ -37,7 +37,7 @@ export interface PreparedRequest {
   /** Present where the upstream may want back what it is about to answer. */
   readonly watch: TurnWatch | undefined;
   readonly traits: UpstreamTraits;
-  /** A stream was asked for, whatever the client wants. */
+  /** A stream was requested, whatever the client wants. */
   readonly streamed: boolean;
   /** Stop sequences that were not sent upstream: the path searches the answer for them. */
   readonly scanned: readonly string[];
@@ -50,7 +50,7 @@ export type Preparing = PreparedRequest | Promise<PreparedRequest>;
 export interface TargetOptions {
   readonly traits: UpstreamTraits;
   readonly notes: NoteList;
-  /** Of a turn that is gone on with; absent = the first request. */
+  /** Of a turn that is continued; absent = the first request. */
   readonly round?: NextRound | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
@@ -100,7 +100,7 @@ export interface RequestOptions {
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
   readonly bodies: LongBodies;
-  /** The beginning of the answer, where the upstream is asked to go on with it. */
+  /** The beginning of the answer, where the upstream is asked to continue it. */
   readonly answered?: readonly Part[] | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
@@ -279,13 +279,13 @@ interface UpstreamBodyInput {
   readonly source: JsonSource;
   readonly ask: Ask & Required<Pick<Ask, 'recall' | 'provider'>>;
   readonly notes: Notes;
-  /** The beginning of the answer, where the upstream is asked to go on with it. */
+  /** The beginning of the answer, where the upstream is asked to continue it. */
   readonly answered?: readonly Part[] | undefined;
 }
 
 interface UpstreamBody {
   readonly body: Pieces;
-  /** A stream is asked for. */
+  /** A stream is requested. */
   readonly stream: boolean;
   /** Stop sequences that are not sent upstream: the path searches the answer for them. */
   readonly scanned: readonly string[];
@@ -334,7 +334,7 @@ function readConversation({ client, source, ask, notes }: UpstreamBodyInput): Co
   return withDemandAsFormat(capped(marked, ask.maxOutputTokens), ask.traits, notes);
 }
 
-/** With its reasoning shown, where only a client that does not ask for it hides it and the operator shows it. */
+/** With its reasoning shown, where only a client that does not request it hides it and the operator shows it. */
 function shown(conversation: Conversation, { showsReasoning }: UpstreamTraits): Conversation {
   const { reasoning } = conversation;
   if (showsReasoning !== true || reasoning?.unasked !== true) return conversation;
@@ -361,7 +361,7 @@ function addressed(body: JsonObject, { inAddress, added }: Ask): JsonObject {
   return { ...added, ...Object.fromEntries(rest) };
 }
 
-/** As the client asked, where the upstream can answer so and no stop sequence is looked for. */
+/** As the client asked, where the upstream can answer so and no stop sequence is searched for. */
 function isRelayedAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
   if (traits.streams === 'never') return false;
   return stream || traits.streams === 'only' || scanned.length > 0;

@@ -11,7 +11,7 @@ export interface AuthenticationDeps {
     authorization: string | undefined,
     apiKey: string | undefined,
   ) => Principal;
-  /** Looks for a key that was refused; undefined when there is nothing to look for. */
+  /** Searches for a key that was refused; undefined when there is nothing to look for. */
   readonly refreshKey: (
     authorization: string | undefined,
     apiKey: string | undefined,

@@ -24,7 +24,7 @@ interface OpenConnections {
 const opened = new WeakMap<Server, OpenConnections>();
 
 /**
- * Keeps account of the open connections, and of those that have not asked for anything yet.
+ * Keeps account of the open connections, and of those that have not requested anything yet.
  * @param isAnswering whether the connection has a request without a whole answer
  */
 export function watchConnections(server: Server, isAnswering: (socket: Socket) => boolean): void {
@@ -46,7 +46,7 @@ export function watchConnections(server: Server, isAnswering: (socket: Socket) =
   if (server.listenerCount('checkContinue') > 0) server.prependListener('checkContinue', asked);
 }
 
-/** Who has just come may have sent a request that was not looked at yet. */
+/** Who has just come may have sent a request that was not examined yet. */
 const silentForMs = 1000;
 
 /** Closes the connections on which no request is being answered, and who has just come when he has said nothing for a second. */
@@ -75,7 +75,7 @@ export class QuietConnections {
     this.#open = opened.get(server);
   }
 
-  /** Looks at all connections. A quiet one is closed at the first look that is two seconds behind its last change. */
+  /** Examines all connections. A quiet one is closed at the first look that is two seconds behind its last change. */
   close(): void {
     if (this.#open === undefined) return;
     const { sockets, isAnswering } = this.#open;
@@ -106,7 +106,7 @@ export function closeOldestSilent(server: Server): Socket | undefined {
   return undefined;
 }
 
-// Connections whose clients do not go on: none may hold a place for nothing (G9, G10, F77). Node lets them.
+// Connections whose clients do not continue: none may hold a place for nothing (G9, G10, F77). Node lets them.
 
 /** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
 export const stalledEndMs = 60_000;
@@ -151,7 +151,7 @@ export class StuckConnections {
 
   /**
    * A request came. It is handled when its answer has its turn: no upstream is paid for an answer that may never go out,
-   * since one before it ends the connection, or the client leaves. One behind the last answer is not looked at.
+   * since one before it ends the connection, or the client leaves. One behind the last answer is not examined.
    */
   came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
     const asked = this.#requestsOn(socket);

@@ -182,7 +182,7 @@ export class DataPlane {
     return this.#otherEndpoint(context);
   }
 
-  /** Before the key is looked at: clients of the Responses API then go on with POST at once. */
+  /** Before the key is examined: clients of the Responses API then continue POST at once. */
   #refuseWebSocket({ request, response, requestId, dialect }: RequestContext): void {
     const error = new GatewayError(
       'invalid_request',

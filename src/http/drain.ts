@@ -1,5 +1,5 @@
 /**
- * How a gateway stops (G14). It reports that it is not ready and goes on serving, so that load balancers send their
+ * How a gateway stops (G14). It reports that it is not ready and continues serving, so that load balancers send their
  * traffic elsewhere; then it accepts no more connections and waits for running calls; then it ends the remaining ones.
  */
 import type { Server } from 'node:http';
@@ -77,7 +77,7 @@ export class Drain {
 
   /**
    * Resolves when the last connection is closed and the last call is settled. `announced`: load balancers get time to
-   * notice. `alone`: other processes go on serving at the same address.
+   * notice. `alone`: other processes continue serving at the same address.
    */
   async run({ announced, alone = false }: DrainWay): Promise<void> {
     this.#begun = true;
@@ -146,7 +146,7 @@ export async function closeServer(server: Server, { drainQueue = true } = {}): P
 }
 
 /**
- * Drains the accept queue, stops listening where other processes go on and waits until the last connection is closed. A
+ * Drains the accept queue, stops listening where other processes continue and waits until the last connection is closed. A
  * connection is closed by its next answer, or when it is quiet. Does nothing for a server that never listened.
  */
 async function leaveServer(server: Server, { drainQueue = true } = {}): Promise<void> {

@@ -38,7 +38,7 @@ import { createTlsServer } from './tls.ts';
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 interface ServerTimes extends StuckTimes {
-  /** A head must be there by then; looked at forty times a second (G10). */
+  /** A head must be there by then; examined forty times a second (G10). */
   readonly headMs: number;
   /** And all of its request; 0 = its body has a rate to keep instead. */
   readonly requestMs: number;
@@ -66,7 +66,7 @@ export const dataTimes: ServerTimes = {
 };
 
 /**
- * Node looks at all heads that are not whole in one go, and makes an error with a stack for each late one: of 2,500 that
+ * Node examines all heads that are not whole in one go, and makes an error with a stack for each late one: of 2,500 that
  * came within a second those of a tenth of it took 9 ms, in which no other work had a turn.
  */
 const lookEveryMs = 25;

@@ -197,7 +197,7 @@ const foreignApis: readonly KnownPath[] = [
   { form: /^\/(model|invocations)(\/|$)/, sentence: 'This is an address of Amazon’s own API.' },
 ];
 
-/** Paths that are served, without `/v1`; below `responses` they are `compact`, `input_tokens` and kept responses. */
+/** Paths that are served, without `/v1`; below `responses` they are `compact`, `input_tokens` and stored responses. */
 const ownPaths =
   /^\/(chat\/completions|messages(\/count_tokens)?|responses(\/[\w-]+(\/(cancel|input_items))?)?|models(\/.*)?)$/;
 
@@ -242,7 +242,7 @@ export function requireScope(principal: Principal, scope: string): void {
 
 /** Longer names are compared with no other: the time for it grows with the square of their length. */
 const maxComparedLength = 48;
-/** Names that are looked at, and of those the ones of similar length that are compared: a few ms at most. */
+/** Names that are examined, and of those the ones of similar length that are compared: a few ms at most. */
 const maxLookedAt = 2000;
 const maxCompared = 100;
 

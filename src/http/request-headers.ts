@@ -242,7 +242,7 @@ export function callLabels(
   };
 }
 
-/** Pairs of the header precede those of the body; pairs that do not fit are left out, which is noted. */
+/** Pairs of the header precede those of the body; pairs that do not fit are omitted, which is noted. */
 function metadataOf(ofBody: readonly Pair[] = [], header?: string): string | undefined {
   if (header === undefined && ofBody.length === 0) return undefined;
   const pairs = [...headerPairs(header), ...ofBody];

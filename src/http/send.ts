@@ -73,7 +73,7 @@ export class ResponseSink implements ClientSink {
     if (this.#chunked) this.#response.end(chunk(bytes ?? noBytes, lastChunk));
     else if (bytes === undefined || bytes.length === 0) this.#response.end();
     else if (typeof bytes === 'string') this.#response.end(bytes);
-    // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
+    // Head and body of a small answer leave in one write when both are strings; latin-1 retains bytes.
     else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
     else this.#response.end(bytes);
     // The call is settled; nothing else watches its deadlines.

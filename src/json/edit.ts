@@ -1,6 +1,6 @@
 /**
- * Changes a body in its own bytes: what no edit names keeps every byte, so that prompt caches and spellings survive
- * (`JSON.stringify(JSON.parse(x))` reorders integer-like keys and loses digits). Bodies in which a key stands twice are
+ * Changes a body in its own bytes: what no edit names retains every byte, so that prompt caches and spellings survive
+ * (`JSON.stringify(JSON.parse(x))` reorders integer-like keys and loses digits). Bodies in which a key occurs twice are
  * written anew instead.
  */
 import { tryParse } from './parse.ts';
@@ -22,7 +22,7 @@ export interface Spliceable {
   readonly spans: ReadonlyMap<string, Span>;
   /** Offset just behind the opening brace. */
   readonly bodyStart: number;
-  /** No key stands twice in an object. */
+  /** No key occurs twice in an object. */
   readonly unambiguous: boolean;
 }
 

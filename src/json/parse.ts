@@ -107,7 +107,7 @@ export function tryParseAnswerEvent(data: string): JsonObject | undefined {
   return isBoundedEvent(data) ? tryParseEvent(data) : undefined;
 }
 
-/** The same with the digits of long numbers kept. */
+/** The same with the digits of long numbers retained. */
 export function tryParseExactEvent(data: string): JsonObject | undefined {
   return isBoundedEvent(data) ? tryParseObject(data) : undefined;
 }
@@ -124,7 +124,7 @@ function isBoundedEvent(data: string): boolean {
 // and only as keys with a backslash in them. Where such a key comes out, the text is read again by the slow reader here,
 // which parses each string by itself.
 
-/** What stands before a number in JSON. Digits behind a quote or a letter are part of a text: most ids are. */
+/** What is before a number in JSON. Digits behind a quote or a letter are part of a text: most ids are. */
 const longNumber = new RegExp(`(?:^|[\\s:,[])-?\\d{${digitsAtRisk}}`);
 const integer = /^-?\d+$/;
 
@@ -181,7 +181,7 @@ interface TextPosition {
 }
 
 /**
- * Line and column (from 1) of the first token that cannot stand where it stands. V8 reports the position only sometimes,
+ * Line and column (from 1) of the first token that cannot be where it is. V8 reports the position only sometimes,
  * and its message quotes the content, which may be a secret.
  */
 export function locateJsonError(text: string): TextPosition {
@@ -217,7 +217,7 @@ const inside =
   // oxlint-disable-next-line no-control-regex
   /(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,2000}/y;
 
-/** Reads JSON token by token. Throws `WrongToken` at the first one that cannot stand where it stands. */
+/** Reads JSON token by token. Throws `WrongToken` at the first one that cannot be where it is. */
 class SlowReader {
   readonly #text: string;
   readonly #parseScalar: (text: string) => Json;
@@ -277,7 +277,7 @@ class SlowReader {
     return this.#pass(closing);
   }
 
-  /** Passes a character and the white space behind it; false where another one stands here. */
+  /** Passes a character and the white space behind it; false where another one is here. */
   #pass(character: string): boolean {
     if (this.#text[this.#at] !== character) return false;
     this.#at += 1;

@@ -27,7 +27,7 @@ export class Pieces {
     return whole;
   }
 
-  /** Whether the bytes of a text stand in them, in one piece or over a seam. */
+  /** Whether the bytes of a text are in them, in one piece or over a seam. */
   includes(text: Buffer | string): boolean {
     const mark = typeof text === 'string' ? Buffer.from(text) : text;
     let before: Buffer = nothing;

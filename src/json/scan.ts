@@ -6,7 +6,7 @@
  * body can be edited in its own bytes.
  */
 
-/** Where a member stands in the bytes; `end` is exclusive. */
+/** Where a member is in the bytes; `end` is exclusive. */
 export interface Span {
   /** Offsets of the value. */
   readonly start: number;
@@ -180,13 +180,13 @@ export interface Scan {
   readonly empty: boolean;
   /** Opening brackets, commas and colons. */
   readonly tokens: number;
-  /** Keys of all objects, those that stand twice included. */
+  /** Keys of all objects, those that are twice included. */
   readonly colons: number;
   /** A number has more digits than a double may hold. */
   readonly longNumbers: boolean;
   /** Members of the top level; of two with one key the last. */
   readonly spans: ReadonlyMap<string, Span>;
-  /** Keys of the top level that stand twice. */
+  /** Keys of the top level that are twice. */
   readonly repeated: readonly string[];
   /** The offset behind the first brace. */
   readonly bodyStart: number;

@@ -1,5 +1,5 @@
 /**
- * The skeleton of a long body: its JSON without what makes bodies long, for all code that only looks at how a request
+ * The skeleton of a long body: its JSON without what makes bodies long, for all code that only examines how a request
  * is made. A walk in WebAssembly (`walk.wat`, decision 0044) writes it, finds the top-level members and sets feature
  * flags. It supports well-formed bodies without rare forms only; other bodies have no skeleton and are parsed whole.
  *
@@ -18,7 +18,7 @@ import { walkProgram } from './walk-program.ts';
 export const featureTexts = {
   /** The beginning of all escapes of letters and digits. Most bodies have none. */
   escape: ['\\u00'],
-  /** Words that stand in every part that is not text, in both formats and in the extensions of engines. */
+  /** Words that are in every part that is not text, in both formats and in the extensions of engines. */
   media: [
     '"input_audio"',
     '"image_url"',
@@ -78,7 +78,7 @@ export interface WalkedBody {
   readonly spans: ReadonlyMap<string, Span>;
   readonly bodyStart: number;
   readonly tokens: number;
-  /** No key stands twice in an object, and no number has more digits than a double holds. */
+  /** No key occurs twice in an object, and no number has more digits than a double holds. */
   readonly unambiguous: true;
   readonly longNumbers: false;
   /** No key is written with an escape. */

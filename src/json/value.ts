@@ -1,6 +1,6 @@
 /** JSON values as TypeScript types. */
 
-/** Any JSON value. `undefined` members are allowed in objects and are left out when written. */
+/** Any JSON value. `undefined` members are allowed in objects and are omitted when written. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 
 export interface JsonObject {
@@ -22,7 +22,7 @@ declare global {
   }
 }
 
-/** True for a JSON object: not null, not an array, not raw JSON (a number whose digits are kept). */
+/** True for a JSON object: not null, not an array, not raw JSON (a number whose digits are retained). */
 export function isObject(value: unknown): value is JsonObject {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)

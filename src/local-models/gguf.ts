@@ -1,6 +1,6 @@
 /**
  * Reads what a GGUF file says of itself: its header only, never its tensors. Files come from strangers,
- * so every length is checked against the file's size before it is believed, nothing is kept but the
+ * so every length is checked against the file's size before it is believed, nothing is retained but the
  * few values that are wanted, and whatever is wrong ends as one `GgufProblem`.
  */
 import { open, stat } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { type LocalModelFacts, quantizationName } from './model-file.ts';
 /** As `src/engine/scanners.ts`; a test holds both against each other. */
 const closingTags = ['</think>', '</thinking>', '</seed:think>', '[/THINK]'];
 
-/** @param template Jinja, as it stands in the file; undefined = the file has none. */
+/** @param template Jinja, as it is in the file; undefined = the file has none. */
 export function reasoningFacts(
   template: string | undefined,
 ): Pick<LocalModelFacts, 'reasoning' | 'reasoningLevels'> {

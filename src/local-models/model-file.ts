@@ -100,7 +100,7 @@ export function isPartOfSplit(fileName: string): boolean {
 // The record of a downloaded model, in a small file next to it: its source and its hash.
 
 export interface ModelRecord {
-  /** As it was asked for. */
+  /** As it was requested. */
   readonly source: string;
   /** Hex. */
   readonly sha256: string;

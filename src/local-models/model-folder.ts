@@ -39,7 +39,7 @@ export interface FolderContents {
   readonly problems: readonly FolderProblem[];
 }
 
-/** Looks at every file. Never throws: what is wrong is in `problems`. */
+/** Examines every file. Never throws: what is wrong is in `problems`. */
 export async function readModelFolder(
   folder: string,
   declared: readonly DeclaredLocalModel[] = [],
@@ -297,7 +297,7 @@ export const tinyModel: LocalModelFile & { readonly sha256: string } = {
 /** None in an image without the engine, which leaves the file out. */
 export const shippedModels: readonly LocalModelFile[] = tinyModel.bytes > 0 ? [tinyModel] : [];
 
-// Downloads that are under way, or were broken off and can be gone on with: by the files they leave.
+// Downloads that are under way, or were broken off and can be continued: by the files they leave.
 
 interface Download {
   /** Id of the model after the download. */

@@ -1,5 +1,5 @@
 /**
- * The unfinished file of a download, and what must still hold when it is gone on with. The bytes are
+ * The unfinished file of a download, and what must still hold when it is continued. The bytes are
  * appended only, so that a process that dies at any moment leaves a beginning of the file.
  */
 import { type Hash, createHash } from 'node:crypto';

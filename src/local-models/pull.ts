@@ -3,7 +3,7 @@
  *
  *   source → name → lock → is it there already? → space → NAME.gguf.part → SHA-256 → header → NAME.gguf
  *
- * A pull that dies anywhere leaves a part file, which the next one goes on with.
+ * A pull that dies anywhere leaves a part file, which the next one continues.
  */
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
@@ -357,7 +357,7 @@ class Pull {
 // Fetches one file over HTTP into a part file. A cut connection is taken up again where it broke off;
 // a part file of an earlier run likewise, if the server still has the same file:
 //
-//   206 with our range, size and validator → goes on;   200, or anything else about the file → anew
+//   206 with our range, size and validator → continues;   200, or anything else about the file → anew
 //   cut, 408, 429, 5xx → again after a pause;           other answers → the error
 
 interface DownloadTask {
@@ -390,7 +390,7 @@ const pausesMs: readonly number[] = [1000, 2000, 5000, 10_000, 20_000];
 const maxPauseMs = 120_000;
 const spareBytes = 64 * 2 ** 20;
 
-/** @throws PullError when the file cannot be had; the part file stays and can be gone on with. */
+/** @throws PullError when the file cannot be had; the part file stays and can be continued. */
 async function download(task: DownloadTask, job: DownloadDeps): Promise<Downloaded> {
   const running = new Download(task, job);
   let failures = 0;

@@ -61,7 +61,7 @@ function endpointOf(env: Environment): URL {
 }
 
 export interface HubFile {
-  /** Of the commit that was looked at: an edit of the repository changes nothing under a download. */
+  /** Of the commit that was examined: an edit of the repository changes nothing under a download. */
   readonly url: URL;
   /** Path in the repository. */
   readonly path: string;
@@ -75,7 +75,7 @@ interface Entry {
   readonly sha256?: string;
 }
 
-/** Taken in this order where none is asked for. */
+/** Taken in this order where none is requested. */
 const preferred: readonly string[] = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
 /** @throws PullError when the hub cannot be asked, or has no such file. */
@@ -180,7 +180,7 @@ function listText(entries: readonly Entry[], name: string): string {
   return `There are:\n${[...new Set([...lines, ...more])].join('\n')}`;
 }
 
-// What `pull` is asked for: a file of the hub, of any web server, or of this machine.
+// What `pull` is requested: a file of the hub, of any web server, or of this machine.
 
 interface HubSource {
   readonly kind: 'hub';

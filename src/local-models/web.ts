@@ -161,7 +161,7 @@ export class Web {
   }
 
   /**
-   * Asks for an address and follows redirects. The body is the caller's to read or to throw away.
+   * Requests an address and follows redirects. The body is the caller's to read or to throw away.
    * @throws PullError when no answer could be had.
    */
   async get(url: URL, headers: { readonly [name: string]: string } = {}): Promise<WebAnswer> {
@@ -259,7 +259,7 @@ function redirected(from: URL, location: string): URL {
   return to;
 }
 
-/** The hub redirects to a store; what it says of the file stands in the redirect itself. */
+/** The hub redirects to a store; what it says of the file is in the redirect itself. */
 function linkedFile(headers: IncomingHttpHeaders): WebAnswer['linked'] {
   const hash = /^(?:W\/)?"?([0-9a-f]{64})"?$/i.exec(String(headers['x-linked-etag'] ?? ''))?.[1];
   const size = /^\d{1,15}$/.exec(String(headers['x-linked-size'] ?? ''))?.[0];

@@ -54,7 +54,7 @@ export interface ProviderRow {
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** A second address that speaks messages. */
   readonly messages?: MessagesAddress;
-  /** What it does differently where it speaks the Responses API, at the same address as a rule. */
+  /** What it does differently where it speaks the Responses API, usually at the same address. */
   readonly responses?: ResponsesAddress;
   /** The same by the path of the base address, where a vendor has beta features behind another one. */
   readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
@@ -79,7 +79,7 @@ interface MessagesAddress {
 /** The Responses API of a vendor whose own dialect is another. */
 interface ResponsesAddress {
   /**
-   * Calls of clients of the Responses API go there. Calls of other clients go there if they ask for reasoning with tools
+   * Calls of clients of the Responses API go there. Calls of other clients go there if they request reasoning with tools
    * and the model offers that only there. Neither holds where the config names a dialect or an API.
    */
   readonly preferred?: true;
@@ -572,7 +572,7 @@ function hostOf(address: string | undefined): string | undefined {
   return address !== undefined && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
-// Where the prices of a provider's models stand: a vendor's list, or nowhere but in the config.
+// Where the prices of a provider's models are: a vendor's list, or nowhere but in the config.
 
 /** The embedded engine's provider. */
 const embedded = 'local';
@@ -600,7 +600,7 @@ function rowAt(baseUrl: string | undefined): ProviderRow | undefined {
   return host === undefined ? undefined : providerRows.find((row) => hostOf(row.baseUrl) === host);
 }
 
-/** `gen_ai.provider.name` of OpenTelemetry's GenAI conventions; a provider that they do not know keeps its own id. */
+/** `gen_ai.provider.name` of OpenTelemetry's GenAI conventions; a provider that they do not know retains its own id. */
 export function telemetryName(providerId: string): string {
   return providerRow(providerId)?.telemetry ?? providerId;
 }

@@ -87,7 +87,7 @@ interface DialectCounter {
   readonly answers: string;
   /** The members of a request that are counted; absent = all of it. */
   readonly members?: readonly string[];
-  /** The member that holds them together with the name of the model, and those that may only stand in it. */
+  /** The member that holds them together with the name of the model, and those that may only be in it. */
   readonly named?: { readonly inside: string; readonly members: readonly string[] };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Keeps the engine of one model: starts it at the first call, ends it when no call came for a while,
+ * Retains the engine of one model: starts it at the first call, ends it when no call came for a while,
  * ends it when it hangs, starts it again after a crash, and reports why it cannot run.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -139,7 +139,7 @@ function spawnEngine(options: ProcessOptions): ChildProcess {
   );
 }
 
-/** Provider keys stand in the gateway's environment, so the engine gets named variables only (S25). */
+/** Provider keys are in the gateway's environment, so the engine gets named variables only (S25). */
 const passedOn = [
   'PATH',
   'HOME',

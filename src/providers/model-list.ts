@@ -1,4 +1,4 @@
-/** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
+/** What models a provider lists: asked on demand, retained for a while, bounded in time and size. */
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
@@ -31,7 +31,7 @@ interface Entry {
 export class ModelLists {
   readonly #options: ModelListOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Asked for with every call that has a limit. */
+  /** Requested with every call that has a limit. */
   readonly #places = new WeakMap<Provider, string>();
 
   constructor(options: ModelListOptions) {
@@ -45,7 +45,7 @@ export class ModelLists {
     return this.#entries.get(this.#place(provider))?.models;
   }
 
-  /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
+  /** The list, requested when it is old. Undefined when the provider does not answer. Never throws. */
   async get(provider: Provider): Promise<Models | undefined> {
     if (provider.ownModels !== undefined) return this.known(provider);
     const { clock } = this.#options;

@@ -98,7 +98,7 @@ function readClaude(model: string): Claude | undefined {
 /** Models that came after all known ones behave as those. */
 const newest = 10_000;
 
-/** Anthropic: how thinking is asked for, whether sampling is still taken, what is enforced. */
+/** Anthropic: how thinking is requested, whether sampling is still taken, what is enforced. */
 export function anthropicModelTraits(model: string): Partial<UpstreamTraits> {
   const { family, version } = readClaude(model) ?? unversioned(model);
   return {
@@ -201,7 +201,7 @@ export function groqModelTraits(model: string): Partial<UpstreamTraits> {
     ...lookUp(
       [
         [/gpt-oss/, { efforts: lowToHigh, ...reasoningBack }],
-        // Unasked, the reasoning would stand in the answer's text.
+        // Unasked, the reasoning would be in the answer's text.
         [/qwen/, { efforts: ['none'], always: { reasoning_format: 'parsed' }, ...reasoningBack }],
         [/./, noEffort],
       ],

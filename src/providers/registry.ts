@@ -96,7 +96,7 @@ export interface ModelListing {
   readonly abilities?: readonly Ability[];
 }
 
-/** Clients choose the names. At this number all routes that were kept by name are dropped. */
+/** Clients choose the names. At this number all routes that were retained by name are dropped. */
 const maxFound = 1000;
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
@@ -124,7 +124,7 @@ export class Registry {
 
   /** Whether this build can run models itself: the single-file program and the small image have no engine. */
   get hasEngine(): boolean {
-    // Asked for each unknown model: the file system is looked at once.
+    // Requested each unknown model: the file system is examined once.
     this.#hasEngine ??= isInstalled('node-llama-cpp');
     return this.#hasEngine;
   }
@@ -138,7 +138,7 @@ export class Registry {
       .map(({ provider }) => provider.id);
   }
 
-  /** The configured providers, without the embedded engine and without engines that are looked for. */
+  /** The configured providers, without the embedded engine and without engines that are searched for. */
   get configured(): readonly Provider[] {
     return [...this.#providers.values()]
       .filter(({ provider, probed }) => !probed && provider.id !== this.#options.local.provider.id)
@@ -202,7 +202,7 @@ export class Registry {
     }
   }
 
-  /** Everything that can be called, asked for where the lists are old. */
+  /** Everything that can be called, requested where the lists are old. */
   async list(): Promise<readonly ModelListing[]> {
     await this.#refresh();
     const listings = [...this.#routes.values()].map((route) => this.#listing(route, 'gateway'));
@@ -501,7 +501,7 @@ export class Registry {
   }
 }
 
-/** A declaration as its cloud looks at it. */
+/** A declaration as its cloud examines it. */
 export function cloudInput(
   declared: Omit<DeclaredProvider, 'id'>,
   env: RegistryOptions['env'],

@@ -59,7 +59,7 @@ const costColumns: readonly Column<CallRow>[] = [
   column('cost_call', 'count', ({ cost }) => whole(cost?.call)),
 ];
 
-/** In `price_id` stands the price's text; the engine that writes puts its id there. */
+/** In `price_id` is the price's text; the engine that writes puts its id there. */
 export const callTable: readonly Column<CallRow>[] = [
   required('id', 'name', ({ id }) => id),
   required('started_at', 'count', ({ startedAt }) => Math.round(startedAt)),
@@ -345,7 +345,7 @@ export function readCallText(stored: string): CallRow {
   return readCallRow({ ...columnsOf(callColumns, flat), price }, attempts);
 }
 
-/** The opposite of `valuesText`. @throws StoreError `corrupt`, also where another version kept it. */
+/** The opposite of `valuesText`. @throws StoreError `corrupt`, also where another version retained it. */
 export function readValuesText(stored: string): CallValues {
   const parsed = tryParse(stored);
   const isOurs = isObject(parsed) && parsed['schema'] === schemaVersion;

@@ -48,7 +48,7 @@ export interface CallRow {
   readonly metadata?: string;
   /** Dialect of the client. */
   readonly endpoint: string;
-  /** The model name that the client asked for. */
+  /** The model name that the client requested. */
   readonly model: string;
   readonly provider?: string;
   readonly upstreamModel?: string;
@@ -86,7 +86,7 @@ export interface CallRow {
   readonly firstEventMs?: number;
   readonly totalMs: number;
   readonly notes?: string;
-  /** Of the trace that the call belongs to; for the log and metrics, not kept. */
+  /** Of the trace that the call belongs to; for the log and metrics, not retained. */
   readonly traceId?: string;
   /** Its spans are exported, so an exemplar can name the trace. Not stored. */
   readonly sampled?: true;
@@ -115,7 +115,7 @@ export interface Spent {
   readonly nanodollars: number;
 }
 
-/** `user` reads the calls themselves, those that have expired left out: for a bounded number of calls only. */
+/** `user` reads the calls themselves, those that have expired omitted: for a bounded number of calls only. */
 export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'user' | 'day' | 'hour';
 
 /** Sums over time: one row for each step in which there were calls, and each group. */
@@ -245,18 +245,18 @@ export interface FailureGroup {
 
 export interface FailureGroups {
   readonly groups: readonly FailureGroup[];
-  /** There are more failed calls than were looked at: only the newest are counted. */
+  /** There are more failed calls than were examined: only the newest are counted. */
   readonly isCut: boolean;
 }
 
 export interface CallPage {
   /** Without their `attemptRows`. */
   readonly calls: readonly CallRow[];
-  /** Absent on the last page. A page may be shorter than asked for, even empty, and have one. */
+  /** Absent on the last page. A page may be shorter than requested, even empty, and have one. */
   readonly next?: CallCursor;
 }
 
-/** Until when what is kept; rows of that time and later stay. */
+/** Until when what is retained; rows of that time and later stay. */
 export interface Retention {
   readonly callsBefore: number;
   /** Sums by hour; whole UTC days. Sums by day stay for ever. */

@@ -59,7 +59,7 @@ export interface FoundSession {
 /** Which sessions: all, or those of one person. */
 export interface SessionQuery {
   readonly person?: string;
-  /** Ended ones are left out: those that end or were last seen before. */
+  /** Ended ones are omitted: those that end or were last seen before. */
   readonly now: number;
   readonly seenAfter: number;
   readonly limit: number;
@@ -67,7 +67,7 @@ export interface SessionQuery {
 
 export interface PeopleStore {
   /**
-   * Keeps what the provider said of a person; the time of the first sign-in stays, and a revocation does.
+   * Retains what the provider said of a person; the time of the first sign-in stays, and a revocation does.
    * @returns the person as kept
    * @throws StoreError
    */

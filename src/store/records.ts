@@ -11,9 +11,9 @@ export interface PreviousSecret {
   readonly validUntil: number;
 }
 
-/** A key as it is kept: never the secret, only its digest. */
+/** A key as it is retained: never the secret, only its digest. */
 export interface KeyRecord {
-  /** Public id; for `gw_` keys the 8 characters that stand in the key itself. */
+  /** Public id; for `gw_` keys the 8 characters that are in the key itself. */
   readonly id: string;
   readonly name: string;
   /** SHA-256 of the whole key, or HMAC-SHA-256 of it with the pepper; lower-case hex. */
@@ -38,14 +38,14 @@ export interface KeyRecord {
   readonly strict?: true;
   /** Its prompts are marked for the provider's cache (docs/user/routing.md); absent = as the route says. */
   readonly cache?: 'auto';
-  /** What its calls say is kept (docs/user/content.md); absent = it is not. */
+  /** What its calls say is retained (docs/user/content.md); absent = it is not. */
   readonly logContent?: true;
   /** Comes from the config; is in no store. */
   readonly declared?: true;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
-  /** Kept by `touchKeys`; `replaceKey` does not write them. */
+  /** Retained by `touchKeys`; `replaceKey` does not write them. */
   readonly lastUsedAt?: number;
   readonly previousUsedAt?: number;
   /** 1 for a new key, rises with every change: a late write never brings an old record back. */

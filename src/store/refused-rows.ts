@@ -16,7 +16,7 @@ export interface RefusedRow {
 /**
  * Records rows, those that are refused apart from the others.
  * @param record writes all of them or none, and takes rows that are there already
- * @returns those that are refused for what stands in them
+ * @returns those that are refused for what is in them
  * @throws what `record` throws for another reason; then any of them may be written.
  */
 export async function recordApart(
@@ -57,7 +57,7 @@ export async function layOrphanAside(path: string, orphan: RefusedOrphan): Promi
   await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
 }
 
-/** Whether what stands in a row is at fault, also where a value has not the type that it must have. */
+/** Whether what is in a row is at fault, also where a value has not the type that it must have. */
 export function isOfRow(error: unknown): boolean {
   if (error instanceof StoreError) return error.kind === 'refused' || error.kind === 'corrupt';
   return error instanceof TypeError;

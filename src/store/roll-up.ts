@@ -43,7 +43,7 @@ export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow
 export const unknownModelError = 'model_not_found';
 
 /**
- * Daily sums are kept for ever, and clients choose tags: the number of tag sets per key is limited, further
+ * Daily sums are retained for ever, and clients choose tags: the number of tag sets per key is limited, further
  * ones are summed together.
  */
 export const maxGroupsOfKey = 10_000;
@@ -130,7 +130,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
     case 'provider':
       return [group[by]];
     case 'user':
-      // No sum is kept by user: there may be as many as calls.
+      // No sum is retained by user: there may be as many as calls.
       return [];
     default:
       return by satisfies never;
@@ -343,7 +343,7 @@ export const maxLooks = 6_000;
 export interface Slice {
   readonly from: number;
   readonly to: number;
-  /** Rows that may be looked at in it. */
+  /** Rows that may be examined in it. */
   readonly looks: number;
 }
 

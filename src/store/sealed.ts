@@ -66,7 +66,7 @@ export interface AnswerStore {
   sweep(most: number, bytes: number): Promise<number>;
 }
 
-/** What a kept answer counts for besides its bytes. */
+/** What a retained answer counts for besides its bytes. */
 const answerOverhead = 512;
 
 /** How long a claim is remembered after its lease: an owner that stood still may find it again. */
@@ -114,13 +114,13 @@ export interface ContentStore {
   /** Removes at most `most`; no rows = done. @throws StoreError */
   remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
   /**
-   * From now on nothing is kept of calls of this key that began before: those that run are not to bring back what is
+   * From now on nothing is retained of calls of this key that began before: those that run are not to bring back what is
    * removed behind this. @throws StoreError
    */
   forget(keyId: string, before: number): Promise<void>;
 }
 
-/** What a kept content counts for besides its bytes. */
+/** What a retained content counts for besides its bytes. */
 const overheadBytes = 256;
 
 export function contentBytes({ sealed }: Pick<SealedContent, 'sealed'>): number {
@@ -147,7 +147,7 @@ export interface SealedResponse {
   readonly id: string;
   /** Public id of the API key; ids of two keys never meet. */
   readonly keyId: string;
-  /** The response that it goes on from; undefined = none. */
+  /** The response that it continues from; undefined = none. */
   readonly previous: string | undefined;
   readonly sealed: Uint8Array;
 }
@@ -170,13 +170,13 @@ export interface ChainLimits {
 /** A response and those before it, the newest first. */
 export interface ResponseChain {
   readonly responses: readonly SealedResponse[];
-  /** `broken`: one of them is not there any more; `long`: a limit was reached, and some are left out. */
+  /** `broken`: one of them is not there any more; `long`: a limit was reached, and some are omitted. */
   readonly end: 'whole' | 'broken' | 'long';
 }
 
-/** Where items are kept. */
+/** Where items are retained. */
 export interface ResponsesOfItems {
-  /** Id of an item and of the response to read it from; an item that is not kept is missing. */
+  /** Id of an item and of the response to read it from; an item that is not retained is missing. */
   readonly places: readonly (readonly [item: string, response: string])[];
   /** Those that `places` names, as far as the limit of bytes allows. */
   readonly responses: readonly SealedResponse[];
@@ -192,7 +192,7 @@ export interface ResponseRoom {
 export interface ResponseStore {
   /**
    * Keeps them all or none, each in place of one with the same id.
-   * @returns for each: false when what its key kept was forgotten after the call began.
+   * @returns for each: false when what its key retained was forgotten after the call began.
    * @throws StoreError
    */
   keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;

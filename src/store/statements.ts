@@ -1,4 +1,4 @@
-/** Statements that both engines run as they stand: constants with parameters (S21). */
+/** Statements that both engines run as they are: constants with parameters (S21). */
 import { auditColumns, keyColumns } from './key-rows.ts';
 import type { AuditQuery } from './records.ts';
 import { totalKinds } from './roll-up.ts';

@@ -1,7 +1,7 @@
 /**
  * What must survive a restart, in parts: keys, policies, the audit log, the ledger, answers, contents,
  * responses, people with their sessions, and settings.
- * Each method is one transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
+ * Each method is one transaction. The records are in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
  *
  * SQLite (`sqlite/`) and PostgreSQL (`postgres/`) implement the parts. Arguments and results are plain data: a method
  * is called by its name in the thread of SQLite, and from worker processes (`remote.ts`).
@@ -99,7 +99,7 @@ export interface CallStore {
    */
   open(calls: readonly OpenCall[]): Promise<readonly string[]>;
   /**
-   * Records running calls that were last seen before this time as they stand: the process that served them
+   * Records running calls that were last seen before this time as they are: the process that served them
    * is gone (F81). At a start on SQLite that is all of them (`Infinity`).
    * @returns the rows of those calls.
    */
@@ -117,13 +117,13 @@ export interface CallStore {
   series(query: SeriesQuery): Promise<readonly SeriesRow[]>;
   /** How long calls took, of some thousand at most. */
   sampleLatency(query: LatencyQuery): Promise<LatencySamples>;
-  /** Failed calls by what they have in common; at most the newest 50,000 are looked at. */
+  /** Failed calls by what they have in common; at most the newest 50,000 are examined. */
   failures(query: FailureQuery): Promise<FailureGroups>;
   /** Newest first. */
   list(query: CallQuery): Promise<CallPage>;
   find(id: string): Promise<CallRow | undefined>;
   /**
-   * Removes at most `most` rows that are older than they are kept, with what hangs on them; sums stay.
+   * Removes at most `most` rows that are older than they are retained, with what hangs on them; sums stay.
    * @returns how many; fewer than `most` = done.
    */
   prune(retention: Retention, most: number): Promise<number>;

@@ -10,7 +10,7 @@ export function estimatePrompt({ texts, media, frameTokens }: Prompt): number {
   return tokens;
 }
 
-/** How many characters of a prompt are looked at where a call waits for the number. */
+/** How many characters of a prompt are examined where a call waits for the number. */
 const sampledOfCall = 24_000;
 /** The same where only a count waits: some 15 ms of work. */
 const sampledOfCount = 2_000_000;
@@ -147,7 +147,7 @@ function jpegSize(bytes: Buffer): ImageSize | undefined {
 
 // Guesses the tokens of a text from the kinds of its characters, for models whose tokenizer is not at
 // hand. Bytes alone say little: prose has four a token, base64 one and a half, rare scripts less than
-// one. The weights are fitted to what public tokenizers count, and kept above them
+// one. The weights are fitted to what public tokenizers count, and retained above them
 // (test/unit/tokens/text-estimate.test.ts holds them to it): a guess may be too high, never far too low.
 
 const lower = 1;
@@ -186,7 +186,7 @@ const tabsOfToken = 10;
 const newlinesOfToken = 10;
 
 /**
- * The letters that often stand behind a, b, c, … in English. A pair outside of it is where a token
+ * The letters that often follow a, b, c, … in English. A pair outside of it is where a token
  * ends: names, other languages, random text.
  */
 const followers =
@@ -290,7 +290,7 @@ function furtherBytes(byte: number): number {
 function tokensOfCharacter(bytes: Uint8Array, start: number): number {
   const [first = 0, second = 0, third = 0] = [bytes[start], bytes[start + 1], bytes[start + 2]];
   if (first < 0xe0) return tokensOfUnit(((first & 0x1f) << 6) | (second & 0x3f));
-  // Both halves of what takes two units are above all scripts that are told apart.
+  // Both halves of what takes two units are above all scripts that are distinguished.
   if (first >= 0xf0) return 2 * tokensOfUnit(0xd8_00);
   return tokensOfUnit(((first & 0x0f) << 12) | ((second & 0x3f) << 6) | (third & 0x3f));
 }
@@ -317,7 +317,7 @@ function tokensOfRun(code: number, more: number, next: number): number {
     case space:
       return more === 0 && next > 32 ? 0 : 1 + more / spacesOfToken;
     case tab:
-      // One tab goes with the word behind it, as one space does, which is looked at before.
+      // One tab goes with the word behind it, as one space does, which is examined before.
       return more === 0 && next > 32 ? 0 : 1 + more / tabsOfToken;
     case newline:
       return 0.8 + more / newlinesOfToken;

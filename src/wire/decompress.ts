@@ -1,4 +1,4 @@
-/** Bodies that an upstream compressed although identity was asked for. */
+/** Bodies that an upstream compressed although identity was requested. */
 import {
   createBrotliDecompress,
   createGunzip,

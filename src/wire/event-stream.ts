@@ -19,7 +19,7 @@ const minLength = preludeLength + checksumLength;
 const maxMessageBytes = 24 * 1024 * 1024;
 const maxHeadersBytes = 128 * 1024;
 
-/** Lengths of values by type of header; a number = a fixed length in bytes, `sized` = the length stands in front. */
+/** Lengths of values by type of header; a number = a fixed length in bytes, `sized` = the length is in front. */
 const valueLengths: readonly (number | 'sized')[] = [0, 0, 1, 2, 4, 8, 'sized', 'sized', 8, 16];
 const stringType = 7;
 

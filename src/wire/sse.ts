@@ -26,7 +26,7 @@ export class SseSplitter {
   #searched = 0;
   /** Where the line begins in which that search stopped. */
   #lineStart = 0;
-  /** A carriage return was seen: line ends must be looked at one by one from now on. */
+  /** A carriage return was seen: line ends must be examined one by one from now on. */
   #mixedLineEnds = false;
   #atStart = true;
 
@@ -82,7 +82,7 @@ export class SseSplitter {
       // A CR that ends the bytes may be half of CR LF: the LF then opens the next frame, harmlessly.
       const next = byte === carriageReturn && bytes[i + 1] === lineFeed ? i + 2 : i + 1;
       if (i === this.#lineStart && i > start) return next;
-      // Behind a line it must be looked at again: its LF would be taken for an empty line.
+      // Behind a line it must be examined again: its LF would be taken for an empty line.
       if (byte === carriageReturn && next === bytes.length) {
         this.#searched = i;
         return -1;
@@ -211,14 +211,14 @@ export class GrowingBytes {
   /** The memory that `#bytes` is a view of; nothing behind `#bytes` was handed out. */
   #own: Buffer | undefined;
 
-  /** The kept bytes followed by the chunk. The next call must be `keep` or `taken`. */
+  /** The retained bytes followed by the chunk. The next call must be `keep` or `taken`. */
   with(chunk: Buffer): Buffer {
     const held = this.#bytes;
     if (held === undefined) return chunk;
     const length = held.length + chunk.length;
     if (length < roomFrom) return Buffer.concat([held, chunk]);
     const own = this.#own;
-    // The room is behind the kept bytes.
+    // The room is behind the retained bytes.
     if (own !== undefined) {
       const end = held.byteOffset - own.byteOffset + held.length;
       if (end + chunk.length <= own.length) {
@@ -226,7 +226,7 @@ export class GrowingBytes {
         return own.subarray(end - held.length, end + chunk.length);
       }
     }
-    // A chunk as long as the kept bytes doubles them by itself.
+    // A chunk as long as the retained bytes doubles them by itself.
     const grown = Buffer.allocUnsafeSlow(chunk.length < held.length ? 2 * length : length);
     grown.set(held);
     grown.set(chunk, held.length);
@@ -234,7 +234,7 @@ export class GrowingBytes {
     return grown.subarray(0, length);
   }
 
-  /** Keeps the end of what `with` gave. */
+  /** Retains the end of what `with` gave. */
   keep(rest: Buffer): void {
     if (rest.length === 0) {
       // The usual end of a read: nothing to copy, and no room to keep.
@@ -248,7 +248,7 @@ export class GrowingBytes {
     if (remaining.buffer !== this.#own?.buffer) this.#own = undefined;
   }
 
-  /** Takes the kept bytes out; undefined when there are none. */
+  /** Takes the retained bytes out; undefined when there are none. */
   taken(): Buffer | undefined {
     const bytes = this.#bytes;
     this.#bytes = undefined;
@@ -257,7 +257,7 @@ export class GrowingBytes {
   }
 }
 
-/** Long copies have memory of their own: a view of Node's pool keeps all of the pool. */
+/** Long copies have memory of their own: a view of Node's pool retains all of the pool. */
 function copied(bytes: Buffer): Buffer {
   if (bytes.length < roomFrom) return Buffer.from(bytes);
   const copy = Buffer.allocUnsafeSlow(bytes.length);

@@ -24,7 +24,7 @@ function isRefusedCertificate(error: unknown): boolean {
 
 /**
  * `upstream_unavailable`, `timeout` (connect), `upstream_invalid` or `overloaded`; a GatewayError as it is.
- * Its message names no address: it goes to clients. The address stands in `detail`.
+ * Its message names no address: it goes to clients. The address is in `detail`.
  */
 export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -80,7 +80,7 @@ function whyBroken(error: unknown, where: string): string {
 /** Longer waits are not passed on: both official SDKs would sleep through them. */
 export const maxRetryAfterMs = 60_000;
 
-/** Where a wait stands in the words of an error: `Please retry after 45 seconds.`, `Please try again in 6ms.` */
+/** Where a wait is in the words of an error: `Please retry after 45 seconds.`, `Please try again in 6ms.` */
 const waitInWords =
   /\b(?:retry|try again) (?:after|in) (\d{1,9}(?:\.\d{1,9})?) ?(ms|milliseconds?|s|seconds?)\b/i;
 

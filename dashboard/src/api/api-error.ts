@@ -1,4 +1,4 @@
-/** What went wrong between the page and the gateway, in words for the person who looks at it. */
+/** What went wrong between the page and the gateway, in words for the person who examines it. */
 
 /** `unreachable`: no answer. `late`: an answer may still come. `signed-out`: the session is over or was never there. */
 export type ApiErrorKind = 'unreachable' | 'late' | 'signed-out' | 'refused' | 'failed';

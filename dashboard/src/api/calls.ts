@@ -146,7 +146,7 @@ export interface CallTail {
   /** The one that ended last first. */
   readonly calls: readonly Call[];
   readonly ended: number;
-  /** What ended and was not kept long enough to be told. */
+  /** What ended and was not retained long enough to be told. */
   readonly lost: number;
   /** False: there was no look before, or it was too long ago. */
   readonly continued: boolean;

@@ -5,7 +5,7 @@ import { changing, questionsAllowed } from './sign-out.ts';
 export type QueryValue = string | number | boolean | undefined;
 
 export interface CallOptions {
-  /** Parameters; those that are undefined are left out. */
+  /** Parameters; those that are undefined are omitted. */
   readonly query?: { readonly [name: string]: QueryValue };
   readonly signal?: AbortSignal | undefined;
   /** Tag of what was read: the change is refused when it is another by now. */
@@ -30,7 +30,7 @@ export function addressOf(path: string, query: CallOptions['query'] = {}): strin
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Asks for JSON, not while a session ends. @throws ApiError */
+/** Requests JSON, not while a session ends. @throws ApiError */
 export async function get<Answer>(path: string, options: CallOptions = {}): Promise<Answer> {
   await questionsAllowed();
   return call<Answer>('GET', path, options);

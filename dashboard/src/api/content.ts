@@ -13,7 +13,7 @@ export interface LoggedBody {
 
 export interface LoggedHeader {
   readonly name: string;
-  /** Null: not kept. */
+  /** Null: not retained. */
   readonly value: string | null;
 }
 

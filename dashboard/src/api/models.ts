@@ -48,7 +48,7 @@ interface ModelList {
   readonly problems: readonly { readonly subject: string; readonly why: string }[];
 }
 
-/** Asked for again: health and breakers change. */
+/** Requested again: health and breakers change. */
 const againMs = 5_000;
 
 export function useModels() {

@@ -1,4 +1,4 @@
-/** What a page shows stands in its address, so that it can be shared and found in the history. */
+/** What a page shows is in its address, so that it can be shared and found in the history. */
 import { useCallback, useMemo } from 'react';
 import { useSearchParams } from 'wouter';
 

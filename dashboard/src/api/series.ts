@@ -21,7 +21,7 @@ export interface SeriesSums {
   readonly unpriced_calls: number;
   /** Negative: writing to caches cost more than reading from them saved. */
   readonly cache_saved_usd: number | null;
-  /** Milliseconds; null: no call of them was looked at. */
+  /** Milliseconds; null: no call of them was examined. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
   readonly first_p50_ms: number | null;

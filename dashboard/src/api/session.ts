@@ -1,4 +1,4 @@
-/** The session of this browser, kept in a cookie that scripts cannot read; whose it is, and what they may. */
+/** The session of this browser, retained in a cookie that scripts cannot read; whose it is, and what they may. */
 import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { isSignedOut } from './api-error.ts';
 import { endSession, get, send } from './client.ts';
@@ -73,7 +73,7 @@ export function useSignOut() {
       await endSession();
     },
     // What is still being asked would come too late, and be refused; so would what pages ask by themselves from here
-    // on. The door ends the wait (`SignIn`): the pages are gone when it stands, and what they asked with them.
+    // on. The door ends the wait (`SignIn`): the pages are gone when it is, and what they asked with them.
     onMutate: () => {
       beginLeaving();
       return client.cancelQueries();

@@ -1,4 +1,4 @@
-/** A chart over time. The canvas is for the eyes; the same numbers stand in a table for everybody else. */
+/** A chart over time. The canvas is for the eyes; the same numbers are in a table for everybody else. */
 import { lazy, Suspense, useState, type ReactElement } from 'react';
 import styles from './chart.module.css';
 import { minute } from '../format/time.ts';

@@ -24,7 +24,7 @@ export interface Column<Row> {
   /** Width of a grid track: `8rem`, `minmax(8rem, 2fr)`. */
   readonly width: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand at the end. */
+  /** Numbers are at the end. */
   readonly align?: 'end';
   /** Its title orders the table. */
   readonly sortable?: true;

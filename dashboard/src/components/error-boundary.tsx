@@ -1,4 +1,4 @@
-/** Catches what a page throws while it draws: the rest of the window goes on. */
+/** Catches what a page throws while it draws: the rest of the window continues. */
 import { Component, type ErrorInfo, type ReactNode } from 'react';
 import { isMissingCode } from '../api/api-error.ts';
 import { ErrorPanel } from './state.tsx';
@@ -35,7 +35,7 @@ export class ErrorBoundary extends Component<Props, State> {
   override render(): ReactNode {
     const { error } = this.state;
     if (error === none) return this.props.children;
-    // Code that did not come is remembered as failed: only a new page asks for it again.
+    // Code that did not come is remembered as failed: only a new page requests it again.
     const isMissing = error instanceof Error && isMissingCode(error.message);
     const retry = (): void => (isMissing ? location.reload() : this.setState({ error: none }));
     return <ErrorPanel error={error} onRetry={retry} />;

@@ -36,7 +36,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** Decoration: what it means must stand beside it or in a label. */
+/** Decoration: what it means must be beside it or in a label. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }): ReactElement {
   return (
     <svg

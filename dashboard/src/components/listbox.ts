@@ -1,4 +1,6 @@
-/** A text field with a list of choices below it, usable by keyboard: the attributes and keys of ARIA's combobox pattern. */
+/**
+ * A text field with a list of choices below it, usable by keyboard: the attributes and keys of ARIA's combobox pattern.
+ */
 import { useId, useState, type KeyboardEvent } from 'react';
 
 interface ListboxOptions {
@@ -50,7 +52,7 @@ export function useListbox({ count, isOpen, onChoose, first = 0 }: ListboxOption
       id: optionId(index),
       role: 'option' as const,
       'aria-selected': index === marked,
-      // The field keeps the focus.
+      // The field retains the focus.
       onPointerDown: (event: { preventDefault(): void }) => event.preventDefault(),
       onClick: () => onChoose(index),
     }),

@@ -1,4 +1,4 @@
-/** The period that a page shows; it stands in the address. */
+/** The period that a page shows; it is in the address. */
 import { useState, type ReactElement } from 'react';
 import { ranges, type Period } from '../api/period.ts';
 import type { Search } from '../api/search.ts';

@@ -76,7 +76,7 @@ export function PickField(props: PickFieldProps): ReactElement {
             value={typed}
             onFocus={() => setOpen(true)}
             onClick={() => setOpen(true)}
-            // What was typed and not confirmed counts: it stands in the field.
+            // What was typed and not confirmed counts: it is in the field.
             onBlur={() => {
               setOpen(false);
               add(typed);

@@ -7,7 +7,7 @@ import { classNames } from './class-names.ts';
 import { Icon } from './icon.tsx';
 import styles from './state.module.css';
 
-/** Lines where the content will stand; or words, where there is something to say of the wait. */
+/** Lines where the content will be; or words, where there is something to say of the wait. */
 export function Loading({ what }: { readonly what?: string }): ReactElement {
   if (what !== undefined) {
     return (

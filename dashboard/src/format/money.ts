@@ -46,14 +46,16 @@ const wholeDollars = new Intl.NumberFormat('en-US', {
   maximumFractionDigits: 0,
 });
 
-/** Two significant digits, and whole dollars from 10 to 10,000: `$0.13`, `$26`, `$412`, `$12K`; for sums at a glance. */
+/**
+ * Two significant digits, and whole dollars from 10 to 10,000: `$0.13`, `$26`, `$412`, `$12K`; for sums at a glance.
+ */
 export function roughMoney(dollars: number | null | undefined): string {
   if (dollars === null || dollars === undefined) return unknown;
   const size = Math.abs(dollars);
   return size >= 10 && size < 10_000 ? wholeDollars.format(dollars) : rough.format(dollars);
 }
 
-/** All digits that the gateway keeps (nanodollars), for a title. */
+/** All digits that the gateway retains (nanodollars), for a title. */
 export function exactMoney(dollars: number | null | undefined): string {
   return dollars === null || dollars === undefined ? 'the price is unknown' : exact.format(dollars);
 }

@@ -8,7 +8,7 @@ export interface PageEntry {
   readonly path: string;
   readonly title: string;
   readonly icon: IconName;
-  /** Heading of the navigation that it stands under; absent: none. */
+  /** Heading of the navigation that it is under; absent: none. */
   readonly group?: 'Operate';
   /** Roles that may open it; absent: all. */
   readonly roles?: readonly Role[];

@@ -59,7 +59,7 @@ export class KeyEntry {
   readonly source: KeySource;
   /** Index in the order of its source; keys of the store are never removed, so it stays. */
   position: number;
-  /** Kept outside the record, since they do not change the key. */
+  /** Retained outside the record, since they do not change the key. */
   lastUsedAt: number | undefined;
   previousUsedAt: number | undefined;
   #record: KeyRecord;
@@ -372,7 +372,7 @@ export class KeyIndex {
 
   /**
    * Keys after `after` that match, by rank from the highest; those without a rank come last, in the order of pages. All
-   * keys are looked at, with pauses for calls. Undefined when there is no key `after`.
+   * keys are examined, with pauses for calls. Undefined when there is no key `after`.
    */
   async ranked(
     isWanted: (entry: KeyEntry) => boolean,

@@ -198,7 +198,7 @@ export class KeyRing {
   }
 
   /**
-   * Looks for a key that `authenticate` refused: another gateway may just have created or rotated it.
+   * Searches for a key that `authenticate` refused: another gateway may just have created or rotated it.
    * @returns undefined when there is nothing to look for; otherwise call `authenticate` again afterwards.
    * @throws GatewayError `store_unavailable` while it is unknown whether the key exists.
    */
@@ -298,7 +298,7 @@ export class KeyRing {
   }
 
   /**
-   * Adds a secret of any form, kept in memory only (MODEL_GATEWAY_KEY).
+   * Adds a secret of any form, retained in memory only (MODEL_GATEWAY_KEY).
    * @throws Error when it is too short or not valid in a header.
    */
   addLiteralKey(secret: Secret, input: Omit<DeclaredKey, 'digests'>): void {

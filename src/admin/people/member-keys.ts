@@ -7,7 +7,7 @@ import { AdminError } from '../route.ts';
 import { teamsOf } from './part.ts';
 import type { Member } from './roles.ts';
 
-/** What of a wish for a key is looked at; other members of the form are the person's own matter. */
+/** What of a wish for a key is examined; other members of the form are the person's own matter. */
 interface WishedKey {
   readonly models: readonly string[];
   readonly team?: string | undefined;

@@ -16,7 +16,7 @@ export const callbackPath = '/api/oidc/callback';
 /** How long a person may take at the provider. */
 export const signInMs = 600_000;
 
-/** A provider that does not answer is asked again after so long: strangers can ask for a sign-in. */
+/** A provider that does not answer is asked again after so long: strangers can request a sign-in. */
 const askAgainMs = 5000;
 
 const timeoutSeconds = 10;
@@ -45,7 +45,7 @@ interface OpenIdDeps {
   readonly clock: Pick<Clock, 'now' | 'wall'>;
 }
 
-/** What the cookie keeps until the person returns. */
+/** What the cookie retains until the person returns. */
 interface Begun {
   readonly state: string;
   readonly nonce: string;

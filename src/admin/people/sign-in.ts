@@ -148,7 +148,7 @@ function redirect(response: ServerResponse, location: string, cookies: readonly 
   response.end();
 }
 
-/** One line of printable text: it stands in logs, tables and keys. */
+/** One line of printable text: it is in logs, tables and keys. */
 const printable = /^[^\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
 /** @throws SignInError when the claims do not identify a person */

@@ -119,7 +119,7 @@ function opencodeEdits({ connection }: Ask, schema: string): readonly SettingsEd
     { path: [...root, 'options', 'baseURL'], value: baseUrl(connection) },
     { path: [...root, 'options', 'apiKey'], ...fileKey(connection, (name) => `{env:${name}}`) },
     { path: [...model, 'name'], value: connection.model },
-    // It keeps room for a whole answer free of the window, and asks for that many tokens.
+    // It keeps room for a whole answer free of the window, and requests that many tokens.
     ...(window === undefined
       ? []
       : [

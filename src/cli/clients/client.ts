@@ -11,11 +11,11 @@ export type Step = string | { readonly [member: string]: string };
 /** A value to set at a path of a settings file. */
 export interface SettingsEdit {
   readonly path: readonly Step[];
-  /** Undefined: what stands there is of another model and goes; the path ends in the name of a member. */
+  /** Undefined: what is there is of another model and goes; the path ends in the name of a member. */
   readonly value: Json | undefined;
   /** The value is never printed when it is written. */
   readonly secret?: true;
-  /** What stands there stays. */
+  /** What is there stays. */
   readonly onlyIfMissing?: true;
 }
 
@@ -30,7 +30,7 @@ export interface Ask {
 
 export interface SettingsFile {
   readonly format: 'json' | 'yaml';
-  /** Where the client reads it; relative = it stands where the client is installed, and `--file` says where. */
+  /** Where the client reads it; relative = it is where the client is installed, and `--file` says where. */
   path(env: Environment): string;
   edits(ask: Ask): readonly SettingsEdit[];
   /** The variables are printed in its place. */
@@ -109,7 +109,7 @@ function isMembers(value: Json | undefined): value is { readonly [name: string]:
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** YAML in block style; what is not a plain word stands in double quotes, as in JSON. */
+/** YAML in block style; what is not a plain word is in double quotes, as in JSON. */
 function yamlText(node: Json, indent: string): string {
   if (Array.isArray(node)) {
     return node

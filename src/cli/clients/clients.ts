@@ -1,4 +1,4 @@
-/** The clients that `connect` knows: what was tried with which version stands in docs/user/clients.md. */
+/** The clients that `connect` knows: what was tried with which version is in docs/user/clients.md. */
 import {
   claudeCode,
   codex,

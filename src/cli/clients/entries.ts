@@ -7,7 +7,7 @@ import type { Connection, Variable } from '../connection.ts';
 export const provider = 'model-gateway';
 export const title = 'Model Gateway';
 
-/** The key as it stands in a file: the variable that holds it, where the client reads variables there. */
+/** The key as it is in a file: the variable that holds it, where the client reads variables there. */
 export function fileKey(
   { key, keyVariable }: Connection,
   reference: (variable: string) => string,

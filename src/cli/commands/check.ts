@@ -32,7 +32,7 @@ export interface CheckDeps {
     settings: Settings,
     env: CommandContext['env'],
   ): Promise<readonly { readonly id: string; readonly works: boolean; readonly message: string }[]>;
-  /** What this machine lacks of a valid configuration, e.g. files of models; absent = not looked at. */
+  /** What this machine lacks of a valid configuration, e.g. files of models; absent = not examined. */
   lookAround?(settings: Settings): Promise<readonly string[]>;
 }
 

@@ -7,7 +7,7 @@ import { cell, jsonText } from '../reply.ts';
 import { columns, printable } from '../table.ts';
 import { bytesText, countText } from '../../core/display.ts';
 
-// How far a long piece of work is: a bar on a terminal, a line now and then anywhere else.
+// How far a long piece of work is: a bar on a terminal, a line sometimes anywhere else.
 
 interface ProgressOptions {
   write(text: string): void;

@@ -152,7 +152,7 @@ function percent({ failed, calls }: JsonObject): string {
   return `${((failed / calls) * 100).toFixed(1)}%`;
 }
 
-/** Numbers stand at the right of their column, so that they can be compared at a glance. */
+/** Numbers are at the right of their column, so that they can be compared at a glance. */
 function aligned(
   lines: readonly (readonly string[])[],
   at: { readonly text: string; readonly i: number; readonly groups: readonly string[] },

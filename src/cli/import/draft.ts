@@ -17,7 +17,7 @@ export interface KnownVendor {
 /**
  * - taken: it means the same here
  * - changed: it has a counterpart that differs, or a person must do something
- * - left out: known there, without a counterpart here
+ * - omitted: known there, without a counterpart here
  * - not known: no published option of that gateway, or a value that cannot be read
  */
 export type NoteKind = 'taken' | 'changed' | 'left out' | 'not known';
@@ -83,7 +83,7 @@ export class Draft {
     return `\${${name}}`;
   }
 
-  /** A variable for a secret that stands in plain text there; two secrets never share one. */
+  /** A variable for a secret that is in plain text there; two secrets never share one. */
   variableFor(secret: string, wanted: string): string {
     for (let n = 1; ; n++) {
       const name = n === 1 ? wanted : `${wanted}_${n}`;

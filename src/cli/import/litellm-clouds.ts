@@ -90,7 +90,7 @@ function plain({ params, draft }: CloudContext, member: string): string | undefi
   return value === undefined ? undefined : plainText(value, draft);
 }
 
-/** A member that is a secret; `variable` takes its place where it stands in the file. */
+/** A member that is a secret; `variable` takes its place where it is in the file. */
 function secret(place: CloudContext, member: string, variable: string): string | undefined {
   const { params, draft, path } = place;
   const value = textOf(params[member]);
@@ -201,7 +201,7 @@ function readBedrock(place: CloudContext): CloudDeployment | undefined {
   return { model, input: { ...(apiKey === undefined ? {} : { apiKey }), cloud } };
 }
 
-/** What signs the calls. A role is not taken over by import: the chain of roles stands in `~/.aws/config` here. */
+/** What signs the calls. A role is not taken over by import: the chain of roles is in `~/.aws/config` here. */
 function awsAuth(place: CloudContext): Fields {
   const { params, draft, path } = place;
   if (params['aws_web_identity_token'] !== undefined) {

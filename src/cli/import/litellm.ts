@@ -9,7 +9,7 @@ import { listOf, numberOf, referenceName, tableOf, textOf, type Table } from './
 
 type Environment = { readonly [name: string]: string | undefined };
 
-/** @param env where the master key may stand; its hash is taken, never its text */
+/** @param env where the master key may be; its hash is taken, never its text */
 export function readLitellm(root: Table, draft: Draft, env: Environment): void {
   const groups = readModelList(root, draft);
   const aliases = readAliases(root, groups, draft);

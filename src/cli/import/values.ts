@@ -1,4 +1,4 @@
-/** Values of other gateways' configs: references, secrets and numbers. No secret leaves the file that it stands in. */
+/** Values of other gateways' configs: references, secrets and numbers. No secret leaves the file that it is in. */
 import { isObject } from '../../json/value.ts';
 import type { ConfigPath } from '../../config/yaml-text.ts';
 import type { Draft, Fields } from './draft.ts';
@@ -43,7 +43,7 @@ export function plainText(text: string, draft: Draft): string {
   return name === undefined ? text.replaceAll('${', '$${') : draft.variable(name);
 }
 
-/** A reference for a secret. One that stands in the file is left there, and a variable is named for it. */
+/** A reference for a secret. One that is in the file is left there, and a variable is named for it. */
 export function secretReference(
   text: string,
   {

@@ -32,7 +32,7 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
 }
 
 /**
- * @throws ConfigError; Error that names the directory which was looked at and what to do, when no gateway runs and
+ * @throws ConfigError; Error that names the directory which was examined and what to do, when no gateway runs and
  * there is no store
  */
 export async function findGateway(env: Environment, cwd: string): Promise<FoundGateway> {

@@ -83,7 +83,7 @@ const applyMs = 30_000;
 /** What a stop takes besides waiting for calls. */
 const closingMs = 15_000;
 const exitMs = 5000;
-/** The kernel goes on sending connections to a worker that stands still: after this time it is ended and replaced. */
+/** The kernel continues sending connections to a worker that stands still: after this time it is ended and replaced. */
 const maxSilenceMs = 30_000;
 
 class WorkerHost implements DataPlaneHost {
@@ -228,7 +228,7 @@ class WorkerHost implements DataPlaneHost {
     await access.ledger.flush();
   }
 
-  /** A worker that serves in this place while its replacement cannot start goes on with the sockets. */
+  /** A worker that serves in this place while its replacement cannot start continues the sockets. */
   #vacant(number: number): void {
     const serves = [...this.#deps.pool.members].some(
       (member) => member.process.number === number && member.listening,

@@ -35,7 +35,7 @@ export interface Welcome {
   readonly pretty?: 'coloured' | 'plain';
   /** Present where other gateways settle the calls of one that stood still for so long. */
   readonly stillMs?: number;
-  /** Whether what the process says of its load is looked at; tests say no. */
+  /** Whether what the process says of its load is examined; tests say no. */
   readonly watchesLoad: boolean;
 }
 

@@ -226,7 +226,7 @@ export async function runWorker(): Promise<void> {
 
 type ParentLink = Pick<Link<ParentOperations>, 'ask'>;
 
-/** No engine was asked for: nothing listens there. */
+/** No engine was requested: nothing listens there. */
 const nowhere = '/nonexistent/engine.sock';
 
 /** A model is loaded once for all processes, and may take minutes for it. */
@@ -245,7 +245,7 @@ export class EnginesOfParent implements LocalEngines, Pick<LocalModels, 'engines
     this.provider = { ...this.#providerOf(''), forModel: (name) => this.#forModel(name) };
   }
 
-  /** The parent has looked at its folder. */
+  /** The parent has examined its folder. */
   heard(models: readonly LocalModelFile[]): void {
     this.#models = models;
   }

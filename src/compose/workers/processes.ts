@@ -68,7 +68,7 @@ export class WorkerProcesses {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  /** Starts a replacement now; the worker goes on. */
+  /** Starts a replacement now; the worker continues. */
   renew(worker: WorkerProcess): void {
     if (!this.#stopping) this.#replace(worker.number);
   }

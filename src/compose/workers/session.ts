@@ -31,7 +31,7 @@ interface Reserved {
   used?: Used;
 }
 
-/** A call that asks for more behind its first reservation does it under these names: `call+`, `call+2`, … */
+/** A call that requests more behind its first reservation does it under these names: `call+`, `call+2`, … */
 const more = /\+\d*$/;
 
 class WorkerCalls {
@@ -129,7 +129,7 @@ function holdsOf({ request, used }: Reserved): readonly LostHold[] {
   }));
 }
 
-/** All of its cost is booked by the first reservation of a call; what it asked for besides is given back. */
+/** All of its cost is booked by the first reservation of a call; what it requested besides is given back. */
 function usedBy(request: ReserveRequest, row: CallRow | undefined): Used {
   if (more.test(request.callId)) return { tokens: 0, nanodollars: 0 };
   const tokens = Math.max(0, ...request.tokens.map(({ amount }) => amount));
@@ -425,6 +425,6 @@ export class RemoteCounters implements Counters {
     return this.#deps.state().countersUp;
   }
 
-  /** The parent's go on. */
+  /** The parent's continue. */
   async close(): Promise<void> {}
 }

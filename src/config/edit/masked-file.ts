@@ -22,13 +22,13 @@ export interface EditProblem {
 interface Kept {
   readonly placeholder: string;
   readonly range: TextRange;
-  /** As it stands in the file: in quotes, or over several lines. */
+  /** As it is in the file: in quotes, or over several lines. */
   readonly raw: string;
   readonly value: unknown;
   readonly isComment: boolean;
 }
 
-/** Where the kept secrets are, in the file and in the text that a person sees. */
+/** Where the retained secrets are, in the file and in the text that a person sees. */
 export interface MaskedFile {
   readonly text: string;
   /** Replaces each secret in a message by its placeholder. */
@@ -163,7 +163,7 @@ class Masked implements MaskedFile {
     );
   }
 
-  /** Which secret belongs where, and which placeholders stand where they may not. */
+  /** Which secret belongs where, and which placeholders are where they may not. */
   #places(typed: string, read: ReadLeaves) {
     const problems: EditProblem[] = [];
     const places = new Map<number, Place>();
@@ -194,7 +194,7 @@ class Masked implements MaskedFile {
     return { problems, places: [...places.values()], values };
   }
 
-  /** Why a kept value may not stand at the path of a leaf. */
+  /** Why a retained value may not be at the path of a leaf. */
   #problemOf(leaf: Leaf, kept: Kept | undefined, typed: readonly Leaf[]): string | undefined {
     if (kept === undefined) return 'stands for no value of the file: type the value';
     const path = withoutPositions(leaf.path);

@@ -12,7 +12,7 @@ import {
 } from 'yaml';
 import type { ConfigPath } from '../yaml-text.ts';
 
-/** A value that the file has at a path; behind an alias it stands where the anchor is. */
+/** A value that the file has at a path; behind an alias it is where the anchor is. */
 export interface Leaf {
   readonly path: ConfigPath;
   readonly value: unknown;

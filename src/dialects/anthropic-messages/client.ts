@@ -20,7 +20,7 @@ const comment = ': keep-alive\n\n';
 
 const words: ShapeWords = { single: ['tool_choice', 'disable_parallel_tool_use'] };
 
-/** By its headers, or how it asks for pages of a list. */
+/** By its headers, or how it requests pages of a list. */
 function claims({ query, header }: SharedRequest): boolean {
   if (header('anthropic-version') !== undefined) return true;
   if (header('x-api-key') !== undefined && header('authorization') === undefined) return true;

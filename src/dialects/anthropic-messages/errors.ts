@@ -78,7 +78,7 @@ export function writeStreamError(error: GatewayError, requestId: string): string
   return `event: error\ndata: ${JSON.stringify(writeError(streamError(error), requestId).body)}\n\n`;
 }
 
-/** An upstream's refusal keeps its status, and the type that goes with it (E14). */
+/** An upstream's refusal retains its status, and the type that goes with it (E14). */
 function errorForm(error: GatewayError): ErrorForm {
   const usual = errorTable[error.code];
   if (error.code !== 'upstream_rejected' || error.status === undefined) return usual;

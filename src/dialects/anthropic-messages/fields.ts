@@ -1,11 +1,11 @@
 /**
  * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
- * them. The path stands at the start of the message when the error is written.
+ * them. The path is at the start of the message when the error is written.
  */
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
-/** A field of an object, and where that object stands in the body. */
+/** A field of an object, and where that object is in the body. */
 export interface Field {
   readonly of: JsonObject;
   readonly key: string;

@@ -23,7 +23,7 @@ import {
   wrongType,
 } from './fields.ts';
 
-/** Keys that may not stand twice in a body. */
+/** Keys that may not occur twice in a body. */
 export const ownedKeys: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -253,7 +253,7 @@ function hasEffort(message: JsonObject, at: FieldPath): boolean {
 
 // Checks content blocks; types that are not known here pass.
 
-/** Where a block stands. `result` is the inside of a tool result. */
+/** Where a block is. `result` is the inside of a tool result. */
 interface BlockPlace {
   readonly path: FieldPath;
   readonly role: 'user' | 'assistant' | 'system' | 'result';

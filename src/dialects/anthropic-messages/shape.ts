@@ -8,7 +8,7 @@ import { isClientTool } from './head.ts';
 const cache_control = fields(wholes('type', 'ttl'));
 const marks = { cache_control };
 const byType = ({ type }: JsonObject): JsonObject[string] => type;
-/** Blocks stand in blocks: their shape is known only when it is asked for. */
+/** Blocks are in blocks: their shape is known only when it is requested. */
 const held: Fields = {
   members: new Map(),
   open: false,
@@ -96,7 +96,7 @@ const block = kinds(kindOfBlock, {
 
 const format = fields(wholes('type', 'schema'));
 
-/** A request of this dialect. What is not among its own members is kept by name (`request/read.ts`). */
+/** A request of this dialect. What is not among its own members is retained by name (`request/read.ts`). */
 export const requestShape = fields({
   ...wholes(...messagesFields),
   ...vendorMembers,

@@ -19,7 +19,7 @@ import {
   wrongType,
 } from './fields.ts';
 
-/** Keys that may not stand twice in a body. */
+/** Keys that may not occur twice in a body. */
 export const ownedKeys: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -129,7 +129,7 @@ function finished(
   };
 }
 
-/** In the vendors' words for it; what says "none" in one of them is not looked at closely. */
+/** In the vendors' words for it; what says "none" in one of them is not examined closely. */
 function asksReasoning(body: JsonObject): boolean {
   const effort = body['reasoning_effort'];
   if (typeof effort === 'string') return effort !== 'none' && effort !== 'minimal';

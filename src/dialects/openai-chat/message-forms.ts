@@ -208,7 +208,7 @@ export const taggedNote = 'instructions after the first answer are sent in a use
 export const bridgeNote = 'an assistant message stands between a tool and the user';
 export const unknownMemberNote = 'not known to this provider';
 
-/** What stands between a tool's result and the user where a server wants an assistant there. */
+/** What is between a tool's result and the user where a server wants an assistant there. */
 export const bridge: JsonObject = { role: 'assistant', content: 'Understood.' };
 
 // Cache marks: as clients of this dialect write them, and as its servers want them.
@@ -241,7 +241,7 @@ export function writePartMark(mark: CacheMark | undefined, traits: UpstreamTrait
   return traits.cacheMarks ? writeCacheMark(mark) : {};
 }
 
-/** Whether a part must stay a part, because a mark stands on it. */
+/** Whether a part must stay a part, because a mark is on it. */
 export function isMarked(part: JsonObject): boolean {
   return part['cache_control'] !== undefined || part['prompt_cache_breakpoint'] !== undefined;
 }
@@ -304,7 +304,7 @@ export class MessageBounds {
   #hasText = false;
   #between = false;
 
-  /** What stands before the text of a part: a blank line where a Responses server had a message of its own for it. */
+  /** What is before the text of a part: a blank line where a Responses server had a message of its own for it. */
   before(part: Part): string {
     const own = part.extras?.['openai-responses'] !== undefined;
     if (part.type !== 'text') {
@@ -429,7 +429,7 @@ export interface SeenCall {
   readonly arguments: string;
   /** A `custom` call: `arguments` is free text, not JSON. */
   readonly freeText: boolean;
-  /** Fields that only this dialect knows: Gemini keeps its thought signature here. */
+  /** Fields that only this dialect knows: Gemini retains its thought signature here. */
   readonly extras: JsonObject | undefined;
 }
 

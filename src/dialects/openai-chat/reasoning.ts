@@ -184,7 +184,7 @@ function textOf(value: Json | undefined): string | undefined {
 // entry; a signature without its text would be a 400 on the next turn. The entry with the
 // signature therefore carries a digest of the text, with the place of the entry in its turn.
 
-/** Where an entry stands: its number among the entries, and the calls before it. */
+/** Where an entry is: its number among the entries, and the calls before it. */
 interface DetailPosition {
   readonly entry: number;
   readonly callsBefore: number;
@@ -266,7 +266,7 @@ export function detailType(part: ReasoningPart): string {
   return isSummary(part) ? 'reasoning.summary' : 'reasoning.text';
 }
 
-/** What stands once in an entry: a stream may repeat only `index` and `type`. */
+/** What occurs once in an entry: a stream may repeat only `index` and `type`. */
 export function detailConstants(part: ReasoningPart): JsonObject {
   const { format, id } = part.extras?.['openai-chat'] ?? {};
   const usual = part.extras?.['openai-responses'] === undefined ? nativeFormat : responsesFormat;

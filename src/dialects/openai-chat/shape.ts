@@ -79,7 +79,7 @@ const chosen = {
 
 // Top-level fields without a canonical slot. They are kept under this dialect's name, so that a
 // writer of another dialect maps them or says that they were dropped; hints without effect on the answer and
-// values equal to the API's defaults are not kept.
+// values equal to the API's defaults are not retained.
 
 /** Fields that the canonical conversation holds, or that are refused. */
 const canonical: readonly string[] = [
@@ -149,7 +149,7 @@ export function readExtras(body: JsonObject): Extras {
 /** Whether a member says what the API does without it. */
 export function isDefault(key: string, value: Json | undefined): boolean {
   if (value === null || value === undefined || value === defaults.get(key)) return true;
-  // `logit_bias: {}`, `metadata: {}` and empty lists ask for nothing.
+  // `logit_bias: {}`, `metadata: {}` and empty lists request nothing.
   if (isArray(value)) return value.length === 0;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
@@ -176,7 +176,7 @@ const names = `
 
 export const foreignMembers: ReadonlySet<string> = new Set(names.trim().split(/\s+/));
 
-/** A request of this dialect. What is not among its own members is kept by name (`readExtras`). */
+/** A request of this dialect. What is not among its own members is retained by name (`readExtras`). */
 export const requestShape = fields({
   ...wholes(...knownFields, 'logit_bias', 'moderation', 'enable_thinking'),
   ...vendorMembers,

@@ -1,6 +1,6 @@
 /**
  * Addresses and base64 in a request's body, wherever a member may hold them: the one reader of both, for all dialects and
- * in both modes. The gateway fetches no address, but an upstream may stand in its network.
+ * in both modes. The gateway fetches no address, but an upstream may be in its network.
  *
  * An address is read as the URL standard of the web reads it: space around it, tabs and line ends inside of it are no part
  * of it, `\` is `/`, and a host has many spellings. What other readers read otherwise is refused.
@@ -22,7 +22,7 @@ type Place = 'web' | 'image' | 'medium' | 'data' | 'base64' | 'unknown';
 const maxUrlLength = 2048;
 /** Length of a text that is examined to classify it. */
 const headLength = 4096;
-/** Characters of base64 that one match looks at: a longer one takes memory for its stack. */
+/** Characters of base64 that one match examines: a longer one takes memory for its stack. */
 const charactersAtOnce = 128 * 1024;
 
 /** Carried whole, or found by a tool of the service in an earlier turn: nothing there is fetched for this call. */
@@ -94,7 +94,7 @@ export function checkMedia(body: JsonObject, fault: Fault): void {
   }
 }
 
-/** What is still to be looked at, and what each is called by the member that holds it. */
+/** What is still to be examined, and what each is called by the member that holds it. */
 interface Waiting {
   readonly values: Container[];
   readonly names: string[];
@@ -108,7 +108,7 @@ interface Candidate {
 
 const none: readonly Candidate[] = [];
 
-/** What stands in a list is called as the list is. */
+/** What is in a list is called as the list is. */
 function lookInto(list: readonly Json[], name: string, waiting: Waiting): readonly Candidate[] {
   let found: Candidate[] | undefined;
   for (let key = 0; key < list.length; key += 1) {
@@ -175,7 +175,7 @@ function placeNamed(name: string): Place | undefined {
   return lastLetters.has(name.at(-1)) && addressName.test(name) ? 'unknown' : undefined;
 }
 
-/** Where a member of a container stands; looked for only where something is wrong with it. */
+/** Where a member of a container is; searched for only where something is wrong with it. */
 function pathTo(body: Container, holder: Container, key: string | number): FieldPath {
   return [...(find(body, holder) ?? []), key];
 }

@@ -1,7 +1,7 @@
 /**
  * A demanded tool call at models that cannot be made to call one. Where exactly one tool may be
  * called, its schema becomes the format of the answer, and the answer is shown as the call
- * (`shapedGeneration`): structured extraction keeps its meaning.
+ * (`shapedGeneration`): structured extraction retains its meaning.
  */
 import type { Conversation, Part, TextPart, Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
@@ -22,7 +22,7 @@ export function demandsCall({ toolChoice }: Conversation): boolean {
   return choice === 'required' || choice === 'tool';
 }
 
-/** The conversation as it is asked of the model: the same where nothing stands in the way of its demand. */
+/** The conversation as it is asked of the model: the same where nothing is in the way of its demand. */
 export function withDemandAsFormat(
   conversation: Conversation,
   traits: UpstreamTraits,
@@ -77,7 +77,7 @@ function fitsFormat(
 
 // Structured output from models that have none: a forced tool whose input is the answer.
 // The request's writer offers it, and the answer's writer shows its input
-// as text so that no client sees a call that it did not ask for.
+// as text so that no client sees a call that it did not request.
 
 /** Its name in the requests of all gateways that do this. */
 const jsonToolName = 'json';
@@ -108,7 +108,7 @@ function answersByJsonTool({ output, tools }: Conversation): boolean {
   return output.type === 'json' && output.schema !== undefined && tools.length === 0;
 }
 
-/** Whether the client asked for any thinking. */
+/** Whether the client requested any thinking. */
 export function asksToThink({ reasoning }: Conversation): boolean {
   const { effort, budgetTokens, adaptive } = reasoning ?? {};
   if (effort !== undefined) return effort !== 'none';
@@ -117,12 +117,12 @@ export function asksToThink({ reasoning }: Conversation): boolean {
 
 // What an answer must be made into because of how the request was translated: the input of the forced
 // `json` tool is the content, an answer in the format of a tool is a call of it, and of
-// several calls the first is kept where the client asked for one at most and the upstream has no such option.
+// several calls the first is retained where the client requested one at most and the upstream has no such option.
 
 type PartStart = Extract<GenerationEvent, { readonly type: 'part-start' }>;
 type PartDelta = Extract<GenerationEvent, { readonly type: 'part-delta' }>;
 
-/** Where clients of a dialect ask for one call at most. */
+/** Where clients of a dialect request one call at most. */
 export interface ShapeWords {
   readonly single: FieldPath;
 }
@@ -190,7 +190,7 @@ class Shape {
     return this.#textTool !== undefined;
   }
 
-  /** The part to show; undefined for one that is left out. */
+  /** The part to show; undefined for one that is omitted. */
   part(part: Part): Part | undefined {
     if (part.type === 'text') return this.call(part) ?? part;
     if (part.type !== 'tool-call') return part;
@@ -224,7 +224,7 @@ class ShapedWriter implements StreamWriter {
   readonly #shape: Shape;
   /** Parts that are shown as another kind, by index: the field of their deltas. */
   readonly #fields = new Map<number, PartDelta['field']>();
-  /** Parts that are left out. */
+  /** Parts that are omitted. */
   readonly #hidden = new Set<number>();
   /** A text whose first character has not come yet. */
   #undecided: PartStart | undefined;

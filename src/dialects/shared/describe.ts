@@ -17,7 +17,7 @@ import { modelsNamedIn, searchesIn, isSearch } from './requested-services.ts';
 import { promptOf } from './prompt.ts';
 
 // Members of a request that can make it cost more than its prompt, its cap and its price say. A budget reserves
-// what they may add; what has no bound refuses the call of a key with a budget. Asked for only where a budget counts.
+// what they may add; what has no bound refuses the call of a key with a budget. Requested only where a budget counts.
 
 type Raising = { -readonly [K in keyof RaisedCost]: RaisedCost[K] };
 
@@ -98,7 +98,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ],
 ]);
 
-/** Members that are read by their name; in all others every name is looked at in any style of writing. */
+/** Members that are read by their name; in all others every name is examined in any style of writing. */
 export const expensiveMembers: readonly string[] = [...readers.keys()];
 
 const choosing = ['order', 'only', 'ignore', 'sort', 'quantizations'] as const;
@@ -151,14 +151,14 @@ const maxDepth = 8;
 const capName = /token|predict|length|budget/;
 const noCapName =
   /prompt|input|context|ctx|logprob|truncat|penalty|target|prefix|stop|special|suppress|ids?$/;
-/** What stands below describes the form of an answer, or is not read by a model. */
+/** What is below describes the form of an answer, or is not read by a model. */
 const otherName = /schema|json|grammar|regex|format|structured|metadata|label/;
 const reasoningName = /reason|think/;
 /** Names of a number of answers that are generated for one. */
 const answersName =
   /^(n|bestof|num(return)?(sequences|generations|completions|outputs|samples|choices|candidates|beams)|(candidate|sample)count|ncandidates|nsamples|beam(width|size))$/;
 
-/** Looks for numbers whose names say that they raise the cost, in members that the gateway does not know. */
+/** Searches for numbers whose names say that they raise the cost, in members that the gateway does not know. */
 class Looking {
   readonly #raising: Raising;
   readonly #member: string;
@@ -279,7 +279,7 @@ export class BodyDescription implements RequestDescription {
     for (const message of Array.isArray(messages) ? messages : []) yield* userTextsOf(message);
   }
 
-  /** Of messages; all that they ask for can be asked for by the Responses API as well as by chat completions. */
+  /** Of messages; all that they request can be requested by the Responses API as well as by chat completions. */
   reasonsWithTools(): boolean {
     const { tools, thinking } = this.options;
     return listOf(tools).length > 0 && !(isObject(thinking) && thinking['type'] === 'disabled');
@@ -408,7 +408,7 @@ const comparedLength = 2048;
 /** Characters of an opening that are compared. */
 const maxOpeningLength = 64 * 1024;
 
-/** Writes equal text for values that mean the same; cache marks move between requests and are left out. */
+/** Writes equal text for values that mean the same; cache marks move between requests and are omitted. */
 class OpeningText {
   text = '';
 

@@ -1,6 +1,6 @@
 /**
  * Turns as messages of APIs that have results of tools in turns of the user. Results form one run right behind their calls,
- * in the order of the calls; nothing stands between them, and instructions given in mid-conversation stay at their place,
+ * in the order of the calls; nothing is between them, and instructions given in mid-conversation stay at their place,
  * since moving them would change the cached prefix.
  */
 import type { Conversation, Part, ToolResultPart, Turn } from '../../core/conversation.ts';
@@ -34,7 +34,7 @@ export interface BlockWriter {
   callOf(block: JsonMembers): string | undefined;
   /** A block of text, whose member `text` holds it. */
   text(text: string): JsonMembers;
-  /** A trailing assistant message that ends so is gone on with as it is. */
+  /** A trailing assistant message that ends so is continued as it is. */
   goesOn(block: JsonMembers): boolean;
 }
 
@@ -63,7 +63,7 @@ class MessageBuilder {
   /** Ids of the calls of the last assistant message, in order. */
   #calls: ReadonlySet<string> = new Set();
   readonly #results = new Map<string, JsonMembers>();
-  /** What stands between a call and its result in the history: it goes behind the results. */
+  /** What is between a call and its result in the history: it goes behind the results. */
   #delayed: Message[] = [];
 
   constructor(blocks: BlockWriter, setting: Setting) {
@@ -173,7 +173,7 @@ class MessageBuilder {
     const last = this.#messages.at(-1);
     if (last?.role !== 'assistant') return;
     const block = last.content.at(-1);
-    // A paused turn goes on where it stands.
+    // A paused turn continues where it is.
     if (block !== undefined && this.#blocks.goesOn(block)) return;
     if (!this.#setting.traits.prefill) {
       this.#messages.push({ role: 'user', content: [this.#blocks.text('Continue.')] });

@@ -5,11 +5,11 @@
 import { harmlessLength, parseExactly, tryParseEvent } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
 
-/** How a dialect writes an event that goes on with a text. */
+/** How a dialect writes an event that continues a text. */
 export interface LayoutRules {
   /** Finds the member with the text, up to the opening quote of its value. */
   readonly text: RegExp;
-  /** The text of an event that goes on with it and says nothing else; undefined of any other event. */
+  /** The text of an event that continues it and says nothing else; undefined of any other event. */
   textOf(event: JsonObject): string | undefined;
   /** Find members whose value differs in each event and says nothing of the answer, up to that value. */
   readonly passing?: readonly RegExp[];
@@ -33,7 +33,7 @@ const backslash = 0x5c;
 /** Of one stream. */
 export class PlainLayout {
   readonly #rules: LayoutRules;
-  /** What stands before the first gap, between two gaps, and behind the last one; none = no layout is known. */
+  /** What is before the first gap, between two gaps, and behind the last one; none = no layout is known. */
   #fixed: readonly string[] = [];
   #kinds: readonly Gap['kind'][] = [];
   /** Layouts that no frame had but the one that taught them. */

@@ -186,7 +186,7 @@ function without(value: Json, path: FieldPath): Json | undefined {
   if (!Array.isArray(value) || typeof index !== 'number' || !(index in value)) return undefined;
   const items: readonly Json[] = value;
   const item = items[index];
-  // A block whose type is refused is left out as a whole.
+  // A block whose type is refused is omitted as a whole.
   const inner = rest.length === 0 || item === undefined ? undefined : without(item, rest);
   return inner === undefined
     ? items.filter((_, i) => i !== index)

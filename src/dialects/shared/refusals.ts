@@ -54,7 +54,7 @@ const ruleRefusals = {
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
   /** One name of a beta that is not known there fails the request (Bedrock). */
   anthropic_beta: /invalid beta flag/i,
-  /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */
+  /** Reasoning of another account, without what it led to, or known by an id of a provider that retained nothing. */
   reasoning_items:
     /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
   /** Gemini: of another account, another model, or changed. */
@@ -250,7 +250,7 @@ const thinking = [
 const role = ['role', 'developer'];
 
 export const repairs: readonly Repair[] = [
-  // The model's own limit: only the gateway's default may be lowered, never what a client asked for.
+  // The model's own limit: only the gateway's default may be lowered, never what a client requested.
   { field: ['max_tokens'], match: /max_tokens: \d+ > \d+/, repair: lowerDefaultCap },
   {
     field: ['max_tokens'],
@@ -565,7 +565,7 @@ export function correctionOf(
   );
   const traits = fresh.length === 0 ? undefined : Object.fromEntries(fresh);
   if (traits === undefined) {
-    // Members of the request that are not known, where no trait has another form for them: they are left out.
+    // Members of the request that are not known, where no trait has another form for them: they are omitted.
     if (!unknownMember.test(complaint.text)) return undefined;
     const { refuses = [] } = request.traits;
     const members = [...complaint.names].filter(

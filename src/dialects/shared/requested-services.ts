@@ -14,7 +14,7 @@ const defaultResults = 5;
 /** Sources of a live search that are reserved where the request says no number. */
 const defaultSources = 20;
 
-/** @param always the target searches for each request that asks for it, whatever its model wants. */
+/** @param always the target searches for each request that requests it, whatever its model wants. */
 export function searchesIn(body: JsonObject, always: boolean): readonly SearchRequest[] {
   const found: SearchRequest[] = [];
   if (isObject(body['web_search_options'])) found.push(oneSearch('web_search_options'));

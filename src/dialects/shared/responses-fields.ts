@@ -21,7 +21,7 @@ export function responsesOptions(extras: Extras): ResponsesOptions {
   };
 }
 
-/** The tier that a client of any dialect asks for, by OpenAI's words; undefined where it takes what is served anyway. */
+/** The tier that a client of any dialect requests, by OpenAI's words; undefined where it takes what is served anyway. */
 export function requestedTier(extras: Extras): Json | undefined {
   if (extras['anthropic-messages']?.['service_tier'] === 'standard_only') return 'default';
   const tier = responsesOptions(extras).serviceTier ?? extras['openai-chat']?.['service_tier'];
@@ -52,7 +52,7 @@ export function grammarOf({ extras }: Tool): Grammar | undefined {
     : undefined;
 }
 
-/** How closely an image is to be looked at; undefined where the model decides. */
+/** How closely an image is to be examined; undefined where the model decides. */
 export function imageDetail({ extras }: MediaPart): string | undefined {
   const detail = extras?.['openai-responses']?.['detail'] ?? extras?.['openai-chat']?.['detail'];
   return typeof detail === 'string' && detail !== 'auto' ? detail : undefined;

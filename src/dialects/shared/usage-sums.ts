@@ -52,7 +52,7 @@ export function repairedUsage(raw: JsonObject, meant: JsonObject): JsonObject | 
   return says(raw, meant) ? undefined : merged(raw, meant);
 }
 
-/** Every number that is meant stands where clients look for it. A zero may be left out. */
+/** Every number that is meant is where clients look for it. A zero may be omitted. */
 function says(raw: Json | undefined, meant: JsonObject): boolean {
   const sent = isObject(raw) ? raw : {};
   for (const key in meant) {

@@ -42,7 +42,7 @@ type Meaning =
 interface VendorErrorRow {
   readonly means: Meaning;
   readonly match: RegExp;
-  /** Where the words are looked for; absent = in both. */
+  /** Where the words are searched for; absent = in both. */
   readonly field?: keyof VendorComplaint;
 }
 
@@ -295,7 +295,7 @@ interface Complaint extends VendorComplaint {
   readonly code: string | undefined;
   /** The field that the server complains about, as it spelled it. */
   readonly param: string | undefined;
-  /** A status that stands in the body. */
+  /** A status that is in the body. */
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
 }
@@ -304,7 +304,7 @@ const maxLoggedLength = 8192;
 /** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
 const maxJudgedLength = 8192;
 
-/** Of what goes on to the client: names and paths; anything else may be a quotation (S14). */
+/** Of the text that is passed on to the client: names and paths; anything else may be a quotation (S14). */
 const codeForm = /^(?!\d+$)[\w.:-]{1,64}$/;
 const paramForm = /^[\w.:$[\]'"-]{1,200}$/;
 
@@ -327,7 +327,7 @@ export function readErrorValue(value: Json | undefined): GatewayError {
   });
 }
 
-/** Error shapes without an `error` member, as they stand in 200 answers. */
+/** Error shapes without an `error` member, as they are in 200 answers. */
 export function looksLikeError(body: JsonObject): boolean {
   if (body['object'] === 'error' || body['type'] === 'error') return true;
   return typeof body['message'] === 'string' || isPresent(body['detail']);
@@ -336,7 +336,7 @@ export function looksLikeError(body: JsonObject): boolean {
 /** Statuses of a server that does not know an address. */
 const missingStatuses: ReadonlySet<number> = new Set([200, 404, 405, 501]);
 
-/** What stands in a request and may be unknown to a server that has the API. */
+/** What is in a request and may be unknown to a server that has the API. */
 const namesObject = /\b(?:models?|deployments?|engine)\b|model_|with id\b/i;
 
 /**

@@ -1,4 +1,4 @@
-/** What a call said, made fit to be kept. */
+/** What a call said, made fit to be retained. */
 import { isUtf8 } from 'node:buffer';
 import { withoutKeys } from '../../core/secret.ts';
 import { valueMask } from '../../gateway/mask-credentials.ts';
@@ -62,11 +62,11 @@ function isStream(headers: readonly string[]): boolean {
   );
 }
 
-// A body as it is kept: read for what it is, without secrets and media, under a limit.
+// A body as it is retained: read for what it is, without secrets and media, under a limit.
 
 interface BodyOptions {
   readonly redactor: Redactor;
-  /** Characters of JSON that are kept; of what is longer beginning and end. */
+  /** Characters of JSON that are retained; of what is longer beginning and end. */
   readonly most: number;
 }
 
@@ -129,7 +129,7 @@ function ends(text: string, most: number): string {
   return `${front}\n… ${left} characters left out …\n${back}`;
 }
 
-// Headers as they are kept: of a request only those that are known to hold no secret (S13).
+// Headers as they are retained: of a request only those that are known to hold no secret (S13).
 
 const known: ReadonlySet<string> = new Set([
   'accept',
@@ -165,11 +165,11 @@ function shown(value: string, redactor: Redactor): string {
   return redactor.text(value).slice(0, maxLength);
 }
 
-// The events of a stream with those put together that only go on where another one began: hundreds of pieces
+// The events of a stream with those put together that only continue where another one began: hundreds of pieces
 // of a text become one event with all of it. It stays the format of the wire, is short enough to be read, and
 // shows a key whole that came in pieces, so that it is found.
 
-/** They differ from piece to piece and say nothing of what is said; the last ones stand. */
+/** They differ from piece to piece and say nothing of what is said; the last ones are. */
 const passing: ReadonlySet<string> = new Set(['usage', 'obfuscation', 'timings', 'created']);
 /** Pieces of the same text once more, which would keep pieces apart. */
 const leftOut: ReadonlySet<string> = new Set(['logprobs']);
@@ -283,7 +283,7 @@ function joinedValue(before: Json | undefined, next: Json, inDelta: boolean): Js
 const names: ReadonlySet<string> = new Set(['type', 'id', 'name', 'role']);
 /** They come in one piece, several behind one another. */
 const comeWhole: ReadonlySet<string> = new Set(['citation', 'citations', 'annotations']);
-/** What a block begins with goes on in its deltas. */
+/** What a block begins with continues in its deltas. */
 const pieceOf: ReadonlySet<string> = new Set(['delta', 'content_block']);
 
 interface WholeText {
@@ -299,7 +299,7 @@ class Places {
   /** The number of the event that is walked through. */
   event = -1;
   readonly #each: EachText;
-  /** What stands at a place of a list now: another id there begins another text. */
+  /** What is at a place of a list now: another id there begins another text. */
   readonly #ids = new Map<string, string>();
 
   constructor(each: EachText) {
@@ -351,7 +351,7 @@ export class Redactor {
   readonly #withoutValues: (text: string) => string;
   #found = false;
 
-  /** @param secrets flat headers whose values are taken out wherever they stand */
+  /** @param secrets flat headers whose values are taken out wherever they are */
   constructor(secrets: readonly string[]) {
     this.#withoutValues = valueMask(secrets);
   }

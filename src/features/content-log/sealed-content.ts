@@ -1,5 +1,5 @@
 /**
- * What a call said as a store holds it: packed, and sealed with a key that stands in no store, so that a
+ * What a call said as a store holds it: packed, and sealed with a key that is in no store, so that a
  * stolen database or backup shows no word of it.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../../json/value.ts';
 import type { StoreParts } from '../../store/store.ts';
 import { openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 
-/** Nothing that is kept comes near it. */
+/** Nothing that is retained comes near it. */
 const maxOpenedBytes = 64 * 1024 * 1024;
 
 /** What a sealed content is bound to: moved to another call or key it does not open. */
@@ -54,7 +54,7 @@ function boundTo({ id, keyId }: ContentPosition): string {
 
 // The stored content of calls, for authenticated admin callers.
 
-/** `absent`: never kept, removed since, or lost. `locked`: sealed with a key that is not here. */
+/** `absent`: never retained, removed since, or lost. `locked`: sealed with a key that is not here. */
 export type FoundContent =
   | { readonly state: 'kept'; readonly content: JsonObject }
   | { readonly state: 'absent' | 'locked' | 'unreadable' };
@@ -85,7 +85,7 @@ export class LoggedContents {
   }
 
   /**
-   * Removes what was kept of a key's calls, responses included; of those that run nothing will be.
+   * Removes what was retained of a key's calls, responses included; of those that run nothing will be.
    * @returns how many contents and responses
    * @throws StoreError
    */
@@ -108,7 +108,7 @@ async function removeAll(some: () => Promise<number>): Promise<number> {
   }
 }
 
-// What a call said, on its way from the one who saw it to the thread that makes it fit to be kept.
+// What a call said, on its way from the one who saw it to the thread that makes it fit to be retained.
 
 /** Bytes as they came; what is missing at the end was never held. */
 export interface SeenBody {
@@ -147,7 +147,7 @@ export interface SeenCall {
       }
     | undefined;
   readonly attempts: readonly SeenAttempt[];
-  /** Flat headers whose values may stand nowhere. */
+  /** Flat headers whose values may be nowhere. */
   readonly secrets: readonly string[];
 }
 
@@ -155,7 +155,7 @@ export interface SeenCall {
 export type BodyForm = 'json' | 'events' | 'text';
 
 export interface LoggedBody {
-  /** Size of the body before anything was left out. */
+  /** Size of the body before anything was omitted. */
   readonly bytes: number;
   /** The text was truncated. */
   readonly cut: boolean;
@@ -165,11 +165,11 @@ export interface LoggedBody {
 
 export interface LoggedHeader {
   readonly name: string;
-  /** Null: not kept. */
+  /** Null: not retained. */
   readonly value: string | null;
 }
 
-/** What a call said, as it is kept: without secrets and media, under a limit. */
+/** What a call said, as it is retained: without secrets and media, under a limit. */
 export interface LoggedContent {
   readonly request: {
     readonly method: string;

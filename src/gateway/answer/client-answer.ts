@@ -173,7 +173,7 @@ interface StreamResponderOptions {
   readonly output: { readonly relay: AnswerRelay } | { readonly writer: StreamWriter };
   /** The usage that the finish reports where the upstream did not report all of it (F55). */
   readonly usageGap: () => Usage | undefined;
-  /** How many answers were asked for. */
+  /** How many answers were requested. */
   readonly choices: number;
 }
 

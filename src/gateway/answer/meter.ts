@@ -23,7 +23,7 @@ const maxToken = 64;
 
 const pause: FinishReason = { kind: 'pause' };
 
-/** A request that goes on with a paused turn. */
+/** A request that continues a paused turn. */
 interface FurtherRequest {
   readonly usage: Usage;
   /** What was answered before it, in tokens and in characters. */
@@ -292,7 +292,7 @@ function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part
   }
 }
 
-/** The counts of a report stand in it, and in the details of it. */
+/** The counts of a report are in it, and in the details of it. */
 function holdsAbsurd(counts: JsonObject): boolean {
   for (const name in counts) {
     const value = counts[name];
@@ -304,7 +304,7 @@ function holdsAbsurd(counts: JsonObject): boolean {
   return false;
 }
 
-/** A prompt has one token at least: a report of none is left out by mistake. */
+/** A prompt has one token at least: a report of none is omitted by mistake. */
 function isEmptyPrompt(usage: Usage): boolean {
   return totalInputTokens(usage) === 0;
 }

@@ -1,6 +1,6 @@
 /**
  * A translated answer between the upstream's reader and the consumer: a turn that the upstream pauses
- * is gone on with, and stop sequences that were not sent upstream are searched for.
+ * is continued, and stop sequences that were not sent upstream are searched for.
  */
 import type { Call } from '../../core/call.ts';
 import type { Part } from '../../core/conversation.ts';
@@ -22,7 +22,7 @@ import { type ReadFrame, type StreamConsumer, eventsFrame } from './upstream-ans
 export interface TurnSource {
   /** The answer is complete, whatever the upstream would still say. */
   cut(): void;
-  /** Asks for the rest of a paused turn and hands it to the same consumer; rejects with its failure. */
+  /** Requests the rest of a paused turn and hands it to the same consumer; rejects with its failure. */
   goOn(): Promise<void>;
 }
 
@@ -107,7 +107,7 @@ function isUsage({ type }: GenerationEvent): boolean {
 
 type PartStart = Extract<GenerationEvent, { type: 'part-start' }>;
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
-/** An event that carries text which may belong to a sequence, or one that stands among such. */
+/** An event that carries text which may belong to a sequence, or one that is among such. */
 type HeldEvent = Extract<
   GenerationEvent,
   { type: 'part-start' | 'part-delta' | 'part-citation' | 'part-end' }
@@ -138,7 +138,7 @@ export class StopScanner {
     return this.#matched;
   }
 
-  /** The events to go on with; the last one is a finish when a sequence was found. */
+  /** The events to pass on; the last one is a finish when a sequence was found. */
   push(event: GenerationEvent): readonly GenerationEvent[] {
     if (this.#matched !== undefined) return [];
     switch (event.type) {
@@ -148,7 +148,7 @@ export class StopScanner {
           this.#open.set(index, 'text');
           return this.#take(event, part.text);
         }
-        // Something else stands between this text and the next: no sequence reaches across.
+        // Something else is between this text and the next: no sequence reaches across.
         const before = this.flush();
         this.#open.set(index, 'other');
         this.#show(event);
@@ -187,7 +187,7 @@ export class StopScanner {
     return events;
   }
 
-  /** An event without text keeps its place among those that are held. */
+  /** An event without text retains its place among those that are held. */
   #among(event: HeldEvent): readonly GenerationEvent[] {
     if (this.#held.length > 0) {
       this.#held.push(event);
@@ -418,10 +418,10 @@ export class TurnRounds {
     }
   }
 
-  /** Undefined for a pause that is gone on with. */
+  /** Undefined for a pause that is continued. */
   #finish(reason: FinishReason): GenerationEvent | undefined {
     if (reason.kind !== 'pause') {
-      // The calls may stand in a round before the last one.
+      // The calls may be in a round before the last one.
       const isCall = reason.kind === 'stop' && this.#called;
       return { type: 'finish', reason: isCall ? { ...reason, kind: 'tool-calls' } : reason };
     }
@@ -481,7 +481,7 @@ export function roomOf(
 
 /**
  * A further round reads the prompt and what was answered so far again: both are paid for before it is
- * asked for (Q1), and it may answer as much as the rounds before it left of what is paid for.
+ * requested (Q1), and it may answer as much as the rounds before it left of what is paid for.
  * @param used by the rounds before it
  * @param room what the cap leaves it
  * @returns cap of its output tokens; undefined where it has none

@@ -8,7 +8,7 @@ import type { Collector, Generation, GenerationEvent } from '../../core/generati
 export interface ReadFrame {
   readonly frame: Frame;
   readonly events: readonly GenerationEvent[];
-  /** Its reader says that it goes on with a text, and says nothing else. */
+  /** Its reader says that it continues a text, and says nothing else. */
   readonly plain: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface DocumentAnswer {
   /** Absent for a long one, whose value is not read on the event loop. */
   readonly body?: JsonObject;
   readonly generation: Generation;
-  /** The events of a stream of it; without its finish where the turn is to be gone on with. */
+  /** The events of a stream of it; without its finish where the turn is to be continued. */
   readonly events: readonly GenerationEvent[];
 }
 

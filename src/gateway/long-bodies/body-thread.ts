@@ -27,7 +27,7 @@ export interface JobMessage<N extends JobName = JobName> {
   readonly input: Jobs[N]['input'];
   /** Of the body. */
   readonly id: number;
-  /** Absent where the thread has kept the body of this id. */
+  /** Absent where the thread has retained the body of this id. */
   readonly bytes?: Uint8Array;
   /** The next job may be about the same body. */
   readonly keep: boolean;
@@ -69,7 +69,7 @@ export interface LongBodies {
   close(): Promise<void>;
 }
 
-/** Jobs that may wait: the memory for bodies is the bound as a rule (`body-budget.ts`). */
+/** Jobs that may wait: the bound is usually the memory for bodies (`body-budget.ts`). */
 const maxWaiting = 256;
 /** The heap of the thread, where half of the memory is not less. */
 const maxHeapBytes = 512 * 1024 * 1024;
@@ -114,7 +114,7 @@ export class BodyThread implements LongBodies {
   #waitingBytes = 0;
   #running: Waiting | undefined;
   #worker: Worker | undefined;
-  /** The body that the thread has kept. */
+  /** The body that the thread has retained. */
   #kept: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastId = 0;
@@ -325,7 +325,7 @@ const noSpans: ReadonlyMap<string, Span> = new Map();
 export class LongBody implements JsonSource, BodyOfJob {
   readonly id: number;
   readonly pieces: Pieces;
-  /** Bounded: prompts are left out (`thin-skeleton.ts`). */
+  /** Bounded: prompts are omitted (`thin-skeleton.ts`). */
   readonly skeleton: JsonObject;
   readonly tokens: number;
   readonly unambiguous: boolean;

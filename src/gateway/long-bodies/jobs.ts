@@ -100,7 +100,7 @@ export interface RequestInput {
   readonly answered?: readonly Part[] | undefined;
   /** The key whose turns may be recalled. */
   readonly keyId: string;
-  /** Kept turns by their keys (`reasoning-memory.ts`); undefined = there are none at all. */
+  /** Retained turns by their keys (`reasoning-memory.ts`); undefined = there are none at all. */
   readonly recalled?: ReadonlyMap<string, RecalledTurn> | undefined;
 }
 
@@ -114,7 +114,7 @@ export interface MadeBody {
   readonly conversation?: Conversation;
   /** Digest of what the users said (`PromptTrail`). */
   readonly asked: string;
-  /** Keys of kept turns that were looked up and not in `recalled`. */
+  /** Keys of retained turns that were looked up and not in `recalled`. */
   readonly wanted: readonly string[];
 }
 
@@ -158,7 +158,7 @@ export interface ExpandedBody {
   readonly body: readonly SentPiece[];
 }
 
-/** Where the response stands in the end of an answer (`StoredResponseCodec.answered`). */
+/** Where the response is in the end of an answer (`StoredResponseCodec.answered`). */
 export interface AnsweredRange extends Span {
   readonly id: string;
   readonly items: readonly string[];
@@ -222,7 +222,7 @@ export interface Jobs {
     readonly input: { readonly client: DialectId };
     readonly output: AnsweredRange | undefined;
   };
-  /** The last bytes of an answer that says that it was not kept. */
+  /** The last bytes of an answer that says that it was not retained. */
   readonly unkept: {
     readonly input: { readonly client: DialectId };
     readonly output: { readonly bytes: Uint8Array };
@@ -543,7 +543,7 @@ export class JobRunner {
   }
 }
 
-/** The memory of all bytes that stand in an output, or in a list or a map of it. */
+/** The memory of all bytes that are in an output, or in a list or a map of it. */
 function memoryOf(output: unknown): readonly ArrayBuffer[] {
   if (typeof output !== 'object' || output === null) return [];
   const found = new Set<ArrayBuffer>();

@@ -367,7 +367,7 @@ export class TargetHealth {
       });
       this.#options.changed?.(changeOf(name));
     }
-    // A call that began earlier does not end a wait that the provider asked for.
+    // A call that began earlier does not end a wait that the provider requested.
     if (state.isOver(this.#now)) this.#entries.delete(name);
   }
 

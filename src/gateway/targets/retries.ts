@@ -172,7 +172,7 @@ function moreTelling(before: GatewayError | undefined, error: GatewayError): Gat
 export interface FailedTry {
   /** HTTP status of the upstream; 0 when none came. */
   readonly status: number;
-  /** A stream was asked for. */
+  /** A stream was requested. */
   readonly streamed: boolean;
   /** It was sent, and no answer says whether the vendor worked on it (R5). */
   readonly maybeBilled: boolean;
@@ -208,7 +208,7 @@ export function repeatOf(
     return answered >= 600 ? 'once' : 'never';
   }
   if (error.cause !== undefined) return repeatOfConnection(error, status);
-  // An error inside a 200 counts as that error. A silent stream is asked for once more; a document had all
+  // An error inside a 200 counts as that error. A silent stream is requested once more; a document had all
   // its time.
   if (error.code !== 'timeout' || answered !== 0) return 'may';
   return streamed ? 'once' : 'never';

@@ -1,6 +1,6 @@
 /**
  * Step 4: the targets of a route in the order in which they are tried (docs/user/routing.md). `Routing` orders
- * targets by the route's rule and spreads calls over the credentials of each; `plan` leaves out what is unhealthy.
+ * targets by the route's rule and spreads calls over the credentials of each; `plan` omits what is unhealthy.
  */
 import { hash } from 'node:crypto';
 import type { Call } from '../../core/call.ts';
@@ -265,7 +265,7 @@ export interface PlanDeps {
 }
 
 /**
- * The targets that a call may try, at least one. Unhealthy targets are left out; when all are unhealthy, the one
+ * The targets that a call may try, at least one. Unhealthy targets are omitted; when all are unhealthy, the one
  * whose probe is due first is tried (R6).
  * @throws GatewayError `rate_limited` while all targets are cooling down.
  */

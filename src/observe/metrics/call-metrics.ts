@@ -26,7 +26,7 @@ type ByAnswered = Capped<ModelSeries>;
 type ByRequested = Capped<ByAnswered>;
 
 const maxProviders = 60;
-/** Names that clients ask for, of all providers. */
+/** Names that clients request, of all providers. */
 const maxRequested = 150;
 /** Pairs of asked and answering models. */
 const maxPairs = 250;
@@ -81,7 +81,7 @@ export class CallMetrics {
     });
   }
 
-  /** Clients may ask for any model name of a provider: only models that answered get a label. */
+  /** Clients may request any model name of a provider: only models that answered get a label. */
   #mayAdd({ outcome, error = '', model }: CallRow): boolean {
     return outcome === 'ok' || !uninformative.has(error) || this.#deps.isDeclared(model);
   }

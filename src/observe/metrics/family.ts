@@ -62,7 +62,7 @@ export function single(value: number): readonly NumberSample[] {
 
 // A histogram that costs a few additions an observation: all of its memory is there from the start.
 
-/** What a scrape reads; the arrays are the histogram's own and go on changing. */
+/** What a scrape reads; the arrays are the histogram's own and continue changing. */
 interface HistogramData {
   /** Upper bounds, rising; the last bucket (+Inf) is not among them. */
   readonly bounds: readonly number[];

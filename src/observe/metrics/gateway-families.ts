@@ -377,12 +377,12 @@ export interface GatewayFacts {
   /** Calls with an `Idempotency-Key`. */
   readonly idempotency: {
     readonly tallies: { readonly [outcome: string]: number };
-    /** Calls that are being answered, or wait to be kept. */
+    /** Calls that are being answered, or wait to be retained. */
     readonly claims: number;
     /** Bytes of their answers. */
     readonly memory: number;
   };
-  /** Responses that were to be kept. */
+  /** Responses that were to be retained. */
   readonly responses: { readonly tallies: { readonly [outcome: string]: number } };
   /** What calls said, of keys whose content is logged. */
   readonly contents: {

@@ -97,7 +97,7 @@ export function processFamilies(): readonly Family[] {
       name: 'process_start_time_seconds',
       type: 'gauge',
       unit: 'seconds',
-      // A worker that was replaced takes nothing of the counts with it: they go on from the gateway's start.
+      // A worker that was replaced takes nothing of the counts with it: they continue from the gateway's start.
       across: 'min',
       help: 'Start time of the process in seconds since the epoch; with workers, of the oldest one.',
       samples: single(startedAt()),
@@ -145,7 +145,7 @@ export const contentTypes: { readonly [F in Format]: string } = {
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 };
 
-/** By the quality values of an `accept` header; OpenMetrics only where it is asked for by name. */
+/** By the quality values of an `accept` header; OpenMetrics only where it is requested by name. */
 export function formatFor(accept: string | undefined): Format {
   let open = 0;
   let plain = 0;

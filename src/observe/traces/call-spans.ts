@@ -113,7 +113,7 @@ interface Message extends JsonObject {
   readonly parts: readonly JsonObject[];
 }
 
-/** Writes the texts of one call, none of them with a secret, and remembers whether anything was left out. */
+/** Writes the texts of one call, none of them with a secret, and remembers whether anything was omitted. */
 class Texts {
   cut = false;
   readonly #secrets: readonly string[];

@@ -68,7 +68,7 @@ export class SpanTracer implements Tracer {
 export interface Sampling {
   /** Share of the traces that begin here, 0 to 1. */
   readonly ratio: number;
-  /** Whether a client's trace goes on, and its sampled flag decides. */
+  /** Whether a client's trace continues, and its sampled flag decides. */
   readonly followsParent: boolean;
   /** Whether prompts and answers are exported. Default false. */
   readonly content?: boolean;

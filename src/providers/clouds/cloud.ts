@@ -52,7 +52,7 @@ export interface Cloud extends CloudRules {
   listsModels?(input: CloudInput): boolean;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;
-  /** @param model what runs under the name; absent = the list of models is asked for */
+  /** @param model what runs under the name; absent = the list of models is requested */
   place(input: CloudInput, name: string, model: string | undefined): ModelPlace;
   /** The row whose traits hold for a model in its dialect. */
   rowOf(dialect: HttpDialect, model?: string): ProviderRow;

@@ -80,7 +80,7 @@ async function containerToken(env: Environment): Promise<string | undefined> {
   return (await readFile(file, 'utf8')).trim();
 }
 
-// The instance: IMDSv2. The older version, which asks for no token, is not used.
+// The instance: IMDSv2. The older version, which requests no token, is not used.
 
 const instanceVariable = 'AWS_EC2_METADATA_SERVICE_ENDPOINT';
 const instanceHosts: ReadonlySet<string> = new Set(['169.254.169.254', '[fd00:ec2::254]']);

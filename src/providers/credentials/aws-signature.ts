@@ -23,7 +23,7 @@ export interface AwsScope {
 /** Headers of the service that are part of the signature, besides those of each request. */
 const signedPrefix = 'x-amzn-';
 
-/** Signs for one region and service. Keeps the key of the day, which is the dearest part. */
+/** Signs for one region and service. Retains the key of the day, which is the dearest part. */
 export class AwsSignature {
   readonly #scope: AwsScope;
   /** The derived key and what it was derived from. */

@@ -117,7 +117,7 @@ function proofOf(
   return {
     description,
     fingerprint: file,
-    // Read anew each time: whatever keeps the file replaces it before its content ends.
+    // Read anew each time: whatever retains the file replaces it before its content ends.
     form: async (audience) => {
       const text = await readFile(file, 'utf8');
       const assertion =

@@ -122,7 +122,7 @@ async function authorizedUser(of: CredentialFile): Promise<Token> {
   });
 }
 
-/** Workload identity federation: a token of another issuer is exchanged, then perhaps one of a service account asked for. */
+/** Workload identity federation: a token of another issuer is exchanged, then perhaps one of a service account requested. */
 async function externalAccount(of: CredentialFile): Promise<Token> {
   const { credential, file, clock } = of;
   const audience = textIn(of, 'audience');

@@ -1,4 +1,4 @@
-/** Asks for a token and reads the answer: the form that all token servers share, and their complaints in words. */
+/** Requests a token and reads the answer: the form that all token servers share, and their complaints in words. */
 import type { GatewayError } from '../../core/errors.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { Secret, withoutKeys } from '../../core/secret.ts';

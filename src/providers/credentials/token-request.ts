@@ -32,7 +32,7 @@ export interface TokenAnswer {
 const usualTimeoutMs = 10_000;
 const maxBytes = 64 * 1024;
 
-/** @throws Error that says why no answer came; the caller knows what was asked for. */
+/** @throws Error that says why no answer came; the caller knows what was requested. */
 export function askForToken({
   url,
   headers,

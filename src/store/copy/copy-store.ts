@@ -1,5 +1,5 @@
 /**
- * Copies a whole store from one engine to the other. It may be ended at any moment and goes on where it was; at its end
+ * Copies a whole store from one engine to the other. It may be ended at any moment and continues where it was; at its end
  * counts and sums of every column of every table are compared.
  */
 import { StoreError } from '../store-error.ts';

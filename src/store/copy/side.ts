@@ -50,7 +50,7 @@ export function copyValue(value: unknown): CopyValue {
   return value instanceof Uint8Array ? value : null;
 }
 
-/** The key of the last row, as JSON: from there a copy goes on. */
+/** The key of the last row, as JSON: from there a copy continues. */
 export function lastKey(
   columns: readonly string[],
   key: readonly string[],

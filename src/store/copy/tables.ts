@@ -41,11 +41,11 @@ const engineOnly = new Set([
 
 /**
  * Ids that each engine makes: a price by its text, a group by its members, a call by its own id. In rows of a copy
- * the text stands in their place.
+ * the text is in their place.
  */
 export const groupMembers = ['key_id', 'team', 'model', 'provider', 'tags'] as const;
 
-/** Names stand in SQL as they are (S21): a database may have tables that are not the gateway's. */
+/** Names are in SQL as they are (S21): a database may have tables that are not the gateway's. */
 const plainName = /^[a-z_][a-z0-9_]*$/;
 
 /** The tables of a copy, of those that a database has. @throws StoreError for a name that no gateway makes */

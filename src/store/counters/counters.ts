@@ -70,7 +70,7 @@ export interface ReserveRequest {
   readonly about?: ReservedCall;
 }
 
-/** Where a counter stands after a reservation; for the headers of the answer and for messages. */
+/** Where a counter is after a reservation; for the headers of the answer and for messages. */
 export interface CounterState {
   readonly counter: string;
   readonly limit: number;
@@ -106,7 +106,7 @@ export interface Refused {
    * not by waiting alone: a place must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;
-  /** All of the reservation, as they stand without it, in its order. */
+  /** All of the reservation, as they are without it, in its order. */
   readonly requests: readonly CounterState[];
   readonly tokens: readonly CounterState[];
   /** Of a budget: nanodollars that running calls hold, and may give back when they end. */
@@ -129,7 +129,7 @@ export interface Spent {
   readonly nanodollars: number;
 }
 
-/** Where a budget's window stands. */
+/** Where a budget's window is. */
 export interface Balance {
   readonly settled: number;
   /** Reserved by running calls. */

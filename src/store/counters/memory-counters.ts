@@ -193,11 +193,11 @@ class IdleEvictingMap<T> {
     return this.#entries.get(name);
   }
 
-  /** Two old entries are looked at for each new one, so that idle ones never pile up. */
+  /** Two old entries are examined for each new one, so that idle ones never pile up. */
   add(name: string, entry: T): void {
     this.#look();
     this.#look();
-    // Not looked at itself: it is idle until its owner has put something into it.
+    // Not examined itself: it is idle until its owner has put something into it.
     this.#entries.set(name, entry);
   }
 

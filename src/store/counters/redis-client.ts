@@ -10,7 +10,7 @@ type Options = Omit<RedisOptions, 'replyMapping'>;
 const connectMs = 2000;
 const maxPauseMs = 1000;
 
-/** Loads the driver and begins to connect; goes on trying for as long as it is open. */
+/** Loads the driver and begins to connect; continues trying for as long as it is open. */
 export async function openRedis(
   address: ServerAddress,
   random: () => number,
@@ -67,7 +67,7 @@ export function unavailable(error: unknown): StoreError {
   return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
 }
 
-/** Whether the server refuses what it was told, and not because of how it stands. */
+/** Whether the server refuses what it was told, and not because of how it is. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && /^(?:ERR|WRONGTYPE) /.test(error.message);
 }

@@ -101,7 +101,7 @@ export class RedisRates implements RateCounters {
     const { redis, instance } = this.#options;
     if (!(await redis.look())) return;
     if (this.#lostSince !== undefined) this.#lostSince = undefined;
-    // Where it fails the last known number goes on to hold.
+    // Where it fails the last known number continues to hold.
     this.#instances = await redis.instances(instance).catch(() => this.#instances);
   }
 

@@ -2,7 +2,7 @@
  * The counters of several gateways. Budgets are leased from PostgreSQL (budget-leases.ts); rates and places are
  * counted in Redis (redis-rates.ts) where it is configured, else in PostgreSQL.
  *
- * A reservation takes its money first: that needs no round trip as a rule, and is undone without one where a rate refuses.
+ * A reservation takes its money first: that usually needs no round trip, and is undone without one where a rate refuses.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';

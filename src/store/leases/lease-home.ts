@@ -29,7 +29,7 @@ export interface StatedLease {
   readonly taken: number;
   /** What waiting calls need; `free` counts towards it. */
   readonly wanted: number;
-  /** Asks for a slice although no call waits. */
+  /** Requests a slice although no call waits. */
   readonly refill: boolean;
   /** Where the budget has too little left: other gateways are asked to give back what is free there. */
   readonly ask: boolean;
@@ -96,8 +96,8 @@ export interface BudgetHome {
   balance(instance: string, counter: string, window: string): Promise<Balance>;
 }
 
-// Finds instances that do not answer: others asked for what is free in their leases, and they have stated nothing
-// for longer than between two signs of life. No wall clock counts: instances are told apart by their numbers.
+// Finds instances that do not answer: others requested what is free in their leases, and they have stated nothing
+// for longer than between two signs of life. No wall clock counts: instances are distinguished by their numbers.
 
 /** A living instance with leases states once a second. */
 const deafMs = 1200;

@@ -42,7 +42,7 @@ export interface LeaseJournalOptions {
   readonly directory: string;
   readonly instance: string;
   readonly log: Log;
-  /** Names the time since the machine started; undefined = unknown, and no journal is kept. */
+  /** Names the time since the machine started; undefined = unknown, and no journal is retained. */
   readonly boot: string | undefined;
 }
 
@@ -90,7 +90,7 @@ export class LeaseJournal {
 
   /**
    * Notes what leases have had taken since the last time. Never throws: a disk that fails ends the journal.
-   * @param all every lease, asked for when the file has grown too long
+   * @param all every lease, requested when the file has grown too long
    */
   note(leases: readonly TakenLease[], all: () => Iterable<TakenLease>): void {
     if (this.#file === undefined) return;

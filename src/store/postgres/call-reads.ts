@@ -441,7 +441,7 @@ function cursorOf(call: CallRow | undefined): CallCursor | undefined {
   return call === undefined ? undefined : { startedAt: call.startedAt, id: call.id };
 }
 
-/** All calls of that very millisecond were looked at: the next page begins below it. */
+/** All calls of that very millisecond were examined: the next page begins below it. */
 function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor | undefined {
   return end === undefined || end <= since ? undefined : { startedAt: end, id: '' };
 }

@@ -1,5 +1,5 @@
 /**
- * Connections to one PostgreSQL server. New ones are looked at before they are used: a read-only server
+ * Connections to one PostgreSQL server. New ones are examined before they are used: a read-only server
  * (a replica, yesterday's primary) is as good as none. Statements are constants with parameters (S21).
  */
 import { Socket } from 'node:net';

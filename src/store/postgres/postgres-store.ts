@@ -1,6 +1,6 @@
 /**
  * The store on PostgreSQL, for several gateways. While the server is away everything is refused
- * at once with `unavailable`, and goes on when it is back, without a restart (F88).
+ * at once with `unavailable`, and continues when it is back, without a restart (F88).
  */
 import { join } from 'node:path';
 import { Socket } from 'node:net';
@@ -82,7 +82,7 @@ export class PostgresStore implements Store, LeaseRegister {
   readonly responses: StoreParts['responses'];
   readonly people: StoreParts['people'];
   readonly settings: StoreParts['settings'];
-  /** Where budgets are kept. */
+  /** Where budgets are retained. */
   readonly budgets: PostgresBudgets;
   readonly #options: PostgresStoreOptions;
   readonly #spool: Spool;
@@ -305,7 +305,7 @@ export class PostgresChanges {
     });
     this.#client = client;
     this.#socket = socket;
-    // An end that was not asked for is an error first; one of both is enough.
+    // An end that was not requested is an error first; one of both is enough.
     client.once('error', (error) => this.#again(client, error));
     client.once('end', () => this.#again(client, undefined));
     client.on('notification', ({ channel, payload = '' }) => {

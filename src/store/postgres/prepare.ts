@@ -15,7 +15,7 @@ import { postgresSchema } from './schema.ts';
 export interface Patience {
   /** Of a short statement: the server ends it then, and is given two seconds more to say so. */
   readonly answerMs: number;
-  /** Between two looks at a statement that may take long. */
+  /** Between two checks: a statement that may take long. */
   readonly lookEveryMs: number;
   /** Of a look: a server under a migration may be slow to take one more connection. */
   readonly lookMs: number;
@@ -26,7 +26,7 @@ const silenceMs = 2000;
 /** One look may come while the answer is on its way, or into a server that is busy just then. */
 const maxMisses = 3;
 
-/** The server learns within half a minute of a client that is gone without a word: until then its locks stand. */
+/** The server learns within half a minute of a client that is gone without a word: until then its locks are. */
 const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`;
 

@@ -1,6 +1,6 @@
 /**
  * The tables in PostgreSQL: those of SQLite, for several gateways. Times are ms since the epoch; a NULL count is
- * unknown, never 0; JSON stands as text. What is compared in the order of bytes has the collation C, whatever that
+ * unknown, never 0; JSON is as text. What is compared in the order of bytes has the collation C, whatever that
  * of the database is.
  */
 import { attemptTable, callTable, sumTable } from '../call-rows.ts';
@@ -301,8 +301,8 @@ END $$;
 `;
 
 /**
- * One round trip, since the end of an answer waits for it. The lock is that of contents: what a key kept is forgotten
- * behind all that was looked at before the mark was there.
+ * One round trip, since the end of an answer waits for it. The lock is that of contents: what a key retained is forgotten
+ * behind all that was examined before the mark was there.
  */
 const responseFunctions = `
 CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,

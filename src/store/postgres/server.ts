@@ -204,7 +204,7 @@ export class PostgresServer {
     for (const listener of this.#listeners) listener();
   }
 
-  /** An admin page that gets no connection is not a reason to close those that calls go on by. */
+  /** An admin page that gets no connection is not a reason to close those that calls continue by. */
   #crowdedOut(error: unknown): unknown {
     if (!isUnavailable(error) || !isCrowded(error) || this.data.connected === 0) return error;
     return new StoreError('busy', error.message, error.cause);

@@ -11,7 +11,7 @@ import { SqliteCalls } from './calls.ts';
 import { SqlitePeople } from './people.ts';
 import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
 
-/** How often the file is looked for while rows are written to it (F87). */
+/** How often the file is searched for while rows are written to it (F87). */
 const fileCheckMs = 10_000;
 
 export interface EngineOptions {

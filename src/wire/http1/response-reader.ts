@@ -303,7 +303,7 @@ function hexDigit(byte: number): number {
 
 // The head of a request (RFC 9112 §3), built once for each endpoint: only what a call adds is written anew.
 
-/** What may not stand in a field's value; names come from the program and from the config. */
+/** What may not be in a field's value; names come from the program and from the config. */
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const pathForm = /^[\x21-\x7e]+$/;

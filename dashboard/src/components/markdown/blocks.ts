@@ -167,7 +167,7 @@ function readList(lines: readonly string[], at: number, depth: number): Read | u
   return { block, end };
 }
 
-/** A line behind the marker of an item is part of it if it is deeper, or goes on with its paragraph. */
+/** A line behind the marker of an item is part of it if it is deeper, or continues its paragraph. */
 function belongs(lines: readonly string[], at: number, indent: number): boolean {
   const line = lines[at] ?? '';
   if (isBlank(line)) {

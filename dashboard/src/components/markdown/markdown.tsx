@@ -151,7 +151,7 @@ interface LinkViewProps {
   readonly nodes: readonly Inline[];
 }
 
-/** A model may be told to mislead: where a link leads stands behind it. */
+/** A model may be told to mislead: where a link leads is behind it. */
 function LinkView({ address, nodes }: LinkViewProps): ReactElement {
   const { host, pathname } = new URL(address);
   const [only] = nodes;

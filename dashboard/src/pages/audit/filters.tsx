@@ -1,4 +1,4 @@
-/** Which entries are shown. All of it stands in the address. */
+/** Which entries are shown. All of it is in the address. */
 import { useState, type ReactElement } from 'react';
 import { useKeyNames } from '../../api/names.ts';
 import type { Search } from '../../api/search.ts';

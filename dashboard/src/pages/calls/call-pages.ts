@@ -1,6 +1,6 @@
 /**
- * Pages of a list that is too long to be loaded as a whole: each is found by the cursor in the one before it. Those near
- * the rows in sight are kept, others forgotten and fetched again when the table comes back to them.
+ * Pages of a list that is too long to be loaded as a whole: each is found by the cursor in the one before it. Those
+ * near the rows in sight are retained, others forgotten and fetched again when the table comes back to them.
  */
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';
@@ -10,7 +10,7 @@ import { fetchCalls, type Call, type CallFilter, type CallPage } from '../../api
 export const pageSize = 100;
 /** Rows beyond those in sight that are fetched before they are needed. */
 const aheadRows = 60;
-/** Pages without a row in a row, before the page asks whether to go on. */
+/** Pages without a row in a row, before the page asks whether to continue. */
 const maxEmptyPages = 20;
 const forgottenMs = 60_000;
 
@@ -27,11 +27,11 @@ export interface CallPages {
   /** Index of a call; undefined: it is not among the pages at hand. */
   readonly indexOf: (id: string) => number | undefined;
   readonly onSight: (first: number, last: number) => void;
-  /** A row that is looked at elsewhere: its page and what is around it are fetched, too. */
+  /** A row that is examined elsewhere: its page and what is around it are fetched, too. */
   readonly onLook: (index: number) => void;
   /** There may be more than `rows`. */
   readonly hasMore: boolean;
-  /** Many pages had no row that fits: `searchOn` looks at older ones. */
+  /** Many pages had no row that fits: `searchOn` examines older ones. */
   readonly isPaused: boolean;
   readonly searchOn: () => void;
   /** Where the look has come to, ISO 8601; undefined at the beginning. */

@@ -167,7 +167,7 @@ interface HeadersProps {
   readonly headers: readonly LoggedHeader[];
 }
 
-/** Names may stand there several times. */
+/** Names may be there several times. */
 function Headers({ label, headers }: HeadersProps): ReactElement | null {
   if (headers.length === 0) return null;
   const values = Map.groupBy(headers, ({ name }) => name);

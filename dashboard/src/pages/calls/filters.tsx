@@ -1,4 +1,4 @@
-/** Which calls are shown. All of it stands in the address. */
+/** Which calls are shown. All of it is in the address. */
 import { useState, type ReactElement } from 'react';
 import { endpointNames, type CallFilter } from '../../api/calls.ts';
 import { faultNames, faults } from '../../api/errors.ts';
@@ -195,7 +195,7 @@ function MoreFilters({ field, onFind }: MoreFiltersProps): ReactElement {
   );
 }
 
-/** Back from now, or between dates: the end of these stands beside it, and can be taken away. */
+/** Back from now, or between dates: the end of these is beside it, and can be taken away. */
 function PeriodField({ search, change }: FiltersProps): ReactElement {
   const [isChoosing, setChoosing] = useState(false);
   const since = search['since'] ?? '';

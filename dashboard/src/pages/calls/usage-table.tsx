@@ -18,7 +18,7 @@ const classes = [
   },
 ] as const;
 
-/** Shown where there are some: what they cost stands in the rows above, and for searches and pictures in the sum. */
+/** Shown where there are some: what they cost is in the rows above, and for searches and pictures in the sum. */
 const pieces = [
   { name: 'Audio (part of input)', tokens: 'audio_input_tokens' },
   { name: 'Images (part of input)', tokens: 'image_input_tokens' },

@@ -1,4 +1,4 @@
-/** Calls as they end on the gateway, asked for while the page is in sight. */
+/** Calls as they end on the gateway, requested while the page is in sight. */
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { fetchCalls, fetchTail, type Call, type CallFilter } from '../../api/calls.ts';
@@ -15,7 +15,7 @@ export interface LiveCalls {
   readonly rows: readonly Call[];
   /** Calls of the filter that ended since `since`. */
   readonly ended: number;
-  /** Calls that ended too fast to be kept for this page, whatever the filter. */
+  /** Calls that ended too fast to be retained for this page, whatever the filter. */
   readonly lost: number;
   /** Ms since the epoch. */
   readonly since: number;

@@ -164,7 +164,7 @@ type HolderPage = { readonly [K in `${HolderKind}s`]?: readonly Holder[] } & {
   readonly next: string | null;
 };
 
-/** @param enabled false: it has no limits, and is not asked for */
+/** @param enabled false: it has no limits, and is not requested */
 export function useHolder(kind: HolderKind, name: string, enabled: boolean) {
   return useQuery({
     queryKey: [...holdersKey, 'one', kind, name],
@@ -225,7 +225,7 @@ export function useChange<Answer>(): UseMutationResult<Answer, Error, Change> {
       send<Answer>(method, path, body === undefined ? {} : { body }),
     onSuccess: async (_answer, { method }) => {
       await client.invalidateQueries({ queryKey: keysKey });
-      // What was taken away is not asked for again while its window closes.
+      // What was taken away is not requested again while its window closes.
       const gone = method === 'DELETE' ? ['list'] : [];
       await client.invalidateQueries({ queryKey: [...holdersKey, ...gone] });
     },

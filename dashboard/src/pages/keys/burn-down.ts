@@ -13,7 +13,7 @@ export interface Spent {
 export interface BurnPeriod {
   readonly start: number;
   readonly end: number;
-  /** When the spending was looked at. */
+  /** When the spending was examined. */
   readonly now: number;
 }
 

@@ -1,4 +1,4 @@
-/** What stands in the fields of a key, and the body that it makes. */
+/** What is in the fields of a key, and the body that it makes. */
 import type { Body, Key } from './api.ts';
 import {
   emptyPolicy,
@@ -118,7 +118,7 @@ export function keyFieldsOf(key: Key): KeyFields {
   };
 }
 
-/** For PUT, which replaces: what is empty is left out. */
+/** For PUT, which replaces: what is empty is omitted. */
 export function policyBody(fields: PolicyFields): Body {
   return withoutNulls(policyChange(fields));
 }
@@ -148,7 +148,7 @@ export function keyChange(fields: KeyFields): Body {
   };
 }
 
-/** Untouched members are left out, so that concurrent changes stay. */
+/** Untouched members are omitted, so that concurrent changes stay. */
 export function changedOnly(wanted: Body, before: Body): Body {
   const isChanged = (name: string): boolean =>
     JSON.stringify(wanted[name]) !== JSON.stringify(before[name]);

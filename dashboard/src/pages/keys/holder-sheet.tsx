@@ -88,7 +88,7 @@ function HolderForm({ kind, fields, onChange, error }: FormProps): ReactElement 
 
 interface NewHolderProps {
   readonly kind: HolderKind;
-  /** Absent: it is asked for. */
+  /** Absent: it is requested. */
   readonly name?: string;
   readonly onClose: () => void;
 }

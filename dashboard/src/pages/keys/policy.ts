@@ -1,4 +1,4 @@
-/** What stands in the fields of limits and budgets, and the members of a body that it makes. */
+/** What is in the fields of limits and budgets, and the members of a body that it makes. */
 import type { Body, LimitKind, Period, Policy } from './api.ts';
 
 /** Everything as text, as it is typed; empty = not set. */

@@ -8,7 +8,7 @@ export interface Snippet {
   readonly text: string;
 }
 
-/** With the official SDKs. The key stands in them: they are shown once, as it is. */
+/** With the official SDKs. The key is in them: they are shown once, as it is. */
 export function keySnippets(connection: Connection): readonly Snippet[] {
   return [
     { id: 'curl', title: 'curl', text: chatCurl(connection) },

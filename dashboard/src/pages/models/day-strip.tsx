@@ -12,7 +12,7 @@ const hours = 24;
 interface DayStripProps {
   /** By the hour; hours without a call may be missing. */
   readonly points: readonly SeriesPoint[];
-  /** When they were asked for, ms since the epoch. */
+  /** When they were requested, ms since the epoch. */
   readonly now: number;
 }
 

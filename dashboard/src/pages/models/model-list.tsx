@@ -30,7 +30,7 @@ interface Row {
   readonly prices: readonly TargetPrice[];
   /** Undefined: no calls. */
   readonly day: SeriesGroup | undefined;
-  /** When the day was asked for. */
+  /** When the day was requested. */
   readonly now: number;
 }
 

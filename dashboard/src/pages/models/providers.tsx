@@ -29,7 +29,7 @@ export function Providers(): ReactElement {
 const howToAdd =
   'Providers come from their key variables, such as OPENAI_API_KEY, and from providers: in the config file. They are added and removed there.';
 
-/** Those that were looked for and are not there are behind a fold. */
+/** Those that were searched for and are not there are behind a fold. */
 function ProviderList({ providers }: { readonly providers: readonly Provider[] }): ReactElement {
   const absent = providers.filter(({ there }) => !there);
   return (

@@ -1,4 +1,4 @@
-/** Prompts that are kept in this browser, by name. */
+/** Prompts that are retained in this browser, by name. */
 import { isRecord } from './formats/request.ts';
 import { readSnapshot, type Snapshot } from './formats/snapshot.ts';
 
@@ -11,7 +11,7 @@ export interface SavedPrompt {
 
 const storageKey = 'model-gateway-playground-prompts';
 
-/** By name. What cannot be read is left out: it may be of another version. */
+/** By name. What cannot be read is omitted: it may be of another version. */
 export function readSaved(): readonly SavedPrompt[] {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(storageKey) ?? '[]');

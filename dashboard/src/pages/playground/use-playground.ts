@@ -22,7 +22,7 @@ export function usePlayground() {
   const [wrong, setWrong] = useState<SettingError>();
   const [notice, setNotice] = useState('');
   const slots = useSlots();
-  // Until the user names one. Not in the field: what comes late must not stand before what is typed.
+  // Until the user names one. Not in the field: what comes late must not be before what is typed.
   const firstModel = useListedModels().data?.[0]?.id ?? '';
   const shown = settings.models.flatMap((model): readonly ShownSide[] => {
     const side = slots[model.slot];

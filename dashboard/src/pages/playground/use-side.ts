@@ -12,7 +12,7 @@ export interface Side {
   readonly turns: readonly Turn[];
   readonly played: Played | undefined;
   readonly running: boolean;
-  /** Adds turns and asks for the next one; without new ones it asks for the last answer anew. @throws SettingError */
+  /** Adds turns and requests the next one; without new ones it requests the last answer anew. @throws SettingError */
   ask(settings: CallSettings, key: string, added: readonly Turn[]): void;
   stop(): void;
   /** Ends what runs, and puts another conversation in its place. */
@@ -24,7 +24,7 @@ export function useSide(): Side {
   const [turns, setTurns] = useState<readonly Turn[]>([]);
   const [played, setPlayed] = useState<Played>();
   const call = useRef<AbortController>(undefined);
-  // A page that is left asks for nothing more.
+  // A page that is left requests nothing more.
   useEffect(() => () => call.current?.abort(), []);
 
   const ask = useCallback<Side['ask']>(

@@ -56,7 +56,7 @@ const fileQuery = queryOptions({
 });
 
 export function ConfigEditor({ onClose }: { readonly onClose: () => void }): ReactElement {
-  // Read again only when it is asked for: typed text belongs to what was read.
+  // Read again only when it is requested: typed text belongs to what was read.
   const file = useQuery({
     ...fileQuery,
     gcTime: 0,

@@ -12,7 +12,7 @@ export function statusText(member: string, value: string | number | boolean): st
   return member.endsWith('_bytes') || member === 'body_memory' ? bytes(value) : count(value);
 }
 
-/** `memory_share` → `Memory share`; the unit of `loop_delay_ms` and `contents_bytes` stands beside the number. */
+/** `memory_share` → `Memory share`; the unit of `loop_delay_ms` and `contents_bytes` is beside the number. */
 export function statusName(member: string): string {
   const words = member.replace(/_ms$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);

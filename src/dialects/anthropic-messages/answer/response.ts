@@ -99,7 +99,7 @@ export function inputText(input: Json | undefined): string {
 }
 
 /**
- * A call; `caller` is kept where it is not the plain `direct`.
+ * A call; `caller` is retained where it is not the plain `direct`.
  * @throws GatewayError `upstream_invalid` for a call of nothing: no client can run it.
  */
 export function readToolUse(block: JsonObject, argumentsJson: string): ToolCallPart {
@@ -227,7 +227,7 @@ function writeText(part: TextPart, { notes }: AnswerContext): JsonObject {
   return { type: 'text', text: part.text, ...(citations.length === 0 ? {} : { citations }) };
 }
 
-/** A call that the token limit cut off keeps its complete members. */
+/** A call that the token limit cut off retains its complete members. */
 function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObject {
   const { input, wrapped } = toolInput(part.argumentsJson);
   if (!wrapped) return input;
@@ -244,7 +244,7 @@ function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObjec
 
 // What documents and streams of this dialect share when an answer is written.
 
-/** A call, and the block before it that keeps what only the upstream knows of it. */
+/** A call, and the block before it that retains what only the upstream knows of it. */
 interface WrittenCall {
   readonly companion: JsonObject | undefined;
   readonly block: JsonObject;

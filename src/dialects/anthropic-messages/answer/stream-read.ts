@@ -1,5 +1,5 @@
 /**
- * Reads a messages stream into events. State is kept by block index:
+ * Reads a messages stream into events. State is retained by block index:
  * an upstream may leave a block open when the next one starts.
  */
 import type { Part } from '../../../core/conversation.ts';
@@ -31,7 +31,7 @@ const known: ReadonlySet<string> = new Set([
   'error',
 ]);
 
-/** How most servers write an event that goes on with a text. */
+/** How most servers write an event that continues a text. */
 const plainDelta: LayoutRules = {
   text: /"text"\s*:\s*"/,
   textOf: ({ type, delta }) => {
@@ -143,7 +143,7 @@ export class MessagesStreamReader implements StreamReader {
     throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
   }
 
-  /** A server that leaves out `message_start`: the answer begins all the same, once. */
+  /** A server that omits `message_start`: the answer begins all the same, once. */
   #unannounced(): readonly GenerationEvent[] {
     if (this.#message !== undefined) return none;
     this.#message = '';

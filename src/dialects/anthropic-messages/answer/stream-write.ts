@@ -331,7 +331,7 @@ class LiveBlock {
 
   #argumentsDelta(delta: string): string {
     if (delta === '') return '';
-    // What came before is not looked at again: megabytes come in pieces of a few bytes.
+    // What came before is not examined again: megabytes come in pieces of a few bytes.
     this.#arguments += delta;
     if (!this.#begun) {
       if (delta.trim() === '') return '';

@@ -82,7 +82,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
     return open + usageText({ kind: 'length', raw: 'max_tokens' }, usage) + messageStop;
   }
 
-  /** The first frame is `message_start` as a rule: its model, and its usage where it has none. */
+  /** The first frame is usually `message_start`: its model, and its usage where it has none. */
   #first(frame: Frame, data: string, events: readonly GenerationEvent[]): Buffer | undefined {
     const start = tryParseObject(data);
     const message = start?.['message'];
@@ -116,7 +116,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
   }
 }
 
-/** Frames that go on with a part have no room for a model: there is one for each token. */
+/** Frames that continue a part have no room for a model: there is one for each token. */
 function mayNameModel(data: string, events: readonly GenerationEvent[]): boolean {
   const goesOn = events.length === 1 && events[0]?.type === 'part-delta';
   return !goesOn && (data.includes('"model"') || data.includes('"message_start"'));

@@ -61,7 +61,7 @@ function isPrefill(last: Json | undefined): boolean {
 
 /**
  * Instructions in mid-conversation as tagged texts of the user, where only `system` may hold any. One that
- * stands between calls and their results goes behind the results.
+ * is between calls and their results goes behind the results.
  */
 function instructionEdits(
   source: JsonSource,
@@ -151,7 +151,7 @@ const commonBlocks: ReadonlySet<string> = new Set([
 ]);
 
 class BlockEdits {
-  /** Whether anything in the messages may have to change: else they are not looked at. */
+  /** Whether anything in the messages may have to change: else they are not examined. */
   static wanted(source: JsonSource, traits: UpstreamTraits): boolean {
     return (
       traits.historyReasoning === false ||

@@ -1,7 +1,7 @@
 /**
  * Same-dialect requests: the client's bytes, changed only where this upstream would not take them as they
  * are. The top level is decided by the members that stand
- * there; messages are looked at only where the traits or a mark in the bytes ask for it.
+ * there; messages are examined only where the traits or a mark in the bytes request it.
  */
 import type { Effort } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';
@@ -236,7 +236,7 @@ function stopEdits(
   return [{ path, text: usable.length === 0 ? undefined : JSON.stringify(usable) }];
 }
 
-/** Asked for in words where nothing enforces it, as in translation. */
+/** Requested in words where nothing enforces it, as in translation. */
 function formatEdits(
   { output_config: config, output_format: older, system }: JsonObject,
   { responseFormat }: UpstreamTraits,

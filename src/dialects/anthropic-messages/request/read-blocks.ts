@@ -17,7 +17,7 @@ import { unseal } from '../../shared/seals.ts';
 import { readCitations } from '../answer/response.ts';
 import { isArray } from '../fields.ts';
 
-/** Where content stands. */
+/** Where content is. */
 interface ContentPosition {
   readonly role: Turn['role'];
   readonly path: FieldPath;
@@ -181,7 +181,7 @@ export class BlockReader {
  */
 class Paragraphs {
   readonly #joins: boolean;
-  /** The last text, and whether a block of another type stands behind it. */
+  /** The last text, and whether a block of another type is behind it. */
   #last: { readonly isRendered: boolean } | undefined;
 
   constructor(role: Turn['role']) {
@@ -234,7 +234,7 @@ export interface Reading {
   readonly sealer: Sealer | undefined;
   /**
    * For what no other dialect can carry.
-   * @throws GatewayError `invalid_request`, except in a token count, where the field is left out.
+   * @throws GatewayError `invalid_request`, except in a token count, where the field is omitted.
    */
   refuse(path: FieldPath, why: string): void;
 }
@@ -437,7 +437,7 @@ function changedTool({ tool }: JsonObject): string {
   return own === '' ? server : `${server}/${own}`;
 }
 
-// What server tools found in earlier turns, as text, so that a model that cannot run them keeps the
+// What server tools found in earlier turns, as text, so that a model that cannot run them retains the
 // knowledge.
 
 const maxLength = 4000;
@@ -455,7 +455,7 @@ class ServerToolText {
     this.#calls.set(textOf(id), `${textOf(name)} ${shown}`);
   }
 
-  /** Where the calls stand that no result came for. */
+  /** Where the calls are that no result came for. */
   unanswered(): readonly FieldPath[] {
     return [...this.#unanswered.values()];
   }

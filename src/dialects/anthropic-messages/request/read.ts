@@ -101,7 +101,7 @@ function readSampling(body: JsonObject): Sampling {
 const userIdKey: ReadonlySet<string> = new Set(['user_id']);
 const outputConfigKeys: ReadonlySet<string> = new Set(['effort', 'format']);
 
-/** What has no canonical slot keeps its name; the writer of the other dialect notes or refuses it. */
+/** What has no canonical slot retains its name; the writer of the other dialect notes or refuses it. */
 function readExtras(body: JsonObject): Conversation['extras'] {
   const extras: { [key: string]: Json | undefined } = { ...without(body, knownFields) };
   const leftovers = [
@@ -295,7 +295,7 @@ function readToolChoice(choice: Json | undefined): ToolChoice | undefined {
 }
 
 // Turns of a conversation. Results come right behind their calls and before all other parts, whatever
-// neighbouring user messages they were spread over; a system message that stands between a call
+// neighbouring user messages they were spread over; a system message that is between a call
 // and its result goes behind the result.
 
 function readTurns(messages: Json | undefined, reading: Reading): readonly Turn[] {
@@ -408,7 +408,7 @@ class TurnBuilder {
 // Bodies of `POST /v1/messages/count_tokens`.
 
 /**
- * The model that is asked for; the body is checked as far as a real request's would be, whatever counts.
+ * The model that is requested; the body is checked as far as a real request's would be, whatever counts.
  * @throws GatewayError `invalid_request` or `too_large` for a body that no provider could take.
  */
 export function readCountHead(body: JsonObject): string {
@@ -419,7 +419,7 @@ export function readCountHead(body: JsonObject): string {
 
 /**
  * The prompt whose tokens are to be counted. `max_tokens` is not needed, and what a real request
- * would be refused for is left out and noted. `readCountHead` checked it.
+ * would be refused for is omitted and noted. `readCountHead` checked it.
  */
 export function readCountRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   return readConversation(body, countReading(notes, sealer));

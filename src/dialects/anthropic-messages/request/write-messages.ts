@@ -164,7 +164,7 @@ class ContentWriter implements BlockWriter {
 
   /**
    * Only what a messages server signed or encrypted itself; anything else it would refuse.
-   * Unsigned text is left out without a note, as every upstream's reasoning is.
+   * Unsigned text is omitted without a note, as every upstream's reasoning is.
    */
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
     if (this.#writing.traits.thinking === 'none') return [];
@@ -295,7 +295,7 @@ function plainText(data: string): JsonMembers {
 
 const serverBlock = /._tool_(use|result)$/;
 
-/** A trailing assistant message that ends so is gone on with as it is: it is not a prefill. */
+/** A trailing assistant message that ends so is continued as it is: it is not a prefill. */
 export function isServerBlock({ type }: JsonObject): boolean {
   return typeof type === 'string' && serverBlock.test(type);
 }

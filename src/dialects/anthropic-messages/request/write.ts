@@ -66,7 +66,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   return { ...native, ...body };
 }
 
-/** Whether a chat client asks for a longer life of marks that it set (`prompt_cache_retention: "24h"`). */
+/** Whether a chat client requests a longer life of marks that it set (`prompt_cache_retention: "24h"`). */
 function keepsLonger({ extras, tools, system, turns }: Conversation): boolean {
   if (extras['openai-chat']?.['prompt_cache_retention'] !== '24h') return false;
   const lasts = (part: PartBase): boolean => part.cacheUntilHere?.ttl === '1h';
@@ -152,7 +152,7 @@ function writeSampling(sampling: Sampling, writing: OptionsWriting): JsonMembers
   const { traits, notes } = writing;
   const members = writeTuning(sampling, writing);
   if (sampling.seed !== undefined) notes.lost(['seed'], 'the model cannot repeat itself');
-  // Those that the upstream cannot take are looked for by the path.
+  // Those that the upstream cannot take are searched for by the path.
   const { native } = plannedStops(sampling.stop, traits);
   if (native.length > 0) members['stop_sequences'] = native;
   return members;
@@ -252,7 +252,7 @@ function writeEndUser(endUser: string | undefined): JsonObject | undefined {
   return { user_id: createHash('sha256').update(endUser).digest('hex') };
 }
 
-/** Chat fields that ask for nothing when they have this value, besides null and empty ones. */
+/** Chat fields that request nothing when they have this value, besides null and empty ones. */
 export const chatDefaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['n', 1],
   ['logprobs', false],
@@ -508,7 +508,7 @@ function displayOf({ hidden }: Reasoning): string {
 const maxMarks = 4;
 const path = ['cache_control'];
 
-/** Blocks and tools that asked for a mark, in the order of the prompt: tools, system, messages. */
+/** Blocks and tools that requested a mark, in the order of the prompt: tools, system, messages. */
 export class CacheMarks {
   readonly #enabled: boolean;
   readonly #write: WriteMark;
@@ -538,7 +538,7 @@ export class CacheMarks {
 
   /**
    * Writes the marks that fit: those of tools and system, then the latest of the messages.
-   * @param taken marks that stand elsewhere in the request.
+   * @param taken marks that are elsewhere in the request.
    */
   apply(notes: Notes, taken: number): void {
     if (!this.#enabled) return;

@@ -355,7 +355,7 @@ function cutError(started: boolean): GatewayError {
     : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
 }
 
-/** An answer without content happens now and then, mostly after malformed calls. It is retried. */
+/** An answer without content happens sometimes, mostly after malformed calls. It is retried. */
 function emptyError({ reason }: SeenFinish): GatewayError {
   const word = /^[A-Z_]{1,60}$/.test(reason) ? reason : 'an unknown reason';
   return new GatewayError(

@@ -123,7 +123,7 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   return misplacedJson(parts) ?? parts;
 }
 
-/** DeepSeek at Azure, asked for JSON: the document may stand where reasoning does, with nothing behind it. */
+/** DeepSeek at Azure, asked for JSON: the document may be where reasoning does, with nothing behind it. */
 function misplacedJson(parts: readonly Part[]): readonly Part[] | undefined {
   const [only, ...others] = parts;
   if (only?.type !== 'reasoning' || others.length > 0 || only.signature !== undefined)
@@ -253,7 +253,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   };
 }
 
-/** Notes that a generated image or sound is left out. */
+/** Notes that a generated image or sound is omitted. */
 export function noteMedia(notes: Notes): void {
   notes.lost(['content'], 'generated media has no place in a chat answer');
 }

@@ -151,7 +151,7 @@ export class ChatStreamReader implements StreamReader {
     events.push({ type: 'start', id: textOf(chunk['id']), model: textOf(chunk['model']) });
   }
 
-  /** The one event of a frame that goes on with an open text; undefined where none is open. */
+  /** The one event of a frame that continues an open text; undefined where none is open. */
   #goOn(text: string): GenerationEvent | undefined {
     if (!this.#started || this.#finish !== undefined) return undefined;
     const event = this.#parts.continueText(text);
@@ -263,7 +263,7 @@ function textLength(value: Json | undefined): number {
 /** Members of a delta that name something and say nothing. */
 const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
 
-// The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
+// The parts of a streamed answer. State is retained by what the deltas say of themselves (kind, tool
 // index, id, reasoning index), never as one "current block": calls may come interleaved.
 
 /** Numbers the parts of one answer. */
@@ -458,10 +458,10 @@ class StreamParts {
   }
 }
 
-/** How most servers write a chunk that goes on with a text. */
+/** How most servers write a chunk that continues a text. */
 const plainChunk: LayoutRules = { text: /"content"\s*:\s*"/, textOf: plainTextOf };
 
-/** The text of a frame that goes on with it and says nothing else; undefined of any other frame. */
+/** The text of a frame that continues it and says nothing else; undefined of any other frame. */
 function plainTextOf(chunk: JsonObject): string | undefined {
   if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
   const delta = onlyDelta(chunk['choices']);
@@ -473,7 +473,7 @@ function plainTextOf(chunk: JsonObject): string | undefined {
   return content;
 }
 
-/** Of a choice that is alone, is the first and goes on. */
+/** Of a choice that is alone, is the first and continues. */
 function onlyDelta(choices: Json | undefined): JsonObject | undefined {
   if (!isArray(choices) || choices.length !== 1) return undefined;
   const [choice] = choices;

@@ -104,7 +104,7 @@ export class ChatStreamWriter implements StreamWriter {
     }
   }
 
-  /** The usage chunk, if the client asked for one, and `[DONE]`. */
+  /** The usage chunk, if the client requested one, and `[DONE]`. */
   end(): string {
     const { wantsUsageFrame, createdSeconds, model, promptTokensEstimate } = this.#context;
     if (!wantsUsageFrame) return 'data: [DONE]\n\n';
@@ -282,7 +282,7 @@ export class ChatStreamWriter implements StreamWriter {
 }
 
 // Reasoning in a stream: `reasoning_content` for display, and `reasoning_details` increments that a
-// client sends back whole, signature included. Each increment stands in
+// client sends back whole, signature included. Each increment is in
 // both, so that no reader needs to guess which one is complete.
 
 interface OpenReasoning {
@@ -291,7 +291,7 @@ interface OpenReasoning {
   readonly callsBefore: number;
   /** All text so far: the mark of the entry is a digest of it. */
   text: string;
-  /** The constants of the entry were sent: they may stand only once. */
+  /** The constants of the entry were sent: they may be only once. */
   constantsSent: boolean;
 }
 
@@ -315,7 +315,7 @@ class ReasoningDeltas {
 
   /**
    * The delta members of a part's beginning; `''` when there is nothing to send yet.
-   * @param callsBefore how many calls of the answer stand before it.
+   * @param callsBefore how many calls of the answer are before it.
    */
   start(index: number, part: ReasoningPart, callsBefore: number): string {
     if (this.#hidden) return '';

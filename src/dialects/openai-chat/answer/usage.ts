@@ -104,7 +104,7 @@ function readOutput(
 
 /**
  * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves.
- * Not where the total may hold cached tokens that the prompt leaves out.
+ * Not where the total may hold cached tokens that the prompt omits.
  */
 function uncountedThoughts(raw: JsonObject, excluded: ExcludedParts): number {
   const total = count(raw['total_tokens']);

@@ -1,6 +1,6 @@
 /**
  * Same-dialect answers: their bytes travel as they are, apart from the model name and the usage report: it is sent
- * once, and only to a client that asked for it.
+ * once, and only to a client that requested it.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../../core/dialect.ts';
 import { type GenerationEvent, mergeUsage, type Usage } from '../../../core/generation.ts';
@@ -167,7 +167,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     this.#estimated = true;
   }
 
-  /** The one report that the client asked for: the upstream's own frame, if need be put right (F55). */
+  /** The one report that the client requested: the upstream's own frame, if need be put right (F55). */
   #missingUsage(): string {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
@@ -194,7 +194,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   }
 
   /**
-   * Takes the report out of a frame: a frame of its own is kept for the end, one that rides on another becomes
+   * Takes the report out of a frame: a frame of its own is retained for the end, one that rides on another becomes
    * null. Servers report with every frame, twice, or by and by; clients expect one report, at the end, and some
    * of them add up what they get.
    */
@@ -233,7 +233,7 @@ function replaced(bytes: Buffer, { start, end }: Span, by: string): Buffer {
 // Tool calls: the official clients fail on a call without an index or an id, join calls that have the same index,
 // and some of them join what a server says of a call more than once.
 // Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call.
-// A cut-off or filtered answer keeps its word, and the first finish of a choice holds.
+// A cut-off or filtered answer retains its word, and the first finish of a choice holds.
 
 /** Inside a JSON string the quotes would be escaped, so these only match members. */
 const someCall = /"tool_calls"\s*:\s*\[\s*\{|"function_call"\s*:\s*\{/;
@@ -256,7 +256,7 @@ export class ChoiceRepair {
   readonly #choices = new Map<number, ChoiceState>();
   /** A call stood as clients want it: this server's fragments without id and name need no look. */
   #regular = false;
-  /** A call did not: all frames with calls are looked at. */
+  /** A call did not: all frames with calls are examined. */
   #odd = false;
 
   /** The chunk as it should be, or undefined when it is fine as it is. */
@@ -417,7 +417,7 @@ export function findFrameMember(bytes: Buffer, key: Buffer): MemberSpan | undefi
 
 // Puts the client's model name into frames, in their own bytes.
 
-/** One answer's frames. All have the same layout as a rule, so the last place is tried first. */
+/** One answer's frames. They usually have the same layout, so the position in the last one is tried first. */
 class ModelSplice {
   readonly #replacement: Buffer;
   /** The member as it stood in the last frame, key and value. */
@@ -446,7 +446,7 @@ class ModelSplice {
     return true;
   }
 
-  /** Looks for the top-level member; false when the frame has none. */
+  /** Searches for the top-level member; false when the frame has none. */
   #locate(bytes: Buffer): boolean {
     const span = findFrameMember(bytes, modelKey);
     if (span === undefined || bytes[span.start] !== quote) return false;

@@ -8,7 +8,7 @@ import type { JsonEdit } from '../../../json/edit.ts';
 import type { Json, JsonObject } from '../../../json/value.ts';
 import { isDefault } from '../shape.ts';
 
-/** Values that ask for nothing, in addition to those that translation leaves out. */
+/** Values that request nothing, in addition to those that translation omits. */
 const defaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['n', 1],
   ['temperature', 1],

@@ -1,7 +1,7 @@
 /**
  * The messages of a relayed request as its target takes them: roles, places of instructions, members,
  * ids of calls, media, and the reasoning of earlier turns. What a target takes
- * as it is keeps its bytes.
+ * as it is retains its bytes.
  */
 import type { Origin, ReasoningPart } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';
@@ -84,7 +84,7 @@ class MessageAdapter {
   readonly #asked = new PromptTrail();
   readonly #ids: ToolIdMap | undefined;
   readonly #out: Placed[] = [];
-  /** Instructions that stand in front. */
+  /** Instructions that are in front. */
   readonly #front: { readonly message: JsonObject; readonly from: number }[] = [];
   /** What waits for the next message of the user. */
   #waiting: Json[] = [];
@@ -364,7 +364,7 @@ function differences(
 // and Kimi their reasoning, OpenRouter what was sealed. What the client brings itself is left alone,
 // unless it is the torn end of what is known.
 
-/** Whether the upstream wants back what clients drop: then each message is looked at. */
+/** Whether the upstream wants back what clients drop: then each message is examined. */
 function isHistoryWanted(traits: UpstreamTraits): boolean {
   return (
     traits.reasoningReplay || traits.callSignatures === true || traits.reasoningDetails === true

@@ -33,7 +33,7 @@ export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new No
 function ownEdits(request: Relayed): void {
   const { skeleton, ask, edits } = request;
   if (skeleton['model'] !== ask.model) request.put(['model'], ask.model);
-  // The client gets what it asked for, whatever the upstream is asked for.
+  // The client gets what it requested, whatever the upstream is requested.
   const asksStream = skeleton['stream'] === true;
   if (ask.stream !== asksStream) request.put(['stream'], ask.stream);
   const options = skeleton['stream_options'];
@@ -273,7 +273,7 @@ function addition(content: Json | undefined, instruction: string): JsonEdit | un
   return edit === undefined ? undefined : { path, text: JSON.stringify(edit) };
 }
 
-/** Of the instructions that stand in front, or of their content. */
+/** Of the instructions that are in front, or of their content. */
 function isOfFirst({ path, text, insert }: JsonEdit, first: Json | undefined): boolean {
   const [, index, member] = path;
   if (index !== 0 || path.length > 3) return false;

@@ -66,7 +66,7 @@ class TurnBuilder {
   /** The calls that the next tool messages answer: the place of each by its id. */
   #calls: ReadonlyMap<string, number> = new Map();
   #results: ToolResultPart[] = [];
-  /** Where the first of them stands. */
+  /** Where the first of them is. */
   #resultsAt = 0;
 
   constructor(notes: Notes, sealer: Sealer | undefined) {
@@ -221,7 +221,7 @@ function pathOf(i: number): FieldPath {
   return ['messages', i, 'content'];
 }
 
-/** By who speaks: what may stand there besides text. */
+/** By who speaks: what may be there besides text. */
 function readerOf({ role }: JsonObject): PartReader {
   switch (role) {
     case 'user':

@@ -207,7 +207,7 @@ function readEffort(value: JsonObject[string], path: readonly string[]): Effort 
   return effort;
 }
 
-// `prompt_cache_retention: "24h"` asks for the longest life that cache marks can have.
+// `prompt_cache_retention: "24h"` requests the longest life that cache marks can have.
 
 /** The conversation with longer marks. */
 function keepLonger(conversation: Conversation): Conversation {
@@ -306,7 +306,7 @@ function nameOf(
   };
 }
 
-/** No parameters means an empty object; every other key of a schema is kept. */
+/** No parameters means an empty object; every other key of a schema is retained. */
 function readParameters(parameters: Json | undefined, path: FieldPath): JsonObject {
   if (!isObject(parameters)) return { type: 'object', properties: {} };
   const { type } = parameters;

@@ -40,13 +40,13 @@ interface MessageWriting {
   readonly provider?: string | undefined;
 }
 
-/** A result and where it stands, for notes. */
+/** A result and where it is, for notes. */
 interface PlacedResult {
   readonly part: ToolResultPart;
   readonly path: FieldPath;
 }
 
-/** A turn and where it stands, for notes. */
+/** A turn and where it is, for notes. */
 interface PositionedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
@@ -113,7 +113,7 @@ export class MessageWriter {
 
   /**
    * Everything between two assistant turns: all tool results first, whatever turn they came in, then
-   * the rest in its order. Instructions never stand between a call and its result.
+   * the rest in its order. Instructions are never between a call and its result.
    */
   #writeRun(run: readonly PositionedTurn[]): void {
     const attachments = new Attachments();
@@ -156,7 +156,7 @@ export class MessageWriter {
       this.#notes.changed(path, bridgeNote);
       this.written.push({ ...bridge });
     }
-    // Where instructions must stand in front, turns must alternate as a rule: these make no turn of their own.
+    // Where instructions must be in front, turns usually must alternate: these make no turn of their own.
     if (this.#tagged && last?.['role'] === 'user' && name === undefined) {
       last['content'] = plainOrParts([...partsOf(last['content']), ...content]);
       return;

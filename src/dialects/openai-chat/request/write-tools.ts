@@ -68,7 +68,7 @@ interface OfferedTool {
 
 interface Offer {
   readonly tools: readonly OfferedTool[];
-  /** Members that let the model search the web, where a tool asked for that. */
+  /** Members that let the model search the web, where a tool requested that. */
   readonly search: JsonMembers;
 }
 
@@ -91,7 +91,7 @@ function offeredTools(setting: ToolSetting): Offer {
   return { tools, search };
 }
 
-/** A provider-defined tool as a function that the client runs; undefined when it is left out. */
+/** A provider-defined tool as a function that the client runs; undefined when it is omitted. */
 function usableNative(
   tool: Tool,
   path: FieldPath,
@@ -270,7 +270,7 @@ export function isStrict(schema: Json | undefined): boolean {
 
 type JsonOutput = Extract<OutputFormat, { readonly type: 'json' }>;
 
-/** Where the client asked for it. */
+/** Where the client requested it. */
 function formatPath(output: OutputFormat): FieldPath {
   return pathOf(output, ['output_config', 'format']);
 }

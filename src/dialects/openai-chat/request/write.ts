@@ -76,7 +76,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 }
 
 /**
- * Instructions before the first answer stand in front, where they stay in later requests; those behind it are left to
+ * Instructions before the first answer are in front, where they stay in later requests; those behind it are left to
  * be sent at their position, or the beginning of the prompt would change with each turn.
  */
 export function withInstructionsInFront(
@@ -179,7 +179,7 @@ interface Target {
   readonly notes: Notes;
 }
 
-/** Why a member of the messages dialect is left out. */
+/** Why a member of the messages dialect is omitted. */
 type WhyLost = (path: readonly string[]) => string;
 
 function writeMessagesField(
@@ -242,7 +242,7 @@ function writeSpeed(speed: Json, { traits, notes }: Target): JsonMembers {
   return {};
 }
 
-/** Where the prompt is processed is a promise; `global` asks for none. */
+/** Where the prompt is processed is a promise; `global` requests none. */
 function refuseOtherRegion(region: Json, traits: UpstreamTraits): void {
   if (region === 'global' || region === traits.region) return;
   throw unsupported(['inference_geo'], 'This model cannot promise where it runs.');
@@ -307,7 +307,7 @@ export function writeTemperature(
   }
 }
 
-/** Those that the upstream cannot take are looked for by the path (core/dialect.ts). */
+/** Those that the upstream cannot take are searched for by the path (core/dialect.ts). */
 function writeStop(stop: readonly string[] | undefined, traits: UpstreamTraits): JsonMembers {
   const { native } = plannedStops(stop, traits);
   return native.length === 0 ? {} : { stop: [...native] };
@@ -510,7 +510,7 @@ function reasoningPath(reasoning: Reasoning | undefined): FieldPath {
 
 // How OpenAI's chat models frame a prompt, after the recipe that OpenAI publishes (cookbook, "How to
 // count tokens with tiktoken"): texts to be tokenised, and constants. Nested schemas, which the recipe
-// leaves out, are counted the same way level by level.
+// omits, are counted the same way level by level.
 
 const messageTokens = 3;
 const nameTokens = 1;
@@ -628,7 +628,7 @@ class Recipe {
     this.#properties(schema);
   }
 
-  /** Items, alternatives and bounds: what the recipe does not know counts as it stands. */
+  /** Items, alternatives and bounds: what the recipe does not know counts as it is. */
   #rest(schema: JsonObject): void {
     for (const [key, value] of Object.entries(schema)) {
       if (countedMembers.has(key)) continue;

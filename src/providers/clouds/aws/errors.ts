@@ -76,7 +76,7 @@ export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError
   return otherwise(status === 200 ? ofStream : status, body);
 }
 
-/** Reads errors over HTTP, whose type stands in a header. @param otherwise the dialect's own reader */
+/** Reads errors over HTTP, whose type is in a header. @param otherwise the dialect's own reader */
 export function awsErrorReader(otherwise: Read): NonNullable<Provider['readError']> {
   return (status, headers, body) => {
     const named = headers['x-amzn-errortype'];

@@ -15,7 +15,7 @@ export const eventStreamType = 'application/vnd.amazon.eventstream';
 export type ReadException = (type: string, body: string) => GatewayError;
 
 const nothing = Buffer.alloc(0);
-/** What AWS measured of a call: it stands in the last event, and is no part of the model's answer. */
+/** What AWS measured of a call: it is in the last event, and is no part of the model's answer. */
 const measured = 'amazon-bedrock-invocationMetrics';
 const typeOfEvent = /^\{"type":"([a-z_]{1,40})"/;
 

@@ -92,7 +92,7 @@ function chatCall(call: unknown): Part {
   return other(textOf(type), call);
 }
 
-/** Tool results of the messages dialect stand in a turn of the user. */
+/** Tool results of the messages dialect are in a turn of the user. */
 function blocksMessage(message: unknown): Message {
   if (!isRecord(message)) return { role: '', parts: [other('', message)] };
   const parts = partsOf(message['content']);

@@ -9,7 +9,7 @@ import styles from './conversation.module.css';
 import type { Message, Part } from './parts.ts';
 import type { Conversation } from './read.ts';
 
-/** Agents send hundreds of messages with each call; the end is what a person looks for. */
+/** Agents send hundreds of messages with each call; the end is what a person searches for. */
 const shownMessages = 12;
 
 export function ConversationView({ asked, answered, tools, settings }: Conversation): ReactElement {

@@ -200,7 +200,7 @@ function withCallItem(answer: Answer, item: unknown): Answer {
   return { ...answer, calls: [...answer.calls, call] };
 }
 
-/** Why it ended stands in the details where it was cut. */
+/** Why it ended is in the details where it was cut. */
 function withEnd(answer: Answer, response: JsonRecord): Answer {
   const { status, incomplete_details: details, usage, error } = response;
   const reason = isRecord(details) ? textOf(details['reason']) : '';

@@ -37,7 +37,7 @@ export interface ToolTurn {
 
 export type Turn = UserTurn | AssistantTurn | ToolTurn;
 
-/** What is sent besides the conversation. Empty texts are left out. */
+/** What is sent besides the conversation. Empty texts are omitted. */
 export interface CallSettings {
   readonly endpoint: Endpoint;
   readonly model: string;
