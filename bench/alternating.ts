@@ -26,7 +26,7 @@ interface Beside {
   readonly plain: Measurement;
 }
 
-/** All that a subject tells of a workload in one round. */
+/** The measurements of one subject and workload in one round. */
 export async function measureSubject(
   rig: Rig,
   workload: Workload,

@@ -27,7 +27,7 @@ export function prepareRequest(target: Target, body: Body): PreparedRequest {
   return { bytes: Buffer.from(head + text), target, body };
 }
 
-/** What a caller tells its run. */
+/** What a caller reports to its run. */
 export interface CallerEvents {
   /** The answer is complete; `fault` says what is wrong with it. */
   done(caller: Caller, fault: string | undefined): void;

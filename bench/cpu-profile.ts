@@ -1,4 +1,4 @@
-/** Reads what `node --cpu-prof` writes, and tells where the time went. */
+/** Reads the files of `node --cpu-prof`, and sums the time by function. */
 
 export interface Frame {
   readonly functionName: string;
@@ -83,7 +83,7 @@ export function selfTimes(
 
 /**
  * µs by folder of this project, the most first: what a folder's functions take in themselves and with what
- * they call of Node and of packages. What nobody of this project called is under its own name.
+ * they call of Node and of packages. Functions that no code of this project called are under their own names.
  */
 export function folderTimes(root: Branch): readonly (readonly [name: string, us: number])[] {
   const times = new Map<string, number>();

@@ -1,13 +1,13 @@
 /**
  * A profile as a picture: time from left to right, who called whom from top to bottom. Plain SVG that any
- * browser opens; a pointer over a box tells its function, its share and its own time.
+ * browser opens; a pointer over a box shows its function, its share and its own time.
  */
 import { fileOf, locationOf, type Branch, type Frame } from './cpu-profile.ts';
 
 const width = 1400;
 const rowHeight = 17;
 const headHeight = 40;
-/** Narrower boxes are omitted: nobody can point at them. */
+/** Narrower boxes are omitted, since a pointer cannot reach them. */
 const minWidth = 0.4;
 /** What a letter takes. */
 const letterWidth = 6.1;

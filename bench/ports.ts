@@ -1,4 +1,4 @@
-/** Ports of programs that cannot tell which one they got. */
+/** Ports for programs that cannot report the port they got. */
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';

@@ -34,7 +34,7 @@ const usage = `Usage: npm run profile -- [options]
   --out FOLDER     where to write (bench/profiles)
 `;
 
-/** So that a sample costs less than what it tells. */
+/** Coarse enough that sampling does not distort the result. */
 const intervalUs = 300;
 const tableRows = 15;
 
@@ -84,7 +84,7 @@ async function profile(rig: Rig, workload: Workload, gateway: Subject): Promise<
   process.stdout.write(`\n${workload.id}: ${relative(process.cwd(), file)}.svg\n${tableOf(root)}`);
 }
 
-/** Each thread writes one; the main thread's has the most to tell. */
+/** Each thread writes one; the main thread's is the largest. */
 function largestIn(folder: string): string {
   const [largest] = readdirSync(folder)
     .map((name) => join(folder, name))

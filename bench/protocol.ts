@@ -25,7 +25,7 @@ export interface Target {
   readonly key: string;
   /** Absent: that of the dialect. */
   readonly path?: string;
-  /** What a subject wants to be told besides. */
+  /** Further options of a subject. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The measured process; its descendants count too. Absent when the load goes to the mock itself. */
   readonly pid?: number;
@@ -39,7 +39,7 @@ export type MockPlan =
       readonly kind: 'stream';
       readonly chunks: number;
       readonly chunksPerSecond: number;
-      /** Each chunk tells when it was due. */
+      /** Each chunk has the time at which it was due. */
       readonly stamped?: true;
       /** The chunks of all streams are due at the same moments. */
       readonly together?: true;
@@ -108,7 +108,7 @@ export interface Measurement {
   readonly reasons: readonly string[];
   readonly p50Ms?: number;
   readonly p99Ms?: number;
-  /** From when the upstream owed a chunk to its arrival. */
+  /** From the due time of a chunk to its arrival. */
   readonly chunkP50Ms?: number;
   readonly chunkP99Ms?: number;
   /** KB of resident memory for each held stream, and before the first of them. */

@@ -10,7 +10,7 @@ import type { Workload } from './workloads.ts';
 /** By workload: CPU of the gateway by that of nginx, the median over the rounds. */
 export type Ratios = Readonly<Record<string, number>>;
 
-/** By so much a ratio may grow: what is less cannot be told from noise. */
+/** The tolerated growth of a ratio. A smaller growth cannot be distinguished from noise. */
 export const mayGrowBy = 0.15;
 
 const file = join(import.meta.dirname, 'ratios.json');

@@ -8,7 +8,7 @@ export interface RunningSubject {
   readonly adminPort?: number;
   /** Absent for the direct way: no process is between. */
   readonly pid?: number;
-  /** What it wants to be told with each call. */
+  /** Headers that the subject needs with each call. */
   readonly headers?: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }

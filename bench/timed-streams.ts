@@ -1,7 +1,7 @@
 /**
  * How long streams take on their way: from the scheduled start of a call to the first byte of its answer,
- * and from when the upstream owed a chunk to its arrival. Streams begin at a fixed rate whatever becomes
- * of those before, chunks are owed at a fixed pace: whatever stalls delays all that waits behind it.
+ * and from the due time of a chunk to its arrival. Streams begin at a fixed rate whatever becomes
+ * of those before, chunks are due at a fixed pace: whatever stalls delays all that waits behind it.
  */
 import { Caller, prepareRequest, type CallerEvents } from './caller.ts';
 import { lateness } from './percentile.ts';

@@ -59,7 +59,7 @@ export function snapshot(order: Order, pids: readonly number[], counts: RequestC
   };
 }
 
-/** What a window tells but for faults. */
+/** What a window measures, without faults. */
 export type Window = Omit<Measurement, 'failures' | 'reasons'>;
 
 /** What happened between two snapshots. */

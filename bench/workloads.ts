@@ -32,7 +32,7 @@ export type Workload = WorkloadBase &
         /** A fixed rate for every subject, instead of as fast as each can. */
         readonly perSecond?: number;
         /**
-         * Chunks of all streams come at the same moments, so many a second of each. Absent: their moments are spread.
+         * Chunks of all streams come at the same moments, that many a second of each. Absent: their moments are spread.
          */
         readonly togetherPerSecond?: number;
         /** Absent = there is none for this size. */
@@ -226,7 +226,7 @@ function together(base: Workload, budget: Budget): Workload {
 
 /**
  * Streams of 20 chunks at 50 a second: 40 open at once, 2,000 chunks a second. Begun at a rate that is no
- * part of 50, so that their chunks are not owed all at the same moment.
+ * part of 50, so that their chunks are not all due at the same moment.
  */
 function delay(id: string, client: Dialect, upstream: Dialect): Workload {
   const relays = client === upstream;

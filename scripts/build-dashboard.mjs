@@ -53,7 +53,7 @@ async function buildPages() {
     configFile: false,
     envDir: false,
     logLevel: 'warn',
-    // The page of diagnostics tells how old the program is; a day, so that builds of one day are equal.
+    // The page of diagnostics shows how old the program is; a day, so that builds of one day are equal.
     define: { __BUILT_ON__: JSON.stringify(builtOn()) },
     build: {
       outDir: output,

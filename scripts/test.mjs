@@ -119,7 +119,7 @@ function readResults(path) {
   }
 }
 
-/** Counts the results of a job, tells its failures and retains its times. */
+/** Counts the results of a job, prints its failures and remembers its times. */
 function take(job, outcome) {
   const { results, seconds, output } = outcome;
   counts.files += job.files.length;

@@ -89,7 +89,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (load !== undefined) {
     if (name === 'start') processSignals.listen();
     const command = await load();
-    // These two read all flags themselves, and tell where each value comes from.
+    // These two read all flags themselves, and print where each value comes from.
     if (['start', 'check'].includes(name)) return command.run(rest, context);
     const { readGatewayFlags } = await import('./cli/gateway-flags.ts');
     const { withUsage } = await import('./cli/arguments.ts');

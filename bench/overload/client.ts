@@ -23,7 +23,7 @@ const done = [Buffer.from('[DONE]'), Buffer.from('message_stop')];
 const stamp = Buffer.from(stampMark);
 const streamEnd = Buffer.from('0\r\n\r\n');
 
-/** Told of each event of a stream: how long it was on its way, in ms. */
+/** Called with the delay of each stream event, in ms. */
 export type Delays = (ms: number) => void;
 
 export class Callers {

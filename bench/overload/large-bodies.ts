@@ -53,7 +53,7 @@ export async function largeBodies(seconds: number, say: (line: string) => void):
       while (performance.now() < until && stage.alive()) {
         const status = await sendLarge(stage, body, chunked);
         counts.set(status, (counts.get(status) ?? 0) + 1);
-        // A client that waits a little, and not as long as it was told.
+        // A client that waits shorter than `retry-after`.
         if (status !== 200) await sleep(200);
       }
     };

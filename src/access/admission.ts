@@ -407,7 +407,7 @@ function unavailable(error: unknown): GatewayError {
 
 /** Random addition to the wait of a refused caller, so that not all retry at once. */
 const jitterMs = 500;
-/** Above this, the answer tells clients not to retry (E8). */
+/** Above this, the answer asks clients not to retry (E8). */
 const maxWaitMs = 60_000;
 
 interface RefusalFacts {
@@ -474,7 +474,7 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
   }
 }
 
-/** A prompt that is larger than the whole bucket: waiting does not help, and the answer tells SDKs not to retry. */
+/** A prompt that is larger than the whole bucket: waiting does not help, and the answer asks SDKs not to retry. */
 function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const { reservation } = facts;
   const why =

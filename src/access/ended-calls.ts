@@ -38,7 +38,7 @@ export class EndedCalls {
   #rows: CallRow[] = [];
   /** Number of rows since the watch began, those that are gone included. */
   #count = 0;
-  /** Tells the watches apart, also those of another start of the gateway. */
+  /** Distinguishes the watches, also from those of another start of the gateway. */
   #watch = 0;
   #lookedAt: number | undefined;
 

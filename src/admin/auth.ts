@@ -100,7 +100,7 @@ function isMarked({ headers }: IncomingMessage): boolean {
 
 /**
  * What the browser says of who made it ask, which no page can change: this page, or the person (a typed
- * address). Another port of the same machine is the same site and gets the cookie: only this tells it apart.
+ * address). Another port of the same machine is the same site and gets the cookie: only this check distinguishes them.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {
   const site = headers['sec-fetch-site'];

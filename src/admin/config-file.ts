@@ -1,6 +1,6 @@
 /**
  * `/api/config/file`: the config file as its owner edits it. Secrets do not leave the gateway: the text has placeholders
- * in their place (`config/edit/masked-file.ts`). A text is written only if the gateway can run with it.
+ * instead of them (`config/edit/masked-file.ts`). A text is written only if the gateway can run with it.
  */
 import { createHmac } from 'node:crypto';
 import { basename } from 'node:path';
@@ -200,7 +200,7 @@ class Editor {
     const subject = `file:${config().configFile ?? opened.file.path}`;
     const paths = checked.preview.changes.map(({ path }) => path);
     const after = { changed: paths.slice(0, maxNoted), changes: paths.length };
-    // First the entry: no change exists that no entry tells of.
+    // The entry comes first, so that every change has an entry.
     await audit.note({ actor, action: 'config.write', subject, after });
     try {
       const bytes = Buffer.from(checked.text);

@@ -433,7 +433,7 @@ export function explainRoutes(): readonly AdminRoute[] {
 // The dashboard's playground: `POST /api/playground/chat/completions` and `…/messages` on the admin listener,
 // for authenticated callers. Its calls take the normal path and have ledger rows.
 
-/** Is in the place of `/v1` of the endpoints. */
+/** Replaces `/v1` of the endpoints. */
 const prefix = '/api/playground';
 
 /** Replaces the key id in rows of calls without a key. */

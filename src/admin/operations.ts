@@ -78,7 +78,7 @@ export function backupRoutes({ store, audit }: BackupRouteDeps): readonly AdminR
       },
       run: async (request) => {
         const { path } = readInput(body, request.body);
-        // First the entry: no copy exists that no entry tells of, and the copy has it itself.
+        // The entry comes first, so that every copy has an entry, which the copy itself contains.
         const { actor } = request;
         const subject = `file:${path}`;
         await audit.note({ actor, action: 'store.backup', subject });

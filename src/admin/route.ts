@@ -66,7 +66,7 @@ export interface AdminRequest {
   readonly http: HttpContext | undefined;
 }
 
-/** What `/api/openapi.json` tells of a route; a test fails on a route without it. */
+/** What `/api/openapi.json` says of a route; a test fails on a route without it. */
 export interface RouteAbout {
   /** One line. */
   readonly summary: string;

@@ -199,7 +199,7 @@ async function usage(
 ): Promise<AdminAnswer> {
   const { by, limit, after } = wanted;
   const { since, until } = readWhen(wanted, deps.clock);
-  // A store that is down must not hide what it has: the query itself tells.
+  // A store that is down is no unknown name: the query itself reports the failure.
   await deps.flushLedger?.().catch(() => undefined);
   const filter = { ...readFilter(wanted), ...withinOf(member, deps.keys) };
   const { rows, expired } = await usageRows(deps, { by, since, until, filter });

@@ -1,4 +1,4 @@
-/** Why calls failed, in words for the operator: names in place of ids, and the provider's own sentence. */
+/** Why calls failed, in words for the operator: names instead of ids, and the provider's own sentence. */
 import type { JsonObject } from '../json/value.ts';
 import type { AdminClient } from './command.ts';
 import { cell, objectsOf, requireOk } from './reply.ts';

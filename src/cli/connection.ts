@@ -5,7 +5,7 @@ export interface Connection {
   /** `http://HOST:PORT`, without `/v1` and without a final slash. */
   readonly url: string;
   readonly key: string;
-  /** The environment variable that holds the key: texts name it in the key's place. Absent = there is none. */
+  /** The environment variable that holds the key: texts name it instead of the key. Absent = there is none. */
   readonly keyVariable?: string;
   /** As clients request it: `provider/model` or a name of `models:`. */
   readonly model: string;
@@ -17,7 +17,7 @@ export interface Connection {
 
 /**
  * What a list of models says of one, as clients should see it: an answer may take half of the window at
- * most, since some lists have the window in both places.
+ * most, since some lists have the window both times.
  */
 export function answerLimits(
   window: unknown,

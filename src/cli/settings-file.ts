@@ -152,7 +152,7 @@ function indented(value: Json, indent: string, step: string): string {
   return JSON.stringify(value, null, step).replaceAll('\n', `\n${indent}`);
 }
 
-/** The white space in front of the line that holds a place. */
+/** The indentation of the line at an offset. */
 function indentAt(text: string, at: number): string {
   const line = text.slice(text.lastIndexOf('\n', at - 1) + 1, at);
   return /^[ \t]*/.exec(line)?.[0] ?? '';
@@ -412,7 +412,7 @@ class YamlSettings implements SettingsText {
     return at;
   }
 
-  /** The path as far as it is there, elements by their place, and what is missing of it. */
+  /** The path as far as it is there, elements by their index, and the missing rest of it. */
   #keys(path: readonly Step[]): { keys: readonly (string | number)[]; missing: readonly Step[] } {
     const keys: (string | number)[] = [];
     for (const [depth, step] of path.entries()) {

@@ -125,7 +125,7 @@ export interface Access {
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
   failure(): string | undefined;
-  /** Tells what budgets have spent, from time to time, where other gateways spend too. */
+  /** Reports the spending of budgets from time to time, if other gateways spend from them too. */
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
   /** Of the store, for /api/status. */
   status(): { readonly [name: string]: string | number | boolean | null };

@@ -63,7 +63,7 @@ export interface LimitsOptions
   readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   readonly random: () => number;
   readonly log: Log;
-  /** Told when a budget passes a threshold, besides the log. */
+  /** Called when a budget passes a threshold, in addition to the log line. */
   readonly tell: (type: string, data: JsonObject) => void;
   /** Where refusals and thresholds are counted; absent = nowhere. */
   readonly metrics?: Pick<Metrics, 'limitRefusals' | 'budgetEvents'>;

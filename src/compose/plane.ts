@@ -449,7 +449,7 @@ interface OverloadOptions {
   readonly limits: () => LimitSettings;
   readonly load: LoadSource;
   readonly sweeper: Sweeper;
-  /** Told of each change of the pressure, besides the log. */
+  /** Called with each change of the pressure level, in addition to the log line. */
   readonly changed?: (step: number, facts: { readonly [name: string]: number }) => void;
 }
 

@@ -76,7 +76,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   }
 }
 
-/** @param asked `configText`: in place of what the config file has */
+/** @param asked `configText`: replaces the text of the config file */
 type Load = (asked?: {
   readonly configText: string;
   readonly referred: Referred;
@@ -351,7 +351,7 @@ class Runtime implements RunningGateway {
       const before = this.settings;
       const needsRestart = await this.#apply();
       plane.metrics.reloads.add(['applied']);
-      // A written file is read by the watch, and again by a reload that is requested: one event tells both.
+      // A written file is read by the watch, and again by a reload that is requested: one event reports both.
       if (this.#refusal !== undefined || packSettings(before) !== packSettings(this.settings)) {
         events.tell('config.applied', { needs_restart: [...needsRestart] });
       }

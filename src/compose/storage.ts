@@ -60,7 +60,7 @@ interface SharedCountersOptions {
 }
 
 /**
- * Budgets in PostgreSQL; rates and places in Redis, or in PostgreSQL too. Servers that are away now are not failure.
+ * Budgets in PostgreSQL; rates and slots in Redis, or in PostgreSQL too. Servers that are away now are not failure.
  * @throws StoreError
  */
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {

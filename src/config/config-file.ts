@@ -102,7 +102,7 @@ const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
 ];
 
 /**
- * One sentence in place of an error for each of its keys. A file with a key of this gateway is this gateway's, and a key
+ * One sentence instead of an error for each of its keys. A file with a key of this gateway is this gateway's, and a key
  * that is alone is a slip.
  */
 function foreignFile(value: unknown, own: ConfigFile, name: string): string | undefined {

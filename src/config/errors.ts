@@ -4,7 +4,7 @@ import { AddressRange } from '../core/addresses.ts';
 import { nearest } from '../core/nearest.ts';
 
 export interface ConfigIssue {
-  /** As a person would write it; absent when the place is a flag or a variable. */
+  /** As a person would write it; absent if the value comes from a flag or a variable. */
   readonly file?: string;
   /** From 1. */
   readonly line?: number;
@@ -16,7 +16,7 @@ export interface ConfigIssue {
   readonly unresolved?: true;
 }
 
-/** An issue of the file, before its place is put into words. */
+/** An issue of the file, before its position is put into words. */
 export interface Finding {
   readonly path: readonly PropertyKey[];
   readonly message: string;

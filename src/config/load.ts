@@ -80,7 +80,7 @@ interface LoadOptions {
    * and named in `unresolved`, for commands of a person whose shell lacks the secrets of the gateway.
    */
   readonly secrets?: 'required' | 'optional';
-  /** Read in place of what the config file has. */
+  /** Replaces the text of the config file. */
   readonly configText?: string;
   /** Receives what the references of the file stand for. */
   readonly referred?: Referred;

@@ -30,7 +30,7 @@ export class Referred {
     return this.#filled.has(value);
   }
 
-  /** The text with references in place of what they stand for, in each form that messages have. */
+  /** The text with references instead of their values, in each form that messages have. */
   scrub(text: string): string {
     // A value may be a part of another one.
     const longestFirst = [...this.#references].toSorted(([a], [b]) => b.length - a.length);

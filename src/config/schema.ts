@@ -197,7 +197,7 @@ function sizeForm({ min, max, examples }: FormOf<'size'>): z.ZodType {
     });
 }
 
-/** A secret: the editor of the dashboard shows a placeholder in its place (edit/fields.ts). */
+/** A secret: the editor of the dashboard shows a placeholder instead (edit/fields.ts). */
 const secretText = headerText.meta({ writeOnly: true });
 
 // The form of `prices:` in `gateway.yaml`. Dollars become integers here, exactly as they are written.

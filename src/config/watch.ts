@@ -1,4 +1,4 @@
-/** Tells when a file of the config has changed. */
+/** Reports when a file of the config has changed. */
 import { realpathSync, statSync, unwatchFile, watch, watchFile, type FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
 

@@ -42,7 +42,7 @@ export interface Call {
   readonly labels: Labels;
   /** What it may use; undefined = nothing limits it. */
   readonly grant: Grant | undefined;
-  /** Its place in a trace; absent where traces are not configured. */
+  /** Its position in a trace; absent if traces are not configured. */
   readonly trace?: CallTrace | undefined;
   /** Monotonic ms at which the request arrived. */
   readonly startedAt: number;

@@ -26,7 +26,7 @@ export interface CloudSettings {
   readonly secretAccessKey?: Secret;
   /** Of temporary keys. */
   readonly sessionToken?: Secret;
-  /** Bedrock: an address in place of that of the region, for calls. */
+  /** Bedrock: an address for calls, instead of that of the region. */
   readonly endpoint?: string;
   /** The same for lists of models. */
   readonly controlEndpoint?: string;
@@ -93,7 +93,7 @@ export interface CloudRules {
   readonly auth: readonly string[];
   /** Empty where the provider can be made. */
   problems(input: CloudInput): readonly CloudProblem[];
-  /** The model that a name stands for, where the name tells; absent = the name itself. */
+  /** The model that a name contains; absent = the name itself. */
   modelOf?(name: string): string;
   /** What is spoken where a model is. @param name as it is called there */
   place(input: CloudInput, name: string, model: string): { readonly dialect: string };

@@ -30,7 +30,7 @@ export interface Conversation {
 }
 
 /**
- * One turn. `system` turns are instructions given in mid-conversation; they stay at their place.
+ * One turn. `system` turns are instructions given in mid-conversation; they stay at their position.
  * Tool results live in `user` turns, before any other part of that turn.
  */
 export interface Turn {

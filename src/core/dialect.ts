@@ -91,7 +91,7 @@ export interface StreamOpening {
 export interface Sealing {
   readonly sealer: Sealer;
   readonly upstream: Origin;
-  /** Told of each call whose id is not shown as the upstream wrote it. */
+  /** Called for each call whose id the client gets in another form than the upstream wrote. */
   callShown?(id: string, shown: string): void;
 }
 
@@ -116,7 +116,7 @@ export interface FrameSplitter {
 /** Upstream frames in, events out; state of one stream. Throws GatewayError `upstream_invalid`. */
 export interface StreamReader {
   read(frame: Frame): readonly GenerationEvent[];
-  /** The upstream closed. Yields what is still owed; an `error` event if no finish was seen. */
+  /** The upstream closed. Returns the missing end events; an `error` event if no finish was read. */
   end(): readonly GenerationEvent[];
   /** A finish was read but its event is held back for a usage report that may follow (F58). */
   readonly finishPending: boolean;

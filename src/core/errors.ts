@@ -46,7 +46,7 @@ export const transientCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'request_timeout',
 ]);
 
-/** A place in the client's body; each dialect spells it its own way. */
+/** A path in the client's body. Each dialect has its own spelling. */
 export type FieldPath = readonly (string | number)[];
 
 /** Whether the same target may be asked again: not at all, a single time, or as often as there is room. */
@@ -169,7 +169,7 @@ export function withRetryAfter(
   return new GatewayError(error.code, error.message, { ...optionsOf(error), retryAfterMs });
 }
 
-/** The same error about another place. */
+/** The same error with another path. */
 export function atPath(error: GatewayError, path: FieldPath): GatewayError {
   return new GatewayError(error.code, error.message, { ...optionsOf(error), path });
 }

@@ -61,7 +61,7 @@ export class PromptTrail {
   }
 }
 
-/** The reasoning of a turn with its place among the calls. */
+/** The reasoning of a turn with its position among the calls. */
 export function positionedReasoning(parts: readonly Part[]): readonly PositionedReasoning[] {
   const placed: PositionedReasoning[] = [];
   let callsBefore = 0;
@@ -72,7 +72,7 @@ export function positionedReasoning(parts: readonly Part[]): readonly Positioned
   return placed;
 }
 
-/** The other parts of a turn with this reasoning at its places; what a turn begins with is first. */
+/** The other parts of a turn with this reasoning at its positions. Reasoning before any call comes first. */
 export function withReasoning(
   others: readonly Part[],
   placed: readonly PositionedReasoning[],

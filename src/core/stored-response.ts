@@ -37,7 +37,7 @@ export interface StoredResponseCodec {
   stateOf(body: JsonObject): RequestState;
   /**
    * The request's own items as one array.
-   * @param found items that are in the place of references, by their ids
+   * @param found the items that references name, by their ids
    */
   inputOf(source: Pick<Spliceable, 'pieces' | 'spans'>, found: ReadonlyMap<string, Buffer>): Buffer;
   /** The request with the items of these arrays, which refers to nothing any more. */

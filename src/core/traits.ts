@@ -189,7 +189,7 @@ export interface UpstreamTraits {
   readonly searchBesideTools?: true;
   /** Gemini: a format works together with functions. */
   readonly jsonBesideTools?: true;
-  /** Gemini, Converse: false = the model has no place for instructions: they begin the first turn. */
+  /** Gemini, Converse: false = the model takes no instructions; they are put at the beginning of the first turn. */
   readonly instructions?: false;
   /** Converse: results of tools have a status of failure; else the text says it. */
   readonly resultStatus?: true;

@@ -20,7 +20,7 @@ export interface AnswerHead {
 
 /** Where a generation goes. */
 export interface AnswerWriter extends GenerationSink {
-  /** The prompt is read in and the request has its place in the line. */
+  /** The prompt is tokenized and the request is in the queue. */
   begin(): void;
   finish(outcome: Outcome): void;
   /** Shows that the connection is alive while the request waits or its prompt is read. */

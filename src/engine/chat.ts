@@ -315,7 +315,7 @@ export async function answerChat(
   }
 }
 
-/** All that can be refused is refused here, before the request has its place in the line. */
+/** All that can be refused is refused here, before the request is queued. */
 async function prepare(
   service: ChatService,
   request: ChatRequest,

@@ -161,7 +161,7 @@ export interface ModelOptions {
   readonly path: string;
   /** What requests call it; absent = the file's name without its ending. */
   readonly name?: string;
-  /** Told of the loaded share, 0 to 1. */
+  /** Called with the loaded share, 0 to 1. */
   readonly onProgress?: (share: number) => void;
   /**
    * Tokens of prompt and answer together, for each request; absent = what the model was trained on, at
@@ -495,7 +495,7 @@ interface NativeContext {
 
 /**
  * Chooses the first token of a batch alone, and only then the others. llama.cpp leaves the logits of a
- * batch in the order in which it computed them, and moves each row to its place at the first look
+ * batch in the order in which it computed them, and moves each row to its position at the first read
  * (`output_reorder`, ggml-org/llama.cpp pull request 14853). The library looks from several threads at
  * once, so that two moved the same rows: an answer got a token of another one's.
  *

@@ -143,7 +143,7 @@ export class PromptWriter {
 
   /**
    * The tokenizer's time grows with the square of the markers in a text: 20,000 messages took 10 s. A
-   * stretch begins with a marker, before which nothing is joined; as the places are counted from the
+   * stretch begins with a marker, before which nothing is joined; as the offsets are counted from the
    * front, a conversation that grows retains its tokens.
    */
   *#stretches(text: string): Generator<string> {

@@ -139,7 +139,7 @@ function present<K extends string>(key: K, value: number | undefined): { [P in K
 }
 
 // Choosing tokens from the model's own probabilities. The library tells probabilities only after its
-// sampling has cut them, so for requests that request log probabilities it is made to tell them
+// sampling has cut them, so for requests that request log probabilities it is made to return them
 // untouched, and the choice is made here, in the order of llama.cpp's samplers.
 
 /** Probabilities of all tokens, the likeliest first. */
@@ -151,7 +151,7 @@ export interface Likelihood {
   readonly logprob: number;
 }
 
-/** A chosen token, and the likeliest ones at its place. */
+/** A chosen token, and the likeliest ones at its position. */
 export interface TokenChoice extends Likelihood {
   readonly top: readonly Likelihood[];
 }

@@ -234,7 +234,7 @@ export class StopScanner {
     return text;
   }
 
-  /** Offset of the first sequence in the text; of two at one place the longer one counts. */
+  /** Offset of the first sequence in the text; of two at one offset the longer one counts. */
   #find(text: string): number | undefined {
     let first: number | undefined;
     for (const sequence of this.#sequences) {

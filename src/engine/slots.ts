@@ -198,7 +198,7 @@ export class Slots<S> {
 
   /**
    * A slot, in the order of asking. Give it back with `release`.
-   * @throws the signal's reason when it is aborted first; the place in the line is freed.
+   * @throws the signal's reason when it is aborted first; its entry in the queue is removed.
    */
   async acquire(signal: AbortSignal, choose?: ChooseSlot<S>): Promise<S> {
     signal.throwIfAborted();
@@ -255,7 +255,7 @@ export class Slots<S> {
 
 /**
  * How many prompt tokens are read at once. Between two slices a request can be given up, and nothing
- * breaks into one: a slice that takes about 60 ms lets a place be free within 100 ms of its client's
+ * breaks into one: a slice of about 60 ms frees a slot within 100 ms of its client's
  * leaving, on slow machines and with large models too.
  */
 const wantedMs = 60;

@@ -9,7 +9,7 @@ import {
 
 /** Of what is sealed; another form would have another number. */
 const version = 1;
-/** Tells with which key it was sealed, and nothing of the key. */
+/** Identifies the key that sealed it, without revealing the key. */
 const fingerprintBytes = 4;
 const ivBytes = 12;
 const tagBytes = 16;
@@ -34,7 +34,7 @@ export function sealKey(bytes: Uint8Array): SealKey {
 }
 
 /**
- * @param place moved to another place they do not open
+ * @param place identifies the row; bytes of another row do not open
  * @param sealing `iv`: 12 random bytes, other ones each time
  */
 export function sealBytes(

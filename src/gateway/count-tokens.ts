@@ -197,7 +197,7 @@ async function tokenized(
   return media.reduce((sum, medium) => sum + mediumTokens(medium, image), tokens + constant);
 }
 
-/** What of the body is counted. @param wanted whether its client is still there @throws GatewayError `invalid_request` */
+/** The counted part of the body. @param wanted whether its client is still there @throws GatewayError `invalid_request` */
 async function countedBody(
   { newId, random, memory, bodies }: Gateway,
   request: CountedRequest,

@@ -181,7 +181,7 @@ export class Sweeper {
     this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
-  /** Takes the item out; the last one moves to its place. A second call does nothing. */
+  /** Removes the item; the last one moves to its index. A second call does nothing. */
   delete(item: Swept): void {
     const { place } = item;
     if (place === -1) return;

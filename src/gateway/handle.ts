@@ -226,7 +226,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   /**
-   * Detaches the answer from the client that left and frees its slots, if its rest tells what it costs: a stream under
+   * Detaches the answer from the client that left and frees its slots, if its rest shows what it costs: a stream under
    * `on_abort: drain`, or a document that has arrived and is being parsed. False where there is nothing to read.
    */
   #detach(): boolean {

@@ -301,7 +301,7 @@ interface ReasoningStoreOptions {
   readonly ttlMs?: number;
   readonly maxBytes?: number;
   readonly maxTurns?: number;
-  /** Told of each turn that is retained here, so that others can keep it, too. */
+  /** Called with each remembered turn, so that other processes can remember it, too. */
   readonly share?: (turn: SharedTurn) => void;
 }
 

@@ -224,7 +224,7 @@ function bodyRules(
   };
 }
 
-/** Members of the body in place of forwarded headers. @param client where it speaks the dialect of the provider */
+/** Members of the body instead of forwarded headers. @param client where it speaks the dialect of the provider */
 export function addedMembers(provider: Provider, client: HeaderReader): Pick<Ask, 'added'> {
   const said = provider.forwardedHeaders.filter(({ member }) => member !== undefined);
   if (said.length === 0) return {};

@@ -106,7 +106,7 @@ export function closeOldestSilent(server: Server): Socket | undefined {
   return undefined;
 }
 
-// Connections whose clients do not continue: none may hold a place for nothing (G9, G10, F77). Node lets them.
+// Connections whose clients do not continue: none may hold a slot for nothing (G9, G10, F77). Node allows it.
 
 /** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
 export const stalledEndMs = 60_000;
@@ -214,7 +214,7 @@ export class StuckConnections {
 
 export interface RawRefusalDeps {
   readonly newId: NewId;
-  /** Told of each refusal, for the log. */
+  /** Called with each refusal, for the log. */
   readonly refused: (refusal: RawRefusal) => void;
   /** Of each refusal, besides its own. */
   readonly refusalHeaders?: { readonly [name: string]: string };

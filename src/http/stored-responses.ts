@@ -123,7 +123,7 @@ export function storingSink(
 }
 
 /**
- * Reads ends in the worker thread. One that the thread has no time or room for is read here: the client must not be told
+ * Reads ends in the worker thread. One that the thread has no time or room for is read here: the client must not get
  * of a response that is not there.
  */
 function longEnds(

@@ -1,6 +1,6 @@
 /**
  * The listening sockets of the workers. The parent binds them and never accepts from them; each worker inherits those of
- * its place (its number) and listens on them. A connection in an accept queue is reset only when the last process closes
+ * its number and listens on them. A connection in an accept queue is reset only when the last process closes
  * the socket, so a worker that is replaced resets none: its replacement has the same sockets.
  */
 import { createServer } from 'node:net';
@@ -60,7 +60,7 @@ export class WorkerSockets {
   }
 
   /**
-   * Closes the sockets of a place whose worker died. The kernel resets what waits there and gives new connections to the
+   * Closes the sockets of a number whose worker died. The kernel resets what waits there and gives new connections to the
    * other workers. Without it new connections would wait until a replacement has loaded.
    */
   release(number: number): void {

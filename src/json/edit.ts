@@ -51,7 +51,7 @@ export function editJson(source: Spliceable, edits: readonly JsonEdit[]): Pieces
   return spliced(source.pieces, onlyReplacement(source, edits) ?? splicesOf(source, edits));
 }
 
-/** Most requests change the value of one member of the top level, whose place is known. */
+/** Most requests change the value of one member of the top level, whose offsets are known. */
 function onlyReplacement(
   { spans }: Spliceable,
   edits: readonly JsonEdit[],
@@ -141,7 +141,7 @@ class Editing {
     this.#source = source;
   }
 
-  /** Edits the top level: the places of its members are known, and new members come first. */
+  /** Edits the top level: the offsets of its members are known, and new members come first. */
   body(node: EditNode): void {
     const { spans, bodyStart } = this.#source;
     const isRemoved = (key: string): boolean => node.members.get(key)?.removed === true;

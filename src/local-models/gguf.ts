@@ -103,7 +103,7 @@ export function readGgufHeader(bytes: Buffer, fileBytes: number): LocalModelFact
 
 class EndOfBytes extends Error {}
 
-/** A place in the header; it moves forward only. */
+/** A cursor in the header; it moves forward only. */
 class Cursor {
   position = 4;
   readonly fileBytes: number;

@@ -65,7 +65,7 @@ export interface ProviderRow {
 /** Members of messages that servers know which refuse others. */
 const strictMembers = ['role', 'content', 'tool_calls', 'tool_call_id'] as const;
 
-/** Takes instructions at any place, as the servers of most vendors do that host their own models. */
+/** Takes instructions at any position in the messages, like the servers of most vendors that host their own models. */
 const anywhere = { systemAnywhere: true } as const;
 
 /** The messages address of a vendor whose own dialect is another. */

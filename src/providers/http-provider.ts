@@ -51,9 +51,9 @@ export interface HttpProviderOptions {
   readonly options?: ProviderOptions;
   /** Where each path has one behind it: with its question mark. */
   readonly query?: string;
-  /** Behind the base address, in place of those of the dialect. */
+  /** After the base address, instead of those of the dialect. */
   readonly paths?: PlacePaths;
-  /** In place of those of the dialect. */
+  /** Instead of those of the dialect. */
   readonly forwarded?: readonly ForwardedHeader[];
   readonly body?: Provider['body'];
   /** How the address frames its streams and reports its errors, where it differs from the dialect. */

@@ -608,7 +608,7 @@ function unavailable(reason: string | undefined, retryAfterMs: number | undefine
   });
 }
 
-// Tells a hung engine from a slow one: by its signs of life, and by whether its tokens move.
+// Distinguishes a hung engine from a slow one: by its heartbeats, and by whether its token count grows.
 
 /** Counts in ticks, not by the clock: a machine that slept, or a gateway that was busy, has none. */
 export class Watch {

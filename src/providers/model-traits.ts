@@ -433,7 +433,7 @@ const foreign: Partial<UpstreamTraits> = {
 };
 
 /**
- * Clouds: models of several makers run there, behind an API that is OpenAI's. Of a name that tells nothing, nothing is
+ * Clouds: models of several makers run there, behind an API that is OpenAI's. If the name shows no maker, nothing is
  * held.
  */
 export function hostedModelTraits(model: string): Partial<UpstreamTraits> {

@@ -147,7 +147,7 @@ export interface UsageFilter {
   readonly within?: CallsWithin;
 }
 
-/** What of the ledger a person may see. */
+/** The rows of the ledger that a person may see. */
 export interface CallsWithin {
   readonly keys: readonly string[];
   readonly teams: readonly string[];
@@ -184,7 +184,7 @@ export interface UsageRow extends SummedUsage {
   readonly cacheSaved: number;
 }
 
-/** Place of a call in the order of pages. */
+/** Position of a call in the order of pages. */
 export interface CallCursor {
   readonly startedAt: number;
   readonly id: string;

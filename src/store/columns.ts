@@ -17,7 +17,7 @@ export type Value = string | number | null;
  */
 export type ColumnType = 'name' | 'text' | 'integer' | 'count' | 'real' | 'ref';
 
-/** One column of a table that both engines have, and what of a record is in it. */
+/** One column of a table that both engines have, and its value in a record. */
 export interface Column<T> {
   readonly name: string;
   readonly type: ColumnType;

@@ -117,7 +117,7 @@ export function readPolicyRow(row: Columns): SharedPolicy {
   return { kind, name: text(row, 'name'), ...readPolicy(policy), ...readNamedBy(policy) };
 }
 
-/** What of a shared policy is in its column. */
+/** The members of a shared policy in its column. */
 export function policyColumn({ limits, budgets, namedBy }: SharedPolicy): string {
   return JSON.stringify({ limits, budgets, ...(namedBy === undefined ? {} : { namedBy }) });
 }

@@ -6,7 +6,7 @@ import type { Policy, SharedPolicy } from '../core/policy.ts';
 export interface PreviousSecret {
   readonly digest: string;
   readonly peppered?: true;
-  /** When `rotate` put another in its place. */
+  /** When `rotate` replaced it. */
   readonly replacedAt: number;
   readonly validUntil: number;
 }
@@ -59,7 +59,7 @@ export interface KeyUse {
   readonly previous: boolean;
 }
 
-/** As many keys as `keysSince` tells at once. */
+/** The maximum number of keys that `keysSince` returns at once. */
 export const keysPortion = 5000;
 
 export interface KeyChanges {
@@ -86,7 +86,7 @@ export interface AuditEntry {
   readonly after?: string;
 }
 
-/** An entry in its place of the chain: `hash` covers the entry and the hash before it (S24). */
+/** An entry of the chain: `hash` covers the entry and the hash before it (S24). */
 export interface AuditRecord extends AuditEntry {
   /** 1, 2, 3, … without gaps. */
   readonly seq: number;
@@ -129,7 +129,7 @@ export function chained(entry: AuditEntry, last: AuditRecord | undefined): Audit
 
 /**
  * The first `seq` at which a stretch of the log, in rising order, is not what was written: changed,
- * missing or in a wrong place. Undefined = nothing was tampered with.
+ * missing or in a wrong position. Undefined = nothing was tampered with.
  * @param before the record just before the stretch; absent = it begins with the first one.
  */
 export function brokenAt(

@@ -7,7 +7,7 @@ import { StoreError } from './store-error.ts';
  */
 export const schemaVersion = 29;
 
-/** In place of the version while a copy into the database has not ended. */
+/** Stored instead of the version until a copy into the database has ended. */
 export const unfinishedCopy = 0;
 
 /**

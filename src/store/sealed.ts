@@ -11,7 +11,7 @@ export interface AnswerClaim {
   readonly keyId: string;
   /** The call that is to answer; a claim that is asked for twice by one owner is one. */
   readonly owner: string;
-  /** Tells requests under one key apart. */
+  /** Distinguishes requests under one key. */
   readonly fingerprint: string;
   /** How long the claim holds unless it is renewed. */
   readonly leaseMs: number;
@@ -191,7 +191,7 @@ export interface ResponseRoom {
 
 export interface ResponseStore {
   /**
-   * Keeps them all or none, each in place of one with the same id.
+   * Stores all or none. Each replaces one with the same id.
    * @returns for each: false when what its key retained was forgotten after the call began.
    * @throws StoreError
    */

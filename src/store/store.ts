@@ -47,7 +47,7 @@ export interface KeyStore {
   /** @throws StoreError `failed` when there is a key with this id. */
   add(record: KeyRecord): Promise<void>;
   /**
-   * Puts a changed key in the place of the version just before it (`record.version - 1`).
+   * Replaces the version just before a changed key (`record.version - 1`).
    * @returns false when there is no such key or its version is another one: read again.
    */
   replace(record: KeyRecord): Promise<boolean>;

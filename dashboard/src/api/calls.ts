@@ -123,7 +123,7 @@ export function firstTokenMs({ stream, first_event_ms: ms }: Call): number | nul
   return stream ? ms : null;
 }
 
-/** Tokens a second between the first and the last part of a stream; null where that cannot be told. */
+/** Tokens a second between the first and the last part of a stream; null if it is unknown. */
 export function outputSpeed(call: Call): number | null {
   const first = firstTokenMs(call);
   const tokens = call.charged.output_tokens;
@@ -146,7 +146,7 @@ export interface CallTail {
   /** The one that ended last first. */
   readonly calls: readonly Call[];
   readonly ended: number;
-  /** What ended and was not retained long enough to be told. */
+  /** The number of calls that ended and were dropped before this page could get them. */
   readonly lost: number;
   /** False: there was no look before, or it was too long ago. */
   readonly continued: boolean;

@@ -31,7 +31,7 @@ export interface Opened {
   readonly close: () => void;
 }
 
-/** What of a list is open, as a parameter of the address: "back" closes it, and others can be sent there. */
+/** The open entry of a list, as a parameter of the address: "back" closes it, and others can be sent there. */
 export function useOpened(parameter: string): Opened {
   const [parameters, setParameters] = useSearchParams();
   const id = parameters.get(parameter) ?? undefined;

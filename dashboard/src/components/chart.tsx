@@ -16,7 +16,7 @@ export interface ChartProps {
   readonly label: string;
   /** Milliseconds since the epoch, rising. */
   readonly times: readonly number[];
-  /** At most eight: people cannot tell more colours apart. */
+  /** At most eight: people cannot distinguish more colours. */
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
   /** For the axis, where there is less room. */

@@ -1,6 +1,6 @@
 /**
  * A table of any length of which only the rows in sight are on the page. Rows may be there or still to
- * come; who shows the table fetches them when told which are in sight. Arrow keys, Page Up and Down, Home
+ * come; the owner of the table fetches them when it learns which are in sight. Arrow keys, Page Up and Down, Home
  * and End move between the rows, Enter opens one. On a phone each row is a card: its cells below each other, each with
  * the title of its column.
  */
@@ -49,7 +49,7 @@ export interface DataTableProps<Row> {
   readonly onOpen?: (row: Row) => void;
   /** Key of the row that is open. */
   readonly selected?: string | undefined;
-  /** First and last row in sight; stable, or it is told of each draw. */
+  /** First and last row in sight; the function must be stable, or it is called with each draw. */
   readonly onSight?: (first: number, last: number) => void;
   /** There are more rows than `count`. */
   readonly hasMore?: boolean;

@@ -1,4 +1,4 @@
-/** A text field that tells its value when the typing pauses: each change costs a request. */
+/** A text field that reports its value when the typing pauses: each change costs a request. */
 import { useEffect, useId, useState, type ReactElement } from 'react';
 import { TextField, type TextFieldProps } from './field.tsx';
 

@@ -8,7 +8,7 @@ import { pagesOf } from '../pages/pages.ts';
 export interface Place {
   readonly group: string;
   readonly name: string;
-  /** What tells it from others of its name. */
+  /** What distinguishes it from others of the same name. */
   readonly about?: string;
   readonly href: string;
   readonly icon: IconName;

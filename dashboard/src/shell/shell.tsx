@@ -99,7 +99,7 @@ function Brand(): ReactElement {
   );
 }
 
-/** What fails is told when the page is opened. */
+/** The page itself shows a failure when it is opened. */
 function prefetch(page: PageEntry): void {
   page.load().catch(() => undefined);
 }

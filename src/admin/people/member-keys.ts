@@ -7,7 +7,7 @@ import { AdminError } from '../route.ts';
 import { teamsOf } from './part.ts';
 import type { Member } from './roles.ts';
 
-/** What of a wish for a key is examined; other members of the form are the person's own matter. */
+/** The members of a requested key that are checked. The person may choose all others freely. */
 interface WishedKey {
   readonly models: readonly string[];
   readonly team?: string | undefined;

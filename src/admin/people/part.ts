@@ -1,4 +1,4 @@
-/** What of the gateway a person sees and changes where only a role of a team let them in: own keys, those of a led team. */
+/** What a person without a role for the whole gateway sees and changes: own keys, and those of a team that they lead. */
 import type { KeyRing } from '../../access/keys/keys.ts';
 import type { CallsWithin } from '../../store/calls.ts';
 import type { KeyRecord } from '../../store/records.ts';

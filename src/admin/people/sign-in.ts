@@ -42,7 +42,7 @@ export class SignIn {
     return { label, url: `${url}${loginPath}` };
   }
 
-  /** Tells the log early when people will not be able to sign in. Never rejects. */
+  /** Logs early that people will not be able to sign in. Never rejects. */
   async probe(): Promise<void> {
     const { settings, log } = this.#deps;
     await discover(settings).catch((error: unknown) => {

@@ -131,7 +131,7 @@ function opencodeEdits({ connection }: Ask, schema: string): readonly SettingsEd
 
 const maxRoom = 32_000;
 
-/** What of a window an answer may take where the maximum is not known: a quarter. */
+/** The share of a window for an answer whose maximum is unknown: a quarter. */
 function answerRoom({ maxOutput }: Connection, window: number): number {
   return Math.min(maxOutput ?? maxRoom, Math.max(1, Math.floor(window / 4)));
 }

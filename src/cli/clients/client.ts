@@ -33,7 +33,7 @@ export interface SettingsFile {
   /** Where the client reads it; relative = it is where the client is installed, and `--file` says where. */
   path(env: Environment): string;
   edits(ask: Ask): readonly SettingsEdit[];
-  /** The variables are printed in its place. */
+  /** The variables are printed instead. */
   readonly writtenOnly?: true;
 }
 

@@ -266,7 +266,7 @@ function idOf(given: Arguments): string {
   return id;
 }
 
-/** Told in one line, or not a value of the key. */
+/** Members that have a line of their own, or are no value of the key. */
 const notShown = new Set(['key', 'rpm', 'tpm', 'concurrent', 'limits', 'budgets', 'previous']);
 
 function details(key: JsonObject): string {

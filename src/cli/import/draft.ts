@@ -57,7 +57,7 @@ export class Draft {
   /** Names of the environment that the result reads. */
   readonly variables = new Set<string>();
   readonly #vendors: ReadonlyMap<string, KnownVendor>;
-  /** By the variable that takes its place. Never printed. */
+  /** Secrets by the variable that replaces them. Never printed. */
   readonly #plainSecrets = new Map<string, string>();
   readonly #ids = new Map<string, string>();
   readonly #providers = new Map<string, DraftEntry>();

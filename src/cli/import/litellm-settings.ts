@@ -1,4 +1,4 @@
-/** Settings of LiteLLM that are not about models: a counterpart, or what to do in its place. */
+/** Settings of LiteLLM that are not about models: a counterpart, or what to do instead. */
 import type { ConfigPath } from '../../config/yaml-text.ts';
 import type { Draft, NoteKind } from './draft.ts';
 import { numberOf, tableOf, textOf, type Table } from './values.ts';

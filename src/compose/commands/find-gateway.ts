@@ -15,7 +15,7 @@ import { Secret } from '../../core/secret.ts';
 import { isObject } from '../../json/value.ts';
 import type { Environment } from '../options.ts';
 
-/** Where the gateway of this place listens; undefined when none runs. */
+/** Where the gateway of this data directory listens; undefined when none runs. */
 export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
   try {
     const found = await runningGateway(await loadLocation({ flags: {}, env, cwd }), env);

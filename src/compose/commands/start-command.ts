@@ -117,7 +117,7 @@ function untilStopped(gateway: RunningGateway, context: CommandContext): Promise
 /** A stop that ends sooner than this needs no word. */
 const silentStopMs = 300;
 
-/** Tells a person at a terminal what the stop waits for. */
+/** Prints at a terminal what the stop waits for. */
 function tellOfWait(gateway: RunningGateway, { errorScreen, stderr }: CommandContext): void {
   if (errorScreen?.columns === undefined) return;
   const tell = async (): Promise<void> => {

@@ -229,7 +229,7 @@ export function parentEvents(events: Events, pool: PoolEvents): PlaneEvents {
 interface RenewalDeps {
   readonly pool: WorkerPool;
   readonly log: Log;
-  /** Another one begins in the place of this one, which continues. */
+  /** Another one starts under the number of this one, which continues. */
   readonly begin: (member: Member) => void;
   /** Resolves when it has let its calls end and is gone. */
   readonly end: (member: Member) => Promise<unknown>;

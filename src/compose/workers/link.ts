@@ -16,7 +16,7 @@ interface LinkDeps<Ours> {
   readonly stream: Duplex;
   /** Answers the other side. */
   readonly serve: Ours;
-  /** Told of news that could not be taken; default: no listener. */
+  /** Called with a message that could not be handled; default: no listener. */
   readonly failed?: (op: string, error: unknown) => void;
 }
 

@@ -97,7 +97,7 @@ class WorkerCalls {
     return calls;
   }
 
-  /** Undefined: nothing of it is known but that it held a place. */
+  /** Undefined: it is known only that the call held a slot. */
   #rowOf(id: string, requests: readonly Reserved[], now: number): CallRow | undefined {
     const noted = this.#noted.get(id)?.row;
     const ended = requests.find(({ used }) => used !== undefined);
@@ -156,7 +156,7 @@ export interface SessionDeps {
   readonly writes: Writes;
   /** Resolves when all workers have reported which of their calls have ended by now. Never rejects. */
   readonly allReported: () => Promise<void>;
-  /** Told when keys were used, besides the store. */
+  /** Called when keys were used, in addition to the store. */
   readonly keysUsed: (uses: readonly KeyUse[]) => void;
 }
 

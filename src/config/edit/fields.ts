@@ -1,4 +1,4 @@
-/** Which values of a config file are secrets: by their place in the schema, and by their looks. */
+/** Which values of a config file are secrets: by their path in the schema, and by their form. */
 import type { z } from 'zod';
 import { withoutKeys } from '../../core/secret.ts';
 import { isObject } from '../../json/value.ts';

@@ -33,7 +33,7 @@ export interface MaskedFile {
   readonly text: string;
   /** Replaces each secret in a message by its placeholder. */
   scrub(message: string): string;
-  /** The text that a person sent, with the secrets of the file in place of their placeholders. */
+  /** The text that a person sent, with the secrets of the file instead of their placeholders. */
   restore(typed: string): RestoredText | readonly EditProblem[];
 }
 
@@ -70,7 +70,7 @@ export function maskFile(text: string): MaskedFile | { readonly problem: string 
 function keptValues({ leaves }: ReadLeaves, text: string): readonly Kept[] {
   const kept = new Map<number, Kept>();
   for (const { path, value, range } of leaves) {
-    // An anchor's value has one placeholder, wherever aliases use it; one secret place is enough.
+    // An anchor's value has one placeholder, wherever aliases use it; one secret path is enough.
     if (kept.has(range.start) || !isHidden(path, value)) continue;
     const first = leaves.find((each) => each.range.start === range.start)?.path ?? path;
     const placeholder = `<kept: ${pathText(first)}>`;
@@ -120,7 +120,7 @@ class Masked implements MaskedFile {
   readonly text: string;
   readonly #values: readonly Kept[];
   readonly #comments: ReadonlyMap<string, Kept>;
-  /** Of the file, placeholders in place of secrets. */
+  /** The text of the file, with placeholders instead of secrets. */
   readonly #leaves: readonly Leaf[];
 
   constructor(text: string, read: ReadLeaves, values: readonly Kept[], comments: readonly Kept[]) {
@@ -157,7 +157,7 @@ class Masked implements MaskedFile {
     const found = readLeaves(asBefore.text).leaves.map(({ value }) => value);
     const wanted = read.leaves.map(({ range, value }) => values.get(range.start) ?? value);
     if (JSON.stringify(found) === JSON.stringify(wanted)) return asBefore;
-    // Its old form does not fit into the new place: indented elsewhere, or within braces.
+    // Its old form does not fit at the new path: indented elsewhere, or within braces.
     return restored(typed, places, ({ raw, value, isComment }) =>
       isComment ? raw : JSON.stringify(String(value)),
     );
@@ -237,7 +237,7 @@ function addressAround({ path }: Leaf, leaves: readonly Leaf[]): string {
   );
 }
 
-/** What a person sees in its place. The line end behind a text over several lines belongs to it. */
+/** What a person sees instead of it. The line end behind a text over several lines belongs to it. */
 function shownFor({ placeholder, raw, isComment }: Kept): string {
   if (isComment) return placeholder;
   return JSON.stringify(placeholder) + (raw.endsWith('\n') ? '\n' : '');

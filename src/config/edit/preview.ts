@@ -13,7 +13,7 @@ export interface ConfigChange {
   /** Null: not set. */
   readonly before: string | null;
   readonly after: string | null;
-  /** `flag --listen`, `env MODEL_GATEWAY_LISTEN`: what decides in place of the file; null: the file decides. */
+  /** `flag --listen`, `env MODEL_GATEWAY_LISTEN`: what overrides the file; null: the file decides. */
   readonly overriddenBy: string | null;
 }
 

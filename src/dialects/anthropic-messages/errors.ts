@@ -108,7 +108,7 @@ function messageOf(error: GatewayError, requestId: string): string {
     return `prompt is too long: ${count} tokens > ${limit} maximum`;
   }
   if (error.code === 'internal') return `${message} (request ${requestId})`;
-  // Where an upstream found the fault is a place in the body that was sent to it.
+  // The path in an upstream's error belongs to the body that the gateway sent, not to the client's.
   if (path === undefined || path.length === 0 || error.code === 'upstream_rejected') return message;
   return `${path.join('.')}: ${message}`;
 }

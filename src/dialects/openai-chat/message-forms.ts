@@ -20,7 +20,7 @@ import { isArray } from './fields.ts';
 
 type Path = readonly (string | number)[];
 
-/** Tells of a change once. */
+/** Notes a change once. */
 type Noting = (path: Path, why: string, what?: 'changed' | 'lost') => void;
 
 interface ContentOptions {
@@ -299,7 +299,7 @@ function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): Json
   return part;
 }
 
-/** Tells where one text of an answer ends and the next begins, since chat has one content. */
+/** Finds where one text of an answer ends and the next begins, since chat has one content. */
 export class MessageBounds {
   #hasText = false;
   #between = false;
@@ -476,7 +476,7 @@ export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined
 
 /**
  * An id for a call that came without one: the same for the same answer, another for every other
- * answer and place.
+ * answer and position.
  */
 export function derivedCallId(answer: AnswerIdentity, place: number): string {
   const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, place]);

@@ -182,7 +182,7 @@ function textOf(value: Json | undefined): string | undefined {
 // Marks on entries of `reasoning_details` that show whether they came back whole, without any state.
 // The helpers of the official SDKs keep the last piece of each entry only, or nothing but the last
 // entry; a signature without its text would be a 400 on the next turn. The entry with the
-// signature therefore carries a digest of the text, with the place of the entry in its turn.
+// signature therefore carries a digest of the text, with the position of the entry in its turn.
 
 /** Where an entry is: its number among the entries, and the calls before it. */
 interface DetailPosition {
@@ -209,7 +209,7 @@ function marked(part: ReasoningPart, { entry, callsBefore }: DetailPosition): st
 }
 
 /**
- * The reasoning of a message at its places in the turn. Where one marked entry is missing or differs,
+ * The reasoning of a message at its positions in the turn. Where one marked entry is missing or differs,
  * all are broken: a provider wants all of a turn or none.
  */
 export function checkReasoning(
@@ -239,7 +239,7 @@ function withoutMark(part: ReasoningPart): ReasoningPart {
 
 // Reasoning as entries of `reasoning_details`.
 
-/** The whole entry of a part at its place in the list. */
+/** The whole entry of a part, with its index in the list. */
 export function writeDetail(part: ReasoningPart, index: number): JsonObject {
   const constants = detailConstants(part);
   if (part.encrypted !== undefined) {

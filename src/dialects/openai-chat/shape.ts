@@ -111,7 +111,7 @@ const canonical: readonly string[] = [
   'web_search_options',
 ];
 
-/** Hints about speed, place or caching whose loss has no effect on the answer. */
+/** Hints about speed, location or caching whose loss has no effect on the answer. */
 const hints: readonly string[] = ['prediction', 'audio', 'cache_control'];
 
 const notKept: ReadonlySet<string> = new Set([...canonical, ...hints]);

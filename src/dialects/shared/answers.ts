@@ -108,7 +108,7 @@ export function citedSpan({ start_index: start, end_index: end }: JsonObject): {
   return Number.isInteger(start) && start >= 0 && end >= start ? { span: { start, end } } : {};
 }
 
-/** The place of a citation in a longer text. @param part what its own text part is of that. */
+/** The span of a citation in a longer text. @param part the span of its own text part there. */
 export function spanOf({ span }: Citation, part: TextSpan): TextSpan {
   return span === undefined ? part : { start: part.start + span.start, end: part.start + span.end };
 }

@@ -359,7 +359,7 @@ type FileContent = Pick<MediaPart, 'mediaType' | 'source'>;
 
 const webUrl = /^\s*https?:/i;
 
-/** OpenRouter's form: an address in the place of the data. Only PDFs are fetched from one. */
+/** OpenRouter's form: an address instead of the data. Only PDFs are fetched from one. */
 function fileAt(url: string, name: string | undefined): FileContent | undefined {
   const path = URL.parse(url)?.pathname ?? '';
   const type = typeOfName(name) ?? typeOfName(path.includes('.') ? path : undefined);

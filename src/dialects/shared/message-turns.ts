@@ -1,6 +1,6 @@
 /**
  * Turns as messages of APIs that have results of tools in turns of the user. Results form one run right behind their calls,
- * in the order of the calls; nothing is between them, and instructions given in mid-conversation stay at their place,
+ * in the order of the calls; nothing is between them, and instructions given in mid-conversation stay at their position,
  * since moving them would change the cached prefix.
  */
 import type { Conversation, Part, ToolResultPart, Turn } from '../../core/conversation.ts';

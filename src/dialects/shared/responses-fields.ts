@@ -1,4 +1,4 @@
-/** What of a Responses request the writers of other dialects look for: members without a canonical slot, and grammars. */
+/** Members of a Responses request that writers of other dialects read: those without a canonical member, and grammars. */
 import type { Extras, MediaPart, Tool } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';

@@ -141,7 +141,7 @@ export function toolsOf(
 
 // The refusal of a web search that a model cannot make here, in either dialect.
 
-/** A 400 at this place that names the option with which an operator allows it. */
+/** A 400 with this path that names the option with which an operator allows it. */
 export function searchRefusal(path: FieldPath): GatewayError {
   return unsupported(
     path,

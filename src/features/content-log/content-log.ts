@@ -314,7 +314,7 @@ interface WatchedCallInput {
   readonly request: IncomingMessage;
   /** Takes memory for the copies; false when there is none. */
   readonly hold: (bytes: number) => boolean;
-  /** Told once, when the call is over. */
+  /** Called once, when the call is over. */
   readonly over: (call: WatchedCall) => void;
 }
 

@@ -7,7 +7,7 @@ import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { SseSplitter } from '../../wire/sse.ts';
 import type { BodyForm, LoggedBody, LoggedContent, SeenBody, SeenCall } from './sealed-content.ts';
 
-/** What an upstream says when it fails tells the rest in fewer words. */
+/** The stored length of an error body. The rest adds little. */
 const maxErrorLength = 16_384;
 
 /**
@@ -299,7 +299,7 @@ class Places {
   /** The number of the event that is walked through. */
   event = -1;
   readonly #each: EachText;
-  /** What is at a place of a list now: another id there begins another text. */
+  /** The id at an index of a list. Another id there begins another text. */
   readonly #ids = new Map<string, string>();
 
   constructor(each: EachText) {

@@ -137,7 +137,7 @@ type IdempotencyTallies = {
   /** Answered, and not retained: too long, or no room in memory. */
   unkept: number;
   replayed: number;
-  /** Told to come again: being answered. */
+  /** Asked to retry later, since the first request is still being answered. */
   busy: number;
   /** Another request under the same key. */
   conflict: number;

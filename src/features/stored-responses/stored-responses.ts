@@ -48,7 +48,7 @@ interface StoredResponsesDeps {
   readonly random: (count: number) => Uint8Array;
   /** The current ones: a reload replaces them. */
   readonly settings: () => ResponseSettings;
-  /** Told each time when much was retained: there may be too much. */
+  /** Called after each large amount of stored bytes, since the limit may be exceeded. */
   readonly manyStored: () => void;
 }
 
@@ -314,7 +314,7 @@ export async function sealResponse(
   return sealBytes(marked, boundTo(place), { key, iv });
 }
 
-/** Undefined for what another key sealed, for another place, or what was changed since. */
+/** Undefined for bytes that another key sealed, that belong to another row, or that were changed since. */
 export async function openResponse(
   { sealed, ...place }: SealedResponse,
   key: SealKey,

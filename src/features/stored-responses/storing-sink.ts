@@ -21,7 +21,7 @@ interface StoringSinkDeps {
   readonly later: Later;
   /** Retains the response; false = it was not retained. Never rejects. */
   readonly keep: (answer: EndedResponse) => Promise<StoreOutcome>;
-  /** Told when the answer went on without waiting for the store any longer. */
+  /** Called when the answer continued without waiting for the store. */
   readonly late: () => void;
 }
 

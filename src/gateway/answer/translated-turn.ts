@@ -187,7 +187,7 @@ export class StopScanner {
     return events;
   }
 
-  /** An event without text retains its place among those that are held. */
+  /** An event without text stays in order among those that wait. */
   #among(event: HeldEvent): readonly GenerationEvent[] {
     if (this.#held.length > 0) {
       this.#held.push(event);

@@ -102,7 +102,7 @@ export interface BodyThreadOptions {
   readonly data: () => ThreadData;
   /** Bytes that the process may use. */
   readonly memoryBytes: number;
-  /** Told why a thread ended that should not have. */
+  /** Called with the reason when a thread ends unexpectedly. */
   readonly failed?: (reason: string) => void;
 }
 

@@ -185,7 +185,7 @@ export interface ReadAnswer {
 export interface AnswerInput {
   readonly client: DialectId;
   readonly context: PlainContext;
-  /** What becomes of the bytes, or of what is written in their place. */
+  /** The next step for the bytes, or for those written instead of them. */
   readonly make: MadeAnswer;
 }
 

@@ -10,7 +10,7 @@ import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
 import { alone, isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
-/** What tells the two services apart. */
+/** The differences of the two services. */
 interface Service {
   /** Behind the resource's name. */
   readonly host: string;

@@ -98,7 +98,7 @@ const version: ForwardedHeader = {
   }),
 };
 
-/** Express mode: a key in place of project, location and tokens; for Google's own models only. */
+/** Express mode: a key instead of project, location and tokens; for Google's own models only. */
 function isExpress({ declared: { cloud, hasKey } }: CloudInput): boolean {
   return cloud.auth === undefined ? hasKey : cloud.auth === 'api_key';
 }

@@ -21,7 +21,7 @@ export interface EntraOptions {
 /** What the app proves itself by; the first of them that is there. */
 interface AppProof {
   readonly description: string;
-  /** Tells two proofs apart without telling them. */
+  /** Distinguishes two proofs without revealing them. */
   readonly fingerprint: string;
   /** The members of the form. @throws Error where a file cannot be read */
   form(audience: string): Promise<{ readonly [name: string]: string }>;

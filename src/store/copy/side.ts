@@ -19,7 +19,7 @@ export type TableSums = { readonly [measure: string]: string };
 export interface CopySource {
   /** Where it is, for people; without user and password. */
   readonly shown: string;
-  /** Tells this database from every other. */
+  /** Distinguishes this database from every other. */
   readonly origin: string;
   tables(): Promise<readonly CopyTable[]>;
   /** Rows behind a key, in the order of the key; `after` undefined = from the first. */

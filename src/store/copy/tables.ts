@@ -41,7 +41,7 @@ const engineOnly = new Set([
 
 /**
  * Ids that each engine makes: a price by its text, a group by its members, a call by its own id. In rows of a copy
- * the text is in their place.
+ * the text replaces them.
  */
 export const groupMembers = ['key_id', 'team', 'model', 'provider', 'tags'] as const;
 

@@ -3,13 +3,13 @@
  * `settle` gives back what was not used, exactly once (Q3).
  *
  * Where one process counts, all of it is in memory (memory-counters.ts), rebuilt from the ledger at start. Where
- * several gateways count (shared-counters.ts), rates and places are in Redis (redis-counters.ts) or PostgreSQL
+ * several gateways count (shared-counters.ts), rates and slots are in Redis (redis-counters.ts) or PostgreSQL
  * (postgres-counters.ts), and budgets are leased from PostgreSQL (budget-leases.ts). One test suite runs on all.
  */
 import type { Clock } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 
-/** Calls at a time. Each taken place is leased and given back by `settle` or when the lease ends. */
+/** Calls at a time. Each taken slot is leased and given back by `settle` or when the lease ends. */
 export interface ConcurrencyItem {
   readonly counter: string;
   readonly most: number;
@@ -44,7 +44,7 @@ export interface BudgetItem {
   readonly amount: number;
 }
 
-/** Whose call it is: for its row in the ledger, where its worker dies before it told of one. */
+/** Whose call it is: for its row in the ledger, if its worker dies before it reported the call. */
 export interface ReservedCall {
   readonly keyId: string;
   readonly team?: string;
@@ -98,12 +98,12 @@ export interface Granted {
 export interface Refused {
   readonly granted: false;
   readonly kind: 'concurrent' | 'requests' | 'tokens' | 'budget';
-  /** Place in the reservation's list of that kind. */
+  /** Index in the reservation's list of that kind. */
   readonly index: number;
   readonly state: CounterState;
   /**
    * Ms after which the same reservation succeeds if no other call comes and no running call ends; undefined =
-   * not by waiting alone: a place must become free, reservations must end, or it never fits.
+   * not by waiting alone: a slot must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;
   /** All of the reservation, as they are without it, in its order. */
@@ -147,7 +147,7 @@ export interface Counters {
   reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult>;
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
   settle(callId: string, used: Used): void;
-  /** Gives back the places of a call that runs on; the rest is held until `settle`. Never throws. */
+  /** Gives back the slots of a call that runs on; the rest is held until `settle`. Never throws. */
   releaseSlots(callId: string): void;
   /** @throws StoreError as `reserve`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
@@ -158,7 +158,7 @@ export interface Counters {
   close(): Promise<void>;
 }
 
-/** Rates and places of several gateways: reservations without budgets. */
+/** Rates and slots of several gateways: reservations without budgets. */
 export interface RateCounters {
   /** Ms since the epoch by the server's clock. */
   wall(): number;
@@ -175,11 +175,11 @@ export interface RateCounters {
   close(): Promise<void>;
 }
 
-/** How long shared counters keep a place or tokens of a call that its gateway does not renew. */
+/** How long shared counters hold a slot or tokens of a call that its gateway does not renew. */
 export const leaseMs = 30_000;
 export const renewEveryMs = 10_000;
 
-// The clock of a server that counts, as known here: told by each answer, carried on by the monotonic clock.
+// The clock of a server that counts, as known here: set by each answer, advanced by the monotonic clock.
 
 export class ServerTime {
   readonly #clock: Clock;
@@ -189,7 +189,7 @@ export class ServerTime {
     this.#clock = clock;
   }
 
-  /** The server's time in ms since the epoch, as an answer told it just now. */
+  /** The server's time in ms since the epoch, as an answer reported it just now. */
   heard(serverMs: number): void {
     this.#ahead = serverMs - this.#clock.now();
   }

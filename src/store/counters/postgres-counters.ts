@@ -1,5 +1,5 @@
 /**
- * Rates and places as rows of PostgreSQL: exact for any number of gateways, one round trip a reservation
+ * Rates and slots as rows of PostgreSQL: exact for any number of gateways, one round trip a reservation
  * (postgres-schema.ts). Times are the server's.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
@@ -104,7 +104,7 @@ export class PostgresCounters implements RateCounters {
     if (this.#live.delete(callId)) this.#settlements.add(callId, used);
   }
 
-  /** Where it does not arrive, the places come back with the settlement. */
+  /** If it does not arrive, the slots come back with the settlement. */
   releaseSlots(callId: string): void {
     const held = this.#live.get(callId);
     if (held === undefined || held.concurrent.length === 0) return;

@@ -1,8 +1,8 @@
 /**
- * Counters in PostgreSQL: rates and places, one function a reservation, so that a reservation is one round trip and one
+ * Counters in PostgreSQL: rates and slots, one function a reservation, so that a reservation is one round trip and one
  * transaction; and the leases of budgets (budget-leases.ts).
  *
- * What a call holds of rates are rows of `counter_holds`, by name: `''` the call itself, `c:` a place, `t:` tokens.
+ * What a call holds of rates are rows of `counter_holds`, by name: `''` the call itself, `c:` a slot, `t:` tokens.
  * A live hold counts until its lease ends. Names are locked by advisory locks in the order of their hashes: no
  * row has to be there first, and no two transactions wait for each other.
  *

@@ -18,7 +18,7 @@ export async function openRedis(
   const { Redis: Client } = await import('ioredis');
   const options: Options = { ...optionsOf(address), ...manners(random) };
   const client = new Client(options);
-  // Who needs it is told by the command that fails.
+  // A caller that needs it gets the error of its command.
   client.on('error', () => undefined);
   return client;
 }
@@ -59,7 +59,7 @@ function manners(random: () => number): Options {
   };
 }
 
-// Redis that does not answer, or refuses what it is told.
+// Redis that does not answer, or refuses commands.
 
 /** What the client throws, as a failure of the store. */
 export function unavailable(error: unknown): StoreError {
@@ -67,7 +67,7 @@ export function unavailable(error: unknown): StoreError {
   return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
 }
 
-/** Whether the server refuses what it was told, and not because of how it is. */
+/** Whether the server refuses the command itself, and not because of its current state. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && /^(?:ERR|WRONGTYPE) /.test(error.message);
 }

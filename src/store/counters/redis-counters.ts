@@ -1,6 +1,6 @@
 /**
- * Rates and places in Redis or Valkey: one script a reservation, times are the server's. What Redis
- * forgets is lost: rates begin anew, and running calls hold no places any more.
+ * Rates and slots in Redis or Valkey: one script a reservation, times are the server's. What Redis
+ * forgets is lost: rates begin anew, and running calls hold no slots any more.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { IdTable } from '../../core/id-table.ts';
@@ -133,7 +133,7 @@ export class RedisCounters implements RateCounters {
     if (this.#live.delete(callId) !== undefined) this.#settlements.add(callId, used);
   }
 
-  /** Where it does not arrive, the places come back with the settlement. */
+  /** If it does not arrive, the slots come back with the settlement. */
   releaseSlots(callId: string): void {
     const request = this.#live.get(callId);
     if (request === undefined || request.concurrent.length === 0) return;
@@ -146,7 +146,7 @@ export class RedisCounters implements RateCounters {
   }
 
   /**
-   * Whether the server answers now, and takes what it is told: one without memory, a replica, or one that
+   * Whether the server answers now, and accepts writes: one without memory, a replica, or one that
    * cannot save answers every ping. Ends `lost`. Never throws.
    */
   async look(): Promise<boolean> {
@@ -162,7 +162,7 @@ export class RedisCounters implements RateCounters {
     }
   }
 
-  /** Says that this gateway is there, and tells how many are. @throws StoreError */
+  /** Registers this gateway as alive, and returns the number of live gateways. @throws StoreError */
   async instances(id: string): Promise<number> {
     const { client } = this.#options;
     const key = `${this.#prefix}instances`;
@@ -370,7 +370,7 @@ end
 for i = 2, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
 return {'settled', now}`;
 
-/** ARGV: prefix, a call that runs on without its places. */
+/** ARGV: prefix, a call that runs on without its slots. */
 const releaseSlotsBody = `
 local key = prefix .. 'k:' .. ARGV[2]
 local kept = redis.call('GET', key)

@@ -1,5 +1,5 @@
 /**
- * Rates and places counted in Redis, and while it is away by each gateway's share of the limit: limit ÷ gateways,
+ * Rates and slots counted in Redis, and while it is away by each gateway's share of the limit: limit ÷ gateways,
  * as many as there were when Redis answered last, at least 1 (F91).
  */
 import type { Clock, Log } from '../../core/runtime.ts';
@@ -105,7 +105,7 @@ export class RedisRates implements RateCounters {
     this.#instances = await redis.instances(instance).catch(() => this.#instances);
   }
 
-  /** From now on rates are shares; places that running calls hold count in them. */
+  /** From now on rates are shares. The slots of running calls count in them. */
   #lose(): void {
     if (this.#lostSince !== undefined) return;
     const { clock, redis, log } = this.#options;

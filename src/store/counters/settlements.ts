@@ -38,7 +38,7 @@ export class Settlements {
   #queue: string[] = [];
   #next = 0;
   #sending = 0;
-  /** Told when one has arrived or failed; there is one while a caller waits. */
+  /** Called when a settlement has arrived or failed; set while a caller waits. */
   #progress: PromiseWithResolvers<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
@@ -134,7 +134,7 @@ export class Settlements {
       for (const { callId } of calls) this.#queue.push(callId);
       this.#later();
     } else if (calls.length > 1) {
-      // Which of them it was is told by the others that arrive.
+      // The arrival of the others shows which one it was.
       for (const call of calls) void this.#send([call]);
     } else {
       // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.

@@ -1,5 +1,5 @@
 /**
- * The counters of several gateways. Budgets are leased from PostgreSQL (budget-leases.ts); rates and places are
+ * The counters of several gateways. Budgets are leased from PostgreSQL (budget-leases.ts); rates and slots are
  * counted in Redis (redis-rates.ts) where it is configured, else in PostgreSQL.
  *
  * A reservation takes its money first: that usually needs no round trip, and is undone without one where a rate refuses.

@@ -16,7 +16,7 @@ export interface BudgetReading extends Balance {
 
 /** Where the counters of a reservation are, each list in the reservation's order. */
 export interface Reading {
-  /** Places taken. */
+  /** Taken slots. */
   readonly concurrent: readonly number[];
   /** Units that are missing to a full bucket. */
   readonly requests: readonly number[];
@@ -210,7 +210,7 @@ function untilFull(missing: number, perMinute: number): number {
 }
 
 /**
- * What is missing once the used amount takes the place of the reserved one: no fuller than full, no
+ * What is missing once the used amount replaces the reserved one: no fuller than full, no
  * emptier than one bucket below empty.
  */
 export function missingSettled(missing: number, perMinute: number, change: number): number {

@@ -97,7 +97,7 @@ interface Lease {
   asked: number;
   /** Monotonic ms. */
   usedAt: number;
-  /** A slice of what is left, when the database last told it. */
+  /** A slice of the remaining amount, as of the database's last answer. */
   share: number;
   /** What calls took lately, at most. */
   usual: number;
@@ -145,7 +145,7 @@ export class BudgetLeases {
   readonly #live = new IdTable<readonly Part[]>();
   readonly #unpersisted = new IdTable<UnpersistedCall>();
   readonly #due = new Set<Lease>();
-  /** Leases of which the database was not told the last reservations or settlements. */
+  /** Leases with reservations or settlements that the database does not have yet. */
   readonly #stale = new Set<Lease>();
   readonly #silent: SilentInstances;
   readonly #timer: NodeJS.Timeout;
@@ -476,7 +476,7 @@ export class BudgetLeases {
     return [...leases];
   }
 
-  /** What the database is told of each lease. Money that no waiting call can use is given back by it. */
+  /** The state of each lease that the database gets. Money that no waiting call can use is given back by it. */
   #prepareStatements(leases: readonly Lease[]): readonly StatedLease[] {
     const wants = new Map<Lease, { wanted: number; ask: boolean }>();
     for (const each of this.#waiting) {
@@ -645,7 +645,7 @@ export class BudgetLeases {
         this.#note([{ lease }]);
       }
     }
-    // The first statement tells the server's time.
+    // The first statement returns the server's time.
     if (this.#leases.size > 0 || !this.#isKnown) this.#pump();
   }
 }
@@ -668,7 +668,7 @@ function remember({ lease, wanted: { amount } }: Part, now: number): void {
   lease.refusedUntil = now + refusalMs;
 }
 
-/** Another amount of a budget holds from the next call on: the database tells what is left of it. */
+/** Another amount of a budget holds from the next call on: the database returns the remaining amount. */
 function isSameBudget(parts: readonly Part[]): boolean {
   return parts.every(({ lease, wanted }) => lease.limit === wanted.nanodollars);
 }

@@ -166,7 +166,7 @@ function linesOf(leases: Iterable<TakenLease>): string {
 }
 
 /**
- * Names the boot and the file. The time of its birth tells it from a copy that got its number after it was deleted;
+ * Names the boot and the file. Its creation time distinguishes it from a copy that got the same inode number after it was deleted;
  * 0 where the file system does not know it.
  */
 function headOf(boot: string, file: number): string {

@@ -13,7 +13,7 @@ import type { Statement } from '../statements.ts';
 import type { PostgresCalls } from './calls.ts';
 import type { PostgresServer } from './server.ts';
 
-/** Where instances are told that others need what is free in their leases. */
+/** The channel on which instances learn that others need the unused part of their leases. */
 export const leaseChannel = 'model_gateway_leases';
 
 const state: Statement = {

@@ -161,7 +161,7 @@ class Batch {
   constructor(rows: readonly CallRow[], known: Known) {
     this.#known = known;
     this.#sign = known.sign ?? 1;
-    // One statement cannot tell two rows with the same id apart.
+    // One statement cannot distinguish two rows with the same id.
     const byId = new Map<string, CallRow>();
     for (const row of rows) if (!byId.has(row.id)) byId.set(row.id, row);
     for (const row of byId.values()) this.#add(row);

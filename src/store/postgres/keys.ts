@@ -1,4 +1,4 @@
-/** Keys, policies, settings and the audit log in PostgreSQL. A change of keys or policies is told to the other gateways. */
+/** Keys, policies, settings and the audit log in PostgreSQL. The other gateways are notified of a change of keys or policies. */
 import type { SharedPolicy } from '../../core/policy.ts';
 import {
   chained,
@@ -33,7 +33,7 @@ import {
 import { StoreError } from '../store-error.ts';
 import type { AuditStore, KeyStore, PolicyStore, SettingStore } from '../store.ts';
 
-/** What listeners are told on: `keys` or `policies` changed. */
+/** The notification channels: `keys` or `policies` changed. */
 export const changesChannel = 'model_gateway';
 
 /** Any number; writers of keys take turns, so that stamps rise in the order of the commits (S6). */
@@ -170,7 +170,7 @@ function makeChange(server: PostgresServer, change: NotedChange): Promise<boolea
   return inChange(server, change, (sql) => apply(sql, change));
 }
 
-/** A change that the other gateways are told with its commit. */
+/** A change that notifies the other gateways with its commit. */
 async function inChange<T>(
   server: PostgresServer,
   change: NotedChange,

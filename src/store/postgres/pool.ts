@@ -100,7 +100,7 @@ export function connectionConfig(address: ServerAddress, name: string): ClientCo
             ...(tls.cert === undefined ? {} : { cert: tls.cert }),
             ...(tls.key === undefined ? {} : { key: tls.key.reveal() }),
             rejectUnauthorized: true,
-            // The driver tells TLS no name for a host that is an address.
+            // The driver passes no server name to TLS if the host is an IP address.
             checkServerIdentity: (_, certificate) =>
               tls.checkHost ? checkServerIdentity(host, certificate) : undefined,
           },
@@ -199,7 +199,7 @@ export class PostgresPool implements Sql {
     return this.#pool.totalCount > this.#pool.idleCount;
   }
 
-  /** Bytes that the connections which are open have brought: another number tells that the server speaks. */
+  /** Bytes that the connections which are open have brought: a growing number shows that the server answers. */
   get heard(): number {
     let bytes = 0;
     for (const socket of this.#sockets) bytes += socket.bytesRead;
@@ -251,7 +251,7 @@ export class PostgresPool implements Sql {
     old.end().catch(() => undefined);
   }
 
-  /** Breaks all connections: who waits for an answer is told `unavailable` at once. */
+  /** Breaks all connections: callers that wait for an answer get `unavailable` at once. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -289,7 +289,7 @@ export class PostgresPool implements Sql {
       const servesOn = isCrowded(error) && this.connected > 0;
       throw servesOn ? new StoreError('busy', failure.message, error) : failure;
     }
-    // A connection may die between two statements; the next one then fails and tells.
+    // A connection may die between two statements; the next one then fails with the reason.
     client.on('error', ignore);
     let broken = false;
     try {
@@ -306,7 +306,7 @@ export class PostgresPool implements Sql {
 
   #open(): Pool {
     const pool = this.#make();
-    // Idle connections die when the server goes; who needs one is told then.
+    // Idle connections die when the server goes; a caller that needs one gets the error.
     pool.on('error', ignore);
     const connected = new Set<PoolClient>();
     pool.on('connect', (client) => connected.add(client));
@@ -331,7 +331,7 @@ async function query(
 
 /**
  * Questions of the admin pages differ in their period and filter from one to the next: from the sixth time on
- * the server would take one plan for all of them, which at ten million calls took 12 s in the place of 0.3.
+ * the server would take one plan for all of them, which at ten million calls took 12 s instead of 0.3.
  * What is compiled for them (JIT) costs more than it saves.
  */
 const readSettings = 'SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off';
@@ -424,7 +424,7 @@ const brokenConnection: ReadonlySet<string> = new Set([
 const brokenTexts =
   /^Connection terminated|^timeout expired|^Client has encountered a connection error|^Query read timeout|^Client was closed/;
 
-/** Of the pool: all its connections are at work. That tells nothing about the server. */
+/** Of the pool: all its connections are at work. That says nothing about the server. */
 const poolWait = /^timeout exceeded when trying to connect/;
 
 /** What the operator can do about it; by exact code. */

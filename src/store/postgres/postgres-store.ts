@@ -139,7 +139,7 @@ export class PostgresStore implements Store, LeaseRegister {
     return inTurn(this.#options.address, startTurn, work);
   }
 
-  /** Calls `tell` with calls that are in the ledger from now on. */
+  /** Calls `tell` with calls that have been written to the ledger. */
   onWritten(tell: (rows: readonly CallRow[]) => void): void {
     this.#onWritten = tell;
   }

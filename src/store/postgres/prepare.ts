@@ -47,7 +47,7 @@ class WatchedConnection {
     this.#socket = parts.socket;
     this.#address = address;
     this.#patience = patience;
-    // A connection that dies is told by the statement that needs it.
+    // If a connection dies, the statement that needs it fails.
     this.#client.on('error', () => undefined);
   }
 

@@ -220,7 +220,7 @@ const keepResponses: Statement = {
         AS r (key_id, id, previous, started, keep_ms, size, start, length, items)) rows
     ORDER BY key_id, id`,
 };
-/** One row more than may be read tells that there is more. */
+/** One row beyond the limit shows that there are more. */
 const chain: Statement = {
   name: 'response_chain',
   text: `WITH RECURSIVE chain AS (

@@ -54,7 +54,7 @@ export class PostgresServer {
   readonly #listeners: (() => void)[] = [];
   readonly #heartbeat: NodeJS.Timeout;
   #failure: StoreError | undefined;
-  /** What was logged last, so that a long outage is not told each second. */
+  /** What was logged last, so that a long outage is not logged each second. */
   #logged = '';
   #timer: NodeJS.Timeout | undefined;
   #stopping: NodeJS.Timeout | undefined;
@@ -102,7 +102,7 @@ export class PostgresServer {
 
   /**
    * Asks it for the first time and makes the schema.
-   * @throws StoreError unless it is only `unavailable` or `busy`: then it is asked again, and `up` tells when.
+   * @throws StoreError unless it is only `unavailable` or `busy`: then it is tried again, and `up` reports the success.
    */
   async begin(): Promise<void> {
     try {
@@ -151,7 +151,7 @@ export class PostgresServer {
     }
   }
 
-  /** Asks whether it is still there, so that readiness tells the truth of an idle gateway too. */
+  /** Asks whether it is still there, so that readiness is correct for an idle gateway too. */
   look(): void {
     if (this.up) this.use(() => this.data.run(probe)).catch(() => undefined);
   }
@@ -211,7 +211,7 @@ export class PostgresServer {
   }
 
   /**
-   * All connections may be at work, or wait for a server that says nothing any more. The pool cannot tell:
+   * All connections may be at work, or wait for a server that no longer answers. The pool cannot distinguish them:
    * who took the one for the other would close what works, and make an outage of its own (F88).
    */
   #knock(): void {

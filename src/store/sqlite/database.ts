@@ -155,7 +155,7 @@ export class Statements {
 
 /**
  * Copies what is committed at this moment; the copy gets its name when it is complete and on the disk.
- * It can be put in the place of `gateway.db` as it is.
+ * It can replace `gateway.db` unchanged.
  * @throws StoreError `failed` when something has this name already.
  */
 export function writeCopy(db: DatabaseSync, path: string): void {
@@ -187,7 +187,7 @@ export function writeCopy(db: DatabaseSync, path: string): void {
 // The tables in SQLite. STRICT: a column holds what it says or the write fails. Times are ms since the epoch; a
 // NULL count is unknown, never 0; lists and policies are as JSON text.
 
-/** In `application_id`: tells our databases from other SQLite files ("MGWY"). */
+/** `application_id`: distinguishes the gateway's databases from other SQLite files ("MGWY"). */
 const applicationId = 0x4d475759;
 
 const types: { readonly [T in ColumnType]: string } = {

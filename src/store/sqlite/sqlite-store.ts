@@ -157,7 +157,7 @@ class Threads {
     await this.#inExtra('backup', [path]);
   }
 
-  /** Reads all pages once the start is over, and tells the log what it found. */
+  /** Reads all pages once the start is over, and logs what it found. */
   checkLater(): void {
     this.#checking = setTimeout(() => {
       const began = performance.now();

@@ -149,7 +149,7 @@ class InlineReader {
     return end - this.#at;
   }
 
-  /** It would tell its host that the page was read. */
+  /** Fetching it would show its host that the page was read. */
   #image(): void {
     const source = /!\[[^[\]]{0,500}\]\([^()\s]{0,2000}\)/y;
     source.lastIndex = this.#at;

@@ -13,7 +13,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Cap that the messages endpoint wants to be told. */
+/** The output cap, which the messages endpoint requires. */
 const cap = 1024;
 
 const paths: { readonly [endpoint: string]: string } = {

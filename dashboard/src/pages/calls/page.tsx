@@ -96,7 +96,7 @@ interface NewCallsProps {
   readonly onShow: () => void;
 }
 
-/** The table stands still while it is read; this tells when there are newer calls. */
+/** The table does not move while it is read; this shows when there are newer calls. */
 function NewCalls({ list, filter, onShow }: NewCallsProps): ReactElement {
   const newest = useNewestCall(list, filter, liveMs);
   const [seen, setSeen] = useState<string | null>();

@@ -1,4 +1,4 @@
-/** Events of this gateway since its start, and the webhooks that are told of them. */
+/** Events of this gateway since its start, and the webhooks that get them. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { get, send } from '../../api/client.ts';
 

@@ -1,4 +1,4 @@
-/** What happened to the gateway since its start, and whether webhooks were told. */
+/** What happened to the gateway since its start, and whether webhooks got it. */
 import type { ReactElement } from 'react';
 import { useSearch, useOpened, type Search } from '../../api/search.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';

@@ -13,7 +13,7 @@ function toneOf(health: string): Tone {
   return health === 'healthy' ? 'good' : 'neutral';
 }
 
-/** The worst of a model's targets; a model without trouble has none to tell. */
+/** The worst of a model's targets; a healthy model has none. */
 export function worstHealth({ targets }: Model): string {
   const order: readonly Tone[] = ['bad', 'warn', 'neutral', 'good'];
   const sorted = targets.toSorted(

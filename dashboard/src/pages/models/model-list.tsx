@@ -126,7 +126,7 @@ function rate(dollars: number): string {
   return rates.format(dollars);
 }
 
-/** The API tells no more groups of a series. */
+/** The API returns no more groups of a series. */
 const maxGroups = 50;
 
 export function ModelList(): ReactElement {

@@ -18,7 +18,7 @@ export interface Measure {
   readonly colour?: string;
 }
 
-/** Lines in a chart, at most: people cannot tell more colours apart. */
+/** Lines in a chart, at most: people cannot distinguish more colours. */
 export const maxLines = 6;
 
 /** One line for each measure of the first group: of all calls. */

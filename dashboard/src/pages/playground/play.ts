@@ -52,7 +52,7 @@ export function startOf(asked: Asked): Played {
   };
 }
 
-/** Makes the call. `show` is told of every step, the last one included; never rejects. */
+/** Makes the call. `show` is called with every step, the last one included; never rejects. */
 export async function play(
   asked: Asked,
   signal: AbortSignal,

@@ -9,7 +9,7 @@ import { get, send } from '../../api/client.ts';
 import { type Role, useMay } from '../../api/session.ts';
 
 export interface ListedSession {
-  /** Not what the cookie holds: that is told to its browser only. */
+  /** Not what the cookie holds: that only its browser gets. */
   readonly id: string;
   /** Null: signed in with the admin token. */
   readonly person: string | null;

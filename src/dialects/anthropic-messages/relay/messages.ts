@@ -1,4 +1,4 @@
-/** What of the messages of a relayed request this upstream would not take as it is. */
+/** Edits of messages in a relayed request that this upstream would refuse. */
 import type { Part } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';

@@ -248,7 +248,7 @@ function readTools({ tools, messages }: JsonObject, reading: Reading): readonly 
   return [...read.values()];
 }
 
-/** A name that is declared again stays at its place. */
+/** A name that is declared again stays at its position. */
 function keep(tools: Map<string, Tool>, tool: Tool): void {
   tools.set(tool.name, tool);
 }

@@ -66,12 +66,12 @@ export class StreamCalls {
     return this.#all.length;
   }
 
-  /** The id that the call at this place is shown with; undefined until it is shown. */
+  /** The id that the client gets for the call at this index; undefined before its start is sent. */
   shownId(place: number): string | undefined {
     return this.#all[place]?.shownId;
   }
 
-  /** @returns the place of the call among all calls of the answer. */
+  /** @returns the index of the call among all calls of the answer. */
   read(value: JsonObject, events: GenerationEvent[]): number {
     const seen = readCall(value);
     const call = this.#find(seen) ?? this.#add(seen);
@@ -194,7 +194,7 @@ export class StreamCalls {
   }
 }
 
-/** Whether a delta without an id, at the place of an earlier call, begins a call of its own. */
+/** Whether a delta without an id, at the index of an earlier call, begins another call. */
 function isAnother(earlier: StreamCall, seen: SeenCall): boolean {
   if (seen.name === '' || earlier.name === '') return false;
   if (earlier.arguments === '') return seen.name !== earlier.name;

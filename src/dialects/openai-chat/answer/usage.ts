@@ -246,7 +246,7 @@ export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishRea
   if (named === 'stop' && typeof stopReason === 'string') {
     return { kind: 'stop-sequence', sequence: stopReason, ...base };
   }
-  // Calls that are not there, or no reason at all: a natural end, as far as the words tell.
+  // Calls that are not there, or no reason at all: a natural end, as far as the reason shows.
   return { kind: named === 'tool-calls' ? 'other' : named, ...base };
 }
 

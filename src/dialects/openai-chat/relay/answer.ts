@@ -120,7 +120,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     };
     const spliced = spliceAnswer(answer, members);
     if (spliced !== undefined) return spliced;
-    // Written in an unusual way, or more to change: a full scan finds the places.
+    // Written in an unusual way, or more to change: a full scan finds the members.
     try {
       return spliceMembers(parseBody(bytes, noKeys), members).whole();
     } catch {
@@ -241,7 +241,7 @@ const someFinish = /"finish_reason"\s*:\s*"[^"]/;
 const idOrName = /"(?:id|name)"\s*:\s*"/g;
 
 interface ChoiceState {
-  /** Tells the calls apart as the reader of streams does. */
+  /** Distinguishes the calls like the reader of streams. */
   readonly calls: StreamCalls;
   /** What the client already got of each of them. */
   readonly sent: { id: boolean; name: boolean }[];

@@ -1,5 +1,5 @@
 /**
- * The messages of a relayed request as its target takes them: roles, places of instructions, members,
+ * The messages of a relayed request as its target takes them: roles, positions of instructions, members,
  * ids of calls, media, and the reasoning of earlier turns. What a target takes
  * as it is retains its bytes.
  */
@@ -42,7 +42,7 @@ import {
   writeDetail,
 } from '../reasoning.ts';
 
-/** What of the messages is to be changed; nothing where the target takes them as they are. */
+/** The edits of the messages; none if the target takes them unchanged. */
 export function messageEdits(
   source: Pick<JsonSource, 'value' | 'skeleton'>,
   ask: Ask,

@@ -77,7 +77,7 @@ const ruleOf: ReadonlyMap<string, Rule> = new Map(
   rules.flatMap((rule) => rule.members.map((member) => [member, rule] as const)),
 );
 
-/** What of the top level is to be changed, tools and reasoning included. */
+/** The edits of the top level, tools and reasoning included. */
 function memberEdits(request: Relayed): void {
   const { source, traits, ask } = request;
   const applied = new Set<Rule>();

@@ -63,7 +63,7 @@ class TurnBuilder {
   readonly #turns: OpenTurn[] = [];
   /** JSON values in the arguments so far. */
   #argumentTokens = 0;
-  /** The calls that the next tool messages answer: the place of each by its id. */
+  /** The calls that the next tool messages answer: the index of each by its id. */
   #calls: ReadonlyMap<string, number> = new Map();
   #results: ToolResultPart[] = [];
   /** Where the first of them is. */

@@ -60,7 +60,7 @@ function writeJsonTool(
   };
 }
 
-/** A tool and its place among the client's tools. */
+/** A tool and its path in the client's request. */
 interface OfferedTool {
   readonly tool: Tool;
   readonly path: FieldPath;

@@ -43,7 +43,7 @@ const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['incompletesignatureexception', 'upstream_auth'],
   ['missingauthenticationtokenexception', 'upstream_auth'],
 ]);
-/** They tell the status of the model's server behind the service. */
+/** They contain the status of the model's server behind the service. */
 const ofModels: ReadonlySet<string> = new Set(['modelerrorexception', 'modelstreamerrorexception']);
 
 /** The model cannot be called under this name; another target may have it. */

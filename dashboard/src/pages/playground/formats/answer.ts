@@ -7,7 +7,7 @@ export interface Answer extends AssistantTurn {
   readonly finish: string | undefined;
   /** An error within the stream. */
   readonly error: string | undefined;
-  /** As the endpoint told it. */
+  /** As the endpoint reported it. */
   readonly usage: JsonRecord | undefined;
 }
 
