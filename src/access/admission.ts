@@ -55,7 +55,7 @@ export interface AdmissionRequest {
   /** As the client wrote it. */
   readonly model: string;
   readonly route: Route;
-  /** Asked if a limit is for certain models. */
+  /** Used if a limit applies to certain models. */
   readonly registry: RouteNaming;
   /** Dialect of the client. */
   readonly endpoint?: string;
@@ -96,7 +96,7 @@ export class Admission {
 
   /**
    * The grant of the call, or undefined for a call without limits. Returned synchronously whenever no other
-   * process has to be asked.
+   * process has to answer.
    * @throws GatewayError (also as a rejection) `rate_limited`, `budget_exhausted`, `store_unavailable`, or
    * `invalid_request` for a model without a price if a budget applies.
    */

@@ -1,6 +1,6 @@
 /**
  * `POST /api/explain` on the admin listener: what a request would do. It takes the way of every call (head, scope,
- * labels, route, limits) and ends where an upstream would be asked; nothing is sent, taken or booked.
+ * labels, route, limits) and ends before the upstream request; nothing is sent, reserved or recorded.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';

@@ -91,7 +91,7 @@ export interface AdminModel {
     /** Of weighted routes. */
     readonly weight?: number;
   }[];
-  /** Of routes with several targets: which is asked first. */
+  /** The order of targets, for routes with several. */
   readonly order?: RouteOrder;
   /** What the APIs of all targets take besides text; absent = not known. */
   readonly abilities?: readonly string[];

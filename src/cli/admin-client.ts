@@ -8,7 +8,7 @@ import type { AdminClient } from './command.ts';
 export interface HttpAdminOptions {
   /** `http://HOST:PORT` or `https://HOST:PORT` of the admin plane. */
   readonly address: string;
-  /** Absent: only what needs none is asked. */
+  /** Absent: only requests that need no token are sent. */
   readonly token?: Secret;
   /** PEM of the certificate that the admin plane must show; absent = one that Node trusts, for the host. */
   readonly certificate?: string | undefined;

@@ -28,7 +28,7 @@ export interface BannerFacts {
   readonly adminTokenFromEnvironment?: boolean;
   /** Ids of the providers that are configured or were found. */
   readonly providers: readonly string[];
-  /** A model that can be asked at once; absent when nothing can. */
+  /** A model that can be called immediately; absent if there is none. */
   readonly defaultModel?: string;
   readonly dataDir: string;
   /** Absolute; absent when there is none. */

@@ -116,7 +116,7 @@ function inBackground(load: () => Promise<void>, log: Log): () => void {
     while (wanted) {
       wanted = false;
       await load().catch((error: unknown) => {
-        // It is asked again from time to time.
+        // The store is read again from time to time.
         log.warn('keys_not_read', {
           reason: error instanceof Error ? error.message : String(error),
         });

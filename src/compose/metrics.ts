@@ -38,7 +38,7 @@ export interface FactSources {
   readonly webhooks: Pick<Webhooks, 'counts'>;
 }
 
-/** @param sources what is asked at each scrape. */
+/** @param sources read at each scrape. */
 export function createMetrics(sources: () => FactSources): Metrics {
   return new Metrics({
     isDeclared: (model) => sources().settings.routes.some(({ name }) => name === model),

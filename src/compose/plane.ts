@@ -93,7 +93,7 @@ export interface Peers {
   /** A refused key counts for its address everywhere. */
   keyRefused(address: string | undefined): void;
   keyForgiven(address: string | undefined): void;
-  /** The next turn of the conversation may be asked of any of them. */
+  /** The next turn of the conversation may go to any of them. */
   turnShared(turn: SharedTurn): void;
   /** Absent = this process watches what budgets spend. */
   noteBudget?(note: BudgetNote): void;

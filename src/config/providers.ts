@@ -210,7 +210,7 @@ function checkKey(
   lacks(`has no key: set ${keyVariable} or api_key`);
 }
 
-/** Whether a target can be asked by this one of OpenAI's APIs. Servers of one of them are taken to have both. */
+/** Whether a target can be called by this one of OpenAI's APIs. Servers of one of them are taken to have both. */
 export function hasApi(
   { provider, model }: Pick<TargetSettings, 'provider' | 'model'>,
   api: keyof typeof dialectOfApi,

@@ -9,7 +9,7 @@ export interface CloudSettings {
   readonly apiVersion?: string;
   /** Azure: which model runs under the name of a deployment. */
   readonly deployments?: { readonly [name: string]: string };
-  /** What lets calls in. */
+  /** The kind of credential. */
   readonly auth?: CloudAuth;
   readonly tenantId?: string;
   readonly clientId?: string;
@@ -30,7 +30,7 @@ export interface CloudSettings {
   readonly endpoint?: string;
   /** The same for lists of models. */
   readonly controlEndpoint?: string;
-  /** Bedrock: by which API Claude is asked; absent = `invoke`. */
+  /** Bedrock: the API for Claude; absent = `invoke`. */
   readonly door?: 'invoke' | 'converse';
   /** Bedrock: `ID:VERSION`. */
   readonly guardrail?: string;
@@ -95,8 +95,8 @@ export interface CloudRules {
   problems(input: CloudInput): readonly CloudProblem[];
   /** The model that a name contains; absent = the name itself. */
   modelOf?(name: string): string;
-  /** What is spoken where a model is. @param name as it is called there */
+  /** The dialect of a model. @param name the cloud's name of the model */
   place(input: CloudInput, name: string, model: string): { readonly dialect: string };
-  /** What is asked by chat completions can be asked by the Responses API as well. */
+  /** Models that speak chat completions also speak the Responses API. */
   readonly responses?: true;
 }

@@ -187,7 +187,7 @@ export type OutputFormat =
 
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
-/** How much the model may think. All absent = not asked. */
+/** How much the model may think. All absent = nothing was requested. */
 export interface Reasoning {
   readonly effort?: Effort;
   readonly budgetTokens?: number;

@@ -84,8 +84,8 @@ export interface RequestDescription {
   /** The texts of the user, in order. */
   userTexts(): Iterable<string>;
   /**
-   * Tools are offered to a model that is not kept from reasoning, and nothing is asked for that only chat completions
-   * have: the model may be asked by the API in which it reasons with tools.
+   * Tools are offered to a model that may reason, and the request has no member that only chat completions
+   * have. The model may then be called by the API in which it reasons with tools.
    */
   reasonsWithTools(): boolean;
   /** The name that the client gives its prompt cache, which one session retains. */

@@ -21,7 +21,7 @@ export interface RequestHead {
   readonly model: string;
   readonly stream: boolean;
   readonly maxOutputTokens?: number;
-  /** How many answers are asked for (chat `n`); absent = one. */
+  /** The number of requested answers (chat `n`); absent = one. */
   readonly choices?: number;
   /** Reasoning tokens that the client demands: an output cap must leave room behind them. */
   readonly reasoningBudget?: number;
@@ -147,7 +147,7 @@ export interface AnswerRelay {
    * @param gap with the frame that carries the finish: usage that the upstream omitted, or that cannot be (F55).
    */
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
-  /** The same for a frame whose reader calls it plain. Absent = `frame` is asked for all of them. */
+  /** The same for a frame whose reader calls it plain. Absent = `frame` is called for all of them. */
   plainFrame?(frame: Frame): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
@@ -254,7 +254,7 @@ export interface ClientDialect {
   limitHeaders(standings: Standings, wallMs: number): readonly string[];
 }
 
-/** What is asked of an upstream besides the conversation. */
+/** The options of an upstream request besides the conversation. */
 export interface Ask {
   readonly model: string;
   readonly stream: boolean;
@@ -266,7 +266,7 @@ export interface Ask {
   readonly resume?: string;
   /** The conversation is to be compacted; relay only. */
   readonly compacts?: true;
-  /** Members that the address says: the body must not have them. */
+  /** Members that are in the address. The body must not have them. */
   readonly inAddress?: readonly ('model' | 'stream')[];
   /** Members that the server wants in the body besides those of the dialect. */
   readonly added?: JsonObject;

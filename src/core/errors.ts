@@ -49,7 +49,7 @@ export const transientCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** A path in the client's body. Each dialect has its own spelling. */
 export type FieldPath = readonly (string | number)[];
 
-/** Whether the same target may be asked again: not at all, a single time, or as often as there is room. */
+/** Whether the same target may be tried again: never, once, or as often as the retry budget allows. */
 export type Repeat = 'never' | 'once' | 'may';
 
 export interface GatewayErrorOptions {

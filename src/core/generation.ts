@@ -1,4 +1,4 @@
-/** The canonical form of what was answered: a stream is its events, a document is their fold. */
+/** The canonical form of an answer: a stream is its events, a document is their fold. */
 import type { Citation, Part } from './conversation.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { GatewayError } from './errors.ts';
@@ -52,7 +52,7 @@ export interface FinishReason {
   readonly raw?: string;
   /** The stop sequence that matched, where the upstream says which. */
   readonly sequence?: string;
-  /** A pause that ends with the same request once more, and this word in it. */
+  /** A pause that ends when the same request is sent again with this token in it. */
   readonly resume?: string;
   /** Details in the upstream's words (messages `stop_details`). */
   readonly details?: JsonObject;
@@ -79,7 +79,7 @@ export function totalInputTokens(usage: Usage): number | undefined {
   return (freshInputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
 }
 
-/** Whether a token was counted at all, be it none: a call that no model was asked for has no counts. */
+/** Whether any token count exists, even 0. A call without an upstream request has no counts. */
 export function hasCounts(usage: Usage): boolean {
   return totalInputTokens(usage) !== undefined || usage.outputTokens !== undefined;
 }

@@ -30,7 +30,7 @@ export class StrictNotes implements Notes {
   }
 }
 
-/** A 400 that names the field in the client's dialect; no upstream was asked. */
+/** A 400 that names the field in the client's dialect; no upstream request was sent. */
 export class StrictRefusal extends GatewayError {
   /** The end of the sentence. */
   readonly why: string;

@@ -19,7 +19,7 @@ export interface Endpoint {
   readonly way?: NetworkWay;
   /** Flat name, value, name, value; credentials included. Never logged. */
   readonly headers: readonly string[];
-  /** Adds to each request what lets it in, where that changes; absent = the headers do, or nothing need. */
+  /** Adds the credential to each request, if it changes over time; absent = the headers contain it, or none is needed. */
   readonly credential?: RequestCredential;
   /** Whose requests may follow each other on a connection; absent = all. */
   readonly connections?: ConnectionSharing;
@@ -42,13 +42,13 @@ export interface NetworkWay {
 
 /** How a provider counts prompt tokens exactly. */
 export interface TokenCounter {
-  /** Asked one after the other. */
+  /** Sent one after the other. */
   readonly steps: readonly CounterStep[];
   /** Whether images and documents are in the number. */
   readonly countsMedia: boolean;
   /** The number in the answer to the last step. */
   read(answer: JsonObject): Json | undefined;
-  /** Whether an answer says that this model has no counter: it is not asked again for an hour. Absent = none says so. */
+  /** Whether an answer says that this model has no counter: the counter is not tried again for an hour. Absent = no answer says so. */
   lacks?(status: number, body: string): boolean;
 }
 
@@ -63,7 +63,7 @@ export interface CounterStep {
    * is nothing to ask; absent = none.
    */
   more?(before: JsonObject | undefined): JsonObject | undefined;
-  /** The request as the counter takes it; undefined = it is not asked. Absent = as it is. */
+  /** The request as the counter takes it; undefined = the counter is not used. Absent = unchanged. */
   wrap?(body: Pieces): Pieces | undefined;
 }
 
@@ -109,13 +109,13 @@ export interface Provider {
   readonly id: string;
   readonly dialect: UpstreamDialect;
   readonly generate: Endpoint;
-  /** Where answers are asked for as streams; absent = `generate`. */
+  /** The endpoint for streams; absent = `generate`. */
   readonly stream?: Endpoint;
-  /** What bodies do not say as the dialect does; absent = nothing. */
+  /** How bodies differ from the dialect; absent = they do not. */
   readonly body?: {
-    /** Members that its addresses say, and that bodies of calls must not have. */
+    /** Members that are in its addresses. Bodies of calls must not have them. */
     readonly inAddress?: Ask['inAddress'];
-    /** What bodies call the model; absent = by its name. */
+    /** The model's name in bodies; absent = its usual name. */
     readonly model?: string;
   };
   readonly models: Endpoint;
@@ -142,7 +142,7 @@ export interface Provider {
   wake?(): Promise<void>;
   /** The same provider as it serves one model, where each has an address of its own. */
   forModel?(model: string): Provider;
-  /** Its models, where the config names them and the provider has no list; absent = it is asked for its list. */
+  /** Its models, where the config names them and the provider has no list; absent = the provider's list is read. */
   readonly ownModels?: readonly string[];
   /** False for a name that it cannot have; absent = any name may be a model of it. */
   mayHave?(model: string): boolean;
@@ -155,7 +155,7 @@ export interface Timeouts {
   /** The same where the model reasons first (R7); absent = no other. */
   readonly reasoningMs?: number;
   /**
-   * Until the whole of an answer that was asked for as a document, whose first byte often is its last.
+   * Until a document is complete: its first byte often is its last.
    * An answer that is streamed upstream has the limits of streams, whatever the client wants.
    */
   readonly documentMs: number;
@@ -177,7 +177,7 @@ export interface Target {
   readonly timeouts: Timeouts;
   /** Name of the credential; absent where the provider has no more than one. */
   readonly credential?: string;
-  /** Why the provider is asked by another API than its own, for the notes of a call; absent = it is not. */
+  /** Why the provider is called by another API than its own, for the notes of a call; absent = it is not. */
   readonly otherApi?: string;
   /**
    * The same by the provider's own API, where the gateway chose another one that the server may not have. Absent =
@@ -186,7 +186,7 @@ export interface Target {
   readonly byOwnApi?: Target;
 }
 
-/** Which target is asked first; the others follow when it fails (docs/user/routing.md). */
+/** Which target is tried first; the others follow when it fails (docs/user/routing.md). */
 export const orders = ['listed', 'weighted', 'least-busy', 'fastest', 'cheapest'] as const;
 export type RouteOrder = (typeof orders)[number];
 
@@ -225,7 +225,7 @@ export interface HedgeRule {
 
 /** Where an operator departs from what is usual; absent members are as usual. */
 export interface RetryRules {
-  /** False: what was sent and not answered is not asked again, since it may be billed twice (R5). */
+  /** False: a request that was sent and not answered is not repeated, since it may be billed twice (R5). */
   readonly afterSent?: boolean;
   /** True: a prompt that is too long for one target is sent to the others (R3). */
   readonly contextOverflow?: boolean;

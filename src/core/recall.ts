@@ -24,7 +24,7 @@ export type KnownCall = Pick<ToolCallPart, 'id' | 'name' | 'argumentsJson'>;
 
 /**
  * Looks a turn up by one of its calls, for the key that asks.
- * @param asked what the users said up to the turn; some ids mean nothing without it.
+ * @param asked the user's texts up to the turn; some ids are unique only together with them.
  */
 export type Recall = (call: KnownCall, asked: PromptTrail) => RecalledTurn | undefined;
 

@@ -59,7 +59,7 @@ export interface UpstreamTraits {
   readonly customTools?: true;
   readonly imageInput: 'none' | 'base64' | 'url';
   readonly fileInput: boolean;
-  /** A Converse model that hears; other dialects carry audio without being asked. */
+  /** A Converse model takes audio. Other dialects carry audio without this trait. */
   readonly audioInput?: boolean;
   /** Images inside tool messages are accepted (not in the chat standard). */
   readonly toolResultMedia: boolean;
@@ -73,7 +73,7 @@ export interface UpstreamTraits {
   readonly refusesBlankStops?: boolean;
   /**
    * Translated calls go up as streams even where the client wants a document (`always`), or never do;
-   * absent = as the client asked. A stream outlives the limits that providers set for documents.
+   * absent = as the client requested. A stream outlives the limits that providers set for documents.
    * `only`: documents are refused, so that relayed calls go up as streams as well.
    */
   readonly streams?: 'always' | 'only' | 'never';
@@ -84,7 +84,7 @@ export interface UpstreamTraits {
   readonly efforts: readonly Effort[];
   /** Gemini upstreams: a long answer may be paused, and continues in a further request. */
   readonly continuation?: boolean;
-  /** It may reason for minutes before its first event, whether it was asked to or not (R7). */
+  /** It may reason for minutes before its first event, whether reasoning was requested or not (R7). */
   readonly reasonsFirst?: boolean;
   /** Responses upstreams: ids of items must begin with the prefix of their type, or are refused. */
   readonly itemIdPrefixes?: true;
@@ -199,7 +199,7 @@ export interface UpstreamTraits {
   readonly reasoningConfig?: true;
   /** Converse: `topK` is in the model's own `inferenceConfig` (Nova). */
   readonly topKInConfig?: true;
-  /** Converse: the answer can be asked which stop sequence it met (Claude). */
+  /** Converse: the answer can report which stop sequence matched (Claude). */
   readonly reportsStopSequence?: true;
   /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;

@@ -40,7 +40,7 @@ export function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObj
   if (outcome === undefined) return counts;
   const { reasoningTokens } = outcome;
   // A retained prefix counts as cached from 1,024 tokens on, in steps of 128, as at OpenAI: the same short
-  // question asked twice then has the same usage twice.
+  // request sent twice then has the same usage twice.
   return {
     ...counts,
     prompt_tokens_details: {

@@ -381,7 +381,7 @@ function biasOf(model: EngineModel, { sampling }: ChatRequest): TokenBias | unde
 }
 
 /**
- * How many tokens may be generated: what was asked, at most what the context has room for. Agents
+ * How many tokens may be generated: the requested number, limited by the context. Agents
  * always request thousands; the answer then ends in `length` where the context ends.
  * @throws EngineError 400 `context_length_exceeded` when the prompt leaves no room at all.
  */

@@ -334,7 +334,7 @@ interface ToolScannerOptions {
   readonly names: ReadonlySet<string>;
   /** The parameters of a tool, for forms that do not distinguish text from JSON. */
   readonly schemaOf?: (name: string) => JsonObject | undefined;
-  /** Asked when a call begins, with the text behind its tag: is its form certain from here on? */
+  /** Called when a call begins, with the text after its tag. Returns whether its form is certain from here on. */
   readonly holdsForm: (rest: string) => boolean;
   /** A call of certain form is over. */
   readonly callEnded: () => void;

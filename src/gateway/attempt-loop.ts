@@ -140,7 +140,7 @@ export class AttemptLoop {
     return true;
   }
 
-  /** What was asked is read to its end for its usage; no further request is sent. */
+  /** The running answer is read to its end for its usage; no further request is sent. */
   askNoMore(): void {
     this.#lastAsked = true;
   }

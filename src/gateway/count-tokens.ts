@@ -168,7 +168,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
 
 /**
  * Prompt tokens by the target's public tokenizer, off the event loop; undefined if there is none, or it does
- * not answer in time. No provider is asked.
+ * not answer in time. No provider is called.
  */
 export async function tokenizedPrompt(
   gateway: Gateway,

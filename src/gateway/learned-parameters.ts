@@ -87,7 +87,7 @@ export class LearnedParameters {
     return traits;
   }
 
-  /** Whether the provider is known to lack the API by which it would be asked. */
+  /** Whether the provider is known to lack the API by which it would be called. */
   lacksApi(target: Target): boolean {
     return this.#isMissing(addressOf(target));
   }

@@ -46,7 +46,7 @@ export interface PreparedRequest {
 /** A promise only where the body is long. */
 export type Preparing = PreparedRequest | Promise<PreparedRequest>;
 
-/** How one target is asked. */
+/** The plan of a request to one target. */
 export interface TargetOptions {
   readonly traits: UpstreamTraits;
   readonly notes: NoteList;
@@ -63,7 +63,7 @@ const strictNotes = new StrictNotes();
 
 /**
  * The request of a call to one target, as it is sent, and as it is explained.
- * @throws GatewayError `invalid_request` for what this target cannot be asked, or what `strict` refuses.
+ * @throws GatewayError `invalid_request` for a request that this target cannot take, or that `strict` refuses.
  */
 export function requestOf(
   { newId, memory, bodies }: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
@@ -100,7 +100,7 @@ export interface RequestOptions {
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
   readonly bodies: LongBodies;
-  /** The beginning of the answer, where the upstream is asked to continue it. */
+  /** The beginning of the answer, if the upstream continues it. */
   readonly answered?: readonly Part[] | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
@@ -110,7 +110,7 @@ export interface RequestOptions {
 /**
  * The client's own bytes with the owned members spliced when client and upstream speak the same
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
- * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
+ * @throws GatewayError `invalid_request` for a request that this upstream cannot take.
  */
 function prepareRequest(call: Call, target: Target, options: RequestOptions): Preparing {
   const { provider } = target;
@@ -279,7 +279,7 @@ interface UpstreamBodyInput {
   readonly source: JsonSource;
   readonly ask: Ask & Required<Pick<Ask, 'recall' | 'provider'>>;
   readonly notes: Notes;
-  /** The beginning of the answer, where the upstream is asked to continue it. */
+  /** The beginning of the answer, if the upstream continues it. */
   readonly answered?: readonly Part[] | undefined;
 }
 
@@ -298,7 +298,7 @@ interface UpstreamBody {
 /**
  * The client's own bytes with the owned members spliced when client and upstream speak the same
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
- * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
+ * @throws GatewayError `invalid_request` for a request that this upstream cannot take.
  */
 export function upstreamBody(input: UpstreamBodyInput): UpstreamBody {
   return input.client.id === input.upstream.id ? relayedBody(input) : translatedBody(input);
@@ -361,7 +361,7 @@ function addressed(body: JsonObject, { inAddress, added }: Ask): JsonObject {
   return { ...added, ...Object.fromEntries(rest) };
 }
 
-/** As the client asked, where the upstream can answer so and no stop sequence is searched for. */
+/** As the client requested, if the upstream supports it and no stop sequence is searched for. */
 function isRelayedAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
   if (traits.streams === 'never') return false;
   return stream || traits.streams === 'only' || scanned.length > 0;

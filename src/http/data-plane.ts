@@ -499,7 +499,7 @@ export class DataPlane {
     }
   }
 
-  /** It takes a slot, since providers may have to be asked for their lists. */
+  /** It takes a slot, since the lists of providers may have to be read. */
   async #models(context: RequestContext, principal: Principal): Promise<void> {
     if (context.request.method !== 'GET') throw new MethodNotAllowed('GET');
     requireScope(principal, 'models');

@@ -78,7 +78,7 @@ interface Entry {
 /** Taken in this order where none is requested. */
 const preferred: readonly string[] = ['Q4_K_M', 'Q4_0', 'Q8_0'];
 
-/** @throws PullError when the hub cannot be asked, or has no such file. */
+/** @throws PullError when the hub cannot be reached, or has no such file. */
 export async function findHubFile(source: HubSource, hub: Hub, web: Web): Promise<HubFile> {
   const name = `${source.user}/${source.repository}`;
   const revision =

@@ -294,7 +294,7 @@ export function withTraits(provider: Provider, traits: Partial<UpstreamTraits>):
 
 const maxRemembered = 1000;
 
-/** Traits are asked for several times a call; model names come from clients, so they are bounded. */
+/** Traits are read several times a call; model names come from clients, so they are bounded. */
 function remembered(read: (model: string) => UpstreamTraits): (model: string) => UpstreamTraits {
   const known = new Map<string, UpstreamTraits>();
   return (model) => {
@@ -422,7 +422,7 @@ export function tokenizerOf(model: string): ModelTokenizer | undefined {
 
 interface LocalProviderDeps {
   readonly dialect: UpstreamDialect;
-  /** Where its engine listens when it is asked. */
+  /** The address of its engine at the time of the request. */
   readonly socketPath: () => string;
   /** Undefined for a model that is not there. */
   readonly traits: (model: string) => UpstreamTraits | undefined;

@@ -41,7 +41,7 @@ interface Beat {
   readonly computing: number;
   /** Tokens that went through the model so far. */
   readonly steps: number;
-  /** The engine was asked to leave and is busy. */
+  /** The engine was asked to exit and is busy. */
   readonly stays: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What models a provider lists: asked on demand, retained for a while, bounded in time and size. */
+/** The models that a provider lists: read on demand, cached for a while, bounded in time and size. */
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';

@@ -449,7 +449,7 @@ export class Registry {
     throw new Error(`models.${name}.api: "${provider}/${model}" has no ${api} API`);
   }
 
-  /** Only the embedded engine knows all of its models; others are asked by calling them. */
+  /** Only the embedded engine knows all of its models. For others a call shows whether the model exists. */
   #mayHave(provider: Provider, model: string): boolean {
     const { local } = this.#options;
     if (provider.mayHave?.(model) === false) return false;

@@ -1,5 +1,5 @@
 /**
- * Routes: the targets behind a name, by each API that they can be asked by, and all names under which they can be
+ * Routes: the targets behind a name, by each API that they can be called by, and all names under which they can be
  * called.
  */
 import { type ModelNames, modelNames } from '../core/model-names.ts';
@@ -22,9 +22,9 @@ export interface DeclaredRoute {
   readonly cache?: 'auto';
   /** Before the provider's. */
   readonly serverTools?: boolean;
-  /** Who sees reasoning where the client's dialect has to be asked for it; absent = who asks. */
+  /** Which clients see reasoning, if their dialect shows it on request only; absent = those that request it. */
   readonly reasoning?: 'asked' | 'shown';
-  /** Which of OpenAI's APIs its targets are asked by; absent = the one of the provider. */
+  /** Which of OpenAI's APIs its targets are called by; absent = the one of the provider. */
   readonly api?: 'chat' | 'responses';
   readonly timeouts?: Partial<Timeouts>;
 }

@@ -9,7 +9,7 @@ export interface AnswerClaim {
   readonly id: string;
   /** Public id of the API key: what it may keep is bounded. */
   readonly keyId: string;
-  /** The call that is to answer; a claim that is asked for twice by one owner is one. */
+  /** The call that is to answer; two claims of one owner are one. */
   readonly owner: string;
   /** Distinguishes requests under one key. */
   readonly fingerprint: string;

@@ -16,7 +16,7 @@ export const callbackPath = '/api/oidc/callback';
 /** How long a person may take at the provider. */
 export const signInMs = 600_000;
 
-/** A provider that does not answer is asked again after so long: strangers can request a sign-in. */
+/** The pause before a provider that did not answer is tried again: strangers can request a sign-in. */
 const askAgainMs = 5000;
 
 const timeoutSeconds = 10;
@@ -221,7 +221,7 @@ function wrongDocument(issuer: string, why: string): SignInError {
 
 const untilThen = 'Until then only the admin token opens the dashboard.';
 
-/** Where one is missing in the ID token, the provider is asked for more. */
+/** If one is missing in the ID token, the user-info endpoint is read. */
 function neededClaims({ claims }: OidcSettings): readonly string[] {
   const { person, name, groups } = claims;
   return [person, name, groups, ...(person === 'email' ? ['email_verified'] : [])];

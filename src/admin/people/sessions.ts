@@ -108,7 +108,7 @@ export class Sessions {
 
   /**
    * The session of a cookie's value; undefined when there is none, or none any more.
-   * @param fresh the store is asked in any case: a change must not be made by a session that another gateway ended
+   * @param fresh reads the store in any case: a change must not be made by a session that another gateway ended
    * @throws StoreError
    */
   async find(id: string, fresh: boolean): Promise<Session | undefined> {

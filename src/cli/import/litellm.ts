@@ -103,7 +103,7 @@ interface GroupInput {
   readonly strategy: string | undefined;
 }
 
-/** A fallback among weighted targets: it is asked first by one call in a million, else when the others fail. */
+/** A fallback among weighted targets: it is the first target of one call in a million, else when the others fail. */
 const fallbackWeight = 1e-6;
 
 function routeOf(input: GroupInput, draft: Draft): Fields | string {

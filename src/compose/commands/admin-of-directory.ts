@@ -41,7 +41,7 @@ export async function storeOfDirectory(env: Environment, cwd: string): Promise<D
   };
 }
 
-/** Providers without their key, and the routes that lead to them, cannot be asked from here. */
+/** Providers without their key, and the routes that lead to them, cannot be called from here. */
 function withoutUnresolved(settings: Settings): Settings {
   const { providers, routes, unresolved } = settings;
   const names = (section: RegExp): ReadonlySet<string | undefined> =>

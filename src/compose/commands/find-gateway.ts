@@ -95,7 +95,7 @@ async function runningGateway(
 
 const probeMs = 1000;
 
-/** How the configured address is asked. */
+/** The address at which the configured listener is called. */
 function adminOptions(
   { adminListen, adminTls, adminCertificate }: GatewayLocation,
   env: Environment,

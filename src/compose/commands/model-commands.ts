@@ -73,7 +73,7 @@ function reportOf({ model, record, already }: Pulled, gateway: PullReport['gatew
   };
 }
 
-/** A running gateway examines its folder when it is asked for its models. */
+/** A running gateway examines its folder when its models are listed. */
 async function tellGateway({ dataDir }: Settings, name: string): Promise<PullReport['gateway']> {
   try {
     const running = runningAdmin(dataDir, process.env);

@@ -26,7 +26,7 @@ export interface Member {
   listening: boolean;
   /** Whether a replacement was started. */
   replaced: boolean;
-  /** Whether it was asked to stop because its replacement serves. */
+  /** Whether it was stopped because its replacement serves. */
   renewed: boolean;
   /** Ends the check that it answers. */
   stopHeartbeat: () => void;

@@ -7,7 +7,7 @@ import { deserialize, serialize } from 'node:v8';
 import { type ErrorCode, GatewayError } from '../../core/errors.ts';
 import { StoreError, type StoreFailure } from '../../store/store-error.ts';
 
-/** What one side can be asked: plain data in, plain data out. */
+/** The operations that one side offers: plain data in, plain data out. */
 type Operations = { readonly [op: string]: (...args: never[]) => unknown };
 
 type Answer<T extends Operations, K extends keyof T> = Awaited<ReturnType<T[K]>>;

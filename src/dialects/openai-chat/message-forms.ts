@@ -366,7 +366,7 @@ export function writeCitation(
 }
 
 // How the tools of a request want their calls back: under the client's own names, free text
-// unwrapped, and in the deprecated form for clients that asked in it.
+// unwrapped, and in the deprecated form for clients that use it.
 
 /** Marks a tool that came in the deprecated `functions` field. */
 export const legacyFunction = { legacy_function: true } as const;

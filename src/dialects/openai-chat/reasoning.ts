@@ -330,7 +330,7 @@ function isSigned(extras: JsonObject | undefined): boolean {
 interface Replaying {
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
-  /** The provider that is asked; undefined = the one that made it. */
+  /** The provider of this request; undefined = the one that made the reasoning. */
   readonly provider: string | undefined;
 }
 

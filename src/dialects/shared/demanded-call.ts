@@ -22,7 +22,7 @@ export function demandsCall({ toolChoice }: Conversation): boolean {
   return choice === 'required' || choice === 'tool';
 }
 
-/** The conversation as it is asked of the model: the same where nothing is in the way of its demand. */
+/** The conversation with its demanded call as an output format, if the model cannot be forced to call. */
 export function withDemandAsFormat(
   conversation: Conversation,
   traits: UpstreamTraits,

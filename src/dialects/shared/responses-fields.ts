@@ -59,7 +59,7 @@ export function imageDetail({ extras }: MediaPart): string | undefined {
 }
 
 /**
- * The description of a tool, with its grammar where the model can only be asked to keep to it.
+ * The description of a tool, with its grammar as text if the upstream does not enforce it.
  * @throws GatewayError for a chat client's grammar. Those of the Responses API check the input themselves: Codex always
  * sends one.
  */

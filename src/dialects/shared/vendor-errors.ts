@@ -340,7 +340,7 @@ const missingStatuses: ReadonlySet<number> = new Set([200, 404, 405, 501]);
 const namesObject = /\b(?:models?|deployments?|engine)\b|model_|with id\b/i;
 
 /**
- * Whether a failure says that the server does not have the API which it was asked by, and not that it has no such
+ * Whether a failure says that the server does not have the API by which it was called, and not that it has no such
  * model, or nothing under an id that the request refers to.
  */
 export function isMissingApi({ upstream }: GatewayError): boolean {

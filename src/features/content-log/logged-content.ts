@@ -120,7 +120,7 @@ function textOf(form: BodyForm, content: Json): string {
   return content.map((each: Json) => JSON.stringify(each)).join('\n');
 }
 
-/** Of a prompt the end is what was asked, of an answer it is how it ended. */
+/** The end of a prompt has the question, the end of an answer shows how it ended. */
 function ends(text: string, most: number): string {
   const half = Math.floor(most / 2);
   const left = text.length - 2 * half;

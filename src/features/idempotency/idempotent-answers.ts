@@ -143,7 +143,7 @@ type IdempotencyTallies = {
   conflict: number;
   /** Answered, and the answer cannot be repeated. */
   expired: number;
-  /** Refused because the store could not be asked. */
+  /** Refused because the store was not available. */
   refused: number;
   /** The lease was lost to another gateway while this one answered. */
   lost: number;
@@ -433,7 +433,7 @@ function expired(answer: Uint8Array | 'other secret' | undefined): GatewayError 
   );
 }
 
-// Claims with unknown outcome: the store was asked and did not answer. No call began for them and the client
+// Claims with unknown outcome: the store did not answer. No call began for them and the client
 // was refused, but a claim that was stored would block every repetition until its lease ends (E17). They are
 // released again and again until the lease would be over, since the claim may be executed after the first
 // release.
@@ -479,12 +479,12 @@ class AbandonedClaims {
   }
 
   async #release(claims: readonly OwnClaim[]): Promise<void> {
-    // A store that is away is asked again; at the end the lease runs out.
+    // A store that is away is tried again; in the end the lease expires.
     await Promise.allSettled(claims.map((claim) => this.#store.release(claim)));
   }
 }
 
-// A call with an `Idempotency-Key`: answered once, and with the same words when it is asked again.
+// A call with an `Idempotency-Key`: answered once, and with the same bytes when it is repeated.
 
 interface IdempotentCall {
   readonly answers: IdempotentAnswers;

@@ -64,7 +64,7 @@ export interface LongBodies {
     input: Jobs[N]['input'],
     body: BodyOfJob,
   ): Promise<Jobs[N]['output']>;
-  /** Nothing more is asked of the body. */
+  /** No further job uses the body. */
   forget(id: number): void;
   close(): Promise<void>;
 }
@@ -98,7 +98,7 @@ interface Waiting {
 export interface BodyThreadOptions {
   /** The module that runs in the thread. */
   readonly entry: URL;
-  /** Asked when the thread starts. */
+  /** Called when the thread starts. */
   readonly data: () => ThreadData;
   /** Bytes that the process may use. */
   readonly memoryBytes: number;

@@ -118,7 +118,7 @@ export interface MadeBody {
   readonly wanted: readonly string[];
 }
 
-/** The target cannot be asked this. */
+/** The target cannot take this request. */
 export interface RefusedBody {
   readonly refused: SentError;
   /** What was noted before it. */
@@ -342,7 +342,7 @@ function request(input: RequestInput, body: JobBody, tools: JobTools): MadeBody 
   }
 }
 
-/** @throws GatewayError for what the upstream cannot be asked, StrictRefusal */
+/** @throws GatewayError for a request that the upstream cannot take, StrictRefusal */
 function made(
   input: RequestInput,
   {

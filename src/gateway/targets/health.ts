@@ -38,7 +38,7 @@ export interface HealthReading {
   /** '' if the provider has only one. */
   readonly credential: string;
   readonly state: 'closed' | 'half_open' | 'open';
-  /** The provider asked to send no calls for a while. */
+  /** The provider requested a pause. */
   readonly cooling: boolean;
 }
 
@@ -527,7 +527,7 @@ class FailureState {
   failures = 0;
   /** Monotonic ms until which the breaker is open; undefined = closed. */
   outUntil: number | undefined;
-  /** Monotonic ms until which the provider asked to send no calls; 0 = never. */
+  /** Monotonic ms at the end of the provider's requested pause; 0 = none. */
   coolUntil = 0;
   /** Monotonic ms until which the provider asked to wait, which may exceed the applied wait. */
   askedUntil = 0;

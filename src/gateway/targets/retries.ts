@@ -1,6 +1,6 @@
 /**
- * What a call may try after a failure. Targets that were not asked yet come first, without a wait (G13); then targets
- * with a transient failure are asked again (R2), each after its wait, within the retry budget and the call's deadline
+ * What a call may try after a failure. Untried targets come first, without a wait (G13); then targets
+ * with a transient failure are tried again (R2), each after its wait, within the retry budget and the call's deadline
  * (R4). Which failures may be retried is `mayFallBack` and `repeatOf`.
  */
 import { type ErrorCode, GatewayError, type Repeat, transientCodes } from '../../core/errors.ts';
@@ -36,7 +36,7 @@ export class Retries {
   readonly #gateway: Gateway;
   readonly #call: Call;
   readonly #failed: Failed[] = [];
-  /** Targets that were not asked yet, in order. */
+  /** Untried targets, in order. */
   readonly #unasked: Target[];
   #again = 0;
   #failure: GatewayError | undefined;
@@ -95,7 +95,7 @@ export class Retries {
     return target;
   }
 
-  /** A target that was not asked yet. Another credential helps only where the failure was the credential's. */
+  /** An untried target. Another credential helps only where the failure was the credential's. */
   #fresh({ target: failed, error }: Failed): NextTry | undefined {
     const { health, retryBudget, clock } = this.#gateway;
     const ofCredential = error.code === 'rate_limited' || error.code === 'upstream_auth';
@@ -141,7 +141,7 @@ export class Retries {
     return best;
   }
 
-  /** Ms until the target may be asked again; undefined when it may not. */
+  /** Ms until the target may be tried again; undefined when it may not. */
   #waitFor(
     { target, error, how, times, at }: Failed,
     { now, jitter }: { readonly now: number; readonly jitter: number },
@@ -194,7 +194,7 @@ const transient: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Statuses of transient failures (R2), and 409. */
 const repeated: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
 
-/** Whether the same target may be asked once more (R2). */
+/** Whether the same target may be tried once more (R2). */
 export function repeatOf(
   error: GatewayError,
   { status, streamed }: Pick<FailedTry, 'status' | 'streamed'>,

@@ -28,7 +28,7 @@ type ByRequested = Capped<ByAnswered>;
 const maxProviders = 60;
 /** Names that clients request, of all providers. */
 const maxRequested = 150;
-/** Pairs of asked and answering models. */
+/** Pairs of requested and answering models. */
 const maxPairs = 250;
 
 export class CallMetrics {
@@ -38,7 +38,7 @@ export class CallMetrics {
   readonly #targets = new TargetTable();
   readonly #requested: Room = { left: maxRequested };
   readonly #pairs: Room = { left: maxPairs };
-  /** By provider, asked model, answering model. */
+  /** By provider, requested model, answering model. */
   readonly #models: Capped<ByRequested>;
 
   constructor(deps: CallMetricsDeps) {

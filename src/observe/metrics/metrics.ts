@@ -1,4 +1,4 @@
-/** All metrics of one process: what is counted, and what is asked at a scrape. */
+/** All metrics of one process: counters, and values that are read at a scrape. */
 import { performance } from 'node:perf_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { CallMetrics, type CallMetricsDeps } from './call-metrics.ts';

@@ -1,5 +1,5 @@
 /**
- * Amazon Bedrock: addresses by region, keys and signatures, and by which API each model is asked: Claude by its own
+ * Amazon Bedrock: addresses by region, keys and signatures, and the API of each model: Claude by its own
  * behind InvokeModel, all others by Converse (docs/operator/clouds.md).
  */
 import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
@@ -133,7 +133,7 @@ function controlOf(input: CloudInput): string {
   return (controlEndpoint ?? `https://bedrock.${region}.${hostIn(region)}`).replace(/\/+$/, '');
 }
 
-/** At an address of the operator's own nothing else is asked. */
+/** At the operator's own address there is no list of models. */
 function canList(input: CloudInput): boolean {
   return input.declared.cloud.controlEndpoint !== undefined || endpointOf(input) === undefined;
 }

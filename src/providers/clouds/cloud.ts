@@ -48,7 +48,7 @@ export interface Cloud extends CloudRules {
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** What signs requests, instead of tokens and keys; absent = nothing does. */
   signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
-  /** Whether it can be asked for its models; absent = the config names them. */
+  /** Whether it can list its models; absent = the config names them. */
   listsModels?(input: CloudInput): boolean;
   /** Whether it can have a model of that name. */
   mayHave(model: string): boolean;

@@ -41,7 +41,7 @@ function set(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** The first source that is there, where the config names none. Metadata services are never asked unasked. */
+/** The first source that is there, where the config names none. Metadata services are used only if the config names them. */
 export function usualSource({ settings, env }: Found): AwsAuth | undefined {
   if (keysOfConfig(settings) !== undefined || keysOfEnvironment(env) !== undefined) return 'keys';
   if (settings.profile !== undefined || set(env, 'AWS_PROFILE') !== undefined) return 'profile';
@@ -132,7 +132,7 @@ function noKeys(
   );
 }
 
-/** Keys without an end are asked for again: their file may change. */
+/** Keys without an expiry are read again, since their file may change. */
 const withoutEndMs = 15 * 60_000;
 
 function tokenOf(given: GivenKeys, wallMs: number): Token<AwsKeys> {

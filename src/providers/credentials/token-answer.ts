@@ -13,14 +13,14 @@ const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(
 export interface Asking {
   /** Which identity, for people. */
   readonly description: string;
-  /** The address that is asked. */
+  /** The address of the token server. */
   readonly url: URL;
   readonly clock: Pick<Clock, 'wall'>;
   /** No text may quote them. */
   readonly secrets: readonly (string | undefined)[];
   /** What the operator can do about a failure. */
   readonly advice: string;
-  /** How often at most a server that is busy is asked; absent = once. */
+  /** The maximum number of tries for a busy server; absent = one. */
   readonly tries?: number;
 }
 
@@ -48,7 +48,7 @@ export async function tokenFrom(
   }
 }
 
-/** The answer of a service of the machine; a busy one is asked again. @throws Error as `askForToken` */
+/** The answer of a service of the machine; a busy one is tried again. @throws Error as `askForToken` */
 export async function askBusy(request: TokenRequest, tries: number): Promise<TokenAnswer> {
   for (let tried = 1; ; tried++) {
     const answer = await askForToken(request);
@@ -57,7 +57,7 @@ export async function askBusy(request: TokenRequest, tries: number): Promise<Tok
   }
 }
 
-/** The service of a machine says so while the identity is being set up (410), and where it is asked too often. */
+/** The service of a machine says so while the identity is being set up (410), and after too many requests. */
 function isBusy(status: number): boolean {
   return status === 410 || status === 429 || status >= 500;
 }

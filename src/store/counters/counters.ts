@@ -140,9 +140,9 @@ export interface Counters {
   /** Ms since the epoch by the clock that these counters go by: calendar windows are named by it. */
   wall(): number;
   /**
-   * Takes all or nothing; a plain value where no other process is asked, so that a call on one machine
+   * Takes all or nothing; a plain value if no other process is involved, so that a call on one machine
    * waits for no promise.
-   * @throws StoreError (also as a rejection) when the counters cannot be asked and must not be guessed.
+   * @throws StoreError (also as a rejection) when the counters are not available and must not be guessed.
    */
   reserve(request: ReserveRequest): ReserveResult | Promise<ReserveResult>;
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */

@@ -58,7 +58,7 @@ const heartbeatMs = 1000;
 const stateWithinMs = 20;
 /** A refused call waits so long at most for other gateways to give back what is free there. */
 const othersMs = 1500;
-/** After a refusal the others are not asked again so soon for as much. */
+/** The pause before the other gateways are asked again for the same amount after a refusal. */
 const refusalMs = 100;
 const askAgainMs = 5;
 const maxLeasesStated = 500;
@@ -89,7 +89,7 @@ interface Lease {
   booked: number;
   /** Whether the database may have a row of this lease. */
   isRegistered: boolean;
-  /** `free` after the last answer; a new slice is asked for when half of it is used. */
+  /** `free` after the last answer; a new slice is requested when half of it is used. */
   slice: number;
   settled: number;
   others: number;

@@ -470,7 +470,7 @@ function isConflict(thrown: unknown): boolean {
   return code === '40001' || code === '40P01';
 }
 
-/** Whether no connection of the pool came free in time: nothing was done, and the server was not asked. */
+/** Whether no connection of the pool came free in time: no statement was sent to the server. */
 export function isPoolWait(thrown: unknown): thrown is StoreError {
   if (!(thrown instanceof StoreError) || !(thrown.cause instanceof Error)) return false;
   return thrown.kind === 'busy' && poolWait.test(thrown.cause.message);

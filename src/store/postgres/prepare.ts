@@ -86,7 +86,7 @@ class WatchedConnection {
       return await this.#client.query<R>({ text, values: [...values], ...limit });
     } catch (error) {
       const failure = asPostgresError(error, this.#address.shown);
-      // What is asked behind an answer that does not come would wait as long.
+      // Statements after one whose answer does not come would wait as long.
       if (failure.kind === 'unavailable') this.#socket.destroy();
       throw failure;
     }

@@ -68,7 +68,7 @@ export class SqliteThread {
     return this.#post(part, method, args);
   }
 
-  /** Finishes what was asked before, then ends the thread. */
+  /** Finishes earlier operations, then ends the thread. */
   async close(): Promise<void> {
     if (this.#closed) return;
     const opened = this.#opened;
@@ -158,7 +158,7 @@ const kindOfCode: ReadonlyMap<number, StoreFailure> = new Map<number, StoreFailu
   [26, 'corrupt'], // SQLITE_NOTADB
 ]);
 
-/** Of values that are none of SQLite's, before it is asked. */
+/** For values that SQLite does not have, before the statement runs. */
 const unfitValue = /^ERR_(?:INVALID_ARG_TYPE|INVALID_ARG_VALUE|OUT_OF_RANGE)$/;
 
 /** Any thrown value as a StoreError that names the database file. */

@@ -345,7 +345,7 @@ function beginOf(endpoint: Endpoint): string {
   return `${path} HTTP/1.1\r\n${host}connection: keep-alive\r\n${fields(headers)}`;
 }
 
-/** The request target: a proxy is asked for plain http by the absolute address (RFC 9112 §3.2.2). */
+/** The request target: a proxy gets the absolute address for plain http (RFC 9112 §3.2.2). */
 function targetOf({ origin, path, way }: Endpoint): string {
   return way?.proxy !== undefined && origin.startsWith('http:') ? origin + path : path;
 }

@@ -288,7 +288,7 @@ export class AnswerBlocks {
     };
   }
 
-  /** The client asked not to see the text of reasoning. */
+  /** The client hides the text of reasoning. */
   get hidesReasoning(): boolean {
     return this.#context.conversation?.reasoning?.hidden === true;
   }

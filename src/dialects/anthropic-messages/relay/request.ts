@@ -69,7 +69,7 @@ function ownEdits(
   if (said('model')) edits.push(removed('model'));
   else if (skeleton['model'] !== ask.model) edits.push(set(['model'], ask.model));
   if (said('stream')) edits.push(removed('stream'));
-  // Where documents are refused a stream is asked for that the client did not want.
+  // If the upstream refuses documents, a stream is requested instead.
   else if (traits.streams === 'only' && skeleton['stream'] !== true) {
     edits.push(set(['stream'], true));
   }

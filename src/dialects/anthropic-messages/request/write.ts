@@ -375,7 +375,7 @@ export function writeThinking(question: ThinkingQuestion, notes: Notes): Written
   return traits.thinksByDefault === true ? writeOff(reasoning, traits, notes) : nothing;
 }
 
-/** A model that thinks unasked refuses a demanded tool call just as if it had been asked to think. */
+/** A model that thinks by default refuses a demanded tool call, too. */
 function writeDefaultThinking({ conversation, traits }: ThinkingQuestion): WrittenThinking {
   const { thinkingOff = 'never', thinksByDefault, thinking } = traits;
   const must = thinking === 'adaptive' && thinksByDefault === true && thinkingOff !== 'never';

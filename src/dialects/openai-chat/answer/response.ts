@@ -123,7 +123,7 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   return misplacedJson(parts) ?? parts;
 }
 
-/** DeepSeek at Azure, asked for JSON: the document may be where reasoning does, with nothing behind it. */
+/** DeepSeek at Azure with a JSON format: the document may be in the reasoning member, with no content after it. */
 function misplacedJson(parts: readonly Part[]): readonly Part[] | undefined {
   const [only, ...others] = parts;
   if (only?.type !== 'reasoning' || others.length > 0 || only.signature !== undefined)

@@ -209,7 +209,7 @@ function gather(call: StreamCall, text: string): void {
   if (text.trim() !== '') call.mayBeWhole = objectEnd.test(text);
 }
 
-/** Asked with every fragment of some servers: megabytes must not be parsed each time. */
+/** Called with every fragment of some servers, so megabytes must not be parsed each time. */
 function isComplete(call: StreamCall): boolean {
   if (call.freeText || !call.mayBeWhole) return false;
   // What is incomplete now stays so until more of it comes.

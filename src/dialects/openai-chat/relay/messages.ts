@@ -70,7 +70,7 @@ interface Placed {
 interface Adapting {
   readonly ask: Ask;
   readonly notes?: Notes | undefined;
-  /** Only whether there is anything to change is asked: long texts are not there. */
+  /** Checks only whether anything has to change: long texts are missing. */
   readonly probes?: true;
 }
 

@@ -53,7 +53,7 @@ function ownEdits(request: Relayed): void {
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const;
 
-/** What becomes of some members; asked once for a request that has one of them. */
+/** The edit of some members; computed once for a request that has one of them. */
 interface Rule {
   readonly members: readonly string[];
   readonly apply: (request: Relayed) => void;
