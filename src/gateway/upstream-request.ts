@@ -100,7 +100,7 @@ export interface RequestOptions {
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
   readonly bodies: LongBodies;
-  /** The beginning of the answer, if the upstream continues it. */
+  /** The beginning of the answer, if this request continues it. */
   readonly answered?: readonly Part[] | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
@@ -279,7 +279,7 @@ interface UpstreamBodyInput {
   readonly source: JsonSource;
   readonly ask: Ask & Required<Pick<Ask, 'recall' | 'provider'>>;
   readonly notes: Notes;
-  /** The beginning of the answer, if the upstream continues it. */
+  /** The beginning of the answer, if this request continues it. */
   readonly answered?: readonly Part[] | undefined;
 }
 

@@ -133,7 +133,7 @@ function listOf(texts: Iterable<string>): string {
 
 const priceAt = callColumns.indexOf('price_id');
 
-/** Groups that are known and need no query. */
+/** Values that earlier statements returned, which need no query. */
 interface Known {
   /** By call: what others took off the lease before, while the instance seemed dead. */
   readonly before?: ReadonlyMap<string, number>;
