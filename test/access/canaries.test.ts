@@ -54,7 +54,7 @@ describe('S4 canaries', { timeout: 500_000 }, () => {
   let out = '';
   let url = '';
   let adminUrl = '';
-  /** Everything that anybody was told, but for what the asker said itself. */
+  /** All text that any client or log received, without the client's own text. */
   const told: string[] = [];
 
   before(async () => {
@@ -185,7 +185,7 @@ keys:
             await call('/v1/messages', messages, key),
             await call('/v1/responses', responses, key),
           ];
-          // The answer is the asker's; nobody else may hold it.
+          // The answer belongs to its client, and no other may have it.
           if (model === 'good') told.splice(-6, 6);
           assert.ok(replies.every(({ status }) => status >= 200));
         }
@@ -337,7 +337,7 @@ async function adminPaths(
   ];
 }
 
-/** Of all calls, as the operator is told: he may read prompts and answers, and nobody's secrets. */
+/** All calls as the operator sees them: with prompts and answers, and without secrets. */
 async function contents(
   admin: (method: string, path: string) => Promise<Reply>,
 ): Promise<readonly string[]> {

@@ -134,7 +134,7 @@ describe('a first start with an empty environment', { timeout: 500_000 }, () => 
       for (const sending of wrong) {
         const url = gateway.adminUrl + path.replace('{id}', 'any');
         const { status } = await send(url, undefined, { ...sending, method });
-        // Whoever goes on with wrong tokens is refused for that.
+        // A client that continues with wrong tokens is refused for that.
         assert.match(String(status), /^(401|429)$/, `${method} ${path}`);
       }
     }

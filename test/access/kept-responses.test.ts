@@ -66,7 +66,7 @@ function routesTo(response: string, item: string, model = 'up-chat/m'): readonly
   ];
 }
 
-/** What its owner is told of these is no success either, and yet not that it is unknown. */
+/** Its owner gets an error for these, too, but not that the id is unknown. */
 const refusedAnyway: ReadonlySet<string> = new Set(['canceled', 'compacted']);
 
 function as(key: LimitedKey, { path, body, method }: Route): Promise<Reply> {
@@ -83,7 +83,7 @@ async function kept(key: LimitedKey, model: string, more: JsonObject = {}): Prom
   return reply;
 }
 
-/** What tells two refusals apart, but for the ids that were asked for. */
+/** The differences of two refusals, except the requested ids. */
 function blank({ status, text, headers }: Reply, ...ids: readonly string[]): object {
   const told = ids.reduce((all, id) => all.replaceAll(id, 'ID'), text);
   return { status, told: told.replace(/req_\w+/g, 'REQ'), names: Object.keys(headers).sort() };

@@ -48,7 +48,7 @@ describe('S8 S9 tenants', { timeout: 500_000 }, () => {
       ...(method === undefined ? {} : { method }),
     });
 
-  /** No word of Alice's in what Bob is told. */
+  /** No text of Alice in what Bob receives. */
   function assertNothingOfAlice({ text, headers }: Reply, what: string): void {
     const all = `${JSON.stringify(headers)} ${text}`
       .replaceAll(aliceModel, '')
@@ -166,7 +166,7 @@ describe('S8 S9 tenants', { timeout: 500_000 }, () => {
           method === 'get' || method === 'delete' ? undefined : {},
           { method: method.toUpperCase(), headers, anonymous: true },
         );
-        // Whoever goes on with a wrong token is refused for that.
+        // A client that continues with a wrong token is refused for that.
         assert.match(String(reply.status), /^(401|429)$/, `${method} ${path}`);
         assert.doesNotMatch(reply.text, /alice/);
       }

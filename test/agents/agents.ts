@@ -170,7 +170,7 @@ function settled(settings: JsonObject, { npm, model }: { npm: string; model: str
   return { ...settings, provider: { 'model-gateway': { ...provider, npm, models } } };
 }
 
-/** What it tells its makers, and what it asks the model for its memory behind a turn, off. */
+/** Telemetry, and requests to the model for its memory after a turn, are off. */
 export async function quietQwenCode(box: Box): Promise<Asker['env']> {
   const quiet = {
     privacy: { usageStatisticsEnabled: false },

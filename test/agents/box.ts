@@ -2,7 +2,7 @@
  * Where an agent runs: an empty home, a small project, an environment of a few variables, and no network
  * but loopback. Under Linux it gets a network namespace of its own, so that nothing but the gateway can
  * be reached whatever it tries; elsewhere every request that honours the customary proxy variables is
- * refused. What it tried to reach is told either way.
+ * refused. Each address that it tried to reach is recorded.
  */
 import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';

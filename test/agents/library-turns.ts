@@ -116,7 +116,7 @@ export function libraryTurns(library: Library): (act: Act) => Promise<Acted> {
   return act;
 }
 
-/** It told a failure, and ran no tool of an answer that had no end. */
+/** It reported a failure, and ran no tool of an answer without an end. */
 function assertFailed({ told, bodies, calls }: Acted): void {
   const failed = typeof told['thrown'] === 'string' || told['finish'] === 'error';
   assert.ok(failed, JSON.stringify(told));

@@ -1,4 +1,4 @@
-/** A library's program (`programs/`) in a box: what it told of each act, and what the upstream was asked. */
+/** A library's program (`programs/`) in a sandbox: its report of each act, and the requests that the upstream got. */
 import assert from 'node:assert/strict';
 import { copyFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';

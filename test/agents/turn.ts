@@ -1,4 +1,4 @@
-/** What a scripted model answers, in nobody's dialect. */
+/** The answers of a scripted model, in no particular dialect. */
 import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 
@@ -14,7 +14,7 @@ export interface AgentCall {
   readonly free?: true;
 }
 
-/** One answer of the model, in nobody's dialect. */
+/** One answer of the model, in no particular dialect. */
 export interface Turn {
   readonly thinking?: string;
   /** Of a messages upstream only. */

@@ -1,4 +1,4 @@
-/** What a declaration of Bedrock may say, and what is told of it (wire/bedrock.md §13: 26, 27, 59; wire/clouds-config.md). */
+/** Declarations of Bedrock: allowed options, and errors (wire/bedrock.md §13: 26, 27, 59; wire/clouds-config.md). */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type {

@@ -1,4 +1,4 @@
-/** How failures of Gemini are told (wire/gemini.md §11: 11, 25, 27–30, 32, 38). */
+/** Failures of Gemini as clients get them (wire/gemini.md §11: 11, 25, 27–30, 32, 38). */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -22,7 +22,7 @@ export interface InstanceOptions {
   /** Port of the scripted upstream that is the provider `up`. */
   readonly upstream: number;
   readonly prices?: JsonObject;
-  /** Default: nobody is waited for, since tests ask for readiness themselves. */
+  /** Default: a start waits for no other instance, since tests check readiness themselves. */
   readonly drain?: JsonObject;
   /** Instead of a fresh one: that of an instance that ended. */
   readonly directory?: string;

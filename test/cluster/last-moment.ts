@@ -48,7 +48,7 @@ export async function killBeforeItTells(
   await unlock();
 }
 
-/** Nobody notes a running call until the result is called. */
+/** Running calls are not noted until the result is called. */
 async function lockNotes(trio: Trio): Promise<() => Promise<void>> {
   const locking = trio
     .query(`BEGIN; LOCK TABLE open_calls IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)`)

@@ -46,7 +46,7 @@ export class Money {
   readonly unanswered = new Map<string, number>();
   /** What was wrong at some moment. */
   readonly complaints: string[] = [];
-  /** Clients spend up to so many tokens of each group. */
+  /** The maximum number of tokens that clients spend of each group. */
   ceiling = 0;
   /** How often the database said what was spent and leased. */
   samples = 0;
@@ -138,7 +138,7 @@ export class Money {
     ];
   }
 
-  /** Until each group has spent so many tokens. */
+  /** Resolves when each group has spent this number of tokens. */
   spentTo(tokens: number): Promise<void> {
     return until(
       () => this.groups.every(({ name }) => (this.tokens.get(name) ?? 0) >= tokens),

@@ -1,4 +1,4 @@
-/** A stop beside a PostgreSQL that is silent ends as any other, tells so, and loses no finished call (G14, F88). */
+/** A stop while PostgreSQL does not answer ends like any other, logs the failure, and loses no finished call (G14, F88). */
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';

@@ -43,7 +43,7 @@ export interface StormCount {
   answered: number;
   /** For want of money, by code. */
   refused: number;
-  /** 503: nobody could say whether there is money. */
+  /** 503: the remaining budget was unknown. */
   unavailable: number;
 }
 

@@ -1,4 +1,4 @@
-/** `POST /v1/messages/count_tokens`, whoever the model belongs to (A7, F5, translation.md §11). */
+/** `POST /v1/messages/count_tokens`, for models of all vendors (A7, F5, translation.md §11). */
 import assert from 'node:assert/strict';
 import { adminToken } from '../support/keys.ts';
 import { after, before, describe, test } from 'node:test';

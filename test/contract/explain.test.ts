@@ -1,4 +1,4 @@
-/** Issue 19.5: what a request would do, told by the code that does it, with nothing sent, taken or booked. */
+/** Issue 19.5: what a request would do, by the code that does it, with nothing sent, reserved or recorded. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

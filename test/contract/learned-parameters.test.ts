@@ -33,7 +33,7 @@ interface Row {
   readonly more: JsonObject;
   /** What the corrected request holds. */
   readonly holds: JsonObject;
-  /** What the client is told was lost, from the first call on. */
+  /** The notes for the client about lost members, from the first call on. */
   readonly lost?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Windows and longest answers of models, as the gateway tells them and as `connect` passes them on (C4). */
+/** Windows and longest answers of models, as the gateway lists them and as `connect` passes them on (C4). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { connectCommand } from '../../src/cli/commands/connect.ts';

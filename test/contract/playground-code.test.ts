@@ -162,7 +162,7 @@ describe('issue 24: the code tab of the playground', { timeout: 300_000 }, () =>
   );
 });
 
-/** Stands for the SDK: prints what it is told to send. Answers are whatever is asked of them, and empty as streams. */
+/** Replaces the SDK and prints the requests. Answers have every member that the code reads, and are empty as streams. */
 const recorder = `import json
 
 class Anything:

@@ -1,4 +1,4 @@
-/** Requirements of wire/responses.md §11 that need a whole gateway and no agent: what clients are told and upstreams are not. */
+/** Requirements of wire/responses.md §11 that need a whole gateway and no agent: texts that clients get and upstreams do not. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';

@@ -1,4 +1,4 @@
-/** clients that would speak over a WebSocket are told at once that there is none. */
+/** clients that try a WebSocket get an immediate error. */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';

@@ -56,7 +56,7 @@ interface Row {
   readonly name: string;
   readonly client: Dialect;
   readonly stops: readonly string[];
-  /** What the upstream is told. */
+  /** The request that the upstream gets. */
   readonly native: Json | undefined;
   readonly pieces: readonly string[];
   readonly text: string;

@@ -1,4 +1,4 @@
-/** The stream of a response, with every event that tells something of its items (wire/responses.md §6.3). */
+/** The stream of a response, with every event about its items (wire/responses.md §6.3). */
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { listAt, textAt } from '../support/reading.ts';
 
@@ -48,7 +48,7 @@ function itemEvents(item: JsonObject, output_index: number): readonly JsonObject
 }
 
 interface Inside {
-  /** Members of the item before anything of it was told. */
+  /** Members of the item in its first event. */
   readonly begins: JsonObject;
   readonly events: (item: JsonObject, at: Place) => readonly JsonObject[];
 }

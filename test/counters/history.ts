@@ -32,7 +32,7 @@ export class History {
     return sum;
   }
 
-  /** A reservation is asked for; the result is told to what this returns. */
+  /** Makes a reservation; the result goes to the returned function. */
   requests(callId: string, amount: number): (granted: boolean) => void {
     const reserved: Reserved = {
       amount,

@@ -24,7 +24,7 @@ export interface Stage {
   readonly browser: Browser;
   /** May call everything. */
   readonly key: MadeKey;
-  /** A page of somebody who is logged in, unless `anonymous`; fails on every complaint of the page. */
+  /** A page with a signed-in user, unless `anonymous`; fails on every complaint of the page. */
   view(
     path: string,
     body: (page: Page, watched: WatchedPage) => Promise<void>,
@@ -32,7 +32,7 @@ export interface Stage {
   ): Promise<void>;
   /** Calls the data plane. */
   call(path: string, body: unknown, sending?: Sending): Promise<Reply>;
-  /** Resolves when so many calls of the model are in the ledger. */
+  /** Resolves when this number of calls of the model is in the ledger. */
   recorded(model: string, count: number): Promise<readonly JsonObject[]>;
   stop(): Promise<void>;
 }

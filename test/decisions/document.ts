@@ -59,7 +59,7 @@ function tableLine(cells: readonly string[]): string {
     .join(' | ')} |`;
 }
 
-/** Names longer than this are told once, in the last section. */
+/** Longer names are listed once, in the last section. */
 const maxNamesLength = 40;
 
 /** Sets of models with long names, each with its number: the text of one document. */
@@ -131,7 +131,7 @@ interface Line {
 
 const untold: ReadonlySet<string> = new Set(['', 'EXACT', 'IGNORE: the default']);
 
-/** Whether a line tells more than that everything is carried, or that a default is one. */
+/** Whether a line says more than that everything is carried, or that a value is a default. */
 function isTelling({ cells }: Line): boolean {
   return cells.some((text) => !untold.has(text));
 }

@@ -1,4 +1,4 @@
-/** Requests at once are computed at once: what the library is told, and what it makes of it. */
+/** Concurrent requests are computed in one batch: the calls of the library, and their results. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LlamaContextSequence } from 'node-llama-cpp';

@@ -1,4 +1,4 @@
-/** What a client of the gateway says of reasoning, and what local models of three kinds are told. */
+/** How a client controls reasoning, and the prompts that local models of three kinds get. */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

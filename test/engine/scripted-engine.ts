@@ -11,7 +11,7 @@ import { isObject } from '../../src/json/value.ts';
 
 /** What a model file of the scripted engine may hold. */
 export interface EngineScript {
-  /** `slow` tells 40 % and no more, `failed` why, `exit` ends before it is ready. */
+  /** `slow` reports 40 % and no more, `failed` its reason, `exit` ends before it is ready. */
   readonly start?: 'ready' | 'slow' | 'failed' | 'exit';
   /** No signs of life once it is ready. */
   readonly mute?: boolean;

@@ -1,4 +1,4 @@
-/** Real engines that hang, and files that are no models: told, and nobody else notices. */
+/** Real engines that hang, and files that are no models: reported, without an effect on other calls. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

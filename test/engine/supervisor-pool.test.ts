@@ -101,7 +101,7 @@ class Pool {
     assert.deepEqual(this.events('engine_unloaded', name), []);
   }
 
-  /** Resolves when the log tells it for the n-th time; returns that entry. */
+  /** Resolves when the event is logged for the n-th time; returns that entry. */
   async told(
     event: string,
     model: string,

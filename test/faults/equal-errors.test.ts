@@ -1,5 +1,5 @@
 /**
- * What a client is told of a failure does not depend on the upstream's dialect, nor on whether it is the first
+ * The error that a client gets does not depend on the upstream's dialect, nor on whether it is the first
  * to meet it: C3, C6, F-7, F-9.
  */
 import assert from 'node:assert/strict';

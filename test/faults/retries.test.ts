@@ -61,7 +61,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-/** The number of a pair of providers that nobody asked yet. */
+/** The number of an unused pair of providers. */
 function fresh(): number {
   used += 1;
   assert.ok(used <= providers, 'more providers are needed');

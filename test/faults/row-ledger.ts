@@ -41,7 +41,7 @@ function assertTries(at: Case, row: JsonObject): void {
   });
 }
 
-/** L0: nobody pays for a call that no upstream answered. */
+/** L0: a call that no upstream answered costs nothing. */
 function assertFree(row: JsonObject, told: string): void {
   assert.equal(row['cost_usd'], 0, told);
   const charged = objectAt(row, 'charged');

@@ -56,7 +56,7 @@ const sayNothing: { readonly [D in UpstreamDialect]: Bytes } = {
   converse: eventMessage({ ':message-type': 'event', ':event-type': 'initial-response' }, '{}'),
 };
 
-/** Resolves when the client has seen so many signs of life. */
+/** Resolves when the client has seen this number of keep-alives. */
 function watch(count = wanted): {
   readonly enough: Promise<void>;
   readonly onData: (chunk: Buffer) => void;

@@ -31,7 +31,7 @@ export function legalFrames(upstream: UpstreamDialect): readonly Bytes[] {
   return typeof all === 'string' ? all.split(/(?<=\r?\n\r?\n)/) : piecesIn(all);
 }
 
-/** The first frame that tells something of the ending. */
+/** The first frame about the ending. */
 const firstOfEnding: { readonly [D in UpstreamDialect]: RegExp } = {
   chat: /"finish_reason":"/,
   messages: /^event: content_block_stop/,
@@ -116,7 +116,7 @@ export function frameOf(upstream: UpstreamDialect, data: Bytes): Bytes {
   return Buffer.concat([Buffer.from(`${event}data: `), Buffer.from(data), Buffer.from('\n\n')]);
 }
 
-/** What tells the end of the bytes and nothing of the answer. */
+/** Frames that end the bytes and say nothing about the answer. */
 export const endMark: { readonly [D in UpstreamDialect]: string } = {
   chat: chatDone,
   messages: messagesFrame(messageStop),
@@ -135,7 +135,7 @@ interface ToldError {
   readonly status: number;
 }
 
-/** Errors as each dialect tells them in an answer that began as a success. */
+/** Errors of each dialect in an answer that began as a success. */
 export const toldErrors = {
   overloaded: {
     message: 'Overloaded',

@@ -1,4 +1,4 @@
-/** R6, G13, H2 through the whole gateway: targets that are left out, and what everybody is told of them. */
+/** R6, G13, H2 through the whole gateway: targets that are omitted, and how clients and operators learn of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isObject } from '../../src/json/value.ts';

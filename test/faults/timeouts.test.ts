@@ -59,7 +59,7 @@ runRows(
   ),
 );
 
-/** A port of this machine that nobody listens on. */
+/** A port of this machine without a listener. */
 async function closedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -62,7 +62,7 @@ interface Means {
   readonly secondary?: Answer;
 }
 
-/** Tells of documents that are to be read. */
+/** Reports documents that are to be read. */
 class ToldBodies extends InlineBodies {
   readonly #reading: () => void;
 

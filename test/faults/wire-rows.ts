@@ -27,7 +27,7 @@ function typeOf(upstream: UpstreamDialect): string {
   return upstream === 'converse' ? eventStreamType : 'text/event-stream';
 }
 
-/** Streams of AWS are told by their type alone. */
+/** Streams of AWS are recognised by their content type alone. */
 function typeLine(upstream: UpstreamDialect, streamed: boolean): string {
   return upstream === 'converse' && streamed ? `content-type: ${eventStreamType}\r\n` : '';
 }

@@ -43,7 +43,7 @@ const badRows: readonly BadRow[] = [
   ...limitRows,
 ];
 
-/** Each refused call that must have a row, and the status that it was told. */
+/** Each refused call that must have a row, and the status of its answer. */
 const refused = new Map<string, number>();
 let rig: Rig;
 before(async () => {

@@ -386,7 +386,7 @@ function deepSchema(depth: number): JsonObject {
   return schema;
 }
 
-/** The rows that a well-formed thread of the messages SDK adds: it must be told, not ignored. */
+/** The rows that a well-formed thread of the messages SDK adds. It must be refused, not ignored. */
 export const statefulRows: readonly BadRow[] = [
   {
     id: 'clients 2.1',

@@ -1,4 +1,4 @@
-/** Where a request ends, told in two ways or in none (reliability.md B1–B11, B17–B19; S18). */
+/** Requests whose end is stated in two ways or in none (reliability.md B1–B11, B17–B19; S18). */
 import { chunkedEnd, chunks, lengthEnd, smuggled, type RawRow } from './raw-row.ts';
 
 /** Refused by the parser, before a path is known. */

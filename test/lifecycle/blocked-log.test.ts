@@ -1,4 +1,4 @@
-/** F95: nobody reads what the gateway writes, and calls, metrics and the stop go on all the same. */
+/** F95: the gateway's output is not read, and calls, metrics and the stop work nevertheless. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** A gateway process that is told to stop (G14): what clients, balancers and the ledger see of it. */
+/** The stop of a gateway process (G14) as clients, balancers and the ledger see it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -100,7 +100,7 @@ async function accepts(url: string): Promise<boolean> {
   }
 }
 
-/** The error of a stream that a stop cuts, as each client is told it. */
+/** The error of a stream that a stop cuts, in each client's dialect. */
 const cut: {
   readonly [D in ClientDialect]: { readonly type: string; readonly code: string | undefined };
 } = {

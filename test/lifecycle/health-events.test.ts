@@ -1,4 +1,4 @@
-/** issue 8.5: what fails and comes back, told to a webhook over a real socket, in the documented form. */
+/** issue 8.5: failures and recoveries, sent to a webhook over a real socket, in the documented form. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -280,7 +280,7 @@ describe('a start that must not be', { timeout: 500_000 }, () => {
   });
 });
 
-/** Breaks the program from within when it is told to. */
+/** Breaks the program from within on request. */
 const breaking = (how: string): readonly string[] => {
   const text = `process.on('SIGUSR2', () => { ${how} });`;
   return ['--import', `data:text/javascript,${encodeURIComponent(text)}`];

@@ -22,7 +22,7 @@ const drain = { wait: '5s', limit: '5m' };
 interface Place {
   instance: Instance;
   key: string;
-  /** What the balancer's last question for readiness was told. */
+  /** The answer to the balancer's last readiness check. */
   ready: boolean;
 }
 

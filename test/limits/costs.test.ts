@@ -1,4 +1,4 @@
-/** What a budget is charged for real answers: to the nanodollar, whoever asks in whichever way (F2). */
+/** What a budget is charged for real answers: to the nanodollar, in every dialect and mode (F2). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { costOf } from '../../src/access/cost.ts';

@@ -20,7 +20,7 @@ const options = {
 } as const;
 const cap = 500;
 const words = 300;
-/** A running call is noted again after so many tokens. */
+/** The number of tokens after which a running call is noted again. */
 const notedAgain = 256;
 
 /** Output tokens of the calls that are noted as running. */

@@ -1,4 +1,4 @@
-/** F-5 F57: what is told and charged where an upstream reports what cannot be. */
+/** F-5 F57: reported and charged usage where an upstream reports impossible numbers. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';

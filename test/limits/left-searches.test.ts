@@ -1,4 +1,4 @@
-/** F72 F73 F40: web searches of a stream that nobody read to its end: those that it told of are charged. */
+/** F72 F73 F40: web searches of a stream that was not read to its end: the ones that it showed are charged. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';

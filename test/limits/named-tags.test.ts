@@ -1,4 +1,4 @@
-/** who may use up a tag's limits by naming it in a request, and what the others are told. */
+/** who may use up a tag's limits by naming it in a request, and the errors that others get. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';

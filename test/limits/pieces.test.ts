@@ -109,7 +109,7 @@ const asks: readonly {
   readonly ask: string;
   readonly suffix?: string;
   readonly more: JsonObject;
-  /** Searches that are reserved, and that are charged where the vendor tells of none. */
+  /** Searches that are reserved, and that are charged where the vendor reports none. */
   readonly most: number;
   readonly charged: number;
 }[] = [

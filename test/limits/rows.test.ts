@@ -1,4 +1,4 @@
-/** What a ledger row tells of a call besides its tokens: labels, tries, cost and price. */
+/** The contents of a ledger row besides tokens: labels, tries, cost and price. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';

@@ -1,4 +1,4 @@
-/** The official SDKs at a limit: the right error, no sleep that helps nobody, a retry where one helps. */
+/** The official SDKs at a limit: the right error, no useless wait, a retry where one helps. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { sdks, type SdkClient } from '../support/sdks.ts';

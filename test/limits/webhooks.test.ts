@@ -1,4 +1,4 @@
-/** Budget events over real sockets: signed, retried, once a window and threshold, and in nobody's way. */
+/** Budget events over real sockets: signed, retried, once a window and threshold, without delaying calls. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** issue 8 point 2: `/metrics` tells exactly what was called, in both dialects and whatever became of it. */
+/** issue 8 point 2: `/metrics` counts exactly the calls, in both dialects and with every outcome. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';

@@ -49,7 +49,7 @@ const holds: { readonly [what: string]: string } = {
   'pages that it does not read': head('GET', '/', 'accept: text/html\r\n\r\n').repeat(90),
 };
 
-/** Keeps so many connections open, each with these bytes, until it is stopped; closed ones come again. */
+/** Keeps this number of connections open, each with these bytes, until it is stopped; closed ones come again. */
 class Crowd {
   readonly #sockets = new Set<Socket>();
   #over = false;

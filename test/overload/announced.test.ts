@@ -1,4 +1,4 @@
-/** Bodies that are announced and never come, by somebody with a good key (G5, G8). */
+/** Bodies that are announced and never arrive, from a client with a valid key (G5, G8). */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
 import { requestBody } from '../support/requests.ts';

@@ -44,7 +44,7 @@ describe('G8 one key floods', { timeout: 500_000 }, () => {
     }
     assert.equal(held.script.requests.length, 15);
     await until('all have ended', async () => (await rig.status())['calls_held'] === 0);
-    // A flood has some rows, and is told of by its number.
+    // A flood gets some rows, and its size is logged.
     const rows = await rig.gateway.callRows('', 1);
     assert.ok(rows.length < 85, `${rows.length} rows`);
     assert.equal((await rig.status())['calls_shed'], 85);
@@ -94,7 +94,7 @@ describe('B73 B74 keys are guessed', { timeout: 500_000 }, () => {
       const dialect = path.startsWith('/v1/messages') ? 'messages' : 'chat';
       assert.equal(assertErrorBody(dialect, refused.json)['type'], 'rate_limit_error');
       assert.match(String(refused.headers['retry-after']), /^([1-9]|1[0-2])$/);
-      // Other addresses, and whoever has a key, notice nothing.
+      // Other addresses, and clients with a key, are not affected.
       assert.equal((await guess(path, `198.51.100.${index}`)).status, 401);
       assert.notEqual((await guess(path, from, clientKey)).status, 429);
       assert.equal((await guess('/v1/models', from, clientKey)).status, 200);

@@ -1,4 +1,4 @@
-/** How new connections get in beside a loop that is busy (G6), and that nobody shares a port unasked. */
+/** How new connections are accepted while the event loop is busy (G6), and that no port is shared by default. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

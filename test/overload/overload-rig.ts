@@ -1,4 +1,4 @@
-/** A gateway whose load the test tells, with as many keys as it wants. */
+/** A gateway whose measured load the test sets, with any number of keys. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -86,7 +86,7 @@ export async function openRaw(url: string, bytes: string): Promise<RawConnection
   return { socket, text: () => text, closed };
 }
 
-/** The head of a chat call with a body of so many bytes; `chunked` says no length. */
+/** The head of a chat call with a body of this number of bytes; `chunked` says no length. */
 export function rawHead(length: number | 'chunked', extra: readonly string[] = []): string {
   return [
     'POST /v1/chat/completions HTTP/1.1',

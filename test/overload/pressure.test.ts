@@ -1,4 +1,4 @@
-/** The steps of pressure as clients and operators see them (G7), with a load that the test tells. */
+/** The steps of pressure as clients and operators see them (G7), with a load that the test sets. */
 import assert from 'node:assert/strict';
 import { afterEach, after, before, describe, test } from 'node:test';
 import { send } from '../support/http.ts';
@@ -24,7 +24,7 @@ before(async () => {
 after(() => rig.stop());
 afterEach(() => rig.press({}));
 
-/** A call that runs until the result is called: while nobody is served, the second step is not taken. */
+/** A call that runs until the result is called: the second step requires a running call. */
 async function runningCall(): Promise<() => Promise<void>> {
   const { model, script } = rig.play('chat', { body: '', mute: true, ending: 'hang' });
   const leaving = new AbortController();

@@ -1,4 +1,4 @@
-/** Connections whose clients do not go on hold no place (G9, G10), and nobody works for who has left (F72, F77). */
+/** Stalled connections hold no slot (G9, G10), and no work is done for clients that left (F72, F77). */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';

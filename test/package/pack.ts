@@ -1,4 +1,4 @@
-/** The package that `npm pack` makes of the repository, without network, somebody's npm settings or a change of this folder. */
+/** The package that `npm pack` makes of the repository, without network, a user's npm settings or a change of this folder. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -52,7 +52,7 @@ it('all roles × all routes: a role that the table lacks gets 403, any other is 
   assert.ok(refused > 50, String(refused));
 });
 
-/** Whoever leads a team is a member, too. */
+/** The lead of a team is a member, too. */
 const allRoles: { readonly [R in Role]: readonly Role[] } = {
   owner: ['owner'],
   operator: ['operator'],

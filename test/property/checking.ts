@@ -1,4 +1,4 @@
-/** How properties are checked: a time box, and a seed that is always told. */
+/** How properties are checked: a time box, and a seed that is always printed. */
 import * as fc from 'fast-check';
 import type { TestContext } from 'node:test';
 
@@ -9,7 +9,7 @@ function chooseSeed(): number {
   return wanted === 'random' ? Math.floor(Math.random() * 2 ** 31) : Number(wanted);
 }
 
-/** All properties together take some ten seconds where people wait, and a minute where nobody does. */
+/** All properties together take some ten seconds in interactive runs, and a minute in CI. */
 const properties = 80;
 const inAll = process.env['CI'] === 'true' ? 60_000 : 10_000;
 const limitMs = Number(process.env['PROPERTY_MS'] ?? inAll / properties);

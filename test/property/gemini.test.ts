@@ -64,7 +64,7 @@ describe('requests', () => {
   }
 });
 
-/** The answer that Gemini would give: reasoning is told in parts of its own, a call is whole. */
+/** The answer that Gemini would give: reasoning is in separate parts, a call is whole. */
 function answerOf({ parts, finish, usage }: Generation): GeminiAnswer {
   const told = parts.flatMap((part): readonly JsonObject[] => {
     switch (part.type) {

@@ -85,7 +85,7 @@ function textOf(upstream: Dialect, events: readonly JsonObject[]): string {
     .join('');
 }
 
-/** Whether the upstream told why its answer ended, found without the gateway's reader. */
+/** Whether the upstream sent a finish reason, found without the gateway's reader. */
 function tellsFinish(upstream: Dialect, events: readonly JsonObject[]): boolean {
   return events.some((event) =>
     upstream === 'chat'

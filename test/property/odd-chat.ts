@@ -6,7 +6,7 @@ import type { Seen, SeenCall, SeenUsage } from '../support/reading.ts';
 import { text } from './arbitraries.ts';
 import type { SentEvent } from './framing.ts';
 
-/** How a server tells its calls apart (B6, B10, F59). */
+/** How a server identifies its calls (B6, B10, F59). */
 const idStyles = [
   'usual',
   'everywhere',
@@ -304,7 +304,7 @@ export function oddDocument(plan: OddChat): JsonObject {
   return { ...head, object: 'chat.completion', choices: [choice], usage: chatUsage(plan.usage) };
 }
 
-/** What the answer says, whoever tells it. Ids are the gateway's business where they are odd. */
+/** The contents of the answer in any spelling. Ids are the gateway's business where they are odd. */
 export function seenOf(plan: OddChat): Omit<Seen, 'model'> {
   const said = (kind: 'text' | 'reasoning'): string =>
     plan.segments.map((each) => (each.kind === kind ? each.text : '')).join('');

@@ -24,7 +24,7 @@ export function spoil(value: Json | undefined, way: readonly number[], by: Json)
 /** Which way to go at each level. */
 export const way = fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 6 });
 
-/** Values that nobody expects. */
+/** Unexpected values. */
 export const odd: fc.Arbitrary<Json> = fc
   .oneof(json, fc.constantFrom(null, '', [], {}, [[]], [null], -1, 1e308, true))
   .map((value) => tryParse(JSON.stringify(value)) ?? null);

@@ -23,7 +23,7 @@ export interface Outcome {
 const ledgerMs = 20 + 3 * slowestWrite + 5;
 const maxSteps = 60_000;
 
-/** Something that is broken on purpose, to see that the judge tells it. */
+/** A deliberate fault, to see that the judge finds it. */
 export type Sabotage =
   | 'a settlement that is lost'
   | 'a row that is lost'

@@ -45,12 +45,12 @@ export interface World {
   readonly disk: Disk;
   readonly newId: (prefix: string) => string;
   readonly random: (count: number) => Uint8Array;
-  /** Told of what cannot be: an internal error, a lost row. */
+  /** Called with impossible events: an internal error, a lost row. */
   readonly complain: (what: string) => void;
   readonly sabotage: Sabotage | undefined;
 }
 
-/** What the gateway was told of a call, for the account of the history. */
+/** The upstream's report of a call, for the account of the history. */
 export interface Told {
   /** Calls that came as far as a row is due. */
   due: number;
@@ -275,7 +275,7 @@ export class Instance {
   }
 }
 
-/** Stands for the embedded engine, which nobody calls here. */
+/** Replaces the embedded engine, which is not called here. */
 const local: RegistryOptions['local'] = {
   models: () => [],
   provider: createHttpProvider({

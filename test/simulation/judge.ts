@@ -7,7 +7,7 @@ import type { Instance, Told } from './instance.ts';
 import { promptTokens, type Fault } from './replies.ts';
 import type { Served } from './upstream.ts';
 
-/** A process that was killed, and what it had been told by then. */
+/** A killed process, and the reports that it had received by then. */
 export interface Death {
   readonly at: number;
   readonly told: Told;
@@ -177,7 +177,7 @@ function judgeMoney({ rows, spent, booked }: Account, complain: Complain): void 
   for (const row of rows) {
     const { cost, budgets, attempts, outcome, charged } = row;
     if (isHedged(row) && attempts < 2) complain('a hedged call of one attempt');
-    // Whoever was let go had the prompt by then, and is paid for it.
+    // A canceled upstream had the prompt by then, and is paid for it.
     if (isHedged(row) && (cost?.total ?? 0) === 0) complain('a hedge that costs nothing');
     if (attempts > 3) complain(`a call of ${attempts} attempts`);
     if (attempts === 0 && outcome !== 'canceled' && (charged.outputTokens ?? 0) > 0) {

@@ -47,7 +47,7 @@ interface Ended {
 
 export interface LeaseDatabaseOptions {
   readonly clock: Clock;
-  /** Tells an instance that others want what is free there. */
+  /** Notifies an instance that others need the unused part of its lease. */
   readonly notify: (counter: string, window: string) => void;
   /** Called after each transaction. */
   readonly changed: () => void;
@@ -64,7 +64,7 @@ export class LeaseDatabase implements LeaseRegister {
   readonly #options: LeaseDatabaseOptions;
   /** Ms by which the server's clock is wrong. */
   wrongBy = 0;
-  /** Until then nobody reaches the server. */
+  /** The server is unreachable until then. */
   awayUntil = -1;
 
   constructor(options: LeaseDatabaseOptions) {
@@ -211,7 +211,7 @@ export class LeaseDatabase implements LeaseRegister {
     };
   }
 
-  /** @throws StoreError while nobody reaches it */
+  /** @throws StoreError while it is unreachable */
   #reach(): void {
     if (this.#options.clock.now() < this.awayUntil) throw away;
   }

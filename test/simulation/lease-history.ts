@@ -26,7 +26,7 @@ export interface LeaseOutcome {
   readonly budgets: number;
 }
 
-/** Something that is broken on purpose, to see that the judge tells it. */
+/** A deliberate fault, to see that the judge finds it. */
 export type LeaseSabotage =
   | 'an answer that counts twice'
   | 'a lease that is never given back'
@@ -37,7 +37,7 @@ interface Call {
   readonly id: string;
   readonly names: readonly string[];
   readonly amount: number;
-  /** `killed`: nobody knows what it cost, and it may have cost all that it held. */
+  /** `killed`: its cost is unknown, and may be all that it held. */
   state: 'running' | 'ended' | 'booked' | 'killed';
   cost: number;
 }
@@ -399,7 +399,7 @@ class LeaseHistory {
     for (const call of victim.calls.values()) if (call.state === 'running') call.state = 'killed';
   }
 
-  /** An instance reaches nobody for a while; its calls go on, and others may take them for lost. */
+  /** An instance is cut off for a while; its calls continue, and others may take them for lost. */
   #cut(ms: number): void {
     const time = this.#time;
     const victim = this.#dice.pick(this.#living);
@@ -467,7 +467,7 @@ class LeaseHistory {
     return used;
   }
 
-  /** What nobody can reserve: of dead instances, whose calls are not settled yet. */
+  /** Amounts that cannot be reserved: those of dead instances whose calls are not settled yet. */
   #note(): void {
     for (const name of this.#limits.keys()) {
       let all = this.#used(name);
@@ -530,7 +530,7 @@ class LeaseHistory {
     }
   }
 
-  /** What is booked as spent although nobody knows: nothing of the living, little of the dead. */
+  /** Amounts that are booked as spent without knowledge: nothing of live instances, little of dead ones. */
   #judgeLost(name: string, limit: number): void {
     for (const { leases, isAlive, isFound, held, stuckUntil } of this.#instances) {
       const lost = this.#database.rows.get(lostId(leases.instance, name))?.nanodollars ?? 0;

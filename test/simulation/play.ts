@@ -11,7 +11,7 @@ const parts = 4;
 const told = 5;
 
 /**
- * Plays a part of the histories, and then declares the test that tells of them. The test runner follows every
+ * Plays a part of the histories, and then declares the test that reports them. The test runner follows every
  * promise once a test is declared, which doubles the time of a history.
  */
 export async function playPart(part: number): Promise<void> {

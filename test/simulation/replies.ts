@@ -79,7 +79,7 @@ export interface Played {
   readonly acts: readonly Act[];
 }
 
-/** Words of four bytes each, as many as tokens; the first one tells replies apart. */
+/** Words of four bytes each, as many as tokens; the first one distinguishes replies. */
 export function words(serial: number, count: number): string {
   let text = ` ${letter(serial / 676)}${letter(serial / 26)}${letter(serial)}`;
   for (let i = 1; i < count; i++) text += ` ${letter(i)}${letter(serial + i)}x`;

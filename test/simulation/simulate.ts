@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- --seed N --rounds N`: plays histories from a seed on and tells what went wrong in each.
+ * `npm run simulate -- --seed N --rounds N`: plays histories from a seed on and prints what went wrong in each.
  * `--leases` plays histories of budgets on several instances. `--trace` prints what was seen. Exits with 1 when a history has complaints.
  */
 import { parseArgs } from 'node:util';

@@ -26,7 +26,7 @@ export interface UpstreamDeps {
   readonly faulty: number;
   /** It says something else than it says that it says. */
   readonly liar: boolean;
-  /** Told of each end that belongs to the gateway. */
+  /** Called with each end that belongs to the gateway. */
   readonly opened: (end: End) => void;
 }
 

@@ -1,4 +1,4 @@
-/** A ledger on a disk that fills up: tells when a write failed, and when all rows are there at last. */
+/** A ledger on a disk that fills up: prints when a write failed, and when all rows are written. */
 import { Ledger } from '../../src/access/ledger.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';

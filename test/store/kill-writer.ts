@@ -1,4 +1,4 @@
-/** Writes calls to a store until it is killed, and tells each batch that the store has acknowledged. */
+/** Writes calls to a store until it is killed, and prints each batch that the store has acknowledged. */
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { CallRow } from '../../src/store/store.ts';
 import { silentLog } from '../unit/access/fakes.ts';

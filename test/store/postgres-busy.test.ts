@@ -79,7 +79,7 @@ async function takeAll(url: string, most: number): Promise<readonly Client[]> {
   return taken;
 }
 
-/** A server with a place for so many connections, none of them reserved, and a database on it. */
+/** A server with this number of connection slots, none of them reserved, and a database on it. */
 async function crowdedServer(
   most: number,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {

@@ -19,7 +19,7 @@ export const price: Price = {
   source: 'gateway.yaml:12',
 };
 
-/** A cost of so many nanodollars. */
+/** A cost of this number of nanodollars. */
 export function costing(total: number): Pick<CallRow, 'cost' | 'price'> {
   const none = { cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, call: 0 };
   return { cost: { ...none, total, input: total }, price };

@@ -17,7 +17,7 @@ export interface TestGateway {
   callRow(requestId: string): Promise<JsonObject>;
   /** The rows of all calls for a model name, once there are at least `count` of them. */
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
-  /** The same, once they have asked upstreams at least so many times. */
+  /** The same, once they have sent at least this number of upstream requests. */
   callsAfter(model: string, attempts: number): Promise<readonly JsonObject[]>;
   /** What is wrong with a target of a route (`provider/model`), by the admin API, once something is. */
   trouble(route: string, target: string): Promise<string>;
@@ -106,7 +106,7 @@ export async function startTestGateway(
     env: {
       MODEL_GATEWAY_KEY: clientKey,
       MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
-      // The same tests on workers, where somebody wants that (CONTRIBUTING.md).
+      // The same tests on workers, on request (CONTRIBUTING.md).
       MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
       ...env,
     },

@@ -1,4 +1,4 @@
-/** Somebody whom webhooks are sent to. */
+/** A listener for webhooks. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { JsonObject } from '../../src/json/value.ts';
@@ -10,7 +10,7 @@ export interface Heard {
   readonly event: JsonObject;
 }
 
-/** Somebody who listens; answers with these statuses in turn, the last one for ever. */
+/** A listener that answers with these statuses in turn, with the last one from then on. */
 export class Listener {
   readonly heard: Heard[] = [];
   readonly #statuses: readonly number[];

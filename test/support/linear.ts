@@ -5,7 +5,7 @@ const factor = 16;
 /** Between 16 and 256, nearer to the latter: memory and collections must not look like a square. */
 const maxRatio = 110;
 const runs = 5;
-/** Of this thread; what takes less cannot be told from noise. */
+/** Of this thread; shorter times cannot be distinguished from noise. */
 const minMicroseconds = 2000;
 
 /** Runs the work at a size and at sixteen times that; the cheapest of some runs of each counts. */

@@ -70,14 +70,14 @@ function templateEnd(text: string, from: number): number {
   return text.length;
 }
 
-/** A repetition up to so many times is none to speak of. */
+/** A repetition up to this count is ignored. */
 const fewTimes = 10;
 const token =
   /\\.|\[(?:[^\\\]]|\\.)*\]|\((?:\?(?:[:=!]|<[=!]|<\w+>))?|\)|[*+?]\??|\{\d+(?:,\d*)?\}\??|[^]/gu;
 
 /**
  * Whether the pattern repeats something that holds a repetition, as in `(a+)+`: a text that almost
- * fits can be cut into pieces in ever so many ways, and all are tried (CWE-1333).
+ * fits can be split in exponentially many ways, and all are tried (CWE-1333).
  */
 export function nestsRepetitions(source: string): boolean {
   const groups: boolean[] = [false];

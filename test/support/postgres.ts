@@ -131,7 +131,7 @@ export class TestPostgres {
     if (copier === undefined) return undefined;
     const folder = serverFolder('pg');
     const data = join(folder.path, 'data');
-    // -R: it begins as a replica, and is told where its primary is.
+    // -R: it begins as a replica, with the address of its primary.
     await runToEnd(copier, [
       '-D',
       data,

@@ -73,7 +73,7 @@ const properEnds = {
   responses: ['response.completed', 'response.incomplete'],
 } as const;
 
-/** How a stream ends: `proper`, `error`, or `none` when nothing tells its end. */
+/** How a stream ends: `proper`, `error`, or `none` when it has no end. */
 export function endingOf(dialect: AnyDialect, text: string): 'proper' | 'error' | 'none' {
   const frames = framesOf(text);
   const isEnd = ({ event = '', data }: SeenFrame): boolean =>
@@ -88,7 +88,7 @@ export function endingOf(dialect: AnyDialect, text: string): 'proper' | 'error' 
   return isEnd(ending) ? 'proper' : 'error';
 }
 
-/** The error object of the stream's last frame; a Responses stream tells it in the event before. */
+/** The error object of the stream's last frame; a Responses stream has it in the event before. */
 export function streamError(text: string): JsonObject {
   const frames = framesOf(text);
   const last = frames.at(-1);

@@ -24,7 +24,7 @@ export interface Played {
 export interface Rig {
   readonly gateway: TestGateway;
   readonly upstreams: { readonly [D in UpstreamDialect]: ScriptedUpstream };
-  /** Sets the answers of a model that nobody else uses. */
+  /** Sets the answers of a model that no other test uses. */
   play(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;
   /** The same behind a route with short timeouts (`impatience`). */
   playImpatient(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;

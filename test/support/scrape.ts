@@ -70,7 +70,7 @@ function readSample(line: string): Sample {
   return { name, labels: Object.fromEntries(named), value: Number(value) };
 }
 
-/** Asks as Prometheus does, with the admin token unless told otherwise. */
+/** Scrapes like Prometheus, by default with the admin token. */
 export async function scrape(adminUrl: string, token = adminToken): Promise<Scrape> {
   const response = await fetch(`${adminUrl}/metrics`, {
     headers: { authorization: `Bearer ${token}`, accept: 'text/plain;version=0.0.4' },

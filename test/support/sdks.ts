@@ -9,7 +9,7 @@ import { clientKey } from './keys.ts';
 import { readDocument, type AnyDialect, type Dialect, type Seen } from './reading.ts';
 import { StreamWatch } from './stream-watch.ts';
 
-/** A tool round trip in nobody's dialect. */
+/** A tool round trip in no particular dialect. */
 export interface Question {
   readonly model: string;
   readonly text: string;
@@ -424,7 +424,7 @@ function watching(dialect: AnyDialect, connect: Connect): Connect {
 
 export const sdks: readonly Sdk[] = [
   { name: 'openai', dialect: 'chat', connect: watching('chat', connectOpenAI) },
-  // Its own transport is a part of what is tested, so nobody reads along.
+  // Its own transport is part of the test, so its requests are not recorded.
   { name: 'openai-4', dialect: 'chat', connect: connectOpenAIOld },
   {
     name: '@anthropic-ai/sdk',

@@ -29,7 +29,7 @@ function canRun(program: string): boolean {
   }
 }
 
-/** Database servers refuse to run as root: undefined where this process is somebody else. */
+/** Database servers refuse to run as root: undefined if this process is another user. */
 export interface Identity {
   readonly uid: number;
   readonly gid: number;
