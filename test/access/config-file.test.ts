@@ -143,7 +143,7 @@ test('issue 24 S4 the file is shown without its secrets, and comes back with the
   );
 });
 
-test('issue 24 what is wrong is told with line and column in the words of check; nothing is written', async (t) => {
+test('issue 24 what is wrong is reported with line and column in the words of check; nothing is written', async (t) => {
   const place = await placed(t);
   const { text, etag } = await place.read();
   const typed = text.replace('fast: up/one', 'fast: upp/one').replace('dialect:', 'dialekt:');
@@ -338,7 +338,7 @@ test('issue 24 a file that may not be written is shown read-only with the reason
   assert.equal(readFileSync(place.file, 'utf8'), first);
 });
 
-test('issue 24 without a file, and with one that is too large or not YAML, the reason is told', async (t) => {
+test('issue 24 without a file, and with one that is too large or not YAML, the reason is reported', async (t) => {
   const without = await placed(t, { text: undefined });
   const { body } = await without.ask('GET', path);
   assert.deepEqual(

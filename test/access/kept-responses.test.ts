@@ -204,7 +204,7 @@ describe('Idempotency-Key', () => {
   }
 });
 
-test('limits hold for what goes on from a response: it counts like input that was sent', async () => {
+test('limits hold for what continues from a response: it counts like input that was sent', async () => {
   const poor = await rig.key({ tpm: 4000 });
   const long = { input: 'word '.repeat(900), max_output_tokens: 16 };
   const previous = textAt((await kept(poor, 'up-chat/m', long)).json, 'id');

@@ -175,7 +175,7 @@ withAgent('claude-code', (command) => {
     );
   });
 
-  test('A10 its web search, which a chat upstream has not, says so to the model, and it goes on', async () => {
+  test('A10 its web search, which a chat upstream has not, says so to the model, and it continues', async () => {
     const search = { query: 'select:WebSearch', max_results: 5 };
     const scene = await play(rig, {
       agent,

@@ -80,7 +80,7 @@ withAgent('codex', (command) => {
       assert.equal(scene.main.length, 2);
     });
 
-    test(`R-13 ${pair}: a conversation that is too long is told as such, after one request`, async () => {
+    test(`R-13 ${pair}: a conversation that is too long is reported as such, after one request`, async () => {
       const answer = { status: 400, body: tooLong[upstream] };
       const scene = await ask(undefined, upstream, [{ answer }]);
       assert.notEqual(scene.ran.code, 0);
@@ -114,7 +114,7 @@ withAgent('codex', (command) => {
       assert.ok(scene.asked.includes('GET /v1/responses'), 'it tried');
     });
 
-    test(`R-18 ${pair}: it compacts by an ordinary turn, and goes on`, async () => {
+    test(`R-18 ${pair}: it compacts by an ordinary turn, and continues`, async () => {
       const steps = [
         { text: 'I look.', calls: [shell(id, 'cat note.txt')] },
         { text: 'It went on.' },

@@ -90,7 +90,7 @@ export function libraryTurns(library: Library): (act: Act) => Promise<Acted> {
       assert.match(JSON.stringify(acted.bodies[0]), /"degrees"/);
     });
 
-    test(`R-27 ${pair}: a second question goes on from the response before it`, async () => {
+    test(`R-27 ${pair}: a second question continues from the response before it`, async () => {
       const acted = await play('chain', [{ text: 'Sunny.' }, { text: 'Rainy.' }]);
       assert.equal(acted.told['text'], 'Rainy.', JSON.stringify(acted.told));
       const [, second = {}] = acted.bodies;

@@ -96,7 +96,7 @@ export function opencodeTurns(dialect: Dialect): void {
       assert.ok(JSON.stringify(scene.main[1]).includes(picture.toString('base64')));
     });
 
-    test(`H1 ${pair}: a context that is too small is compacted, and it goes on`, async () => {
+    test(`H1 ${pair}: a context that is too small is compacted, and it continues`, async () => {
       const scene = await play(rig, {
         agent,
         upstream,

@@ -9,7 +9,7 @@ withAgent('python-openai', (runner) => {
   const library = { name: 'openai for Python', runner, program: 'python-openai.py' };
   const act = libraryTurns(library);
 
-  test('R-34 R-35 R-37 openai for Python: a kept response is told, counted, cancelled and deleted', async () => {
+  test('R-34 R-35 R-37 openai for Python: a kept response is reported, counted, cancelled and deleted', async () => {
     for (const upstream of wires) {
       const { told } = await act({ name: 'kept', upstream, steps: [{ text: 'Sunny.' }] });
       assert.deepEqual(told, {

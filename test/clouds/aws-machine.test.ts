@@ -186,7 +186,7 @@ describe('bedrock 30: the role of a container', () => {
     assert.deepEqual(asked(), ['GET /v2/keys?a=b', 'GET /v2/keys?a=b']);
   });
 
-  it('a refusal is told with its words, without the token that it quotes', async () => {
+  it('a refusal is reported with its words, without the token that it quotes', async () => {
     const env = { ...containerEnv(), AWS_CONTAINER_AUTHORIZATION_TOKEN: containerToken };
     server.play({ status: 400, body: { message: `Invalid token ${containerToken}` } });
     const said = await failure(containerKeys(env));

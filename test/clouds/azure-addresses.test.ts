@@ -172,7 +172,7 @@ describe('azure 18: a redirect', () => {
 });
 
 describe('azure 40, 41: what older addresses do not know', () => {
-  it('stream_options is left out before 2024-10-21, and sent since', async () => {
+  it('stream_options is omitted before 2024-10-21, and sent since', async () => {
     for (const [provider, known] of [
       ['old', false],
       ['classic', true],
@@ -216,7 +216,7 @@ describe('azure 42: the model behind a deployment', () => {
     assert.equal(fast.received?.json['temperature'], 0.5);
   });
 
-  it('of a name that tells nothing, nothing is held', async () => {
+  it('a name that shows no maker gets no traits', async () => {
     scene.azure.script('unknown', chatDocument('gpt-4.1'));
     const more = { system: 'Be brief.', temperature: 0.5, stop_sequences: ['END'] };
     const { received } = await askFor('azure/unknown', { dialect: 'messages', more });

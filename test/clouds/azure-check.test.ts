@@ -37,7 +37,7 @@ providers:
 }
 
 describe('azure: check --ask', () => {
-  it('tells of each credential, and fails where one does not work', async (t) => {
+  it('reports each credential, and fails where one does not work', async (t) => {
     azure.script('/openai/v1/models', ({ header }) =>
       header('api-key') === 'key-canary-1'
         ? { body: JSON.stringify({ data: [{ id: 'gpt-4.1' }, { id: 'gpt-5-mini' }] }) }
@@ -78,7 +78,7 @@ describe('azure: check --ask', () => {
     assert.doesNotMatch(asJson.out, /canary/);
   });
 
-  it('asks nobody without it', async (t) => {
+  it('sends nothing without it', async (t) => {
     const before = azure.all.length;
     const { directory } = scene(t, yamlOf());
     const command = checkCommand({

@@ -233,7 +233,7 @@ describe('azure 29: whom a token is for', () => {
   });
 });
 
-describe('azure: tokens are told to nobody', () => {
+describe('azure: tokens are never shown', () => {
   it('an upstream that quotes its token, now or the one before, is masked', async () => {
     const { azure, tokens } = scene;
     tokens.play(granted('canary-before-12345'), granted('canary-now-1234567'));

@@ -107,7 +107,7 @@ describe('azure 13: a prompt that the filter blocks', { skip: noRecordings }, ()
     assert.equal(errorOf(reply)['type'], 'invalid_request_error');
   });
 
-  it('with on_content_filter: next it goes on', async () => {
+  it('with on_content_filter: next it continues', async () => {
     const script = scene.azure.script('filtered', blocked());
     const body = requestBody('chat', { model: 'filtered', stream: false });
     const reply = await send(`${scene.gateway.url}/v1/chat/completions`, body);
@@ -154,7 +154,7 @@ describe('azure 30, 31: a refused key', () => {
   ];
   for (const [name, provider, body] of shapes) {
     it(
-      `${name}: only the operator can help, and nothing of it is told`,
+      `${name}: only the operator can help, and nothing of it is reported`,
       { skip: noRecordings },
       async () => {
         const { reply, script } = await tryOnly({ status: 401, body: body() }, { provider });
@@ -170,7 +170,7 @@ describe('azure 30, 31: a refused key', () => {
     );
   }
 
-  it('the key is quoted to nobody', async () => {
+  it('the key is never quoted', async () => {
     const { reply } = await tryOnly(
       refused(400, { code: 'x', message: `api-key ${azureKey} is odd` }),
     );
@@ -314,7 +314,7 @@ describe('azure 38, 39: members that a deployment refuses', () => {
     assert.equal(script.requests.at(-1)?.json['max_completion_tokens'], 50);
   });
 
-  it('39 an unknown member is left out from then on, for this deployment', async () => {
+  it('39 an unknown member is omitted from then on, for this deployment', async () => {
     const answer: Scripted = ({ json }) =>
       json['safety_identifier'] === undefined
         ? chatDocument('gpt-4.1')

@@ -46,7 +46,7 @@ describe('bedrock: check', () => {
     assert.doesNotMatch(out + err, /secret-canary|bearer-canary/);
   });
 
-  it('--ask tells whether each credential works', async (t) => {
+  it('--ask reports whether each credential works', async (t) => {
     bedrock.script(profiles, ({ header }) =>
       header('authorization')?.startsWith('AWS4-HMAC-SHA256') === true
         ? {

@@ -225,7 +225,7 @@ describe('bedrock 30, 31, 54: the role of a container', () => {
     assert.equal(scene.tokens.asks.length, 2);
   });
 
-  it('a second refusal is told, and access that is denied fetches nothing', async () => {
+  it('a second refusal is reported, and access that is denied fetches nothing', async () => {
     scene.tokens.play(granted(8));
     const twice = play(ended);
     const refused = await ask('container');

@@ -142,7 +142,7 @@ describe('what the operator wants of all calls', () => {
 });
 
 describe('refusals that teach', { skip }, () => {
-  it('bedrock 42 cache points among tools are left out from then on', async () => {
+  it('bedrock 42 cache points among tools are omitted from then on', async () => {
     const call = {
       dialect: 'messages',
       model: claude,

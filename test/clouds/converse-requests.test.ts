@@ -154,7 +154,7 @@ describe('turns', () => {
     ]);
   });
 
-  it('bedrock 32 blank texts are left out of a deep history', async () => {
+  it('bedrock 32 blank texts are omitted of a deep history', async () => {
     const { sent } = await taken({
       more: {
         messages: [

@@ -477,7 +477,7 @@ describe('usage', () => {
     });
   });
 
-  it('21 what the total alone tells is the output; the kind of traffic alone counts nothing', () => {
+  it('21 what the total alone reports is the output; the kind of traffic alone counts nothing', () => {
     assert.deepEqual(read({ promptTokenCount: 10, totalTokenCount: 25 }), {
       freshInputTokens: 10,
       cacheReadTokens: 0,
@@ -590,7 +590,7 @@ describe('sources', () => {
     ]);
   });
 
-  it('sources of a text that has ended, or of none, are told all the same', () => {
+  it('sources of a text that has ended, or of none, are reported nevertheless', () => {
     const grounding = {
       groundingChunks: [source(1), source(2)],
       groundingSupports: [resting('one', 0), resting('two', 1)],

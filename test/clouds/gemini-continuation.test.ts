@@ -139,7 +139,7 @@ describe('54 a paused answer', () => {
     assert.deepEqual(told.calls, [{ id: 'c1', name: 'w', arguments: { a: 1 } }]);
   });
 
-  it('goes on with the last token, five times at most', async () => {
+  it('continues with the last token, five times at most', async () => {
     const rounds = Array.from({ length: 7 }, (_, i) =>
       paused({ parts: [{ text: `${i}` }], usage: usage(10, 1) }, `token-${i}`),
     );
@@ -172,7 +172,7 @@ describe('54 a paused answer', () => {
         if (stream) assert.equal(endingOf('chat', told.raw), 'proper');
       });
 
-      it(`goes on with what is left of the cap of the client, ${what}, ${stream ? 'streamed' : 'whole'}`, async () => {
+      it(`continues with what is left of the cap of the client, ${what}, ${stream ? 'streamed' : 'whole'}`, async () => {
         const second = paused({ parts: [{ text: 'upon ' }], usage: usage(17, 3) }, 'token-2');
         const third = paused({ parts: [{ text: 'a' }], usage: usage(20, 2) }, 'token-3');
         const told = await seen('chat', [first, second, third, last], asking(10));

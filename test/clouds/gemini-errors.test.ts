@@ -38,7 +38,7 @@ function refusal(
 }
 
 describe('recorded errors', { skip: whyLeftOut ?? false }, () => {
-  it('11 32 a refused request is told in the words of the service, in a list or not', async () => {
+  it('11 32 a refused request is reported in the words of the service, in a list or not', async () => {
     for (const [name, words] of [
       ['reported-400-missing-signature.array', /missing a thought_signature/],
       ['reported-400-function-response-count', /number of function response parts/],
@@ -57,7 +57,7 @@ describe('recorded errors', { skip: whyLeftOut ?? false }, () => {
     }
   });
 
-  it('27 a quota of a minute is waited for as long as is told', async () => {
+  it('27 a quota of a minute is waited for as long as is reported', async () => {
     const error = geminiUpstream.readError(
       429,
       String(recorded('google-429-retry-info', 429).body),

@@ -89,7 +89,7 @@ describe('addresses', () => {
     );
   });
 
-  it('what cannot be is told by its key', () => {
+  it('what cannot be is reported by its key', () => {
     const problems = (
       more: JsonObject,
       env: { readonly [name: string]: string } = {},
@@ -165,7 +165,7 @@ const listed = (
 });
 
 describe('lists and counts', () => {
-  it('55 the list is read page by page, models that do not answer are left out', () =>
+  it('55 the list is read page by page, models that do not answer are omitted', () =>
     withScene(async ({ gemini, gateway }) => {
       gemini.script('/v1beta/models?pageSize=1000', {
         body: JSON.stringify({

@@ -167,7 +167,7 @@ describe('turns', () => {
     ]);
   });
 
-  it('instructions stand in front; what comes behind the first answer is told as the user', async () => {
+  it('instructions come first; those after the first answer are sent as the user', async () => {
     const { sent, notes } = await asked({
       model: 'gemini-3-pro',
       more: {
@@ -659,7 +659,7 @@ describe('configuration', () => {
     assert.equal(messages['topK'], 40);
   });
 
-  it('who asks has no member there, which is told; a tier has one', async () => {
+  it('the end user has no member there, which is noted; a tier has one', async () => {
     const model = 'gemini-3-pro';
     for (const member of ['user', 'safety_identifier']) {
       for (const dialect of ['chat', 'responses'] as const) {
@@ -684,7 +684,7 @@ describe('configuration', () => {
     }
   });
 
-  it('53 a member that a model does not know is left out from then on', async () => {
+  it('53 a member that a model does not know is omitted from then on', async () => {
     const model = 'gemini-3-fixed';
     const refusal = {
       error: {

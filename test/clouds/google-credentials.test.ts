@@ -240,7 +240,7 @@ describe('clouds-config: the metadata server', () => {
     assert.match(await fetched(source), /^ya29\.metadata/);
   });
 
-  it('whoever answers without its header is not it', async () => {
+  it('a server that answers without its header is not it', async () => {
     server.instead.push({ status: 200, body: { access_token: 'x', expires_in: 3600 } });
     const source = googleMachineTokens({ GCE_METADATA_HOST: server.host }, clock);
     const detail = await detailOf(source);
@@ -254,7 +254,7 @@ describe('clouds-config: the metadata server', () => {
     assert.equal(server.asks.length, 2);
   });
 
-  it('an absent one is told', async () => {
+  it('an absent one is reported', async () => {
     const closed = await GoogleTokens.start();
     const { host } = closed;
     await closed.close();

@@ -202,7 +202,7 @@ for (const source of sources) {
   describe(`slow: ${source.name}`, () => {
     for (const [i] of source.answers.entries()) {
       for (const begins of [false, true]) {
-        it(`request ${i + 1} ${begins ? 'whose answer never ends' : 'that gets no answer'} fails at the bound and is told`, async (t) => {
+        it(`request ${i + 1} ${begins ? 'whose answer never ends' : 'that gets no answer'} fails at the bound and is reported`, async (t) => {
           Object.assign(server, { begins, answers: source.answers.slice(0, i) });
           assert.match(await detailAfterBound(t, source), source.told);
         });

@@ -235,7 +235,7 @@ describe('gemini 50: Claude on Vertex', () => {
     });
   });
 
-  it('errors of the platform and of the model are told apart', async () => {
+  it('errors of the platform and of the model are distinguished', async () => {
     const path = `${anthropic}/claude-opus-4-6:rawPredict`;
     const google = (code: number, status: string, message: string): Answer => ({
       status: code,
@@ -342,7 +342,7 @@ describe('vertex: Gemini by its own API', () => {
     }
   }
 
-  it('tiers are an agreement there: one that is asked for is told as lost', async () => {
+  it('tiers are an agreement there: one that is asked for is reported as lost', async () => {
     const path = `${google}/gemini-2.5-pro`;
     vertex.script(`${path}:generateContent`, geminiAnswer());
     vertex.script(`${path}:streamGenerateContent?alt=sse`, streamOf({}));

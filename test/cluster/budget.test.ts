@@ -113,7 +113,7 @@ function budgets(postgres: TestPostgres): void {
       assert.equal(await trio.spent(orphan), cost);
     });
 
-    it('Q1 F81: a call that the killed gateway had told nobody of is booked with its lease', async () => {
+    it('Q1 F81: an unreported call of the killed gateway is booked with its lease', async () => {
       const held = lastCallTokens * nanodollarsOfToken;
       await assertBookedAsHeld(trio, untold, held);
     });

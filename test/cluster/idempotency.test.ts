@@ -278,7 +278,7 @@ function onPostgres(postgres: TestPostgres): void {
       assert.equal(script.requests.length, 2);
     });
 
-    it('F81 who has seen the end of an answer gets it again, though its gateway was killed at once', async () => {
+    it('F81 a client that has seen the end of an answer gets it again, though its gateway was killed at once', async () => {
       const { one, other, key } = await two();
       const script = scene.upstream.script('m', streamed(begin, ...rest));
       const body = { model: 'up/m', stream: true };
@@ -315,7 +315,7 @@ function onPostgres(postgres: TestPostgres): void {
       assert.equal(status.json['idempotency_lost'], 1);
     });
 
-    it('F88 while the book is away such a call is refused, others go on; an answer given meanwhile is kept', async () => {
+    it('F88 while the book is away such a call is refused, others continue; an answer given meanwhile is kept', async () => {
       const { url, one, other, key } = await two();
       const { script, goOn } = held();
       const body = { model: 'up/m', stream: true };

@@ -230,7 +230,7 @@ function book(postgres: TestPostgres): void {
       }
     });
 
-    it('S6: a change that nobody told of is known within 30 s', async () => {
+    it('S6: a change whose notice was lost is known within 30 s', async () => {
       const url = await postgres.makeDatabase();
       const instance = await start(url);
       const { id, key } = await instance.makeKey();
@@ -262,7 +262,7 @@ function book(postgres: TestPostgres): void {
       }, 'the team is known');
     });
 
-    it('an instance that was paused through a change knows it when it goes on', async () => {
+    it('an instance that was paused through a change knows it when it continues', async () => {
       const url = await postgres.makeDatabase();
       const [one, two] = await Promise.all([start(url), start(url)]);
       const { id, key } = await one.makeKey();

@@ -24,7 +24,7 @@ function stopped(postgres: TestPostgres): void {
     await postgres.close();
   });
 
-  it('Q1 F81: others spend what it does not hold, its settled streams do not go on, and its return frees the rest', async () => {
+  it('Q1 F81: others spend what it does not hold, its settled streams do not continue, and its return frees the rest', async () => {
     const { instances, upstream } = trio;
     const [stopping, other] = instances;
     assert.ok(stopping !== undefined && other !== undefined);

@@ -76,7 +76,7 @@ describe('a messages client on a chat upstream', () => {
     assert.deepEqual(relayed.body['system'], system.slice(1));
   });
 
-  test('A10 a server tool that nobody runs is refused or dropped whole, never an empty function', async () => {
+  test('A10 a server tool without a server is refused or dropped whole, never an empty function', async () => {
     const { model, script } = rig.play('chat', replying('chat', { text: 'ok' }));
     const reply = await ask(rig, 'messages', {
       ...requestBody('messages', { model, stream: false }),

@@ -156,7 +156,7 @@ for (const dialect of allDialects) {
       assert.equal((await script.request(0)).path, responsesPath);
     });
 
-    test('a failure there goes on to the next target of the route', async () => {
+    test('after a failure there the next target of the route is tried', async () => {
       const broken = upstream.script('gpt-5.5-broken', { status: 500, body: '{}' });
       rig.upstreams.messages.script('second', replying('messages', { text: 'Second.' }));
       const body = requestBody(dialect, { model: 'pair', stream: false, more: toolsOf(dialect) });

@@ -89,7 +89,7 @@ describe('where the upstream has it', () => {
     assert.deepEqual(asked.json, { model: model.slice('openai/'.length), ...body });
   });
 
-  test('it goes on from a kept response, and is not kept itself', async () => {
+  test('it continues from a kept response, and is not kept itself', async () => {
     const { model, script } = play();
     const one = await client.responses.create({ model, input: 'First?' });
     const reply = await compact({ model, previous_response_id: one.id });

@@ -62,7 +62,7 @@ for (const dialect of allDialects) {
 }
 
 describe('who is not asked to be logged', () => {
-  test('a key is off by default: nothing of its calls is kept, and that is told', async () => {
+  test('a key is off by default: nothing of its calls is kept, and that is reported', async () => {
     const quiet = await rig.key();
     const { model } = rig.play('chat', replying('chat', { text: 'Hello' }));
     const reply = await rig.call(quiet, 'chat', requestBody('chat', { model, stream: false }));
@@ -166,7 +166,7 @@ describe('what is taken out', () => {
     assert.match(content, /Your key is \[redacted\], yes/);
   });
 
-  test('S4 a key that a stream tells in pieces', async () => {
+  test('S4 a key that a stream contains in pieces', async () => {
     const secret = `sk-proj-${'aB3'.repeat(12)}`;
     const frames = [...`it is ${secret} here`].map((content) => {
       const choices = [{ index: 0, delta: { content }, finish_reason: null }];
@@ -203,7 +203,7 @@ describe('what is taken out', () => {
     assert.match(content, /What is it\?/);
   });
 
-  test('headers that nobody knows to be harmless: their names stay', async () => {
+  test('headers that are not known to be harmless: their names stay', async () => {
     const { model } = rig.play('chat', replying('chat', { text: 'Hello' }));
     const reply = await rig.call(logged, 'chat', requestBody('chat', { model, stream: false }), {
       'x-internal-token': 'something secret',
@@ -218,7 +218,7 @@ describe('what is taken out', () => {
     assert.doesNotMatch(JSON.stringify(content), /something secret/);
   });
 
-  test('the middle of what is too long; that it is cut is told', async () => {
+  test('the middle of what is too long; that it is cut is reported', async () => {
     const { model } = rig.play('chat', replying('chat', { text: 'Long' }));
     const long = `beginning ${'word '.repeat(4000)} end`;
     const body = requestBody('chat', {

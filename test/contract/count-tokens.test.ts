@@ -186,7 +186,7 @@ describe('F5 who counts', () => {
     });
   }
 
-  test('F5 a model with a public tokenizer: counted, exactly as published, and nobody is asked', async () => {
+  test('F5 a model with a public tokenizer: counted, exactly as published, and no target is called', async () => {
     const asked = known.all.length;
     const body = {
       model: 'openai/gpt-4o',
@@ -297,7 +297,7 @@ const refused: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
-describe('translation.md §11: what a request would be refused for is left out', () => {
+describe('translation.md §11: what a request would be refused for is omitted', () => {
   for (const [name, more] of refused) {
     test(`A7 ${name}`, async () => {
       const body = { model: 'openai/gpt-4o', messages: hello };

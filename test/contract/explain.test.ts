@@ -289,7 +289,7 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
     );
   });
 
-  test('the command tells the same, and sends nothing', async () => {
+  test('the command reports the same, and sends nothing', async () => {
     const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
     const directory = mkdtempSync(join(tmpdir(), 'gw-explain-'));
     const more = { logit_bias: { 1: 2 } };

@@ -233,7 +233,7 @@ describe('reasoning that a provider refuses', () => {
     { role: 'tool', tool_call_id: 'call_1', content: 'done' },
   ];
   for (const message of complaints) {
-    test(`D3 is left out for that call: ${message.slice(22, 60)}`, async () => {
+    test(`D3 is omitted for that call: ${message.slice(22, 60)}`, async () => {
       const { script, model } = rig.play('messages', (request) =>
         JSON.stringify(request.json['messages']).includes('"thinking"')
           ? errorIn('messages', 400, message)

@@ -96,7 +96,7 @@ describe('local/tiny', { skip: leftOut }, () => {
     );
   });
 
-  test('F1 F5 message_start tells the exact prompt, as count_tokens does', async () => {
+  test('F1 F5 message_start reports the exact prompt, as count_tokens does', async () => {
     const body = requestBody('messages', { model, stream: true, more: greedy });
     const { max_tokens: _, ...counted } = body;
     const count = await send(`${gateway.url}/v1/messages/count_tokens`, counted);

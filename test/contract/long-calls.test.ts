@@ -50,7 +50,7 @@ for (const dialect of clientDialects) {
     assert.ok(Math.max(...lengths) < 2_000_000, `${Math.max(...lengths)} characters at once`);
   });
 
-  test(`G11 F72 who leaves while a long answer for ${dialect} is written has canceled it`, async (t) => {
+  test(`G11 F72 a client that leaves while a long answer for ${dialect} is written has canceled it`, async (t) => {
     const { model } = rig.play(upstream, answer);
     const body = JSON.stringify(requestBody(dialect, { model, stream: false }));
     const abort = new AbortController();

@@ -258,7 +258,7 @@ test('explain shows the API that is asked', () =>
     assert.match(await shown(), /\/v1\/chat\/completions"/);
   }));
 
-test('a failure of chat completions goes on to the next target, and the lack is known', () =>
+test('after a failure of chat completions the next target is tried, and the lack is known', () =>
   elsewhere(
     chatOnly(unknownUrl, () => ({ status: 400, body: '{"error":{"message":"No."}}' })),
     async (rig, script) => {

@@ -97,7 +97,7 @@ describe('A11 the list', () => {
     }
   });
 
-  test('A11 what providers say of their models is passed on; what nobody says is null', async () => {
+  test('A11 what providers say of their models is passed on; the rest is null', async () => {
     const told = async (id: string): Promise<readonly unknown[]> => {
       const { json } = await get(`/v1/models/${encodeURIComponent(id)}`);
       const names = ['max_input_tokens', 'max_tokens', 'capabilities', 'lifecycle', 'created'];

@@ -32,7 +32,7 @@ function fromChat(model: string, more: JsonObject): Promise<Asked> {
 }
 
 describe('like: the ways of a known vendor at an address of one’s own', () => {
-  test('§4.2 an engine is told by its template, an unknown server in words', async () => {
+  test('§4.2 an engine gets the switch in its template, an unknown server in words', async () => {
     const off = { thinking: { type: 'disabled' }, top_k: 4 };
     const engine = (await fromMessages('team-vllm/qwen3', off)).received?.json;
     assert.deepEqual(engine?.['chat_template_kwargs'], { enable_thinking: false });
@@ -102,7 +102,7 @@ describe('§2.1 inference_geo is a promise', () => {
   });
 });
 
-test('G2 prompt_cache_key goes on to a chat upstream and means nothing to a messages one', async () => {
+test('G2 prompt_cache_key is passed on to a chat upstream and means nothing to a messages one', async () => {
   const relayed = await fromChat('plain/m4', { prompt_cache_key: 'k' });
   assert.equal(relayed.received?.json['prompt_cache_key'], 'k');
   const translated = await fromChat('anthropic/claude-haiku-4-5', { prompt_cache_key: 'k' });

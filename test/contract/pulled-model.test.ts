@@ -145,7 +145,7 @@ describe('§4 models beside a running gateway', () => {
     assert.match(ran.out, new RegExp(sha256(content)));
   });
 
-  test('the model that ships is told apart', async () => {
+  test('the model that ships is marked', async () => {
     const { json } = await entry('local/tiny');
     assert.equal(json['display_name'], 'tiny (demonstration model)');
     assert.equal(json['max_input_tokens'], 2048);

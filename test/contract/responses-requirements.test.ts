@@ -60,7 +60,7 @@ test('R-12 limits of all targets are a 429 with the time to wait', async () => {
 });
 
 for (const upstream of ['chat', 'messages'] as const) {
-  test(`an empty input beside instructions is told by its own name, ${upstream} upstream`, async () => {
+  test(`an empty input beside instructions is reported by its own name, ${upstream} upstream`, async () => {
     const { model, script } = rig.play(upstream, replying(upstream, { text: 'ok' }));
     const reply = await call(model, { input: '', instructions: 'Be kind.' });
     assert.equal(reply.status, 400, reply.text);
@@ -118,7 +118,7 @@ describe('R-58 a conversation that moves to another provider', () => {
 
   for (const from of ['messages', 'responses'] as const) {
     for (const to of allDialects.filter((each) => each !== from)) {
-      test(`${from} → ${to}: what the first one sealed is left out, and it is no fault`, async () => {
+      test(`${from} → ${to}: what the first one sealed is omitted, and it is no fault`, async () => {
         const output = await firstTurn(from);
         const { model, script } = rig.play(to, replying(to, { text: 'Go on.' }));
         const user = { role: 'user', content: 'And now?' };
@@ -138,7 +138,7 @@ describe('R-58 a conversation that moves to another provider', () => {
 });
 
 describe('R-61 a history of another vendor, relayed', () => {
-  test('ids that the service would refuse are left out, and long call ids fit', async () => {
+  test('ids that the service would refuse are omitted, and long call ids fit', async () => {
     const model = 'gpt-5.5-foreign';
     const answer = responsesAnswer([textItem('Done.')], { stream: false });
     const script = rig.upstreams.responses.script(model, answer);
@@ -263,7 +263,7 @@ describe('R-46 what belongs to the account of one provider', () => {
   }
 });
 
-test('R-82 what Codex tells of its session reaches no foreign upstream', async () => {
+test('R-82 what Codex sends about its session reaches no foreign upstream', async () => {
   const secret = '/home/somebody/project';
   const headers = {
     'x-codex-turn-metadata': JSON.stringify({ cwd: secret }),

@@ -150,7 +150,7 @@ for (const dialect of dialects) {
       ).closed;
     });
 
-    test('R-60 refused reasoning is left out, and the call is made again', async () => {
+    test('R-60 refused reasoning is omitted, and the call is made again', async () => {
       const refusal = {
         status: 400,
         body: JSON.stringify({
@@ -179,7 +179,7 @@ for (const dialect of dialects) {
       assert.doesNotMatch(JSON.stringify((await script.request(2)).json), /"encrypted_content"/);
     });
 
-    test('§5.3 a cut answer, a refusal and a filter are told as such', async () => {
+    test('§5.3 a cut answer, a refusal and a filter are reported as such', async () => {
       const cut = responsesAnswer([textItem('Half')], {
         stream: true,
         status: 'incomplete',

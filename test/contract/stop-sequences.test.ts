@@ -182,7 +182,7 @@ describe('what is not cut', () => {
   });
 });
 
-test('F1 §1.4 usage that came along behind a sequence is told in streams as in documents', async () => {
+test('F1 §1.4 usage that came along behind a sequence is reported in streams as in documents', async () => {
   for (const stream of [true, false]) {
     const pieces = [
       chatChunk({ role: 'assistant', content: 'One END two' }),

@@ -97,7 +97,7 @@ function suite(upstream: Dialect): void {
     assert.doesNotMatch(JSON.stringify(second), /Be brief/);
   });
 
-  test('R-30 two go on from one response, and know nothing of each other', async () => {
+  test('R-30 two continue from one response, and know nothing of each other', async () => {
     const { model, script } = playAll(upstream);
     const { id } = await client.responses.create({ model, input: 'First?' });
     const ask = (input: string) =>
@@ -194,7 +194,7 @@ for (const upstream of ['chat', 'messages'] as const) {
 }
 
 describe('kept responses', () => {
-  test('R-28 unknown, malformed and deleted ids are told alike, before an upstream is asked', async () => {
+  test('R-28 unknown, malformed and deleted ids are reported alike, before an upstream is asked', async () => {
     const { model, script } = playAll('chat');
     const { id } = await client.responses.create({ model, input: 'First?' });
     await client.responses.delete(id);
@@ -209,7 +209,7 @@ describe('kept responses', () => {
     assert.equal(script.requests.length, 1);
   });
 
-  test('R-23 an item of a response that was not kept is told in the service’s words', async () => {
+  test('R-23 an item of a response that was not kept is reported in the service’s words', async () => {
     const { model } = playAll('chat');
     const first = await client.responses.create({ model, input: 'First?', store: false });
     assert.equal(Reflect.get(first, 'store'), false);
@@ -222,7 +222,7 @@ describe('kept responses', () => {
     assert.match(error.message, /Items are not persisted when `store` is set to false/);
   });
 
-  test('R-34 a response is told as it was, as events, and as its input items by pages', async () => {
+  test('R-34 a response is reported as it was, as events, and as its input items by pages', async () => {
     const { model } = playAll('chat');
     const one = await client.responses.create({ model, input: 'First?' });
     const two = await client.responses.create({

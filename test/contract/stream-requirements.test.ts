@@ -267,7 +267,7 @@ describe('B11 B12 why it ended', () => {
     function: { name: 'f0', arguments: '{"n":0}' },
   };
   for (const dialect of clientDialects) {
-    test(`B11 a call with a natural stop is told as a call, ${dialect} client`, async () => {
+    test(`B11 a call with a natural stop is reported as a call, ${dialect} client`, async () => {
       const chunks = [
         chatChunk({ role: 'assistant', tool_calls: [call] }),
         chatChunk({}, 'stop'),

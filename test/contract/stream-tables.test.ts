@@ -140,7 +140,7 @@ describe('§9.1 messages events to chat chunks', () => {
     );
   });
 
-  test('§9.1 a refusal tells its explanation before the finish', async () => {
+  test('§9.1 a refusal reports its explanation before the finish', async () => {
     const details = { type: 'refusal', category: null, explanation: 'No.' };
     const chunks = await onChat(...textBlock(0, 'Hi'), {
       type: 'message_delta',

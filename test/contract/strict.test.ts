@@ -195,7 +195,7 @@ test('A4 strict: what the answer loses stays a note', async () => {
   assert.match(String(reply.headers['x-gateway-notes']), /wrapped/);
 });
 
-test('A4 D5 D13 strict holds for relay: reasoning of another provider is left out with a note, or refused', async () => {
+test('A4 D5 D13 strict holds for relay: reasoning of another provider is omitted with a note, or refused', async () => {
   const thinking = { type: 'enabled', budget_tokens: 1024 };
   const question = { role: 'user', content: 'Hello' };
   const first = rig.play('chat', replying('chat', { reasoning: 'Hm.', text: 'Hi.' }));
@@ -234,7 +234,7 @@ test('A4 R3 strict: a target that would lose something is passed over for one th
   assert.equal(lossy.requests.length, 0);
 });
 
-test('A4 R3 strict: a target that is down for now tells more than the refusal of another', async () => {
+test('A4 R3 strict: a target that is down for now reports more than the refusal of another', async () => {
   rig.upstreams.messages.script('lossy', replying('messages', { text: 'ok' }));
   rig.upstreams.chat.script('down', down);
   const body = requestBody('chat', { model: 'strict-down', stream: false, more: { seed: 7 } });
@@ -259,7 +259,7 @@ test('G12 strict: refused targets are no tries, and three failed tries are all',
   );
 });
 
-test('A7 strict: a count of tokens is given all the same', async () => {
+test('A7 strict: a count of tokens is given nevertheless', async () => {
   const { model } = rig.play('chat', replying('chat', { text: 'ok' }));
   const body = { model, messages: [{ role: 'user', content: 'Hello' }], top_k: 5 };
   const reply = await send(`${rig.gateway.url}/v1/messages/count_tokens`, body, withStrictKey());

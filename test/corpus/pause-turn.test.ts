@@ -61,7 +61,7 @@ async function ask(model: string, stream: boolean, rounds: readonly JsonObject[]
 for (const stream of [false, true]) {
   const mode = stream ? 'stream' : 'document';
 
-  test(`§7.3 pause_turn: the turn goes on where it stood, one answer, summed usage (${mode})`, async () => {
+  test(`§7.3 pause_turn: the turn continues where it stood, one answer, summed usage (${mode})`, async () => {
     const rounds = [round('One, ', 'pause_turn'), round('two.', 'end_turn')];
     const { seen, requests } = await ask(`pausing-${mode}`, stream, rounds);
     assert.equal(seen.text, 'One, two.');

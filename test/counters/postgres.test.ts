@@ -20,7 +20,7 @@ if (server === undefined) {
   suite('postgres', () => rig);
   properties('postgres', () => rig, 25);
 
-  test('Q2: a place that nobody renews is free when its lease ends', async () => {
+  test('Q2: a slot that is not renewed is free when its lease ends', async () => {
     const concurrent = [{ counter: fresh('c'), most: 1 }];
     await granted(rig, { concurrent });
     await rig.pass(leaseMs - 1);

@@ -68,7 +68,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await leased(one.url), limit);
   });
 
-  test('Q1: a lease that is asked for is given back although nobody is told', async () => {
+  test('Q1: a lease that another instance needs is given back although the notice was lost', async () => {
     const [one, two] = await open(2);
     assert.ok(one && two);
     const counter = fresh('b');
@@ -240,7 +240,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   });
 
   for (const onStoreLoss of ['closed', 'open'] as const) {
-    test(`K2: PostgreSQL is away: calls go on until the lease is used up, then ${onStoreLoss}`, async () => {
+    test(`K2: PostgreSQL is away: calls continue until the lease is used up, then ${onStoreLoss}`, async () => {
       const [gateway] = await open(1, onStoreLoss === 'open' ? { onStoreLoss } : {});
       assert.ok(gateway);
       const counter = fresh('b');
@@ -296,7 +296,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   });
 
   for (const loss of ['is stopped', 'takes nothing'] as const) {
-    test(`F91: Redis ${loss}: each gateway enforces its share of a rate, budgets go on`, async () => {
+    test(`F91: Redis ${loss}: each gateway enforces its share of a rate, budgets continue`, async () => {
       const gateways = await open(2);
       const [one, two] = gateways;
       assert.ok(one && two);

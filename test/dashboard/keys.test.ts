@@ -342,7 +342,7 @@ function story(stage: Stage): void {
       });
     });
 
-    test('issue 8.1 an address opens a key or a team, "back" closes it, and one that there is not is told', async () => {
+    test('issue 8.1 an address opens a key or a team, "back" closes it, and one that there is not is reported', async () => {
       const { id } = await stage.gateway.makeKey({ name: 'sent to a colleague' });
       await stage.view(
         `/keys?key=${id}`,

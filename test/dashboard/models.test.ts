@@ -83,7 +83,7 @@ function story(stage: Stage): void {
       );
     });
 
-    test('issue 8.1 an address opens a model, "back" closes it, and one that there is not is told', async () => {
+    test('issue 8.1 an address opens a model, "back" closes it, and one that there is not is reported', async () => {
       await stage.view('/models?model=steady', async (page) => {
         const sheet = page.getByRole('dialog', { name: 'steady' });
         await sheet.getByText('up-chat/steady').first().waitFor();

@@ -34,7 +34,7 @@ function withMonth(stage: Stage): void {
   describe('issue 24: a month at a glance', { timeout: 300_000 }, () => {
     after(() => stage.stop());
 
-    test('the overview tells cost, calls and errors as the API does, the change, who spends, and what is not well', async () => {
+    test('the overview reports cost, calls and errors as the API does, the change, who spends, and what is not well', async () => {
       const ask = async (path: string): Promise<readonly Sums[]> =>
         (await stage.gateway.admin('GET', path)).json['groups'] as readonly Sums[];
       const [week] = await ask('/api/series?since=7d');
@@ -86,7 +86,7 @@ function withMonth(stage: Stage): void {
       }
     });
 
-    test('issue 24 the overview tells what caches saved, how fast streams are, and which users and tags spend', async () => {
+    test('issue 24 the overview reports what caches saved, how fast streams are, and which users and tags spend', async () => {
       type Spender = Sums & { readonly name: string | null };
       const ask = async (query: string): Promise<readonly Spender[]> =>
         (await stage.gateway.admin('GET', `/api/series?since=7d${query}`)).json[

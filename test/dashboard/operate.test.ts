@@ -112,7 +112,7 @@ function operate(stage: Stage): void {
         }
       });
 
-      test('A6 an open circuit breaker is seen, and which webhook was not told; a test event is sent', async () => {
+      test('A6 an open circuit breaker is seen, and which webhook failed; a test event is sent', async () => {
         await stage.view('/events', async (page) => {
           const table = page.getByRole('grid', { name: 'Events' });
           await table.getByText(/up-chat\/broken is down: 5 failures in a row/).waitFor();

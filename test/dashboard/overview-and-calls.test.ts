@@ -71,7 +71,7 @@ function withWorld(stage: Stage): void {
     });
     after(() => stage.stop());
 
-    test('the overview shows the sums that the API tells, and follows range and grouping', async () => {
+    test('the overview shows the sums that the API reports, and follows range and grouping', async () => {
       const { json } = await gateway.admin('GET', '/api/series?since=24h');
       const [all] = json['groups'] as readonly {
         readonly calls: number;
@@ -373,7 +373,7 @@ function withWorld(stage: Stage): void {
       }
     });
 
-    test('a call that no upstream saw has its reason beside its status, and nobody who answered or counted', async () => {
+    test('a call that no upstream saw has its reason beside its status, and no provider or counter', async () => {
       await view('/calls?status=404', async (page) => {
         const row = page.locator('[data-row="0"]');
         await row.getByText('404 model_not_found').waitFor();
@@ -458,7 +458,7 @@ function withWorld(stage: Stage): void {
       });
     });
 
-    test('new calls are told, not pushed between the rows that somebody reads', async () => {
+    test('new calls are announced, not pushed between the rows in sight', async () => {
       await view('/calls?model=steady', async (page) => {
         await settled(page);
         const body = { model: 'steady', messages: [{ role: 'user', content: 'again' }] };

@@ -127,7 +127,7 @@ async function story(browser: Browser): Promise<void> {
       });
     });
 
-    test('a person without a role is told so at the door', async () => {
+    test('a person without a role gets an error at the sign-in', async () => {
       await onPage(browser, home, { expected: ofProvider }, async (page) => {
         await page.goto(home);
         await signIn(page, 'strangers');

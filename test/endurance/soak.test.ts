@@ -18,7 +18,7 @@ test('G4: after a mixed load nothing is open that was not before, and each call 
   assert.notEqual(report.settledMs, undefined, JSON.stringify(report.after.resources));
 });
 
-test('the slope of a line is its own, and scatter is told', () => {
+test('the slope of a line is its own, and scatter is reported', () => {
   const line = [0, 1, 2, 3].map((x) => ({ x, y: 7 + 3 * x }));
   assert.deepEqual(slopeOf(line), { slope: 3, error: 0 });
   const scattered = slopeOf([0, 1, 2, 3].map((x) => ({ x, y: x % 2 })));

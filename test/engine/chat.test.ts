@@ -58,7 +58,7 @@ describe('answers', { skip }, () => {
     assert.equal(at(body, 'usage', 'total_tokens'), prompt + completion);
   });
 
-  test('a stream tells role and prompt tokens first, then the same text and usage, then [DONE]', async () => {
+  test('a stream reports role and prompt tokens first, then the same text and usage, then [DONE]', async () => {
     const whole = await client.chat(question);
     const { chunks, done } = await client.stream(question);
     assert.ok(done);
@@ -111,7 +111,7 @@ describe('answers', { skip }, () => {
     }
   });
 
-  test('stop ends the answer before the sequence and tells which one it was', async () => {
+  test('stop ends the answer before the sequence and reports which one it was', async () => {
     const full = String(messageOf(await client.chat(question))['content']);
     const sequence = full.slice(full.length / 2, full.length / 2 + 6);
     const before = full.slice(0, full.indexOf(sequence));

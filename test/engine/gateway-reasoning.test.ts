@@ -116,7 +116,7 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     assert.match(String(noted.headers['x-gateway-notes']), /^reasoning\.effort: dropped, /);
   });
 
-  test('the list of models tells which reason, and how many requests each answers at once', async () => {
+  test('the list of models reports which reason, and how many requests each answers at once', async () => {
     const about = async (name: string): Promise<readonly unknown[]> => {
       const { json } = await send(`${gateway.url}/v1/models/local%2F${name}`, undefined);
       const { reasoning, parallel, context } = objectAt(json, 'local');

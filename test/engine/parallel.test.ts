@@ -152,7 +152,7 @@ describe('the line', { skip }, () => {
     await untilIdle();
   });
 
-  test('who leaves while the prompt is read or while waiting frees the place', async () => {
+  test('a client that leaves while its prompt is read or while it waits frees its slot', async () => {
     const reading = { max_tokens: 2000, temperature: 0 };
     const many = Array.from({ length: 40 }, (_, index) =>
       client.open(

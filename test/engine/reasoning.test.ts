@@ -108,7 +108,7 @@ describe('a thinking model', { skip }, () => {
     for (let times = 0; times < 3; times++) assert.deepEqual(await ask(), first);
   });
 
-  test('models tell of the switch', async () => {
+  test('models report the switch', async () => {
     const models = await client.call('/v1/models');
     assert.equal(at(models.body, 'data', 0, 'reasoning'), 'switchable');
   });

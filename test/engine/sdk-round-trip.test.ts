@@ -94,7 +94,7 @@ describe('§4 official SDKs on a local model', { skip }, () => {
     assert.equal(streamed.choices[0]?.message.content, whole.choices[0]?.message.content);
   });
 
-  test('OpenAI: responses go on from each other by their ids, a tool is called, and text.format holds', async () => {
+  test('OpenAI: responses continue from each other by their ids, a tool is called, and text.format holds', async () => {
     const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: clientKey, maxRetries: 0 });
     const [{ name, parameters } = { name: '', parameters: {} }] = tools;
     const tool = { type: 'function' as const, name, parameters: { ...parameters }, strict: false };

@@ -48,7 +48,7 @@ async function clientOf(local: LocalEngines, name: string): Promise<EngineClient
 }
 
 describe('a hang', { skip: process.platform === 'win32' ? 'no SIGSTOP there' : skip }, () => {
-  test('F93 a stopped engine is ended, its callers are told, another model answers all the while', async () => {
+  test('F93 a stopped engine is ended, its callers get errors, another model answers meanwhile', async () => {
     const local = engines([copyOfTiny('one'), copyOfTiny('other')], 6000);
     const one = await clientOf(local, 'one');
     const other = await clientOf(local, 'other');
@@ -126,7 +126,7 @@ describe('files that are no models', { skip }, () => {
   after(() => local.stop());
 
   for (const name of [...names, 'folder']) {
-    test(`F93 ${name}: a clear error, and the others go on`, async () => {
+    test(`F93 ${name}: a clear error, and the others continue`, async () => {
       const error = await clientOf(local, name).catch((thrown: unknown) => thrown);
       assert.ok(error instanceof GatewayError, 'it was loaded');
       assert.equal(error.code, 'upstream_unavailable');

@@ -180,7 +180,7 @@ describe('room', () => {
     assert.equal((await pool.told('engine_unloaded', 'b'))['why'], 'room');
   });
 
-  test('F93 a busy model is not ended for another: that call is told to come back', async () => {
+  test('F93 a busy model is not ended for another: that call gets a retry-after', async () => {
     const pool = new Pool([file('a'), file('b')], { maxLoaded: 1, startWaitMs: 50 });
     await pool.start('a');
     const held = await pool.hold('a');
@@ -226,7 +226,7 @@ describe('room', () => {
     assert.equal((await pool.told('engine_large', 'big'))['bytes'], 5000);
   });
 
-  test('the limits as a rule: nobody in the way, or the longest unused first', () => {
+  test('the limits as a rule: no other model, or the longest unused first', () => {
     const loaded = [3, 1, 2].map((lastUsedAt) => ({ bytes: 10, lastUsedAt }));
     const order = (bytes: number, maxLoaded: number, maxBytes: number): readonly number[] =>
       whoBlocks(loaded, bytes, { maxLoaded, maxBytes }).map(({ lastUsedAt }) => lastUsedAt);
@@ -308,7 +308,7 @@ describe('models come and go', () => {
 });
 
 describe('trouble', () => {
-  test('F93 an engine that gives no sign of life is ended, told, and started again', async () => {
+  test('F93 an engine without a heartbeat is ended, logged, and started again', async () => {
     const pool = new Pool([file('a', { script: { mute: true } }), file('b')], { hangMs: 4000 });
     const held = await pool.hold('a');
     await pool.call('b');
@@ -324,7 +324,7 @@ describe('trouble', () => {
     assert.ok(refused.retryAfterMs !== undefined && refused.retryAfterMs <= 500);
   });
 
-  test('F93 native code that stands still while somebody waits is ended', async () => {
+  test('F93 native code that hangs while a call waits is ended', async () => {
     const pool = new Pool([file('a', { script: { stands: true } })], { hangMs: 4000 });
     await pool.call('a');
     const held = await pool.hold('a');
@@ -332,7 +332,7 @@ describe('trouble', () => {
     assert.match(String((await pool.told('engine_hung', 'a'))['wrong']), /computed no token/);
   });
 
-  test('F93 a model that does not finish loading is told with its progress, and ended', async () => {
+  test('F93 a model that does not finish loading is reported with its progress, and ended', async () => {
     const slow = file('a', { script: { start: 'slow' } });
     const pool = new Pool([slow], { startWaitMs: 30, hangMs: 8000, loadLimitMs: 10_000 });
     pool.engines.prewarm('a');
@@ -360,7 +360,7 @@ describe('trouble', () => {
     assert.equal(pool.phase('a'), 'ready');
   });
 
-  test('an engine that lost its socket is ended: nobody could reach it', async () => {
+  test('an engine that lost its socket is ended: it cannot be reached', async () => {
     const pool = new Pool([file('a')], { hangMs: 4000 });
     await pool.call('a');
     rmSync(String(pool.engines.provider.forModel?.('a').generate.socketPath));
@@ -396,7 +396,7 @@ describe('what a hang is', () => {
     assert.deepEqual(silence(), Array.from({ length: 5 }));
   });
 
-  test('standing tokens while somebody waits for them, not while nobody does', () => {
+  test('tokens that do not advance while a call waits, not while none does', () => {
     const watch = new Watch(30, 10);
     const see = (steps: number, computing: number): string | undefined =>
       watch.beat(beat(steps, computing));

@@ -52,7 +52,7 @@ async function assertFails(modelPath: string, reason: RegExp, sha256?: string): 
 }
 
 describe('files', () => {
-  test('F93 a missing model file is told', () =>
+  test('F93 a missing model file is reported', () =>
     assertFails(join(folder, 'none.gguf'), /none\.gguf cannot be read/));
 
   test('F93 a file that is no model is told', () => {
@@ -64,7 +64,7 @@ describe('files', () => {
   test('S25 a model with another hash is refused', () =>
     assertFails(tinyModel.path, /damaged/, '0'.repeat(64)));
 
-  test('F93 a cut model file is told', { skip }, () => {
+  test('F93 a cut model file is reported', { skip }, () => {
     const path = join(folder, 'cut.gguf');
     writeFileSync(path, readFileSync(tinyModel.path).subarray(0, 300_000));
     return assertFails(path, /cut\.gguf could not be loaded/);
@@ -107,7 +107,7 @@ describe('process', { skip }, () => {
     assert.match((await failure(engine)).message, /stopped/);
   });
 
-  test('F93 a call does not wait for a slow start: it is told to come back', async () => {
+  test('F93 a call does not wait for a slow start: it gets a retry-after', async () => {
     const { log } = memoryLog();
     const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, startWaitMs: 0 });
     const error = await failure(engine);

@@ -37,7 +37,7 @@ function count(model: string): Promise<Reply> {
   return send(`${rig.gateway.url}/v1/messages/count_tokens`, body);
 }
 
-test('R3 R6 count_tokens goes to a key that is not out, and to nobody when all are', async () => {
+test('R3 R6 count_tokens goes to a key that is not out, and to none when all are', async () => {
   const script = rig.upstreams.messages.script('counted', (request) => {
     if (request.header('x-api-key') === 'key-dead') return errorIn('messages', 401, 'no');
     if (isCount(request)) return { body: JSON.stringify({ input_tokens: 4711 }) };

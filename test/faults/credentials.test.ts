@@ -137,7 +137,7 @@ test('affinity: a conversation keeps its key, others have the other one', async 
   assert.equal(new Set(all.flatMap((each) => [...each])).size, 2);
 });
 
-test('R5 after_sent: false asks nobody again for what was sent and not answered', async () => {
+test('R5 after_sent: false repeats no request that was sent and not answered', async () => {
   const first = rig.upstreams.chat.script('once-1', { mute: true, body: '', ending: 'reset' });
   const second = rig.upstreams.messages.script(
     'once-2',
@@ -169,7 +169,7 @@ for (const [name, times] of [
   });
 }
 
-test('R5 after_sent: false still goes on after an answer that tells that nothing was made', async () => {
+test('R5 after_sent: false still continues after an answer that shows that nothing was generated', async () => {
   rig.upstreams.chat.script('once-1', errorIn('chat', 503, 'full'));
   rig.upstreams.messages.script('once-2', answerIn('messages', { text: 'Here.' }, false));
   const reply = await call('once', 'chat');

@@ -78,7 +78,7 @@ for (const dialect of clientDialects) {
       }
 
       for (const wait of ['30', '60', '61', '86400', '9'.repeat(30)]) {
-        test(`F-9 a limit with retry-after ${wait} is told alike while the target cools down`, async () => {
+        test(`F-9 a limit with retry-after ${wait} is reported alike while the target cools down`, async () => {
           const limited = errorIn(upstream, 429, 'slow down', { 'retry-after': wait });
           const { model, script } = rig.play(upstream, limited);
           const told = [];

@@ -288,7 +288,7 @@ for (const dialect of clientDialects) {
         assert.ok(cost <= reserved);
       });
 
-      test('F53 hedging: what the one that was let go says late reaches nobody', async () => {
+      test('F53 hedging: late data of the canceled request reaches no client', async () => {
         const gate = Promise.withResolvers<void>();
         const late = behind(gate.promise, replying(up, { text: 'Too late.' }));
         const rest = Promise.withResolvers<void>();
@@ -361,7 +361,7 @@ test('G12 hedging: a second request takes from the retry budget, and none is sen
   assert.equal(second.requests.length, paid);
 });
 
-test('Hedging is off where nobody asks for it', async () => {
+test('Hedging is off by default', async () => {
   const gate = Promise.withResolvers<void>();
   rig.upstreams.chat.script('never-1', behind(gate.promise, replying('chat', { text: 'Here.' })));
   const second = rig.upstreams.messages.script('never-2', silence);

@@ -189,7 +189,7 @@ test('F-2 no failure of the network tells a client of addresses or settings', as
   }
 });
 
-test('F4 F28 refused certificates are told once a minute, redirects with where they point, and a missing API once', async () => {
+test('F4 F28 refused certificates are reported once a minute, redirects with where they point, and a missing API once', async () => {
   const { key } = await instance.makeKey();
   for (const model of ['expired/a', 'expired/b', 'expired/a']) {
     assert.equal((await instance.chat(key, { model })).status, 502);

@@ -231,7 +231,7 @@ const lasting: readonly (readonly [string, Fault, readonly number[]])[] = [
   ['F29 an object that is no answer', () => ({ body: '{}' }), [502]],
 ];
 
-describe('R2 a fault that stays is told at once', () => {
+describe('R2 a fault that stays is reported at once', () => {
   for (const [name, fault, statuses] of lasting) {
     test(name, async () => {
       const { reply, script } = await call([fault('chat', false), fine('chat')]);
@@ -326,7 +326,7 @@ describe('where', () => {
     assert.deepEqual(found, ['a 401', 'b 500', 'b 500']);
   });
 
-  test('R3 nobody else is asked what the client did wrong', async () => {
+  test('R3 a mistake of the client is sent to no other target', async () => {
     const found = await askPair(errorIn('chat', 422, 'no'), fine('messages'));
     assert.deepEqual(found, ['a 422']);
   });

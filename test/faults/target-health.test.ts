@@ -90,7 +90,7 @@ test('R6 what began before a target was out and ends well does not bring it back
   assert.equal(requests.length, 6);
 });
 
-test('R6 the only target is asked all the same, once a call, and is back with its first answer', async () => {
+test('R6 the only target is asked nevertheless, once a call, and is back with its first answer', async () => {
   const broken = errorIn('chat', 500, 'broken');
   const { model, script } = rig.play(
     'chat',
@@ -106,7 +106,7 @@ test('R6 the only target is asked all the same, once a call, and is back with it
 });
 
 for (const dialect of clientDialects) {
-  test(`E8 H2 while all targets want no calls nobody is asked, ${dialect}`, async () => {
+  test(`E8 H2 while all targets want no calls no target is called, ${dialect}`, async () => {
     const name = `limited-${dialect}`;
     const first = rig.upstreams.chat.script(
       `${name}-1`,
@@ -134,7 +134,7 @@ for (const dialect of clientDialects) {
   });
 }
 
-test('R3 a target whose credential is dead is left out by the calls that follow', async () => {
+test('R3 a target whose credential is dead is omitted by the calls that follow', async () => {
   const dead = rig.upstreams.chat.script('alone-1', errorIn('chat', 401, 'no'));
   rig.upstreams.messages.script('alone-2', answerIn('messages', { text: 'Here.' }, false));
   for (const attempts of ['2', '1']) {

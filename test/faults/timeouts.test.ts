@@ -79,7 +79,7 @@ function spareName({ dialect, upstream, stream }: Pair): string {
   return `spare-${dialect}-${upstream}-${stream ? 'stream' : 'document'}`;
 }
 
-describe('with upstreams that nobody runs, and a total time limit', () => {
+describe('with upstreams that do not exist, and a total time limit', () => {
   let rig: Rig;
   before(async () => {
     const port = await closedPort();
@@ -143,7 +143,7 @@ describe('with upstreams that nobody runs, and a total time limit', () => {
         });
       }
 
-      test(`J2 R7 the total time limit ends a stream that goes on, ${dialect}, ${mode}`, async () => {
+      test(`J2 R7 the total time limit ends a stream that does not end, ${dialect}, ${mode}`, async () => {
         const script = rig.upstreams[upstream].script(`short-${upstream}`, {
           body: [begun(upstream), frame(upstream, { type: 'ping', choices: [] })],
           framing: 'chunked',

@@ -173,7 +173,7 @@ test('B61 B62 the trap works: the gateway is seen where the config leads it ther
 for (const { client: dialect, upstream } of pairs) {
   describe(`${dialect} on ${upstream}`, () => {
     for (const { what, refusedBy = [], lostAt = [], body } of places[dialect]) {
-      test(`B62 B63 ${what}: the address goes on as text, or is refused or noted, and is not fetched`, async () => {
+      test(`B62 B63 ${what}: the address is passed on as text, or is refused or noted, and is not fetched`, async () => {
         const url = trapUrl(name, 'a.png');
         const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
         const more = body(url);

@@ -203,7 +203,7 @@ for (const pair of pairs) {
     // Converse takes no addresses (wire/bedrock.md).
     const images = goodImages.filter((url) => upstream !== 'converse' || url.startsWith('data:'));
     for (const url of images) {
-      test(`B59 B61 an image goes on: ${url.slice(0, 40)}`, async () => {
+      test(`B59 B61 an image is passed on: ${url.slice(0, 40)}`, async () => {
         const [, mediaType = '', data = ''] = /^data:([^;]*);base64,(.*)$/.exec(url) ?? [];
         const source =
           data === '' ? { type: 'url', url } : { type: 'base64', media_type: mediaType, data };
@@ -368,7 +368,7 @@ describe('messages', () => {
     if (reply.status === 200) assert.deepEqual(tryParseObject(reply.text)?.['content'], []);
   });
 
-  test('B68 anthropic-version and anthropic-beta go on to a messages upstream', async () => {
+  test('B68 anthropic-version and anthropic-beta are passed on to a messages upstream', async () => {
     const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
     await ask(rig, 'messages', requestBody('messages', { model, stream: false }), {
       headers: { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'one,two' },
@@ -377,7 +377,7 @@ describe('messages', () => {
     assert.equal(script.requests[0]?.header('anthropic-beta'), 'one,two');
   });
 
-  test('B69 a beta that is named twice goes on once', async () => {
+  test('B69 a beta that is named twice is passed on once', async () => {
     const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
     await ask(rig, 'messages', requestBody('messages', { model, stream: false }), {
       headers: { 'anthropic-beta': Array.from({ length: 200 }, (_, i) => `b${i % 7}`).join(', ') },

@@ -83,7 +83,7 @@ test('C8 E7 each path that is served is known without its /v1', () => {
   }
 });
 
-test('C8 E6 a model that is not there is told as one, by its name', async () => {
+test('C8 E6 a model that is not there is reported as one, by its name', async () => {
   for (const name of ['nobody', 'nobody/knows']) {
     const reply = await send(`${rig.gateway.url}/v1/models/${name}`, undefined);
     assert.equal(reply.status, 404);

@@ -19,7 +19,7 @@ import { ScriptedUpstream } from '../upstream/scripted.ts';
 const longModel = 'm'.repeat(500);
 const most = 8000;
 
-test('F95 a standard error that nobody reads holds up no call and no stop', async () => {
+test('F95 a standard error that is not read holds up no call and no stop', async () => {
   const upstream = await ScriptedUpstream.start();
   upstream.script(longModel, replying('chat', { text: 'Hi.' }));
   const directory = mkdtempSync(join(tmpdir(), 'gw-blocked-'));

@@ -47,7 +47,7 @@ async function admin(method: string, path: string, token = adminToken): Promise<
 
 const listOf = (answer: JsonObject, name: string) => answer[name] as readonly JsonObject[];
 
-test('issue 24 a reload is told in the form of each service, and listed', async () => {
+test('issue 24 a reload is reported in the form of each service, and listed', async () => {
   await gateway.reload({ webhooks, limits: { memory: '1GiB' } });
   for (const listener of Object.values(listeners)) await listener.until(1);
   const [json, slack, teams, discord, pagerduty] = Object.values(listeners).map(

@@ -84,7 +84,7 @@ test('issue 8.5 a target that fails five times is out; a credential that is refu
   );
 });
 
-test('issue 8.5 pressure is told when it comes, when it rises, and when it is gone', async () => {
+test('issue 8.5 pressure is reported when it comes, when it rises, and when it is gone', async () => {
   const sample = (share: number): LoadSample => ({
     rssBytes: share * 1024 ** 3,
     heapShare: 0,
@@ -119,12 +119,12 @@ test('issue 8.5 a new configuration forgets what was out, and says so', async ()
   });
 });
 
-test('issue 8.5 who asked for budgets only was told nothing of it', () => {
+test('issue 8.5 a webhook for budgets only gets nothing of it', () => {
   assert.equal(budgets.heard.length, 0);
   assert.ok(everything.heard.every(({ event }) => isEvent(event)));
 });
 
-test('issue 8.5 a store that goes and comes is told', async () => {
+test('issue 8.5 a store that goes and comes is reported', async () => {
   const client = new HttpClient();
   let trouble: string | undefined = 'the store does not answer';
   const hooks = [{ url: String(webhooks[0]?.['url']), secret: new Secret(secret) }];

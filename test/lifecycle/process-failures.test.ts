@@ -154,7 +154,7 @@ describe('a store that fails', { timeout: 500_000 }, () => {
     });
   }
 
-  test('F87 the database is removed under it: it says so, takes no calls, and goes on when it is back', async () => {
+  test('F87 the database is removed under it: it says so, takes no calls, and continues when it is back', async () => {
     scriptSlow(upstream, 'quick', () => Promise.resolve());
     const stage = await started();
     const { instance, database } = stage;
@@ -198,7 +198,7 @@ function firstFreeDescriptor(pid: string): number {
   return free;
 }
 
-test('F92 without file descriptors calls are refused as overload, running ones go on, and it recovers', async () => {
+test('F92 without file descriptors calls are refused as overload, running ones continue, and it recovers', async () => {
   const stage = await started();
   const { instance } = stage;
   scriptSlow(upstream, 'quick', () => Promise.resolve());
@@ -255,7 +255,7 @@ function startOn(directory: string): Ended {
 }
 
 describe('a start that must not be', { timeout: 500_000 }, () => {
-  test('F87 a second process on the same directory ends with the pid of the first, which goes on', async () => {
+  test('F87 a second process on the same directory ends with the pid of the first, which continues', async () => {
     const { instance } = await started();
     const { status, text } = startOn(join(instance.directory, 'data'));
     assert.equal(status, 1);

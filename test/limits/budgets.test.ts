@@ -112,7 +112,7 @@ describe('refusals', () => {
     assert.match(String(errorOf(reply)['message']), /\$0 in total, nothing left.*does not reset/);
   });
 
-  test('H5 a refusal tells what only running calls hold', async () => {
+  test('H5 a refusal reports what only running calls hold', async () => {
     const gate = Promise.withResolvers<void>();
     const { model, script } = rig.play('chat', heldBack('chat', gate.promise));
     const key = await rig.key({ budget: '0.012', per: 'day' });
@@ -246,7 +246,7 @@ const capOf: { readonly [D in UpstreamDialect]: (request: JsonObject) => unknown
 describe('caps', () => {
   for (const dialect of clientDialects) {
     for (const upstream of upstreamDialects) {
-      test(`a call that does not fit gets a smaller answer, and is told: ${dialect} on ${upstream}`, async () => {
+      test(`a call that does not fit gets a smaller answer, and a note: ${dialect} on ${upstream}`, async () => {
         const { model, script } = rig.play(upstream, replying(upstream, answer));
         const key = await rig.key({ budget: '0.004', per: 'day' });
         const reply = await rig.call(key, dialect, bodyOf(dialect, model));

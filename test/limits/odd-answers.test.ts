@@ -110,7 +110,7 @@ for (const completion of [0, 2]) {
   });
 }
 
-test('F57 a count that is no count is left out and flagged; an honest report is not', async () => {
+test('F57 a count that is no count is omitted and flagged; an honest report is not', async () => {
   const key = await rig.key({ budget: 1, per: 'day' });
   const rows: [unknown, unknown][] = [];
   for (const completion_tokens of [-5, 1e308, '7', 2.5, 3]) {

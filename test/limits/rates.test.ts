@@ -68,7 +68,7 @@ test('E8 one request a minute may be waited for', async () => {
   assert.ok(Number(header(refused, 'retry-after')) <= 60);
 });
 
-test('E8 a limit that is lowered makes nobody wait longer than it would itself', async () => {
+test('E8 a limit that is lowered makes no client wait longer than it would itself', async () => {
   const { model } = rig.play('chat', replying('chat', answer));
   // Little of it comes back while they are made: one a second.
   const key = await rig.key({ rpm: 60 });
@@ -117,7 +117,7 @@ describe('headers', () => {
     );
   });
 
-  test('H5 K7 a refusal tells of all limits of the key, whichever of them refused', async () => {
+  test('H5 K7 a refusal reports all limits of the key, whichever of them refused', async () => {
     const { model } = rig.play('chat', replying('chat', answer));
     const names = ['x-ratelimit-limit-requests', 'x-ratelimit-limit-tokens'];
     const told = (reply: HttpReply): readonly string[] => names.map((name) => header(reply, name));
@@ -169,7 +169,7 @@ describe('headers', () => {
     assert.equal(header(failed, 'x-ratelimit-limit-requests'), '60');
   });
 
-  test('of several limits the tightest is told; a key without limits is told nothing', async () => {
+  test('of several limits the tightest is reported; a key without limits is told nothing', async () => {
     const { model } = rig.play('chat', replying('chat', answer));
     await rig.admin('PUT', '/api/teams/few', { rpm: 3 });
     const key = await rig.key({ rpm: 100, team: 'few' });

@@ -56,7 +56,7 @@ test('labels of messages: metadata.user_id is the user and no metadata', async (
   assert.deepEqual([row['user'], row['metadata'], row['tags']], ['bob', null, ['own']]);
 });
 
-test('safety_identifier goes before user; metadata beyond 2 KB is cut at a pair, and that is told', async () => {
+test('safety_identifier goes before user; metadata beyond 2 KB is cut at a pair, and that is reported', async () => {
   const metadata = Object.fromEntries(
     Array.from({ length: 10 }, (_, i) => [`key-${i}`, 'x'.repeat(400)]),
   );

@@ -32,7 +32,7 @@ const caps = {
 } as const;
 
 for (const [i, dialect] of allDialects.entries()) {
-  test(`a budget tells at 50, 80 and 100 percent, signed: ${dialect} calls`, async () => {
+  test(`a budget reports at 50, 80 and 100 percent, signed: ${dialect} calls`, async () => {
     const usage = { fresh: 0, cacheRead: 0, cacheWrite: 0, output: 100, reasoning: 0 };
     const { model } = rig.play('chat', replying('chat', { text: 'x', usage }));
     // 100 tokens are a tenth of it.
@@ -83,19 +83,19 @@ async function deliver(statuses: readonly number[], expected: number): Promise<r
   return flaky.heard;
 }
 
-test('a listener that fails is told again, as the same delivery', async () => {
+test('a delivery that fails is repeated, as the same delivery', async () => {
   const heard = await deliver([500, 503, 200], 3);
   assert.equal(heard.length, 3);
   assert.equal(new Set(heard.map(({ headers }) => headers['x-gateway-delivery'])).size, 1);
   assert.equal(new Set(heard.map(({ text }) => text)).size, 1);
 });
 
-test('a listener that refuses is not told again, one that never answers well six times', async () => {
+test('a delivery that is refused is not repeated, one that never succeeds is tried six times', async () => {
   assert.equal((await deliver([404], 1)).length, 1);
   assert.equal((await deliver([500], 6)).length, 6);
 });
 
-test('F95 a flood is dropped and told in the log, and nobody waits', async () => {
+test('F95 a flood is dropped and told in the log, and nothing waits', async () => {
   const dropped: string[] = [];
   const client = new HttpClient();
   const webhooks = new Webhooks({

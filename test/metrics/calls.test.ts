@@ -254,7 +254,7 @@ test('issue 8 K1 limits that refuse, budgets that fill up, by whose they are', a
   assert.equal(rise(both, 'model_gateway_calls_total', { error_type: 'budget_exhausted' }), 1);
 });
 
-test('issue 8 F6 unpriced calls are counted, and cost nothing that is told', async () => {
+test('issue 8 F6 unpriced calls are counted, and cost nothing that is reported', async () => {
   rig.upstreams.chat.script('nobody-knows', replying('chat', { text: 'Hi.', usage }));
   const model = 'unpriced/nobody-knows';
   const both = await measured(1, async () => {

@@ -35,7 +35,7 @@ async function call(model: string, upstream: 'chat' | 'messages' = 'chat'): Prom
   return (await ask(rig, upstream, body)).status;
 }
 
-test('issue 8 S9 nobody scrapes without the token, and no key of the data plane opens it', async () => {
+test('issue 8 S9 without the token there is no scrape, and no key of the data plane opens it', async () => {
   assert.equal((await asked({})).status, 401);
   assert.equal((await asked({ authorization: `Bearer ${clientKey}` })).status, 401);
   assert.equal((await asked({ authorization: 'Bearer wrong' })).status, 401);

@@ -48,7 +48,7 @@ describe('G5 bodies', { timeout: 500_000 }, () => {
     });
   }
 
-  test('what would never fit is told so at once', async () => {
+  test('a body that would never fit is refused at once', async () => {
     const reply = await openRaw(rig.gateway.url, rawHead(16 * mebibyte + 1));
     await reply.closed;
     assert.match(reply.text(), /^HTTP\/1\.1 413 /);

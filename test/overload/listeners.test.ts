@@ -53,7 +53,7 @@ test('G6 those who stand before the door get in within a few turns of the loop',
   assert.ok(process.platform !== 'linux' || most > 4, `${most} in a turn`);
 });
 
-test('G6 whoever comes in by any door is served and counted, and waited for at the end', async (t) => {
+test('G6 connections of every listener are served and counted, and waited for at the end', async (t) => {
   const { server, url, port } = await openServer(t);
   const sockets = callers(port, 64, t);
   await until('all are in', async () => (await countConnections(server)) === 64);
@@ -80,7 +80,7 @@ async function ask(socket: Socket): Promise<string> {
   return got.split('\r\n')[0] ?? '';
 }
 
-test('G14 whoever stands before the doors when they are to close is let in and served', async (t) => {
+test('G14 connections in the accept queue at the close are accepted and served', async (t) => {
   const server = createListener((_, response) => response.end('in'));
   const url = await listenWidely(server, { host: '127.0.0.1', port: 0 });
   const sockets = callers(Number(new URL(url).port), 200, t);

@@ -83,7 +83,7 @@ describe('G7', { timeout: 500_000 }, () => {
     });
   }
 
-  test('step 2 with nobody served: a call is taken, since refusing it frees nothing', async () => {
+  test('step 2 without a running call: a call is taken, since refusing it frees nothing', async () => {
     const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
     rig.press({ rssBytes: 0.99 * memoryBytes });
     const reply = await rig.call('chat', requestBody('chat', { model, stream: false }));
@@ -91,7 +91,7 @@ describe('G7', { timeout: 500_000 }, () => {
   });
 
   for (const dialect of clientDialects) {
-    test(`step 3: the answer that is not read is cut, ${dialect}; one that is read goes on`, async () => {
+    test(`step 3: the answer that is not read is cut, ${dialect}; one that is read continues`, async () => {
       const frames = legalFrames('chat');
       const gate = Promise.withResolvers<void>();
       const read = rig.play('chat', {
@@ -130,7 +130,7 @@ describe('G7', { timeout: 500_000 }, () => {
     });
   }
 
-  test('a late loop closes connections, and refuses nobody by itself', async () => {
+  test('a late loop closes connections, and refuses no call by itself', async () => {
     const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
     const body = requestBody('chat', { model, stream: false });
     const isPressed = async (): Promise<boolean> => {

@@ -72,7 +72,7 @@ describe('connections that are of no use', { timeout: 500_000 }, () => {
     assert.equal(connection.text().match(/HTTP\/1\.1 200 /g)?.length, 2);
   });
 
-  test('G9 G10 who takes no answers is cut, also where the answers wait for each other', async (t) => {
+  test('G9 G10 a client that takes no answers is cut, also where the answers wait for each other', async (t) => {
     const large = Buffer.alloc(4 * 1024 * 1024);
     const { url, server, connections, came } = await listening((_, response) => {
       response.end(large);
@@ -91,7 +91,7 @@ describe('connections that are of no use', { timeout: 500_000 }, () => {
     ['what is no HTTP', 'hello\r\n\r\n'],
     ['an expectation', 'POST / HTTP/1.1\r\nhost: x\r\nexpect: a\r\ncontent-length: 1\r\n\r\n'],
   ] as const) {
-    test(`G10 ${name}: nobody waits for a client that does not end its side`, async (t) => {
+    test(`G10 ${name}: nothing waits for a client that does not end its side`, async (t) => {
       const { url, server, connections, came } = await listening((_, response) => {
         response.end();
       });
@@ -103,7 +103,7 @@ describe('connections that are of no use', { timeout: 500_000 }, () => {
     });
   }
 
-  test('G10 a tunnel that is reset harms nobody', async (t) => {
+  test('G10 a tunnel that is reset has no effect on others', async (t) => {
     const { url, server, connections } = await listening((_, response) => response.end());
     t.after(() => server.close());
     for (let i = 0; i < 50; i++) {

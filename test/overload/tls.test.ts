@@ -108,7 +108,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     await assert.rejects(secure(port, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1.1' }));
   });
 
-  test('G10 a handshake that does not end is ended, and told', async (t) => {
+  test('G10 a handshake that does not end is ended, and logged', async (t) => {
     const { port, refused } = await listening(t, (_, response) => response.end(), {
       times: { headMs: 300 },
     });
@@ -162,7 +162,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     assert.equal(client.text().match(/HTTP\/1\.1 4/g)?.length, 1);
   });
 
-  test('G9 who takes no answer is cut', async (t) => {
+  test('G9 a client that takes no answer is cut', async (t) => {
     const { port } = await listening(t, (_, response) => response.end(Buffer.alloc(8_000_000)), {
       times: { stalledMs: 100 },
     });
@@ -222,7 +222,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     );
   });
 
-  test('plain HTTP is no answer, and the reason is told', async (t) => {
+  test('plain HTTP is no answer, and the reason is reported', async (t) => {
     const { port, refused } = await listening(t, () => assert.fail('handled'));
     const client = await silent(port, get);
     await until('it is closed', () => client.socket.closed);
@@ -246,7 +246,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     client.socket.destroy();
   });
 
-  test('G14 how long a handshake has taken is told by the clock that was given', async (t) => {
+  test('G14 how long a handshake has taken is reported by the clock that was given', async (t) => {
     let now = 5;
     const { server, port } = await listening(t, (_, response) => response.end(), {
       clock: { now: () => now },

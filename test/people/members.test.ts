@@ -102,7 +102,7 @@ it('who is in two teams says which one', async (t) => {
   assert.equal((await makeKey(who, { team: 'blue', models: ['*'] })).body['team'], 'blue');
 });
 
-it('nobody has more active keys than may be, not by asking at once either', async (t) => {
+it('no person has more active keys than the maximum, not by concurrent requests either', async (t) => {
   const rig = await rigOfTeams(t);
   const who = await signedInAs(rig, max);
   const answers = await Promise.all(Array.from({ length: 6 }, () => makeKey(who)));

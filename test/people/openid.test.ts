@@ -79,7 +79,7 @@ it('a return without the cookie, with another state, or too late is refused', as
   assert.deepEqual(listOf((await rig.ask('/api/sessions')).body, 'sessions'), []);
 });
 
-it('a provider that does not answer is told, and the admin token still works', async (t) => {
+it('a provider that does not answer is reported, and the admin token still works', async (t) => {
   const rig = await rigFor(t, `http://127.0.0.1:${await freePort()}`);
   const response = await new Browser().open(`${rig.url}/api/oidc/login`);
   assert.equal(locationOf(response), `${dashboard}/?sign_in=unreachable`);

@@ -38,7 +38,7 @@ test('frames of any byte split concatenate to the input', (context) => {
   });
 });
 
-test('a frame is told as soon as its blank line is there', (context) => {
+test('a frame is reported as soon as its blank line is there', (context) => {
   check(context, fc.tuple(text, places), ([value, cuts]) => {
     const bytes = Buffer.from(`data: ${value.replace(/[\r\n]/g, ' ')}\n\n`);
     const splitter = new SseSplitter();

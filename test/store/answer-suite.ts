@@ -95,7 +95,7 @@ export function answerSuite(open: OpenStore): void {
       assert.equal(await keep(store, 'a', { owner: 'two' }), true);
     });
 
-    it('a lease that ran out and that nobody took is found again by its owner', async () => {
+    it('a lease that ran out and was not taken is found again by its owner', async () => {
       const { store } = opened;
       for (const id of ['a', 'b', 'c']) await claim(store, id, { leaseMs: -1 });
       assert.equal(await store.answers.sweep(100, maxBytes), 0, 'remembered for a while');
@@ -106,7 +106,7 @@ export function answerSuite(open: OpenStore): void {
       await store.answers.renew([], 30_000);
     });
 
-    it('a claim that nobody renewed is forgotten in the end', async () => {
+    it('a claim that is not renewed is removed in the end', async () => {
       const { store } = opened;
       await claim(store, 'a', { leaseMs: -600_001 });
       assert.equal(await store.answers.sweep(100, maxBytes), 1);
@@ -154,7 +154,7 @@ export function answerSuite(open: OpenStore): void {
       assert.equal(await known('other'), true, 'those of another key are not touched');
     });
 
-    it('where all together take too much, whoever has most gives of its oldest, a few at a time', async () => {
+    it('where all together take too much, the largest loses its oldest, a few at a time', async () => {
       const { store } = opened;
       const answer = new Uint8Array(1000 - 512);
       for (let i = 0; i < 8; i++) {
@@ -177,7 +177,7 @@ export function answerSuite(open: OpenStore): void {
       assert.equal(await store.answers.sweep(100, 0), 0);
     });
 
-    it('all at once: no key has two that answer, nobody locks up, and the sums are right', async () => {
+    it('all at once: no key has two that answer, there is no deadlock, and the sums are right', async () => {
       const { store } = opened;
       const answering = new Map<string, string>();
       const usual = { keepMs: 60_000, maxBytes: 4000, maxAnswers: 2 };

@@ -38,7 +38,7 @@ export function contentSuite(open: OpenStore): void {
       assert.equal(await contents.bytes(), 2 * size);
     });
 
-    it('removes what began before a time, the oldest first, so many at most', async () => {
+    it('removes what began before a time, the oldest first, at most this many', async () => {
       const { store } = opened;
       const { contents } = store;
       await contents.keep(['a', 'b', 'c', 'd'].map((id, i) => content(id, 10 * (4 - i))));

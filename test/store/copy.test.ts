@@ -159,7 +159,7 @@ await withPostgres((postgres: TestPostgres) => {
     await again.stop();
   });
 
-  test('a copy that was cut goes on; until its end no gateway starts on it; other data is refused', async (t) => {
+  test('a copy that was cut continues; until its end no gateway starts on it; other data is refused', async (t) => {
     const cwd = await filled(t);
     const from = join(cwd, '.model-gateway');
     const url = await postgres.makeDatabase();

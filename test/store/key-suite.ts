@@ -56,7 +56,7 @@ export function keySuite(open: OpenStore): void {
       assert.equal((await opened.store.keys.list())[0]?.name, 'key a');
     });
 
-    it('S6 revokes once: the first time stands, an unknown id is told', async () => {
+    it('S6 revokes once: the first time stands, an unknown id is reported', async () => {
       await opened.store.keys.add(keyRecord('a'));
       assert.equal(await opened.store.keys.revoke('a', 5), true);
       assert.equal(await opened.store.keys.revoke('a', 9), true);
@@ -116,7 +116,7 @@ export function keySuite(open: OpenStore): void {
       await store.keys.touch([]);
     });
 
-    it('S6 tells what changed since a stamp', async () => {
+    it('S6 reports what changed since a stamp', async () => {
       const { store } = opened;
       const nothing = await store.keys.since(0);
       assert.deepEqual(nothing.records, []);
@@ -135,7 +135,7 @@ export function keySuite(open: OpenStore): void {
       assert.equal((await store.keys.since(0)).records.length, 2);
     });
 
-    it('L5 tells changes in portions, the earliest first, each once', async () => {
+    it('L5 reports changes in portions, the earliest first, each once', async () => {
       const { store } = opened;
       // Not in the order of ids or of creation: that of changes counts.
       const ids = ['c', 'a', 'e', 'b', 'd'];

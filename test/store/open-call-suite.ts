@@ -15,7 +15,7 @@ export function openCallSuite(open: OpenStore, kind: 'own' | 'shared'): void {
   describe('running calls', () => {
     const opened = eachWith(open);
 
-    it('F81 a call that nobody ended is recorded as last seen, once, with its cost', async () => {
+    it('F81 a call without an end is recorded as last seen, once, with its cost', async () => {
       const { store } = opened;
       const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
       const first = running('c1', march, { ...costing(10), budgets });

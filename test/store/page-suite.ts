@@ -45,7 +45,7 @@ export function pageSuite(open: OpenStore): void {
       assert.equal(next, undefined);
     });
 
-    it('L5 goes on where a page ended, also within a millisecond and while calls come', async () => {
+    it('L5 continues where a page ended, also within a millisecond and while calls come', async () => {
       const { store } = opened;
       const rows = Array.from({ length: 23 }, (_, i) =>
         callRow(`c${String(i).padStart(2, '0')}`, { startedAt: march + Math.floor(i / 6) }),

@@ -217,7 +217,7 @@ function busyPools(postgres: TestPostgres): void {
       await store.close();
     });
 
-    it('F88: connections that are being refused are none that calls could go on by', async (t) => {
+    it('F88: connections that are being refused are none that calls could continue by', async (t) => {
       const { url, close } = await crowdedServer(5);
       t.after(close);
       const others = await takeAll(url, 5);
@@ -239,7 +239,7 @@ function busyPools(postgres: TestPostgres): void {
       await pool.close();
     });
 
-    it('F88: where the server says nothing any more, it is an outage all the same', async (t) => {
+    it('F88: where the server says nothing any more, it is an outage nevertheless', async (t) => {
       const proxy = await HaltingProxy.start(postgres.port, 'halt-here');
       // Before the stores are closed, which wait for what is silent.
       t.after(() => proxy.close());

@@ -52,7 +52,7 @@ function changes(postgres: TestPostgres): void {
       await until(() => known.every((keys) => keys.has('b')), 'the next key is known');
     });
 
-    it('G14: whoever is closed while he begins to listen, or before, has no connection', async () => {
+    it('G14: a listener that is closed while it begins to listen, or before, has no connection', async () => {
       const url = await postgres.makeDatabase();
       const [begun, late] = await Promise.all([open(url), open(url)]);
       begun.store.watch(() => undefined);

@@ -52,7 +52,7 @@ function failover(first: TestPostgres, second: TestPostgres): void {
     await first.close();
   });
 
-  test('L1 F88: a replica that is promoted goes on with all that was written, without a restart', async () => {
+  test('L1 F88: a replica that is promoted continues with all that was written, without a restart', async () => {
     const url = await first.makeDatabase();
     const port = await leader.start(first.port);
     const opened = await openTestStore(url.replace(`:${first.port}/`, `:${port}/`));

@@ -128,7 +128,7 @@ function outages(postgres: TestPostgres): void {
       await assertBooked(second, 2);
     });
 
-    it('a wrong password is told at the start, without it', async () => {
+    it('a wrong password is reported at the start, without it', async () => {
       const url = new URL(await postgres.makeDatabase());
       url.password = 'canary-wrong';
       await assert.rejects(open(url.href), (error: Error) => {
@@ -173,7 +173,7 @@ function outages(postgres: TestPostgres): void {
       await assertBooked(one, 1000);
     });
 
-    it('Q2: orphans are settled once, whoever looks', async () => {
+    it('Q2: orphans are settled once, by any number of instances', async () => {
       const url = await postgres.makeDatabase();
       const opened = await Promise.all([open(url), open(url), open(url)]);
       const [{ store }] = opened;
@@ -190,7 +190,7 @@ function outages(postgres: TestPostgres): void {
       await assertBooked(opened[0], 700);
     });
 
-    it('Q1 F81: whoever notes a call that another one has settled is told so', async () => {
+    it('Q1 F81: an instance that notes a call which another one has settled learns of it', async () => {
       const url = await postgres.makeDatabase();
       const [{ store: one }, { store: other }] = await Promise.all([open(url), open(url)]);
       const noted = ['a', 'b', 'c'].map((id) => ({ row: callRow(id), seenAt: march }));

@@ -29,7 +29,7 @@ function silence(postgres: TestPostgres): void {
   }
 
   describe('a start beside a server that is silent', () => {
-    it('L1 F88: that takes connections and says nothing: it is told, and asked again', async (t) => {
+    it('L1 F88: that takes connections and says nothing: it is reported, and asked again', async (t) => {
       const sockets = new Set<Socket>();
       const silent = createServer((socket) => void sockets.add(socket.on('error', () => {})));
       await once(silent.listen(0, '127.0.0.1'), 'listening');
@@ -45,7 +45,7 @@ function silence(postgres: TestPostgres): void {
       await opened.close();
     });
 
-    it('L1 F88: that does not answer the look at the schema: it is told, and up when it answers', async (t) => {
+    it('L1 F88: that does not answer the look at the schema: it is reported, and up when it answers', async (t) => {
       const url = await postgres.makeDatabase();
       await prepareSchema(postgresAddress(url));
       const proxy = await HaltingProxy.start(postgres.port, 'gateway_schema');

@@ -56,7 +56,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(await chainOf(store, 'b'), ['broken']);
     });
 
-    it('R-27 a chain is read from its end, and R-30 two go on from one', async () => {
+    it('R-27 a chain is read from its end, and R-30 two continue from one', async () => {
       const { store } = opened;
       const ids = ['a', 'b', 'c', 'd'];
       const before = [undefined, 'a', 'b', 'b'];
@@ -80,7 +80,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(await chainOf(store, 'a'), ['a', 'whole']);
     });
 
-    it('R-36 a chain is read up to so many links and bytes', async () => {
+    it('R-36 a chain is read up to a number of links and bytes', async () => {
       const { store } = opened;
       await keepAll(store, [
         response('a'),
@@ -111,7 +111,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(places, [['y', 'a']]);
     });
 
-    it('tells which response holds an item, of several the newest, and none of another key', async () => {
+    it('reports which response holds an item, of several the newest, and none of another key', async () => {
       const { store } = opened;
       await keepAll(store, [
         response('a', { items: ['x', 'y', 'y'] }),

@@ -82,7 +82,7 @@ export function seriesSuite(open: OpenStore): void {
       ]);
     });
 
-    it('issue 8 of many groups only those with the most calls are told, each with all it had', async () => {
+    it('issue 8 of many groups only those with the most calls are reported, each with all it had', async () => {
       const rows = Array.from({ length: 30 }, (_, key) =>
         Array.from({ length: key + 1 }, (_call, n) =>
           callRow(`c${key}-${n}`, {

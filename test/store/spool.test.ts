@@ -106,7 +106,7 @@ describe('spool', () => {
     assert.deepEqual(await drained(spool), [callRow('c2')]);
   });
 
-  it('lays a damaged file aside for a person, and goes on', async () => {
+  it('lays a damaged file aside for a person, and continues', async () => {
     const killed = open();
     await killed.append([callRow('c1')]);
     const [name = ''] = readdirSync(directory);

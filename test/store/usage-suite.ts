@@ -73,7 +73,7 @@ export function usageSuite(open: OpenStore): void {
       }
     });
 
-    it('F6 tells priced and unpriced calls apart; what nobody was charged for needs no price', async () => {
+    it('F6 distinguishes priced and unpriced calls; a call that was not charged needs no price', async () => {
       const { store } = opened;
       await store.calls.record([
         callRow('c1', { model: 'a', ...costing(5) }),

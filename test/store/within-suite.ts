@@ -103,7 +103,7 @@ export function withinSuite(open: OpenStore): void {
       );
     });
 
-    it('pages go on within it, past the calls of others', async () => {
+    it('pages continue within it, past the calls of others', async () => {
       const { store } = opened;
       const many = Array.from({ length: 30 }, (_, i) =>
         callRow(`c${i}`, { keyId: i % 3 === 0 ? 'mine' : 'other', startedAt: march + i }),

@@ -157,7 +157,7 @@ else {
     collector.close();
   });
 
-  test('issue 8.3 S19 a collector that nobody vouches for gets nothing; calls are answered', async () => {
+  test('issue 8.3 S19 a collector without a trusted certificate gets nothing; calls are answered', async () => {
     const collector = new Collector(tls);
     const endpoint = await collector.listen();
     for (const trusted of [{}, { OTEL_EXPORTER_OTLP_CERTIFICATE: stranger }]) {

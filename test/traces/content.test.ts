@@ -177,7 +177,7 @@ test('issue 8.3 long prompts and answers are cut: of a prompt the end stays, of 
 });
 
 for (const dialect of allDialects) {
-  test(`issue 8.3 G11 the end of a prompt that is not read on the event loop is told, ${dialect}`, async () => {
+  test(`issue 8.3 G11 the end of a prompt that is not read on the event loop is reported, ${dialect}`, async () => {
     const messages = Array.from({ length: 400 }, (_, i) => ({
       role: i % 2 === 0 ? 'user' : 'assistant',
       content: `turn ${i} ${'word '.repeat(1000)}`,

@@ -135,7 +135,7 @@ for (const dialect of allDialects) {
   }
 }
 
-test('issue 8.3 an answer that must be JSON is told as such, wherever the request says it', async () => {
+test('issue 8.3 an answer that must be JSON is reported as such, wherever the request says it', async () => {
   const schema = { type: 'object', properties: {}, additionalProperties: false };
   const format = { type: 'json_schema', schema };
   for (const [dialect, more] of [
@@ -255,7 +255,7 @@ test('issue 8.3 a hedge: both requests are attempts of one trace, and each is to
   );
 });
 
-test('issue 8.3 a hedge that the first request wins: the call tells of its answer, not of the other one', async () => {
+test('issue 8.3 a hedge that the first request wins: the call shows its answer, not the other one', async () => {
   const two = rig.upstreams.messages.script('late-b', { body: '', mute: true, ending: 'hang' });
   const { body: bytes, ...answer } = answerIn('chat', whole, true);
   assert.ok(typeof bytes === 'string');
@@ -271,7 +271,7 @@ test('issue 8.3 a hedge that the first request wins: the call tells of its answe
   assert.equal(typeof call.attributes['gen_ai.response.id'], 'string');
 });
 
-test("W3C a client's trace goes on here; its state goes on to those who are told", async () => {
+test("W3C a client's trace continues here; its state is passed on to providers that get the trace", async () => {
   const script = rig.upstreams.chat.script('state', answerIn('chat', whole, false));
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
   const [call, attempt] = await spansOf(

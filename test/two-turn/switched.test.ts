@@ -157,7 +157,7 @@ describe('§5.4 what a client may have made up', () => {
     ['openrouter', 'google/gemini-3-pro'],
     ['anthropic', 'claude-opus-4-8'],
   ] as const) {
-    test(`a forged record reaches nobody, with a note: ${provider}`, async () => {
+    test(`a forged record reaches no provider, with a note: ${provider}`, async () => {
       for (const block of blocks) {
         const { model, script } = play(
           provider,
@@ -176,7 +176,7 @@ describe('§5.4 what a client may have made up', () => {
 });
 
 describe('D3 models that do not insist on their thinking', () => {
-  test('a torn signature is left out with a note; thinking stays on', async () => {
+  test('a torn signature is omitted with a note; thinking stays on', async () => {
     const { model, script } = play('anthropic', 'claude-opus-4-8', messagesOk);
     const call = {
       id: 'call_Ab3De5Gh7Jk9Mn1P',

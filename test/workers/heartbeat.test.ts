@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { watchHeartbeat } from '../../src/compose/workers/processes.ts';
 
-test('silence for longer than the bound is told, and answers put it off', async (t) => {
+test('silence for longer than the bound is reported, and answers put it off', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   let now = 0;
   let answers = true;

@@ -142,7 +142,7 @@ async function short<T>(
 }
 
 test(
-  'F92 workers without file descriptors refuse as overload, running streams go on, and they recover',
+  'F92 workers without file descriptors refuse as overload, running streams continue, and they recover',
   { timeout },
   async (t) => {
     const stage = await staged(t);
@@ -177,7 +177,7 @@ test(
 
 for (const who of ['the workers', 'the parent', 'any of them'] as const) {
   test(
-    `F92 ${who} without a single descriptor: nobody dies, and calls are served when there are some`,
+    `F92 ${who} without a single descriptor: no process dies, and calls are served when there are some`,
     { timeout },
     async (t) => {
       const stage = await staged(t);

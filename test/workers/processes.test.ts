@@ -98,7 +98,7 @@ describe('two workers', () => {
     assert.equal(engines(), 1);
   });
 
-  test('F81 a worker that is killed: its call is recorded, those of the others go on, another one serves', async () => {
+  test('F81 a worker that is killed: its call is recorded, those of the others continue, another one serves', async () => {
     const { gateway, upstream } = crew;
     const { key } = await gateway.makeKey({ budget: 1, per: 'ever', concurrent: 2 });
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();

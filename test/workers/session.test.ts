@@ -37,7 +37,7 @@ async function scene(): Promise<Scene> {
   return { book, store, counters, own };
 }
 
-test('Q1: a call of which nobody was told is booked with all that it held, once', async () => {
+test('Q1: an unreported call is booked with all that it held, once', async () => {
   const { book, store, counters, own } = await scene();
   const request = requestOf({ budgets: [budget], about });
   await own.reserve(request);

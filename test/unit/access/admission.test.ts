@@ -366,7 +366,7 @@ function usageOf(
   };
 }
 
-test('H5 F90 when limits are full again is told by the clock of the gateway, whatever the counters have', async () => {
+test('H5 F90 when limits are full again is computed by the clock of the gateway, whatever the counters have', async () => {
   for (const aheadMs of [-5000, 0, 5000]) {
     const rig = new LimitsRig();
     rig.aheadMs = aheadMs;

@@ -36,7 +36,7 @@ function windowOf({ holder, budget }: HeldBudget, at: number): BudgetWindow {
 
 const today = new Date(march).toISOString().slice(0, 10);
 
-it('issue 5 a call that ends behind its day tells nothing of the next one', () => {
+it('issue 5 a call that ends behind its day reports nothing of the next one', () => {
   const told = new Told();
   const held = budgetOf(10);
   told.spend(held, 1, march + day);

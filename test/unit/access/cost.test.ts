@@ -399,7 +399,7 @@ test('Q1 no usage within what was reserved costs more than was reserved', (t) =>
   });
 });
 
-test('F6 sound and pictures have rates of their own where they are told apart', () => {
+test('F6 sound and pictures have rates of their own where they are distinguished', () => {
   const price = priced({
     input: 2_500_000,
     output: 10_000_000,

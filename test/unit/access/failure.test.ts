@@ -6,7 +6,7 @@ import { LimitError } from '../../../src/core/policy.ts';
 
 const upstream = { status: 503, body: '' };
 
-test("A4 own limits, client's faults and providers' faults are told apart, whatever the code", () => {
+test("A4 own limits, client's faults and providers' faults are distinguished, whatever the code", () => {
   const limit = 'key:a:requests';
   const own = failureOf(
     new LimitError('rate_limited', 'Limit of this key (a).', { standings: {}, limit }),

@@ -54,7 +54,7 @@ test('K6 Q1 counters differ by holder, kind, model and period', () => {
   );
 });
 
-test('K6 limits of one model are left out for others, found once per list of names', () => {
+test('K6 limits of one model are omitted for others, found once per list of names', () => {
   const held = HeldLimits.of([
     heldBy('k1', { limits: [requests(1), requests(2, 'm*')], budgets: [budgetOf(1)] }),
   ]);

@@ -301,7 +301,7 @@ it('a last use is written in batches, never with the call', async () => {
   assert.equal(again.keys.find(id)?.lastUsedAt, clock.wall());
 });
 
-it('a last use that the store did not take is told with the next ones', async () => {
+it('a last use that the store did not take is reported with the next ones', async () => {
   const store = memoryStore();
   const { keys } = await ring(store);
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });

@@ -155,7 +155,7 @@ it('K8 S6 a revoked key is refused at once, also after a restart, and never come
   await second.store.close();
 });
 
-it('K8 a revoke that the store did not take stays in force and is told', async () => {
+it('K8 a revoke that the store did not take stays in force and is reported', async () => {
   const { keys, store } = await ring();
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
   await store.close();

@@ -128,7 +128,7 @@ it('F84 a row that the store refuses for what stands in it is laid aside, and ho
   assert.equal(statSync(refusedFile).mode & 0o777, 0o600);
 });
 
-it('L4 close ends in bounded time and tells what it could not write', async () => {
+it('L4 close ends in bounded time and reports what it could not write', async () => {
   const lines: (readonly [string, unknown])[] = [];
   const log: Log = {
     ...silentLog,

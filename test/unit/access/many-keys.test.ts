@@ -6,7 +6,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { keyRecord } from '../store/call-rows.ts';
 import { countingBytes, HeldClock } from './fakes.ts';
 
-it('L5 keys are read in portions, and listed in the order of creation all the same', async () => {
+it('L5 keys are read in portions, and listed in the order of creation nevertheless', async () => {
   const inner = memoryStore();
   let largest = 0;
   const since: Store['keys']['since'] = async (stamp) => {
@@ -33,7 +33,7 @@ it('L5 keys are read in portions, and listed in the order of creation all the sa
   );
 });
 
-it('S7 a page that follows a declared key goes on where that stood, once it is gone from the config', async () => {
+it('S7 a page that follows a declared key continues where that stood, once it is gone from the config', async () => {
   const store = memoryStore();
   for (const id of ['s0', 's1']) await store.keys.add(keyRecord(id));
   const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(1) });

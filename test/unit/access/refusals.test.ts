@@ -114,7 +114,7 @@ describe('E8 H5 a rate limit', () => {
     assert.equal(rig.counted, 0, 'no count can make it fit');
   });
 
-  test('tells where it stands itself, and where the tightest limit of the other kind does', async () => {
+  test('reports where it stands itself, and where the tightest limit of the other kind does', async () => {
     const rig = new LimitsRig();
     const principal = keyWith(
       { kind: 'requests', amount: 2, model: 'm' },

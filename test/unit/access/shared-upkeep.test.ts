@@ -74,7 +74,7 @@ function scene(context: TestContext, { hasPredecessor = false } = {}) {
   return { clock, store, upkeep, heard, told, expired, givenBack, register, state };
 }
 
-test('F81 Q2: a call that nobody tells of for a lease is settled, once', async (t) => {
+test('F81 Q2: a call without a report for the time of a lease is settled, once', async (t) => {
   const { clock, store, upkeep, told } = scene(t);
   const row = callRow('dead', { cost, budgets });
   await store.calls.open([{ row, seenAt: clock.wall() }]);

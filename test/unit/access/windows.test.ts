@@ -114,7 +114,7 @@ test('K7: ever is one window', () => {
   assert.deepEqual(windowAt('ever', 'UTC', 0), ever);
 });
 
-test('unknown zones are told', () => {
+test('unknown zones are reported', () => {
   assert.equal(isTimeZone('Europe/Berlin'), true);
   assert.equal(isTimeZone('Europe/Atlantis'), false);
   assert.throws(() => windowAt('day', 'Europe/Atlantis', 0), RangeError);

@@ -274,7 +274,7 @@ it('S24 a change whose entry cannot be written is not made; a revocation holds, 
   assert.equal(rig.keys.find(id)?.state, 'revoked');
 });
 
-it('audit list tells a reload that was applied from one that was refused', async (t) => {
+it('audit list distinguishes a reload that was applied from one that was refused', async (t) => {
   const rig = await cliRig(t);
   const actor = { name: 'config' } as const;
   for (const applied of [true, false]) {

@@ -4,7 +4,7 @@ import { costing } from '../../store/rows.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { adminRig, textOf } from './admin-rig.ts';
 
-test('issue 24 budgets are told by their spent part, the fullest first, in pages; old windows are not', async (t) => {
+test('issue 24 budgets are reported by their spent part, the fullest first, in pages; old windows are not', async (t) => {
   const rig = await adminRig(t);
   const now = rig.clock.wall();
   const window = new Date(now).toISOString().slice(0, 10);

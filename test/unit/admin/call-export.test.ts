@@ -75,7 +75,7 @@ it('S12 amounts of an export have every digit, and no field of it is a formula',
   }
 });
 
-it('an export that cannot begin says why, and one that cannot go on is cut', async (t) => {
+it('an export that cannot begin says why, and one that cannot continue is cut', async (t) => {
   const rig = await adminRig(t);
   for (const query of ['format=xml', 'since=zz', 'status=9', 'limit=5']) {
     const answer = await rig.ask(`/api/calls/export?${query}`);

@@ -35,7 +35,7 @@ it('issue 24 a look has the calls that ended since the one before, the last one 
   }
 });
 
-it('nothing is kept while nobody watches, and what is too much is told as a number', () => {
+it('nothing is kept while nobody watches, and what is too much is reported as a number', () => {
   const clock = new HeldClock();
   const ended = new EndedCalls(clock);
   const look = (after?: string) => ended.look({ after, filter: {}, limit: 1000 });

@@ -147,7 +147,7 @@ test('issue 8 a dashboard that is not built says how to build it; one that is bu
   assert.equal((await get('/', page)).text, 'newer');
 });
 
-test('S9 issue 8 the admin listener shows the page to everybody and tells nothing else', async (t) => {
+test('S9 issue 8 the admin listener shows the page without a sign-in and reveals nothing else', async (t) => {
   const rig = await adminRig(t);
   const answers = await Promise.all(
     ['/', '/keys'].map((path) => fetch(rig.url + path, { headers: page })),

@@ -219,7 +219,7 @@ it('names of teams may hold anything that one line can', async (t) => {
   assert.equal((await rig.ask('/api/tags/a%2Cb', { method: 'PUT', body: {} })).status, 400);
 });
 
-it('what a budget has spent is told with its window', async (t) => {
+it('what a budget has spent is reported with its window', async (t) => {
   const rig = await adminRig(t);
   const { store, clock } = rig.deps;
   const id = textOf(await make(rig, { budget: 1, per: 'month' }), 'id');

@@ -175,7 +175,7 @@ it('L5 calls come in pages, and by everything that tells them apart', async (t) 
   }
 });
 
-it('backup writes a complete private copy while calls go on, and never over a file', async (t) => {
+it('backup writes a complete private copy while calls continue, and never over a file', async (t) => {
   const { store } = await fileStore(t);
   const rig = await adminRig(t, { store });
   const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-'));

@@ -212,7 +212,7 @@ describe('usage that the upstream never reported (F55)', () => {
   const gap = { freshInputTokens: 9, outputTokens: 4 };
   const finish = { type: 'finish', reason: { kind: 'stop', raw: 'end_turn' } } as const;
 
-  test('a stream tells the estimate right before its end', () => {
+  test('a stream reports the estimate right before its end', () => {
     const relay = anthropicMessagesClient.answerRelay(answerContext());
     const [first, stop] = framesOf(
       frameText({ type: 'message_start', message: { id: 'm', usage: { input_tokens: 1 } } }) +

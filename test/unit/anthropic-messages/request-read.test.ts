@@ -22,7 +22,7 @@ describe('system', () => {
     assert.deepEqual(read({ system: '' }).system, []);
   });
 
-  test('A6 the billing line that changes with each request is left out', () => {
+  test('A6 the billing line that changes with each request is omitted', () => {
     const system = [
       { type: 'text', text: 'x-anthropic-billing-header: cc_version=2; cch=abc;' },
       { type: 'text', text: 'You are an agent.' },
@@ -287,7 +287,7 @@ describe('token counts', () => {
     assert.deepEqual(noted(notes), ['messages.0.content.0.type lost']);
   });
 
-  test('a body that nobody could take is refused', () => {
+  test('a body that no provider could take is refused', () => {
     const count = (body: JsonObject) => refusalOf(() => readCountHead(body));
     assert.equal(count({ model: 'm' }), 'messages: Field required');
   });

@@ -95,7 +95,7 @@ describe('the frame of a stream', () => {
     );
   });
 
-  test('F1 the start waits for content and tells what is known by then, never zero', () => {
+  test('F1 the start waits for content and reports what is known by then, never zero', () => {
     const writer = anthropicMessagesClient.streamWriter(answerContext());
     assert.equal(writer.write(start), '');
     assert.equal(writer.write(usage), '');

@@ -18,7 +18,7 @@ test('issue 7.1: every known peer can be read, is pinned where it is installed, 
   }
 });
 
-test('issue 7.1: a peer that is not there is left out with a reason, a file of one is taken', () => {
+test('issue 7.1: a peer that is not there is omitted with a reason, a file of one is taken', () => {
   const folder = mkdtempSync(join(tmpdir(), 'peer-'));
   try {
     const file = join(folder, 'other.json');

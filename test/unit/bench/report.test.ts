@@ -76,7 +76,7 @@ test('issue 7.1: a subject whose measurement failed has no figure, and says why'
   );
 });
 
-test('issue 7.1: bad setups are told: a busy core, a mock that is the limit, a rate that is not kept', () => {
+test('issue 7.1: bad setups are reported: a busy core, a mock that is the limit, a rate that is not kept', () => {
   const results = new Results([
     sample('unary-1k', 'direct', measurement(0, { requests: 1200 })),
     sample('unary-1k', 'nginx', measurement(20, { foreignUs: 150_000 })),
@@ -163,7 +163,7 @@ test('issue 7.1: a run of a few workloads takes the place of those only', () => 
   }
 });
 
-test('issue 7.1: what one run could not measure and another did is not told as left out', () => {
+test('issue 7.1: what one run could not measure and another did is not listed as omitted', () => {
   const missing = [
     { name: 'Peer', why: 'not asked for' },
     { name: 'Other', why: 'no other on the PATH' },

@@ -29,7 +29,7 @@ for (const dialect of ['openai-chat', 'anthropic-messages'] as const) {
   });
 }
 
-test('issue 7.1: a stamp that another framing cuts in two is left out, not read wrongly', () => {
+test('issue 7.1: a stamp that another framing cuts in two is omitted, not read wrongly', () => {
   const chunk = stamped(Buffer.from(`~${blankStamp} text`), 123_456);
   const cut = Buffer.concat([chunk.subarray(0, 9), Buffer.from('\r\n20\r\n'), chunk.subarray(9)]);
   assert.deepEqual(new StampReader().push(Buffer.concat([cut, chunk])), [123_456]);

@@ -284,7 +284,7 @@ test('A4 tail and errors name the key, whose limit refused, and what the provide
   assert.match(byLimit, /^1 +key ana, requests +/m);
 });
 
-test('A4 a call whose details cannot be had is told by the message of its row', async () => {
+test('A4 a call whose details cannot be had is reported by the message of its row', async () => {
   const causes = new CallCauses({
     request: () => Promise.resolve({ status: 503, body: {} }),
   });

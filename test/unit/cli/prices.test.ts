@@ -96,7 +96,7 @@ it('F6 prices shows the default of the config', async (t) => {
   assert.ok(isObject(body['default']) && body['default']['input'] === 0.25);
 });
 
-it('prices tells what is wrong: an unknown model, a flag, too many arguments', async (t) => {
+it('prices reports what is wrong: an unknown model, a flag, too many arguments', async (t) => {
   const rig = await cliRig(t, deps);
   await assert.rejects(rig.run(pricesCommand, ['nobody']), /There is no model "nobody"/);
   assert.equal((await rig.run(pricesCommand, ['--what'])).code, 2);

@@ -189,7 +189,7 @@ it('§4 mistakes of pull end in exit code 2 with the flag', async () => {
   assert.match((await run(['--help'])).out, /^Usage: model-gateway pull SOURCE/);
 });
 
-it('§4 models shows what runs here with size, parameters and context, and what was left out', async (t) => {
+it('§4 models shows what runs here with size, parameters and context, and what was omitted', async (t) => {
   const rig = await cliRig(t, {
     models: async () => [
       {

@@ -8,7 +8,7 @@ models:
   quick: { targets: [ollama/a, ollama/b]${rest} }
 `;
 
-test('a name hedges only where it says so, and where that stands is told', async (t) => {
+test('a name hedges only where it says so, and where that stands is reported', async (t) => {
   const plain = await scene(t, models('')).load();
   assert.equal(plain.routes[0]?.hedge, undefined);
   const { routes, origins } = await scene(t, models(', hedge: { after: 800ms }')).load();

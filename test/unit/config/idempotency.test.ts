@@ -33,7 +33,7 @@ test('E17 what is kept by Idempotency-Key, and where each of it stands', async (
   assert.equal(kept?.origin, 'gateway.yaml:2');
 });
 
-test('N3 what cannot be kept so is told with its line', async (t) => {
+test('N3 what cannot be kept so is reported with its line', async (t) => {
   for (const [text, message] of [
     ['keep: 30s', /gateway\.yaml:1.*idempotency\.keep.*must be 60000ms to 24h/s],
     ['keep: 48h', /must be 60000ms to 24h/],

@@ -39,7 +39,7 @@ test('sums are kept at least as long as calls', async (t) => {
   );
 });
 
-test('N3 a span that is none is told with its line', async (t) => {
+test('N3 a span that is none is reported with its line', async (t) => {
   for (const [text, message] of [
     ['90', /gateway\.yaml:1.*ledger\.keep/s],
     ['"90 days"', /is not a span \(90d, 26w, forever\)/],

@@ -60,7 +60,7 @@ test('§4 without local: models lie in the data directory', async (t) => {
   assert.equal(line?.origin, 'default');
 });
 
-test('N3 what is wrong in local: is told with its line', async (t) => {
+test('N3 what is wrong in local: is reported with its line', async (t) => {
   const { errors } = scene(
     t,
     `local:

@@ -212,7 +212,7 @@ test('N3: a gateway.yml is warned of, since it is not read', async (t) => {
   assert.match((await load()).warnings.join('\n'), /gateway\.yml is not read/);
 });
 
-test('N1: check tells what the config says of an address and of a route, with its line', async (t) => {
+test('N1: check reports what the config says of an address and of a route, with its line', async (t) => {
   const yaml = [
     'providers:',
     '  a:',

@@ -133,7 +133,7 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
   ]);
 });
 
-test('F6 prices of service tiers stand beside the standard one; one that leaves a rate open is told', async (t) => {
+test('F6 prices of service tiers stand beside the standard one; one that leaves a rate open is reported', async (t) => {
   const text = `prices:
   openai/a:
     input: 1

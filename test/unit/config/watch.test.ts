@@ -124,7 +124,7 @@ test('after close nothing is called', async (t) => {
   assert.ok(calls() <= 1);
 });
 
-test('follows the files that it is told, and leaves the others', async (t) => {
+test('follows the files that it is given, and no others', async (t) => {
   const { directory, file, next, calls, watch } = watched(t, plainFile);
   const other = join(directory, 'tls.crt');
   writeFileSync(other, '1');

@@ -46,7 +46,7 @@ for (const [range, address] of outside) {
   });
 }
 
-it('S7 what is no range is told, and no range at all', () => {
+it('S7 what is no range is reported, and no range at all', () => {
   for (const text of [
     '',
     '*',

@@ -87,7 +87,7 @@ test('G6 those who are through are not kept while others keep coming', () => {
   assert.equal(done.length, 20_040);
 });
 
-test('G6 F94 one that throws holds up nobody behind it', () => {
+test('G6 F94 one that throws holds up none after it', () => {
   for (let i = 0; i < 40; i++) piece('before', 1);
   turns.defer({
     runDeferred: () => {

@@ -10,7 +10,7 @@ import { burnDown } from '../../../dashboard/src/pages/keys/burn-down.ts';
 import { lastUsed } from '../../../dashboard/src/pages/keys/last-used.ts';
 import { statusName, statusText } from '../../../dashboard/src/pages/setup/status-text.ts';
 
-test('F6 what nobody knows is a dash, never a zero', () => {
+test('F6 an unknown number is a dash, never a zero', () => {
   assert.deepEqual([money(null), count(null), span(null), percent(0, 0)], ['–', '–', '–', '–']);
   assert.deepEqual([money(0), count(0), span(0)], ['$0.00', '0', '0 ms']);
   assert.equal(exactMoney(null), 'the price is unknown');

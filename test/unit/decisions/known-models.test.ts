@@ -24,7 +24,7 @@ test('D12 a demand that some models cannot be made to meet is not called the sam
   assert.ok(told.includes('anthropic/claude-opus-5-5'), told.join());
 });
 
-test('D12 thinking that cannot be switched off is told: grok-4, magistral, kimi-k2.7', () => {
+test('D12 thinking that cannot be switched off is reported: grok-4, magistral, kimi-k2.7', () => {
   for (const target of [
     'xai/grok-4',
     'mistral/magistral-medium-latest',

@@ -27,7 +27,7 @@ describe('A10 web search of messages clients', () => {
     }
   });
 
-  test('A10 beside other tools it is left out, and that is said', () => {
+  test('A10 beside other tools it is omitted, and that is said', () => {
     const { body, notes } = translate('messages', ask({ tools: [client, search] }));
     assert.equal(JSON.stringify(body).includes('web_search'), false);
     assert.deepEqual(notes, ['lost tools.1.type']);
@@ -179,7 +179,7 @@ describe('§3.5 what server tools did in earlier turns', () => {
     messages: [user, { role: 'assistant', content: blocks }, user],
   });
 
-  test('is told as text at its place', () => {
+  test('is reported as text at its place', () => {
     const { body, notes } = translate(
       'messages',
       history({ type: 'text', text: 'Let me see. ' }, asked, found, { type: 'text', text: ' So.' }),
@@ -198,7 +198,7 @@ describe('§3.5 what server tools did in earlier turns', () => {
     assert.deepEqual(notes, ['lost messages.1.content.1']);
   });
 
-  test('a search for tools is told as well', () => {
+  test('a search for tools is reported as well', () => {
     const { body } = translate(
       'messages',
       history(

@@ -92,7 +92,7 @@ describe('B7 names', () => {
 });
 
 describe('§1.5, §2.2 tools', () => {
-  test('§2.2 fields that only the messages API knows are left out in silence', () => {
+  test('§2.2 fields that only the messages API knows are omitted in silence', () => {
     const more = {
       eager_input_streaming: true,
       input_examples: [{ a: 'x' }],

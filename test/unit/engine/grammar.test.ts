@@ -168,7 +168,7 @@ describe('schemas', () => {
     assert.equal(refusal({ $ref: '#/$defs/%zz', $defs: { '%zz': { type: 'null' } } }), null);
   });
 
-  test('schemas are told apart by types, constants and tags', () => {
+  test('schemas are distinguished by types, constants and tags', () => {
     const tagged = (kind: string) => ({
       type: 'object',
       properties: { kind: { const: kind } },

@@ -73,7 +73,7 @@ describe('choosing by probabilities', () => {
     assert.deepEqual(set({ min_p: 0.25 }), [a, b, c]);
   });
 
-  test('penalties and biases change the order, not what is told', () => {
+  test('penalties and biases change the order, not what is reported', () => {
     const picker = new TokenPicker(sampling({ temperature: 0, presence_penalty: 2 }), 2, 0);
     const choice = picker.pick(chances, tokens(a, a));
     assert.equal(choice.token, b);

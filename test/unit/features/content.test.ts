@@ -65,7 +65,7 @@ describe('T6 the seal', () => {
     assert.equal(openContent(sealed, { ...place, keyId: 'k2' }, key), 'unreadable');
   });
 
-  test('another key, no key and damage are told apart', () => {
+  test('another key, no key and damage are distinguished', () => {
     assert.equal(openContent(sealed, place, new Uint8Array(32)), 'other key');
     assert.equal(openContent(sealed, place, undefined), 'other key');
     const damaged = Buffer.from(sealed);
@@ -201,7 +201,7 @@ describe('streams', () => {
     assert.deepEqual(mergedEvents(frames(...events)), events);
   });
 
-  test('blocks of messages are told apart by their index', () => {
+  test('blocks of messages are distinguished by their index', () => {
     const delta = (index: number, text: string): object => ({
       type: 'content_block_delta',
       index,

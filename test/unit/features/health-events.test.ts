@@ -36,7 +36,7 @@ function scene(): {
   };
 }
 
-test('issue 8.5 what fails and comes back is told at once, and once', () => {
+test('issue 8.5 what fails and comes back is reported at once, and once', () => {
   const { told, saw, pass } = scene();
   saw(0);
   saw(1);

@@ -53,7 +53,7 @@ test('R-27 a chain is told from its beginning, items and answers', async () => {
   );
 });
 
-test('R-28 another key, an unknown id and a removed one are told alike', async () => {
+test('R-28 another key, an unknown id and a removed one are reported alike', async () => {
   const stored = storedResponses();
   await stored.keep(owner, response('a'));
   const other = { ...owner, keyId: 'other' };
@@ -201,7 +201,7 @@ test('ST6 the last event waits for the store, and goes out saying so when it was
   }
 });
 
-test('R-31 a store that is silent holds an answer up for a while, and R-32 a note tells what is too large', async () => {
+test('R-31 a store that is silent holds an answer up for a while, and R-32 a note reports what is too large', async () => {
   const silent = new Written();
   let late = 0;
   const never = new Promise<'kept'>(() => undefined);

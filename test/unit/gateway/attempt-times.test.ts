@@ -151,7 +151,7 @@ test('R7 F42 a model that says that it is there, and then reasons unseen, has it
   assert.deepEqual(await quick.wait(61), ['timeout']);
 });
 
-test('F42 a stream below the lowest rate ends, one above it goes on', async () => {
+test('F42 a stream below the lowest rate ends, one above it continues', async () => {
   const timeouts = { minBytesPerS: 2 * word.length, rateWindowMs: 10 * second };
   const steady = new Scene({ timeouts });
   const say = (scene: Scene, times: number): void => scene.hear(word.repeat(times));

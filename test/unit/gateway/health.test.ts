@@ -123,7 +123,7 @@ describe('R6 what speaks against a target', () => {
     assert.ok(health.calm);
   });
 
-  test('F4 TLS that is refused is told once a minute for each provider, however many models', () => {
+  test('F4 TLS that is refused is reported once a minute for each provider, however many models', () => {
     const cause = Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
     const refused = new GatewayError('upstream_unavailable', 'no trust', { cause });
     const told = (): number => lines.filter((line) => line === 'upstream_not_trusted').length;

@@ -228,7 +228,7 @@ test('G8 what waits has a bound in bytes', async () => {
   assert.equal(codes.filter((code) => code === 'overloaded').length, 1);
 });
 
-test('F72 no job is done whose result nobody waits for', async () => {
+test('F72 no job is done whose result is not awaited', async () => {
   const body = { id: thread.nextId(), pieces: bytesOf({}), wanted: () => false };
   const read = { upstream: 'openai-chat', traits: chatTraits } as const;
   await assert.rejects(thread.run('read', read, body), canceled);

@@ -90,7 +90,7 @@ test('F63 an answer that ends by itself is not cut, however long it is', () => {
   assert.deepEqual(told, ['frames', 'ended']);
 });
 
-test('F64 where the budget has no money for more the upstream fails, and one failure is told', () => {
+test('F64 where the budget has no money for more the upstream fails, and one failure is reported', () => {
   const { guard, told } = scene({ paidFor: 4 });
   guard.frames([
     eventsFrame([{ type: 'usage', usage: { freshInputTokens: 9 } }, start, words(50)]),

@@ -39,7 +39,7 @@ test('Q1 F81: calls end when the process stood still for so long that others set
   assert.deepEqual(told(), all('store_unavailable'));
 });
 
-test('F8: what came while the process stood still is read before it is missed; a loop that is always late looks all the same', (t) => {
+test('F8: what came while the process stood still is read before it is missed; a loop that is always late looks nevertheless', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { clock, told } = scene();
   const looks = [1, 3, 1, 3, 3, 3, 3, 2].map((turns) => {
@@ -50,7 +50,7 @@ test('F8: what came while the process stood still is read before it is missed; a
   assert.deepEqual(looks, [1, 0, 1, 0, 1, 0, 1, 1]);
 });
 
-test('F80: where nobody else settles calls, one that stood still goes on', (t) => {
+test('F80: where nobody else settles calls, one that stood still continues', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { clock, told, sweeper } = scene();
   clock.time += 3_600_000;
@@ -72,7 +72,7 @@ test('Q1: what stood still before the first call is nothing to end it for', (t) 
   sweeper.delete(first);
 });
 
-test('Q1 F81: calls that another gateway has settled end, the others go on', (t) => {
+test('Q1 F81: calls that another gateway has settled end, the others continue', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { sweeper, told } = scene(20_000);
   sweeper.endSettled(new Set(['b', 'unknown']));

@@ -194,7 +194,7 @@ describe('what is unsupported has no skeleton, and is read as ever', () => {
     test(name, () => assert.equal(walked(text), undefined));
   }
 
-  test('B40 bytes that are no UTF-8, also in what is left out', () => {
+  test('B40 bytes that are no UTF-8, also in what is omitted', () => {
     const text = Buffer.from(
       `{"messages":[{"content":"${long.replaceAll(/["\\\n]/g, '')}~"}]}${space}`,
     );

@@ -83,7 +83,7 @@ const wrong: readonly (readonly [string, Buffer, RegExp])[] = [
   ],
 ];
 
-describe('§4 foreign and damaged files are told apart', () => {
+describe('§4 foreign and damaged files are distinguished', () => {
   for (const [name, bytes, message] of wrong) {
     test(name, () => assert.match(problem(bytes), message));
   }

@@ -104,7 +104,7 @@ describe('§4 pull hf:', () => {
     assert.equal(store.asked.length, 0);
   });
 
-  test('what is not there is told with what is', async (t) => {
+  test('what is not there is reported with what is', async (t) => {
     const { scene, env } = await hubScene(t, usual);
     assert.match(
       await scene.refused('hf:acme/small-GGUF:Q2_K', { env }),

@@ -78,7 +78,7 @@ test('§4 what cannot be called is told and keeps nothing from the rest', async 
 });
 
 test(
-  '§4 a pipe in the folder is told, not waited for',
+  '§4 a pipe in the folder is reported, not waited for',
   { skip: process.platform === 'win32' },
   async (t) => {
     const folder = folderOf(t, { 'good.gguf': ggufBytes() });
@@ -112,7 +112,7 @@ test('§4 the config adds files of other folders and says how models are run', a
   assert.equal(models[1] === undefined ? 0 : contextOf(models[1]), 16_384);
 });
 
-test('§4 entries of the config without a file are told by their names there', async (t) => {
+test('§4 entries of the config without a file are reported by their names there', async (t) => {
   const folder = folderOf(t);
   const { models, problems } = await readModelFolder(folder, [
     { name: 'missing', context: 512 },

@@ -49,7 +49,7 @@ describe('§4 pull of an address', () => {
     assert.match(scene.notes[0] ?? '', /was cut after .* Going on in 1 s/);
   });
 
-  test('a later pull goes on with what an earlier one left', async (t) => {
+  test('a later pull continues with what an earlier one left', async (t) => {
     const server = await fileServer(t);
     const scene = pullScene(t, server);
     const url = `${server.url}/m.gguf`;

@@ -13,7 +13,7 @@ test('issue 8.2 a worker that takes the place of another does not move the start
   assert.deepEqual(sum?.samples, single(1000));
 });
 
-test('F92 a process whose memory cannot be read tells the rest of itself', (t) => {
+test('F92 a process whose memory cannot be read reports the rest of itself', (t) => {
   const whole = processFamilies().map(({ name }) => name);
   assert.ok(whole.includes('process_resident_memory_bytes'));
   t.mock.method(process, 'memoryUsage', () => {

@@ -64,7 +64,7 @@ test("W3C the client's sampled flag decides, or the share where it is not follow
   assert.deepEqual([stranger.sampled, stranger.traceId === traceId], [false, false]);
 });
 
-test('W3C a tracestate that is none is left behind, the trace goes on', () => {
+test('W3C a tracestate that is none is left behind, the trace continues', () => {
   const parent = `00-${traceId}-${spanId}-01`;
   for (const state of ['a=\u0001', 'x'.repeat(513), Array(33).fill('a=1').join(','), '']) {
     const trace = beginTrace(all, newHex, { parent, state });
@@ -157,7 +157,7 @@ test('F95 behind a collector that takes nothing no more than 2048 spans wait; th
   assert.equal(batches.length, 1, 'nothing is sent behind the end');
 });
 
-test('F95 what does not arrive is counted, and the next batch is sent all the same', async () => {
+test('F95 what does not arrive is counted, and the next batch is sent nevertheless', async () => {
   const { sender, batches, free } = blocked();
   const log = { warn: () => undefined };
   const queue = new SpanQueue({ sender, log, now: () => 0, sendEveryMs: 1e6 });

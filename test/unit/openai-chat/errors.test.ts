@@ -278,7 +278,7 @@ describe('reading', () => {
     assert.equal(readError(400, '{"error":{"message":"m","code":400}}').reason, undefined);
   });
 
-  test('E14 the parameter that the upstream named is told', () => {
+  test('E14 the parameter that the upstream named is reported', () => {
     const error = readError(400, '{"error":{"message":"m","param":"messages[2].content"}}');
     const { body } = writeError(error, 'r');
     assert.equal(Reflect.get(Object(body['error']), 'param'), 'messages[2].content');

@@ -105,7 +105,7 @@ function choiceOf(value: JsonObject): JsonObject | undefined {
 }
 
 if (!existsSync(root)) {
-  test('recordings: left out, ../shared/recordings is not there', { skip: true }, () => {});
+  test('recordings: omitted, ../shared/recordings is not there', { skip: true }, () => {});
 } else {
   for (const folder of ['openai-chat', 'openai-compatible']) {
     for (const file of readdirSync(new URL(`${folder}/`, root))) {

@@ -117,7 +117,7 @@ describe('turns', () => {
     }
   });
 
-  test('B3 a message with nothing in it is left out and its neighbours are one turn', () => {
+  test('B3 a message with nothing in it is omitted and its neighbours are one turn', () => {
     const read = turns(user, { role: 'assistant', content: '' }, { role: 'user', content: 'x' });
     assert.equal(read.length, 1);
     assert.equal(read[0]?.parts.length, 2);

@@ -44,7 +44,7 @@ describe('instructions', () => {
     ]);
   });
 
-  test('A6 the billing header of Claude Code is left out', () => {
+  test('A6 the billing header of Claude Code is omitted', () => {
     const header = text('x-anthropic-billing-header: cc_version=2; cch=abcde;');
     assert.deepEqual(write({ system: [header, text('one')], turns: [user('hi')] })[0], {
       role: 'system',
@@ -151,7 +151,7 @@ describe('assistant turns', () => {
     );
   });
 
-  test('an empty turn is left out, a refusal is kept', () => {
+  test('an empty turn is omitted, a refusal is kept', () => {
     const turns = [
       user('q'),
       assistant(''),

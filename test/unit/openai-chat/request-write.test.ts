@@ -377,7 +377,7 @@ describe('tools', () => {
       assert.equal(refused({ tools: [f, native(type)] }), 'tools.1.type'));
   }
 
-  test('A10 web search alone or forced is refused, beside other tools it is left out', () => {
+  test('A10 web search alone or forced is refused, beside other tools it is omitted', () => {
     const search = native('web_search_20250305', 'web_search');
     assert.equal(refused({ tools: [search] }), 'tools.0.type');
     const toolChoice = { type: 'tool', name: 'web_search' } as const;

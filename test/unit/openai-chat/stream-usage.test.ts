@@ -62,7 +62,7 @@ describe('usage', () => {
     assert.deepEqual(types(reader.read(frame(first))), ['start', 'usage']);
   });
 
-  test('F55 without any usage the answer ends all the same', () => {
+  test('F55 without any usage the answer ends nevertheless', () => {
     const generation = collectChunks([role, chunk({ content: 'x' }), finish, '[DONE]']);
     assert.equal(generation.usage, undefined);
   });

@@ -34,7 +34,7 @@ test('B6: any ids stay different, whatever their occurrence', () => {
   );
 });
 
-test('B6: ids reused each turn are told apart, and a result belongs to the latest call', () => {
+test('B6: ids reused each turn are distinguished, and a result belongs to the latest call', () => {
   const ids = new ToolIdMap();
   const first = ids.call('call_0');
   assert.equal(first, 'call_0');

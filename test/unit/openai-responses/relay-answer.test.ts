@@ -105,12 +105,12 @@ function shown(told: readonly JsonObject[]): object {
 
 const everything = { items, places: [0, 1, 2], text: 'Hello' };
 
-test('R-76 items that only the last event tells are told whole before it, in their order', () => {
+test('R-76 items that only the last event reports are told whole before it, in their order', () => {
   const lifecycle = whole.filter((event) => event['response'] !== undefined);
   assert.deepEqual(shown(relayed(lifecycle)), everything);
 });
 
-test('R-76 an item whose end is left out ends before the last event', () => {
+test('R-76 an item whose end is omitted ends before the last event', () => {
   const without = whole.filter(({ type }) => type !== 'response.output_item.done');
   assert.deepEqual(shown(relayed(without)), everything);
 });

@@ -51,13 +51,13 @@ test('§3.12 nothing is kept at the provider, and encrypted reasoning is always 
   });
 });
 
-test('R-82 what Codex tells of its session goes to OpenAI only', () => {
+test('R-82 what Codex sends about its session goes to OpenAI only', () => {
   const body = `{${own},"client_metadata":{"a":"b"},"input":[{"type":"message","role":"user","content":"x","internal_chat_message_metadata_passthrough":{}}]}`;
   assert.equal(relayed(body), `{${own},"input":[{"type":"message","role":"user","content":"x"}]}`);
   assert.equal(relayed(body, withTraits({ clientMetadata: true })), body);
 });
 
-test('R-61 ids that the service would refuse are left out, and long call ids are shortened alike', () => {
+test('R-61 ids that the service would refuse are omitted, and long call ids are shortened alike', () => {
   const long = 'c'.repeat(96);
   const body = `{${own},"input":[{"type":"function_call","id":"item_1","call_id":"${long}","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"${long}","output":"x"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"b"}]}`;
   const sent = JSON.parse(relayed(body, withTraits({ itemIdPrefixes: true })));
@@ -67,7 +67,7 @@ test('R-61 ids that the service would refuse are left out, and long call ids are
   assert.equal(sent.input[0].call_id, sent.input[1].call_id);
 });
 
-test('R-60 refused reasoning is left out together with the ids of what it led to', () => {
+test('R-60 refused reasoning is omitted together with the ids of what it led to', () => {
   const body = `{${own},"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"b"},{"type":"message","id":"msg_1","role":"assistant","content":[]}]}`;
   assert.equal(
     relayed(body, withTraits({ historyReasoning: false })),

@@ -177,7 +177,7 @@ describe('tools', () => {
     assert.match(hosted, /^tool_choice\.type: /);
   });
 
-  test('R-48 R-49 hosted tools: left out beside others, refused alone, always refused where data is relied on', () => {
+  test('R-48 R-49 hosted tools: omitted beside others, refused alone, always refused where data is relied on', () => {
     const image = { type: 'image_generation' };
     assert.deepEqual(read({ tools: [fn, image] }).notes, ['tools.1 lost']);
     assert.match(refused({ tools: [image] }), /^tools\[0\]\.type: /);
@@ -218,7 +218,7 @@ describe('options', () => {
     assert.match(refused({ conversation: 'conv_1' }), /^conversation: /);
   });
 
-  test('R-82 what a client tells its own service reaches no other', () => {
+  test('R-82 what a client sends for its own service reaches no other', () => {
     const { notes } = read({ client_metadata: { path: '/home/me' } });
     assert.deepEqual(notes, []);
   });
@@ -272,7 +272,7 @@ describe('reasoning', () => {
     assert.deepEqual(part.origin, chatUpstream);
   });
 
-  test('R-59 what the service encrypted is nobody else’s, and a foreign seal is left out', () => {
+  test('R-59 what the service encrypted is nobody else’s, and a foreign seal is omitted', () => {
     const native = reasoningOf({ encrypted_content: 'gAAAA' });
     assert.equal(native?.origin?.dialect, 'openai-responses');
     assert.equal(reasoningOf({ encrypted_content: 'gw1.no.seal' }), undefined);

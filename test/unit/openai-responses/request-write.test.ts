@@ -331,7 +331,7 @@ test('R-71 a free text is a custom call where the server knows them, else a func
   });
 });
 
-test('§3.5 a search of the provider: sent where the operator allows it, else left out or refused', () => {
+test('§3.5 a search of the provider: sent where the operator allows it, else omitted or refused', () => {
   const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 2 };
   const tool = { name: 'f', input_schema: { type: 'object', properties: {} } };
   const allowed = messages({ tools: [search] }, { ...openai, serverTools: true });

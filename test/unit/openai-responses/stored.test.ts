@@ -167,7 +167,7 @@ test('R-32 an answer of more values than a request may have is found, and says t
   }
 });
 
-test('ST8 of an error that counts earlier items, its place is told by the client’s own count, and no text of the client', () => {
+test('ST8 of an error that counts earlier items, its place is reported by the client’s own count, and no text of the client', () => {
   const own = (message: string, path?: FieldPath): readonly unknown[] => {
     const options = path === undefined ? {} : { path };
     const error = new GatewayError('upstream_rejected', message, options);

@@ -67,7 +67,7 @@ describe('single recordings', { skip: leftOut }, () => {
     assert.match(errorOf(events).detail ?? '', /quota/);
   });
 
-  test('R-69 phases stay with their texts, and an index that is left out is no harm', () => {
+  test('R-69 phases stay with their texts, and an index that is omitted is no harm', () => {
     const generation = generationOf(recordedStream('openai-phase.1').events);
     assert.deepEqual(
       ofType(generation, 'text').map((part) => part.extras?.['openai-responses']?.['phase']),
@@ -220,7 +220,7 @@ test('R-77 another dialect at this address is named', () => {
   assert.equal(errorOf(readText('<html>')).code, 'upstream_invalid');
 });
 
-test('F59 items may be open at once, and are told apart by their index', () => {
+test('F59 items may be open at once, and are distinguished by their index', () => {
   const call = (index: number, name: string): JsonObject => ({
     type: 'response.output_item.added',
     output_index: index,

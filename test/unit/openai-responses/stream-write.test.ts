@@ -243,7 +243,7 @@ describe('events', () => {
     assert.equal(outputItems(between).length, 2);
   });
 
-  test('R-17 a stream that began before an upstream answered goes on with its id and numbers', () => {
+  test('R-17 a stream that began before an upstream answered continues with its id and numbers', () => {
     const context = contextOf();
     const opening = client.openStream?.(context);
     assert.ok(opening !== undefined);

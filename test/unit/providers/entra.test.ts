@@ -87,7 +87,7 @@ describe('azure 19: an app with a secret', () => {
     assert.equal(server.asks[0]?.form.get('client_id'), 'c');
   });
 
-  it('its identity tells two secrets apart and holds none', () => {
+  it('its identity distinguishes two secrets and holds none', () => {
     const one = app({ clientSecret: new Secret(canary) });
     const other = app({ clientSecret: new Secret('another') });
     assert.notEqual(one.identity, other.identity);
@@ -186,7 +186,7 @@ describe('azure 22: the identity of a virtual machine', () => {
     assert.equal(server.asks[0]?.url.searchParams.get('client_id'), 'identity-2');
   });
 
-  it('a service that refuses is told with what to do, and asked once', async () => {
+  it('a service that refuses is reported with what to do, and asked once', async () => {
     server.play({
       status: 400,
       body: { error: 'invalid_request', error_description: 'Identity not found' },
@@ -197,7 +197,7 @@ describe('azure 22: the identity of a virtual machine', () => {
     assert.equal(server.asks.length, 1);
   });
 
-  it('a service that is not there is told with its address', async () => {
+  it('a service that is not there is reported with its address', async () => {
     const gone = await TokenServer.start();
     const { url } = gone;
     await gone.close();

@@ -194,7 +194,7 @@ it('F86 damage within a file shows when all of it is read', async () => {
   engine.close();
 });
 
-it('L5 a page is looked for in a bounded number of calls, and goes on from there', () => {
+it('L5 a page is looked for in a bounded number of calls, and continues from there', () => {
   const path = freshPath();
   mkdirSync(dirname(path));
   const db = openForWriting({ path, mayCreate: true, durability: 'normal' });
@@ -246,7 +246,7 @@ it('N2 refuses a schema that is newer than the program', async () => {
   });
 });
 
-it('N2 refuses a database of a development version, leaves it as it is, and tells what to do', async () => {
+it('N2 refuses a database of a development version, leaves it as it is, and reports what to do', async () => {
   const path = freshPath();
   await filled(path);
   const db = new DatabaseSync(path);

@@ -9,7 +9,7 @@ import { inNoonZone, noonZone } from '../../support/noon.ts';
 
 const hour = 3_600_000;
 
-test('K1 at any minute of a year every period of a test has begun and goes on for eleven hours', () => {
+test('K1 at any minute of a year every period of a test has begun and continues for eleven hours', () => {
   const start = Date.UTC(2026, 10, 22);
   for (let now = start; now < start + 366 * 24 * hour; now += 29 * 60_000) {
     for (const per of ['day', 'week', 'month'] as const) {

@@ -6,7 +6,7 @@ import { TokenizerThread } from '../../../src/tokens/tokenizer.ts';
 const thread = new TokenizerThread();
 after(() => thread.close());
 
-test('F5 E8 a thread that dies answers nobody, and the next question starts another', async () => {
+test('F5 E8 a thread that dies answers no caller, and the next question starts another', async () => {
   assert.equal(await thread.count('o200k_base', ['hello world']), 2);
   const broken: string[] = JSON.parse('["fine", 5]');
   const behind = thread.count('o200k_base', ['behind it']);
@@ -25,7 +25,7 @@ test('F5 too much at once is not counted', async () => {
   assert.equal(counts.at(-1), undefined);
 });
 
-test('F5 a thread that is closed answers nobody, whoever waits', async () => {
+test('F5 a thread that is closed answers no waiting caller', async () => {
   const closing = new TokenizerThread();
   const waiting = closing.count('o200k_base', ['x']);
   await closing.close();

@@ -20,7 +20,7 @@ function asked(path: string, limits: Partial<WholeAnswerLimits> = {}): Promise<u
   return requestWhole(client, request, { timeoutMs: 10_000, maxBytes: 100, ...limits });
 }
 
-test('E10 who has left before the question asks nobody', async () => {
+test('E10 for a client that left before the question no counter is called', async () => {
   const script = upstream.script('/left', { body: '{}' });
   await assert.rejects(asked('/left', { signal: AbortSignal.abort() }), { code: 'canceled' });
   upstream.script('/next', { body: '{}' });

@@ -101,7 +101,7 @@ for (const [origin, file] of [
   });
 }
 
-test('each line of the other config is taken, changed, left out or not known', async (t) => {
+test('each line of the other config is taken, changed, omitted or not known', async (t) => {
   for (const path of litellm) {
     const { out } = await imported(t, 'litellm', basename(path));
     const members = [...readFileSync(path, 'utf8').matchAll(/^ {2}(\w+):/gm)].map(

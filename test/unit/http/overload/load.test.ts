@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadOfProcess, type LoadSample } from '../../../../src/http/overload/load.ts';
 
-test('F92 a process whose size cannot be read has the size that it had, and goes on', async (t) => {
+test('F92 a process whose size cannot be read has the size that it had, and continues', async (t) => {
   const samples: LoadSample[] = [];
   let told = Promise.withResolvers<void>();
   const stop = loadOfProcess({ waitedMs: 0 })((sample) => {

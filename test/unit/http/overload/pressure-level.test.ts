@@ -58,7 +58,7 @@ test('G7 memory that nobody uses refuses nobody: without a call the second step 
   assert.equal(stepAt(ladder, { rssBytes: 990, idle: true }), 1);
 });
 
-test('G7 tells when the step changes, and only then', () => {
+test('G7 reports when the step changes, and only then', () => {
   const ladder = new PressureLevel();
   assert.equal(ladder.update(calm), false);
   assert.equal(ladder.update({ ...calm, rssBytes: 860 }), true);

@@ -165,7 +165,7 @@ test('S18 a connection that said more than its answer, or wants to close, is not
   }
 });
 
-test('S18 what comes while nobody asks ends the connection', async () => {
+test('S18 bytes without a request end the connection', async () => {
   play = good;
   await send().outcome;
   const [socket] = sockets;
@@ -211,7 +211,7 @@ test('what was read stays as it was when the next read comes', async () => {
   assert.equal(Buffer.concat(kept).toString(), 'onetwosix');
 });
 
-test('F72 after an abort nobody is told anything, and the upstream sees it', async () => {
+test('F72 after an abort no event is delivered, and the upstream sees it', async () => {
   play = () => undefined;
   const call = send();
   while (connections[0] !== 1) await new Promise((resolve) => setImmediate(resolve));

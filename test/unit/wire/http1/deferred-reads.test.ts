@@ -42,7 +42,7 @@ async function open(t: TestContext) {
 
 const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 
-test('G6 what comes while an answer waits goes on with it in one, and its end behind it', async (t) => {
+test('G6 what comes while an answer waits continues with it in one, and its end behind it', async (t) => {
   const { client, seen, waiting, write } = await open(t);
   await write(`${head}3\r\none\r\n`);
   await until('it waits', () => waiting.length === 1);
@@ -65,7 +65,7 @@ test('G6 a failure stands behind what came before it', async (t) => {
   assert.deepEqual(seen, ['200', 'one', 'upstream_unavailable']);
 });
 
-test('G6 I2 whoever pauses at what he is given hears of the failure behind it when he takes more', async (t) => {
+test('G6 I2 a reader that pauses gets the failure after its data when it resumes', async (t) => {
   const { client, exchange, seen, socket, taking, waiting, write } = await open(t);
   assert.equal(exchange.waits, false);
   await write(`${head}3\r\none\r\n`);
@@ -81,7 +81,7 @@ test('G6 I2 whoever pauses at what he is given hears of the failure behind it wh
   assert.deepEqual(seen, ['200', 'one', 'upstream_unavailable']);
 });
 
-test('G6 whoever takes nothing when his turn has come has it later, and who left never', async (t) => {
+test('G6 a reader that is paused when its turn comes gets its data later, and one that left never', async (t) => {
   const { exchange, seen, waiting, write } = await open(t);
   await write(`${head}3\r\none\r\n`);
   await until('it waits', () => waiting.length === 1);
