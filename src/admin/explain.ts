@@ -34,7 +34,7 @@ import { type AdminAnswer, type AdminRoute, errorAnswer } from './route.ts';
 
 const explainPath = '/api/explain';
 
-/** Endpoints as clients name them, behind `/v1`. */
+/** Endpoints as clients name them, after `/v1`. */
 const endpoints = callingEndpoints(clientDialects);
 
 /** The mean length of answers is taken from calls of so long. */

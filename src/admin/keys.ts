@@ -170,7 +170,7 @@ async function createKey(
 }
 
 /**
- * Looks again behind a key that a person made: meanwhile other requests may have made one, and the person may have been
+ * Looks again after a key that a person made: meanwhile other requests may have made one, and the person may have been
  * revoked, when their key was not there to be revoked with the others.
  * @throws AdminError 403; the key is revoked then
  */

@@ -40,7 +40,7 @@ interface Child {
   /** Where its key is, or itself. */
   readonly start: number;
   readonly node: Node;
-  /** Where the comma behind it is. */
+  /** Where the comma after it is. */
   readonly comma?: number;
 }
 
@@ -53,7 +53,7 @@ export function jsonAt(text: string, path: readonly Step[]): Json | undefined {
 }
 
 /**
- * The text with a value at a path. What is missing on the way is made, behind what is there.
+ * The text with a value at a path. What is missing on the way is made, after what is there.
  * @throws Error where the text is not JSON, or where the path leads through a value that is not an object or list.
  */
 export function withJsonAt(text: string, path: readonly Step[], value: Json): string {
@@ -432,7 +432,7 @@ class YamlSettings implements SettingsText {
   }
 }
 
-/** `name:` with nothing behind it. */
+/** `name:` with nothing after it. */
 function isNull(node: unknown): boolean {
   return isScalar(node) && node.value === null;
 }

@@ -16,7 +16,7 @@ export interface StartOptions {
   /** Replaces what the process says of its memory and its event loop. */
   readonly load?: LoadSource;
   /**
-   * Shows a person what has started, new secrets included. Log lines of the start come behind it. Default: the caller
+   * Shows a person what has started, new secrets included. Log lines of the start come after it. Default: the caller
    * reads them from the gateway.
    */
   readonly announce?: (gateway: RunningGateway) => void;

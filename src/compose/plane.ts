@@ -299,7 +299,7 @@ export class Plane {
     this.#drain.cut();
   }
 
-  /** Behind `drain`: lets go of upstreams, and retains what is to be retained. */
+  /** After `drain`: lets go of upstreams, and retains what is to be retained. */
   async close(): Promise<void> {
     await this.#deps.tracer?.close(lastSpansMs);
     await this.#deps.client.close();

@@ -142,7 +142,7 @@ export function parseFlags(
   let unknownFlag = false;
   for (const token of tokens) {
     if (token.kind === 'positional') {
-      // Behind a flag that does not exist it is the value of that flag.
+      // After a flag that does not exist it is the value of that flag.
       if (!unknownFlag) issues.push({ path: token.value, message: 'unexpected argument' });
       unknownFlag = false;
     } else if (token.kind === 'option') {

@@ -99,7 +99,7 @@ function readHost(text: string): string | undefined {
   return hostForm.test(text) ? text : undefined;
 }
 
-/** `HOST:PORT`, IPv6 in brackets: ready to stand behind `http://`. */
+/** `HOST:PORT`, IPv6 in brackets: ready to stand after `http://`. */
 export function addressText({ host, port }: Address): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -52,7 +52,7 @@ export function readYaml(source: YamlSource): YamlText {
     reader.syntaxFinding(message, pos[0]),
   );
   if (broken.length > 0) {
-    // The parser takes up again behind such a brace, and finds a dozen mistakes that are none.
+    // The parser takes up again after such a brace, and finds a dozen mistakes that are none.
     const cause = broken.find(({ message }) => message === unquotedReference);
     const findings = cause === undefined ? broken : [cause];
     return { value: undefined, findings, lineOf: () => undefined };

@@ -34,7 +34,7 @@ export class AddressRange {
 
 /**
  * What is wrong with the text of a range, in words that follow its name; undefined when nothing is.
- * Bits behind the prefix are an error: 10.1.2.3/8 is probably meant as something else.
+ * Bits after the prefix are an error: 10.1.2.3/8 is probably meant as something else.
  */
 export function rangeProblem(text: string): string | undefined {
   const range = readRange(text);
@@ -279,7 +279,7 @@ export interface ServerAddress {
 
 /** What a listener shows its clients, and asks of them. */
 export interface ListenerTls {
-  /** PEM: the certificate, and the intermediate ones behind it. */
+  /** PEM: the certificate, and the intermediate ones after it. */
   readonly cert: string;
   /** PEM. */
   readonly key: Secret;

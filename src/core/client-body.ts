@@ -44,7 +44,7 @@ export interface JsonSource {
   readonly skeleton: JsonObject;
   /** Value spans of the top-level keys. */
   readonly spans: ReadonlyMap<string, Span>;
-  /** Offset just behind the opening brace, where a member can be inserted. */
+  /** Offset just after the opening brace, where a member can be inserted. */
   readonly bodyStart: number;
   /** Whether the body has a feature: searched for in the bytes where the walk did not see them. */
   has(feature: Feature): boolean;

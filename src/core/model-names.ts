@@ -48,7 +48,7 @@ export function modelNames(names: Iterable<string>): ModelNames {
   return { own: [...own], families: [...families] };
 }
 
-/** Its steps towards the name that has nothing behind it. */
+/** Its steps towards the name that has nothing after it. */
 function familiesOf(name: string): readonly string[] {
   const untagged = name.replace(latest, '').replace(tag, '');
   return [withoutDate(name), untagged, withoutDate(untagged)];

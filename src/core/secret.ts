@@ -31,8 +31,8 @@ export class Secret {
 }
 
 /**
- * Keys at the beginning of a word. No alternative backtracks, so that each text is read once (S22). A word begins behind
- * an escape, too: in JSON within JSON, such as arguments of tools, a key at the start of a line is behind `\n`.
+ * Keys at the beginning of a word. No alternative backtracks, so that each text is read once (S22). A word begins after
+ * an escape, too: in JSON within JSON, such as arguments of tools, a key at the start of a line is after `\n`.
  */
 const keyShapes =
   /(\b|\\[bfnrt]|\\u[\dA-Fa-f]{4}|%[\dA-Fa-f]{2})(?:(?:sk|csk|rk|gw|gwadmin|gsk|xai|tgp|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|(?:hf|npm|fw)_[A-Za-z0-9]{20,}|[0-9a-f]{32}\.[A-Za-z0-9]{16}\b|AIza[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|Bearer\s+[\w.~+/=-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;

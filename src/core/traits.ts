@@ -44,7 +44,7 @@ export interface UpstreamTraits {
   readonly refusesSystemRole?: true;
   /**
    * Whether a system message may be after the first turn; else there is one in front, and what comes
-   * behind the first answer is tagged in a user turn.
+   * after the first answer is tagged in a user turn.
    */
   readonly systemAnywhere: boolean;
   /** Whether `stream_options.include_usage` may be sent. */

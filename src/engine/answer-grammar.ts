@@ -10,9 +10,9 @@ import { callClosing, callOpening } from './scanners.ts';
 
 /** The grammars of a request, as texts. */
 export interface AnswerGrammars {
-  /** For the whole answer behind the reasoning. */
+  /** For the whole answer after the reasoning. */
   readonly whole?: string;
-  /** For a call, from behind its opening tag. */
+  /** For a call, from after its opening tag. */
   readonly call?: string;
 }
 
@@ -75,7 +75,7 @@ export class GrammarGate<G> {
   }
 
   /**
-   * The model began a call; `rest` is what it wrote behind the tag. True when a grammar holds the
+   * The model began a call; `rest` is what it wrote after the tag. True when a grammar holds the
    * rest of the call. A tag that shares its token with more than white space is too late to hold.
    */
   callBegins(rest: string): boolean {
@@ -109,7 +109,7 @@ function callsRule(rules: GrammarRules, tools: ToolUse): string {
   return rules.add(tools.parallel ? String.raw`${call} ("\n" ${call})*` : call);
 }
 
-/** For a call that the model began by itself: all behind the opening tag. */
+/** For a call that the model began by itself: all text after the opening tag. */
 function openCallGrammar(tools: ToolUse): string {
   const rules = new GrammarRules();
   return rules.text(String.raw`"\n"? ${callBody(rules, tools)}`);

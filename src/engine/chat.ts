@@ -255,7 +255,7 @@ class DocumentWriter implements AnswerWriter {
 export interface EngineRuntime {
   /** Unix seconds. */
   readonly nowSeconds: () => number;
-  /** An unguessable id behind the prefix. */
+  /** An unguessable id after the prefix. */
   readonly newId: (prefix: string) => string;
   /** An unsigned 32-bit seed. */
   readonly randomSeed: () => number;

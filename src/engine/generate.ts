@@ -63,7 +63,7 @@ export class TextPieces {
 
   /**
    * Gives what is before an incomplete character: the replacement character may be the model's
-   * own, complete one, with a character behind it that has only begun.
+   * own, complete one, with a character after it that has only begun.
    */
   #releaseWhole(text: string): string {
     for (let begun = 1; begun < maxHeldTokens; begun++) {

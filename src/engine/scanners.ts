@@ -67,7 +67,7 @@ class TextBefore {
     this.#mark = mark;
   }
 
-  /** Undefined while the mark was not found; then what is before and behind it. */
+  /** Undefined while the mark was not found; then what is before and after it. */
   push(piece: string): { readonly before: string; readonly rest: string } | undefined {
     const window = this.#tail + piece;
     const at = window.indexOf(this.#mark);

@@ -75,7 +75,7 @@ export class QuietConnections {
     this.#open = opened.get(server);
   }
 
-  /** Examines all connections. A quiet one is closed at the first look that is two seconds behind its last change. */
+  /** Examines all connections. A quiet one is closed at the first look that is two seconds after its last change. */
   close(): void {
     if (this.#open === undefined) return;
     const { sockets, isAnswering } = this.#open;
@@ -142,7 +142,7 @@ type Handle = () => void;
 export class StuckConnections {
   readonly #times: StuckTimes;
   readonly #asked = new WeakMap<Socket, Asked>();
-  /** Requests that came behind others on their connection. */
+  /** Requests that came after others on their connection. */
   readonly #waiting = new WeakMap<ServerResponse, Handle>();
 
   constructor(times: StuckTimes) {
@@ -151,7 +151,7 @@ export class StuckConnections {
 
   /**
    * A request came. It is handled when its answer has its turn: no upstream is paid for an answer that may never go out,
-   * since one before it ends the connection, or the client leaves. One behind the last answer is not examined.
+   * since one before it ends the connection, or the client leaves. One after the last answer is not examined.
    */
   came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
     const asked = this.#requestsOn(socket);
@@ -336,7 +336,7 @@ export class RawRefusals {
       return;
     }
     if (answer === 'answered' || answer?.headersSent === true) {
-      // What was written goes out; nothing is put behind or into it.
+      // What was written goes out; nothing is put after or into it.
       endSoon(socket);
       return;
     }

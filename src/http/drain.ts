@@ -154,7 +154,7 @@ async function leaveServer(server: Server, { drainQueue = true } = {}): Promise<
   if (drainQueue) await drainAcceptQueue(server);
   const closed = closeListeners(server);
   const quiet = new QuietConnections(server);
-  // Behind the reads of the same turn of the event loop: what has come by then is seen.
+  // After the reads of the same turn of the event loop: what has come by then is seen.
   const close = (): void => {
     quiet.close();
     closeHandshakes(server, handshakeMs);

@@ -166,7 +166,7 @@ const nothing: ReadonlyMap<string, Buffer> = new Map();
 
 interface StoredResponseRequest {
   readonly method: string | undefined;
-  /** Behind the path of the dialect and a slash. */
+  /** After the path of the dialect and a slash. */
   readonly rest: string;
   /** Whole, for messages. */
   readonly path: string;

@@ -20,7 +20,7 @@ export interface Spliceable {
   readonly value: JsonObject;
   /** Value spans of the top-level keys. */
   readonly spans: ReadonlyMap<string, Span>;
-  /** Offset just behind the opening brace. */
+  /** Offset just after the opening brace. */
   readonly bodyStart: number;
   /** No key occurs twice in an object. */
   readonly unambiguous: boolean;
@@ -34,7 +34,7 @@ export interface JsonEdit {
    * element. Edits inside of a value that is replaced or removed have no effect.
    */
   readonly text: string | undefined;
-  /** Arrays only: the text is put before the element of this index, or behind the last one. */
+  /** Arrays only: the text is put before the element of this index, or after the last one. */
   readonly insert?: true;
 }
 

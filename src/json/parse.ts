@@ -124,7 +124,7 @@ function isBoundedEvent(data: string): boolean {
 // and only as keys with a backslash in them. Where such a key comes out, the text is read again by the slow reader here,
 // which parses each string by itself.
 
-/** What is before a number in JSON. Digits behind a quote or a letter are part of a text: most ids are. */
+/** What is before a number in JSON. Digits after a quote or a letter are part of a text: most ids are. */
 const longNumber = new RegExp(`(?:^|[\\s:,[])-?\\d{${digitsAtRisk}}`);
 const integer = /^-?\d+$/;
 
@@ -236,7 +236,7 @@ class SlowReader {
     return value;
   }
 
-  /** The value that begins here, and the white space behind it. */
+  /** The value that begins here, and the white space after it. */
   #value(): Json {
     const first = this.#text[this.#at];
     if (first === '{') return this.#object();
@@ -277,7 +277,7 @@ class SlowReader {
     return this.#pass(closing);
   }
 
-  /** Passes a character and the white space behind it; false where another one is here. */
+  /** Passes a character and the white space after it; false where another one is here. */
   #pass(character: string): boolean {
     if (this.#text[this.#at] !== character) return false;
     this.#at += 1;

@@ -57,7 +57,7 @@ function trimEnd(bytes: Buffer, end: number): number {
 
 /**
  * The offset of the closing quote; the end of the bytes when there is none.
- * @param from behind the opening quote
+ * @param from after the opening quote
  */
 export function stringEnd(bytes: Buffer, from: number): number {
   let i = from;
@@ -79,7 +79,7 @@ export function stringEnd(bytes: Buffer, from: number): number {
   }
 }
 
-/** The offset behind the value that begins at `start`; beyond the bytes for a string or container without an end. */
+/** The offset after the value that begins at `start`; beyond the bytes for a string or container without an end. */
 export function valueEnd(bytes: Buffer, start: number): number {
   let depth = 0;
   for (let at = start; at < bytes.length; at += 1) {
@@ -138,7 +138,7 @@ export function findMember(bytes: Buffer, from: number, key: Buffer): MemberSpan
   return undefined;
 }
 
-/** The offset behind a string, an object or an array; undefined for other values and for one without an end. */
+/** The offset after a string, an object or an array; undefined for other values and for one without an end. */
 function closedEnd(bytes: Buffer, start: number): number | undefined {
   const first = bytes[start];
   if (first !== quote && first !== openBrace && first !== openBracket) return undefined;
@@ -162,7 +162,7 @@ function isEscaped(bytes: Buffer, at: number): boolean {
   return (at - before) % 2 === 1;
 }
 
-/** The text of a key. @param end behind its closing quote */
+/** The text of a key. @param end after its closing quote */
 export function readKey(bytes: Buffer, start: number, end: number): string {
   const text = bytes.toString('utf8', start + 1, end - 1);
   if (!text.includes('\\')) return text;
@@ -188,7 +188,7 @@ export interface Scan {
   readonly spans: ReadonlyMap<string, Span>;
   /** Keys of the top level that are twice. */
   readonly repeated: readonly string[];
-  /** The offset behind the first brace. */
+  /** The offset after the first brace. */
   readonly bodyStart: number;
 }
 

@@ -101,7 +101,7 @@ const offsets = {
   skeleton: 128 * 1024 + 1024 * 1024 + 32,
 } as const;
 const bytesPerMember = 16;
-/** Zero bytes behind the text, at which every loop of the walk ends. */
+/** Zero bytes after the text, at which every loop of the walk ends. */
 const sentinelBytes = 32;
 const unsupported = -1;
 

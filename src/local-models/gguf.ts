@@ -249,7 +249,7 @@ function checkKind({ texts, numbers }: Found, tensors: number): void {
   if (tensors === 0) throw new GgufProblem('holds a vocabulary only, no model');
 }
 
-/** Sums the parameters. @throws GgufProblem when the data of a tensor begins behind the file's end. */
+/** Sums the parameters. @throws GgufProblem when the data of a tensor begins after the file's end. */
 function readTensors(cursor: Cursor, count: number, alignment = defaultAlignment): number {
   let parameters = 0;
   let last = 0;

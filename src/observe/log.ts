@@ -147,12 +147,12 @@ export class LineLog implements Log {
 
   /**
    * Writes what is queued before the process ends. A block that the system is writing at that moment
-   * may come in behind it: nothing can be waited for any more.
+   * may come in after it: nothing can be waited for any more.
    */
   flush(): void {
     this.release();
     this.#queueBlock();
-    // Behind a write that does not come back nothing can be written: it must not keep the process from ending.
+    // After a write that does not come back nothing can be written: it must not keep the process from ending.
     if (this.#writing && performance.now() - this.#writingSince > finalWriteMs) return;
     const until = performance.now() + finalWriteMs;
     for (const block of this.#full.splice(0)) {

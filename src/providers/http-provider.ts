@@ -49,7 +49,7 @@ export interface HttpProviderOptions {
   /** Absent = directly. */
   readonly way?: NetworkWay;
   readonly options?: ProviderOptions;
-  /** Where each path has one behind it: with its question mark. */
+  /** Where each path has one after it: with its question mark. */
   readonly query?: string;
   /** After the base address, instead of those of the dialect. */
   readonly paths?: PlacePaths;
@@ -96,7 +96,7 @@ interface DialectConventions {
   readonly traits: UpstreamTraits;
   /** What a model's name says of it at any server of the dialect. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
-  /** Path of the generating endpoint behind the base address. */
+  /** Path of the generating endpoint after the base address. */
   readonly generate: string;
   /** The same for answers that are streamed, where it is another. */
   readonly stream?: string;

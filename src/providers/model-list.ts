@@ -99,7 +99,7 @@ const maxPages = 20;
 
 type Lists = Pick<Provider, 'models' | 'moreModels' | 'mayHave'>;
 
-/** The whole list. Of several, those behind the first may be closed to the account. @throws GatewayError */
+/** The whole list. Of several, those after the first may be closed to the account. @throws GatewayError */
 async function askForList(
   client: HttpClient,
   { models: first, moreModels = [], mayHave }: Lists,

@@ -92,7 +92,7 @@ function isExcepted(url: URL, list: string): boolean {
   });
 }
 
-/** Bits behind the prefix do not matter here: other programs read the same list. */
+/** Bits after the prefix do not matter here: other programs read the same list. */
 function rangeOf(entry: string): AddressRange | undefined {
   try {
     return new AddressRange(entry);

@@ -130,7 +130,7 @@ export const attemptColumns = namesOf(attemptTable);
 export const sumColumns = namesOf(sumTable);
 
 /**
- * A call and, behind it, its attempts as flat values: they pass from thread to thread at half the cost
+ * A call and, after it, its attempts as flat values: they pass from thread to thread at half the cost
  * of nested objects.
  */
 export type CallValues = readonly Value[];

@@ -73,7 +73,7 @@ export interface PeopleStore {
    */
   signedIn(person: PersonRecord): Promise<PersonRecord>;
   find(id: string): Promise<PersonRecord | undefined>;
-  /** By id, those behind `after`. */
+  /** By id, those after `after`. */
   list(limit: number, after: string): Promise<readonly PersonRecord[]>;
   /** Takes away or gives back (`undefined`) the right to sign in. False when there is no such person. */
   setRevoked(id: string, at: number | undefined): Promise<boolean>;

@@ -66,7 +66,7 @@ export interface KeyChanges {
   readonly records: readonly KeyRecord[];
   /** Ask from here on the next time. */
   readonly stamp: number;
-  /** Whether there may be more behind these. */
+  /** Whether there may be more after these. */
   readonly more: boolean;
 }
 
@@ -121,7 +121,7 @@ export interface AuditQuery {
 
 const beforeFirst = '';
 
-/** The entry behind the last one of the chain. */
+/** The entry after the last one of the chain. */
 export function chained(entry: AuditEntry, last: AuditRecord | undefined): AuditRecord {
   const seq = (last?.seq ?? 0) + 1;
   return { ...entry, seq, hash: hashOf(entry, seq, last?.hash ?? beforeFirst) };

@@ -115,7 +115,7 @@ export interface ContentStore {
   remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
   /**
    * From now on nothing is retained of calls of this key that began before: those that run are not to bring back what is
-   * removed behind this. @throws StoreError
+   * removed after this. @throws StoreError
    */
   forget(keyId: string, before: number): Promise<void>;
 }

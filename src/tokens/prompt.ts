@@ -303,7 +303,7 @@ function ofBlank(bytes: Uint8Array, at: number, length: number): number {
   return at < length && kinds[bytes[at] ?? 0] === digit ? 0 : 1;
 }
 
-/** @param more length of the run less one. @param next the unit behind it; NaN at the end. */
+/** @param more length of the run less one. @param next the unit after it; NaN at the end. */
 function tokensOfRun(code: number, more: number, next: number): number {
   switch (kinds[code]) {
     case upper:
@@ -317,7 +317,7 @@ function tokensOfRun(code: number, more: number, next: number): number {
     case space:
       return more === 0 && next > 32 ? 0 : 1 + more / spacesOfToken;
     case tab:
-      // One tab goes with the word behind it, as one space does, which is examined before.
+      // One tab goes with the word after it, as one space does, which is examined before.
       return more === 0 && next > 32 ? 0 : 1 + more / tabsOfToken;
     case newline:
       return 0.8 + more / newlinesOfToken;

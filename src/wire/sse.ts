@@ -59,7 +59,7 @@ export class SseSplitter {
     return frames;
   }
 
-  /** Offset behind the next blank line, when all line ends are line feeds; -1 when there is none yet. */
+  /** Offset after the next blank line, when all line ends are line feeds; -1 when there is none yet. */
   #frameEndLineFeed(bytes: Buffer): number {
     // Most frames have one line or two; a search for one byte takes half as long as one for two.
     let line = this.#searched;
@@ -82,7 +82,7 @@ export class SseSplitter {
       // A CR that ends the bytes may be half of CR LF: the LF then opens the next frame, harmlessly.
       const next = byte === carriageReturn && bytes[i + 1] === lineFeed ? i + 2 : i + 1;
       if (i === this.#lineStart && i > start) return next;
-      // Behind a line it must be examined again: its LF would be taken for an empty line.
+      // After a line it must be examined again: its LF would be taken for an empty line.
       if (byte === carriageReturn && next === bytes.length) {
         this.#searched = i;
         return -1;
@@ -101,7 +101,7 @@ export class SseSplitter {
   }
 
   /**
-   * Reads `event` and `data` of one frame. The usual shapes, one data line alone or behind the name of the event, take
+   * Reads `event` and `data` of one frame. The usual shapes, one data line alone or after the name of the event, take
    * no splitting: they are nearly all frames there are.
    */
   #read(bytes: Buffer): Frame {
@@ -208,7 +208,7 @@ const maxSurplus = 4;
  */
 export class GrowingBytes {
   #bytes: Buffer | undefined;
-  /** The memory that `#bytes` is a view of; nothing behind `#bytes` was handed out. */
+  /** The memory that `#bytes` is a view of; nothing after `#bytes` was handed out. */
   #own: Buffer | undefined;
 
   /** The retained bytes followed by the chunk. The next call must be `keep` or `taken`. */
@@ -218,7 +218,7 @@ export class GrowingBytes {
     const length = held.length + chunk.length;
     if (length < roomFrom) return Buffer.concat([held, chunk]);
     const own = this.#own;
-    // The room is behind the retained bytes.
+    // The room is after the retained bytes.
     if (own !== undefined) {
       const end = held.byteOffset - own.byteOffset + held.length;
       if (end + chunk.length <= own.length) {

@@ -115,7 +115,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
 
   #say(message: Said | Answered): void {
     this.#outbox.push(message);
-    // Behind all that this turn reads: one frame for it.
+    // After all that this turn reads: one frame for it.
     if (this.#outbox.length === 1) setImmediate(() => this.flush());
   }
 

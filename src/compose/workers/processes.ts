@@ -112,7 +112,7 @@ export class WorkerProcesses {
       number,
       sockets: inherited.map((_, i) => firstSocketFd + i),
     });
-    // Behind its last output, which `exit` is not.
+    // After its last output, which `exit` is not.
     child.on('close', (code, signal) => ended(worker, { asked: this.#stopping, code, signal }));
     started(worker);
   }

@@ -31,7 +31,7 @@ interface Reserved {
   used?: Used;
 }
 
-/** A call that requests more behind its first reservation does it under these names: `call+`, `call+2`, … */
+/** A call that requests more after its first reservation does it under these names: `call+`, `call+2`, … */
 const more = /\+\d*$/;
 
 class WorkerCalls {

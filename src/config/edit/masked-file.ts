@@ -237,7 +237,7 @@ function addressAround({ path }: Leaf, leaves: readonly Leaf[]): string {
   );
 }
 
-/** What a person sees instead of it. The line end behind a text over several lines belongs to it. */
+/** What a person sees instead of it. The line end after a text over several lines belongs to it. */
 function shownFor({ placeholder, raw, isComment }: Kept): string {
   if (isComment) return placeholder;
   return JSON.stringify(placeholder) + (raw.endsWith('\n') ? '\n' : '');
@@ -256,7 +256,7 @@ function restored(
       const end = by.endsWith('\n') && typed[range.end] === '\n' ? range.end + 1 : range.end;
       return { range: { start: range.start, end }, by };
     });
-  /** Of the restored text: the first line behind each piece, and how many lines it added before. */
+  /** Of the restored text: the first line after each piece, and how many lines it added before. */
   const shifts: { readonly from: number; readonly start: number; readonly added: number }[] = [];
   let added = 0;
   for (const { range, by } of pieces) {

@@ -363,7 +363,7 @@ function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'documen
   requireString({ of: source, key: 'data', at });
 }
 
-// Every call has one result in the user turn behind it, results first in their message; an unmatched
+// Every call has one result in the user turn after it, results first in their message; an unmatched
 // result, a missing or doubled one, and an id used twice are refused.
 // Results may be spread over neighbouring user messages, which the service merges and the
 // request reader regroups; a system message in between does not break the run.
@@ -404,7 +404,7 @@ class ToolPairing {
     this.#previous = role;
   }
 
-  /** The run of user messages behind the calls is over. */
+  /** The run of user messages after the calls is over. */
   end(): void {
     const open = [...this.#calls].filter(([, answered]) => !answered).map(([id]) => id);
     if (open.length > 0) {

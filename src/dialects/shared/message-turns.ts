@@ -1,5 +1,5 @@
 /**
- * Turns as messages of APIs that have results of tools in turns of the user. Results form one run right behind their calls,
+ * Turns as messages of APIs that have results of tools in turns of the user. Results form one run right after their calls,
  * in the order of the calls; nothing is between them, and instructions given in mid-conversation stay at their position,
  * since moving them would change the cached prefix.
  */
@@ -63,7 +63,7 @@ class MessageBuilder {
   /** Ids of the calls of the last assistant message, in order. */
   #calls: ReadonlySet<string> = new Set();
   readonly #results = new Map<string, JsonMembers>();
-  /** What is between a call and its result in the history: it goes behind the results. */
+  /** What is between a call and its result in the history: it goes after the results. */
   #delayed: Message[] = [];
 
   constructor(blocks: BlockWriter, setting: Setting) {

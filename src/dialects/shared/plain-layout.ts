@@ -33,7 +33,7 @@ const backslash = 0x5c;
 /** Of one stream. */
 export class PlainLayout {
   readonly #rules: LayoutRules;
-  /** What is before the first gap, between two gaps, and behind the last one; none = no layout is known. */
+  /** What is before the first gap, between two gaps, and after the last one; none = no layout is known. */
   #fixed: readonly string[] = [];
   #kinds: readonly Gap['kind'][] = [];
   /** Layouts that no frame had but the one that taught them. */
@@ -81,7 +81,7 @@ export class PlainLayout {
     if (gaps === undefined || data.includes(probe)) return;
     const fixed = gaps.map(({ start }, i) => data.slice(gaps[i - 1]?.end ?? 0, start));
     fixed.push(data.slice(gaps.at(-1)?.end));
-    // A quote behind a backslash begins no string. Without any, those around the gaps do, or the probe is not JSON.
+    // A quote after a backslash begins no string. Without any, those around the gaps do, or the probe is not JSON.
     if (fixed.some((part) => part.includes('\\'))) return;
     const kinds = gaps.map(({ kind }) => kind);
     const tried = fixed.map((part, i) => part + probeOf(kinds[i])).join('');
@@ -136,7 +136,7 @@ function numberEnd(text: string, from: number): number {
   return leadingZero || i - from > 15 ? from : i;
 }
 
-/** Where the string ends that begins behind this quote. */
+/** Where the string ends that begins after this quote. */
 function stringEnd(text: string, from: number): number {
   const next = text.indexOf('"', from);
   if (next !== -1 && text.charCodeAt(next - 1) !== backslash) return next;

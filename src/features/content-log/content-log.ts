@@ -1,5 +1,5 @@
 /**
- * Retains what calls say, of keys whose content is logged (docs/user/content.md). Behind the answer and never before
+ * Retains what calls say, of keys whose content is logged (docs/user/content.md). After the answer and never before
  * it: a call's words are copied, sealed in a thread, and written a batch at a time. What has no room in memory
  * is dropped and counted; what is not yet written when the process dies is lost.
  */
@@ -55,7 +55,7 @@ const batchRows = 64;
 const batchBytes = 2 * 1024 * 1024;
 /** So long it waits for a store that is away. */
 const maxWaitMs = 60_000;
-/** So long a stop waits for it: rows of the ledger are written behind it. */
+/** So long a stop waits for it: rows of the ledger are written after it. */
 const maxStopMs = 5000;
 
 export class ContentLog {
@@ -180,7 +180,7 @@ export class ContentLog {
     }, delayMs).unref();
   }
 
-  /** One batch, behind the one that is being written; false when the store did not take it. */
+  /** One batch, after the one that is being written; false when the store did not take it. */
   async #write(): Promise<boolean> {
     await this.#writing;
     const batch = this.#nextBatch();

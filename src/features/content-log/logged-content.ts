@@ -281,7 +281,7 @@ function joinedValue(before: Json | undefined, next: Json, inDelta: boolean): Js
 
 /** Texts that name what a piece belongs to. */
 const names: ReadonlySet<string> = new Set(['type', 'id', 'name', 'role']);
-/** They come in one piece, several behind one another. */
+/** They come in one piece, several after one another. */
 const comeWhole: ReadonlySet<string> = new Set(['citation', 'citations', 'annotations']);
 /** What a block begins with continues in its deltas. */
 const pieceOf: ReadonlySet<string> = new Set(['delta', 'content_block']);

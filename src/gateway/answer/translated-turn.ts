@@ -48,7 +48,7 @@ export class TranslatedTurn implements StreamConsumer {
     if (this.#over) return;
     const passed: ReadFrame[] = [];
     for (const { frame, events } of batch) {
-      // Behind a failure nothing is read, so that what was held back must be shown before it.
+      // After a failure nothing is read, so that what was held back must be shown before it.
       const failed = events.some((event) => event.type === 'error');
       if (failed) passed.push(eventsFrame(this.#scanner.flush()));
       passed.push({
@@ -323,7 +323,7 @@ class StopSequence {
 }
 
 // A turn that its upstream pauses is requested again until it ends: with the answer so far (messages `pause_turn`: the
-// provider's own tools run long), or with a word of the upstream that stands for it (Gemini `CONTINUATION`). Behind this
+// provider's own tools run long), or with a word of the upstream that stands for it (Gemini `CONTINUATION`). After this
 // stage all rounds are one answer: part indexes continue, token counts are sums, and no pause is visible.
 
 /** Further requests of one turn at most; then it ends with finish `length`. */

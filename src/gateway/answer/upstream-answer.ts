@@ -108,7 +108,7 @@ export class StreamCollector implements StreamConsumer {
     }
   }
 
-  /** Nothing of the answer comes behind its finish. */
+  /** Nothing of the answer comes after its finish. */
   #complete(): void {
     const generation = this.#collector.result();
     if (generation === undefined) return;

@@ -293,7 +293,7 @@ function tooLong(name: JobName, bytes: number, most: number): GatewayError {
   return withoutRoom(name, `has ${mib(bytes)}; ${room}`);
 }
 
-/** What the client sent is its fault, what an upstream answered is not. @param why behind the name of the body */
+/** What the client sent is its fault, what an upstream answered is not. @param why after the name of the body */
 function withoutRoom(name: JobName | undefined, why: string, detail?: string): GatewayError {
   const more = { retryable: false, ...(detail === undefined ? {} : { detail }) };
   return name === 'read' || name === 'answer'

@@ -1,6 +1,6 @@
 /**
  * A call that is over as the spans of a trace: one of the call, one of each attempt, in the words of
- * OpenTelemetry's conventions for generative AI. Made behind the answer, of what the call left, so that a
+ * OpenTelemetry's conventions for generative AI. Made after the answer, of what the call left, so that a
  * call without traces pays nothing and one with them is not held up. Prompt and answer are in them only where
  * the operator switched that on.
  */
@@ -348,7 +348,7 @@ function leading({ attempts, target }: Receipt): AttemptReceipt | undefined {
   return attempts.findLast((attempt) => attempt.target === target) ?? attempts.at(-1);
 }
 
-/** In the order of time: the first token, each try behind the first one, and the cut of an answer. */
+/** In the order of time: the first token, each try after the first one, and the cut of an answer. */
 function eventsOf(
   call: Call,
   receipt: Receipt,

@@ -32,7 +32,7 @@ export interface OtlpOptions {
 
 const kinds = { server: 1, client: 2 } as const;
 const [unset, error] = [0, 2] as const;
-/** Behind the exporter's own time limit, which a trickle of bytes can put off for ever. */
+/** After the exporter's own time limit, which a trickle of bytes can put off for ever. */
 const graceMs = 2000;
 
 export class OtlpSender implements SpanSender {

@@ -18,7 +18,7 @@ interface Service {
   /** The first that is set. */
   readonly keyVariables: readonly string[];
   readonly resourceVariable: string;
-  /** It holds an address, with or without the path of an SDK behind it. */
+  /** It holds an address, with or without the path of an SDK after it. */
   readonly addressVariable: string;
   /** Claude is there, behind a path of its own. */
   readonly claude?: true;

@@ -81,7 +81,7 @@ function modelOf(called: string): { readonly maker: Maker; readonly name: string
   // A tuned model of Google's.
   if (name.startsWith('endpoints/')) return { maker: 'google', name };
   if (name.includes('/')) return { maker: 'open', name };
-  // The first-party names of Claude have their date behind a dash.
+  // The first-party names of Claude have their date after a dash.
   if (name.startsWith('claude')) {
     return { maker: 'anthropic', name: name.replace(/-(20\d{6})$/, '@$1') };
   }

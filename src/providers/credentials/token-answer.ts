@@ -76,7 +76,7 @@ function lifeOf({ expires_in: seconds, expires_on: until }: JsonObject, wallMs: 
   return Number.isFinite(inMs) ? inMs : Number.isFinite(untilMs) ? untilMs : 0;
 }
 
-/** `AADSTS7000215: Invalid client secret provided`, without the ids behind it. */
+/** `AADSTS7000215: Invalid client secret provided`, without the ids after it. */
 function complaintOf({ status, body }: TokenAnswer): string {
   const { error, error_description: description } = body;
   // Google's APIs put the sentence into `error`.

@@ -22,7 +22,7 @@ export interface CopySource {
   /** Distinguishes this database from every other. */
   readonly origin: string;
   tables(): Promise<readonly CopyTable[]>;
-  /** Rows behind a key, in the order of the key; `after` undefined = from the first. */
+  /** Rows after a key, in the order of the key; `after` undefined = from the first. */
   rows(table: CopyTable, after: CopyRow | undefined, most: number): Promise<readonly CopyRow[]>;
   sums(table: CopyTable): Promise<TableSums>;
   close(): Promise<void>;

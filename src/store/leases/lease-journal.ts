@@ -202,7 +202,7 @@ function readOrphaned(options: LeaseJournalOptions): readonly OrphanedJournal[] 
 function readJournal(path: string, boot: string | undefined): readonly TakenLease[] | undefined {
   const file = openSync(path, 'r');
   try {
-    // Bytes behind the last line end belong to a reservation whose call was never sent.
+    // Bytes after the last line end belong to a reservation whose call was never sent.
     const [head, ...lines] = readFileSync(file, 'utf8').split('\n').slice(0, -1);
     if (boot === undefined || head !== headOf(boot, file)) return undefined;
     const leases = new Map<string, TakenLease>();

@@ -382,7 +382,7 @@ const emptyHours: Statement = {
     DELETE FROM usage_days USING old WHERE usage_days.group_id = old.group_id AND calls = 0`,
 };
 
-// A checkpoint that comes behind the end of its call must not open it again.
+// A checkpoint that arrives after the end of its call must not open it again.
 const open: Statement = {
   name: 'open_calls',
   text: `INSERT INTO open_calls (id, seen_at, call)

@@ -302,7 +302,7 @@ END $$;
 
 /**
  * One round trip, since the end of an answer waits for it. The lock is that of contents: what a key retained is forgotten
- * behind all that was examined before the mark was there.
+ * after all that was examined before the mark was there.
  */
 const responseFunctions = `
 CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,

@@ -511,7 +511,7 @@ function sampleSlice(sql: Statements, slice: Slice, filter: UsageFilter): readon
   const begins = sql.of(first).get(period);
   const ends = sql.of(last).get(period);
   if (begins === undefined || ends === undefined) return [];
-  // A long call is written behind shorter ones that began later.
+  // A long call is written after shorter ones that began later.
   const [low = 0, high = 0] = [number(begins, 'n'), number(ends, 'n')].toSorted((a, b) => a - b);
   const span = high - low + 1;
   const looks = Math.min(slice.looks, span);

@@ -282,7 +282,7 @@ const insertCall = `${insertInto('calls', callColumns)} ON CONFLICT (id) DO NOTH
 const insertAttempt = insertInto('attempts', ['call_n', 'ordinal', ...attemptColumns]);
 const insertPrice = 'INSERT INTO prices (price) VALUES (?) ON CONFLICT DO NOTHING';
 const findPrice = 'SELECT id FROM prices WHERE price = ?';
-// A checkpoint that comes behind the end of its call must not open it again.
+// A checkpoint that arrives after the end of its call must not open it again.
 const openCall = `INSERT INTO open_calls (id, seen_at, call)
   SELECT $id, $seenAt, $call WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = $id)
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call`;

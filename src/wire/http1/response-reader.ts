@@ -184,7 +184,7 @@ class ChunkedBody {
 
   /**
    * Decodes from `from` on, in the buffer: the data are between `start` and `end` afterwards.
-   * @returns the position behind the last byte read: the end of the buffer, or of the body.
+   * @returns the position after the last byte read: the end of the buffer, or of the body.
    * @throws ProtocolError
    */
   decode(buffer: Buffer, from: number): number {

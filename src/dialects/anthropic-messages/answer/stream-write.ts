@@ -84,7 +84,7 @@ export class MessagesStreamWriter implements StreamWriter {
     }
   }
 
-  /** `message_delta` waits until here, since usage may come behind the finish. */
+  /** `message_delta` waits until here, since usage may come after the finish. */
   end(): string {
     const usage = withEstimate(this.#usage, this.#context);
     const ending = {
@@ -194,7 +194,7 @@ class LiveBlock {
   /** Its text so far: a record holds it, or a digest of it. */
   #thought = '';
   #isRefusal = false;
-  /** White space behind a call, which is not a block unless text follows it. */
+  /** White space after a call, which is not a block unless text follows it. */
   #blank = '';
   #call = '';
   /** The arguments so far. */

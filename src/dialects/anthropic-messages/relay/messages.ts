@@ -16,7 +16,7 @@ interface MessageEdits {
   readonly edits: readonly JsonEdit[];
   /** The last message is an assistant's, to be continued. */
   readonly continues: boolean;
-  /** The calls that are being answered do not stand behind signed thinking. */
+  /** The calls that are being answered do not stand after signed thinking. */
   readonly lacksThinking: boolean;
 }
 
@@ -61,7 +61,7 @@ function isPrefill(last: Json | undefined): boolean {
 
 /**
  * Instructions in mid-conversation as tagged texts of the user, where only `system` may hold any. One that
- * is between calls and their results goes behind the results.
+ * is between calls and their results goes after the results.
  */
 function instructionEdits(
   source: JsonSource,
@@ -119,7 +119,7 @@ interface Context {
   readonly blocks: BlockEdits | undefined;
 }
 
-/** The last assistant turn has calls that the turns behind it answer, and no thinking first. */
+/** The last assistant turn has calls that the turns after it answer, and no thinking first. */
 function openTurnLacksThinking(
   { thinking }: JsonObject,
   messages: readonly Json[],

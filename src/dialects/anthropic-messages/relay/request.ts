@@ -252,7 +252,7 @@ function formatEdits(
   return [removed(...path), instruction(system, text)];
 }
 
-/** The text behind all other instructions. */
+/** The text after all other instructions. */
 function instruction(system: Json | undefined, text: string): JsonEdit {
   if (isArray(system)) {
     const block = JSON.stringify({ type: 'text', text });
@@ -271,7 +271,7 @@ interface ThinkingInput {
   readonly cap: number;
   /** The last message is an assistant's, to be continued. */
   readonly continues: boolean;
-  /** The calls that are being answered do not stand behind signed thinking. */
+  /** The calls that are being answered do not stand after signed thinking. */
   readonly lacksThinking: boolean;
 }
 

@@ -181,7 +181,7 @@ export class BlockReader {
  */
 class Paragraphs {
   readonly #joins: boolean;
-  /** The last text, and whether a block of another type is behind it. */
+  /** The last text, and whether a block of another type is after it. */
   #last: { readonly isRendered: boolean } | undefined;
 
   constructor(role: Turn['role']) {

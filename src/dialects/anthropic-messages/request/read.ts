@@ -178,7 +178,7 @@ function readThinking(
   }
 }
 
-/** The last instruction that sets an effort holds for what comes behind it, else the request's own. */
+/** The last instruction that sets an effort holds for what comes after it, else the request's own. */
 function readEffort(body: JsonObject, notes: Notes): RequestedEffort | undefined {
   const messages = isArray(body['messages']) ? body['messages'] : [];
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -294,9 +294,9 @@ function readToolChoice(choice: Json | undefined): ToolChoice | undefined {
   }
 }
 
-// Turns of a conversation. Results come right behind their calls and before all other parts, whatever
+// Turns of a conversation. Results come right after their calls and before all other parts, whatever
 // neighbouring user messages they were spread over; a system message that is between a call
-// and its result goes behind the result.
+// and its result goes after the result.
 
 function readTurns(messages: Json | undefined, reading: Reading): readonly Turn[] {
   const builder = new TurnBuilder();

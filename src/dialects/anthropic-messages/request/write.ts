@@ -413,7 +413,7 @@ function findObstacle({ conversation, traits }: ThinkingQuestion): string | unde
   return undefined;
 }
 
-/** The last assistant turn has calls that the turns behind it answer, and no thinking first. */
+/** The last assistant turn has calls that the turns after it answer, and no thinking first. */
 function lacksSignedThinking(turns: readonly Turn[]): boolean {
   const at = turns.findLastIndex((turn) => turn.role === 'assistant');
   const parts = turns[at]?.parts ?? [];

@@ -163,7 +163,7 @@ export class ChatStreamReader implements StreamReader {
     const delta = answerObject(choice['delta'], 'a delta');
     if (delta !== undefined) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
-    // What was said behind the finish counts all the same; another reason does not.
+    // What was said after the finish counts all the same; another reason does not.
     if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
     const failure = readFailedFinish(reason);
     if (failure === undefined) this.#finish = choice;
@@ -195,7 +195,7 @@ export class ChatStreamReader implements StreamReader {
   }
 }
 
-/** Azure's filter, where it runs behind the text, reports how far it came: no word of the answer, and no id of it. */
+/** Azure's filter, where it runs after the text, reports how far it came: no word of the answer, and no id of it. */
 function isFilterReport(choice: JsonObject): boolean {
   return (
     choice['content_filter_offsets'] !== undefined &&

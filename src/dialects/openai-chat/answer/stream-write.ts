@@ -46,7 +46,7 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #parts: (OpenPart | undefined)[] = [];
   readonly #reasoning: ReasoningDeltas;
   readonly #bounds = new MessageBounds();
-  /** Everything of a frame before and behind the members of the delta. */
+  /** Everything of a frame before and after the members of the delta. */
   #before = '';
   #behind = '';
   #id = '';

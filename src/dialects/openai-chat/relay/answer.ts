@@ -40,7 +40,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   #usage: Usage | undefined;
   /** The usage is not what the upstream reported. */
   #estimated = false;
-  /** The upstream's latest report, where it came in a frame of its own: it is sent behind all others. */
+  /** The upstream's latest report, where it came in a frame of its own: it is sent after all others. */
   #report: Buffer | undefined;
 
   constructor(context: AnswerContext) {

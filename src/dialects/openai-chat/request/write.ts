@@ -76,7 +76,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 }
 
 /**
- * Instructions before the first answer are in front, where they stay in later requests; those behind it are left to
+ * Instructions before the first answer are in front, where they stay in later requests; those after it are left to
  * be sent at their position, or the beginning of the prompt would change with each turn.
  */
 export function withInstructionsInFront(
