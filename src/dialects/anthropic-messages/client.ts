@@ -1,4 +1,4 @@
-/** The half of the messages dialect that faces clients: `POST /v1/messages`. */
+/** The client half of the messages dialect: `POST /v1/messages`. */
 import type { ClientDialect, SharedRequest } from '../../core/dialect.ts';
 import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';
@@ -15,12 +15,12 @@ import { requestShape } from './shape.ts';
 import { MessagesStreamWriter } from './answer/stream-write.ts';
 
 const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
-/** Before `message_start` a comment is safer than an event: some readers want the start first. */
+/** Before `message_start` a comment is safer than an event, since some readers require the start first. */
 const comment = ': keep-alive\n\n';
 
 const words: ShapeWords = { single: ['tool_choice', 'disable_parallel_tool_use'] };
 
-/** By its headers, or how it requests pages of a list. */
+/** Recognises a messages client by its headers, or by the paging parameters of a list. */
 function claims({ query, header }: SharedRequest): boolean {
   if (header('anthropic-version') !== undefined) return true;
   if (header('x-api-key') !== undefined && header('authorization') === undefined) return true;
@@ -59,7 +59,7 @@ export const anthropicMessagesClient: ClientDialect = {
 const ofRequests = limitNames((part) => `anthropic-ratelimit-requests-${part}`);
 const ofTokens = limitNames((part) => `anthropic-ratelimit-tokens-${part}`);
 
-/** Flat headers; none for a caller without limits. */
+/** Flat headers; empty for a caller without limits. */
 function limitHeaders({ requests, tokens }: Standings): readonly string[] {
   const headers: string[] = [];
   if (requests !== undefined) add(headers, ofRequests, requests);
@@ -78,7 +78,7 @@ function add(headers: string[], names: LimitNames, { limit, remaining, fullAt }:
   );
 }
 
-/** RFC 3339 in whole seconds, never before the time itself. */
+/** RFC 3339 in whole seconds, rounded up. */
 function timeText(ms: number): string {
   return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
 }

@@ -1,4 +1,4 @@
-/** Errors as this dialect shows them. */
+/** Errors of this dialect, written and read. */
 import type { ErrorForm, ErrorTable, WrittenError } from '../../core/dialect.ts';
 import { type ErrorCode, GatewayError, streamError } from '../../core/errors.ts';
 import { tryParseInner } from '../../json/parse.ts';
@@ -35,7 +35,7 @@ const table = {
   timeout: form(504, 'timeout_error'),
   upstream_rejected: form(400, 'invalid_request_error'),
   context_overflow: form(400, 'invalid_request_error'),
-  // Claude Code sends a 400 of any other type six times, with less in it each time (decision 0037).
+  // Claude Code repeats a 400 of any other type six times, each time with a shorter request (decision 0037).
   upstream_auth: form(400, 'billing_error'),
   internal: form(500, 'api_error'),
   idempotency_busy: form(409, 'invalid_request_error'),
@@ -48,12 +48,12 @@ const table = {
   canceled: form(499, 'api_error'),
 } satisfies Record<ErrorCode, ErrorForm>;
 
-/** How the messages dialect shows each error code. It has no `code` field. */
+/** The type and status of each error code. The messages dialect has no `code` field. */
 export const errorTable: ErrorTable = table;
 
 const threadReason = 'thread_unsupported_request';
 
-/** What the SDK's tool runner must hear to resend the whole conversation. */
+/** The error after which the SDK's tool runner sends the whole conversation again. */
 export function threadRefusal(): GatewayError {
   return new GatewayError(
     'invalid_request',
@@ -78,7 +78,7 @@ export function writeStreamError(error: GatewayError, requestId: string): string
   return `event: error\ndata: ${JSON.stringify(writeError(streamError(error), requestId).body)}\n\n`;
 }
 
-/** An upstream's refusal retains its status, and the type that goes with it (E14). */
+/** A refusal by an upstream retains its status, and gets the type of that status (E14). */
 function errorForm(error: GatewayError): ErrorForm {
   const usual = errorTable[error.code];
   if (error.code !== 'upstream_rejected' || error.status === undefined) return usual;
@@ -95,7 +95,7 @@ function errorForm(error: GatewayError): ErrorForm {
 function messageOf(error: GatewayError, requestId: string): string {
   const { path, message } = error;
   if (error.code === 'context_overflow') {
-    // The message as the native service words it, with its numbers where the upstream gave them.
+    // The message in the native service's wording, with the upstream's numbers if there are any.
     if (asAgentsReadIt.test(message)) return message;
     const found = limitWords.exec(message);
     const text = found?.[1] ?? found?.[2];
@@ -121,7 +121,7 @@ function form(status: number, type: string): ErrorForm {
 // and documents.
 
 const maxLoggedLength = 8192;
-/** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
+/** Only this much of an error's text is matched: it may be a frame of megabytes (S20, S22). */
 const maxJudgedLength = 8192;
 
 /** An HTTP error answer. Never throws. */
@@ -131,7 +131,7 @@ export function readError(status: number, body: string): GatewayError {
   return makeError(readComplaint(parsed), { status, upstream });
 }
 
-/** An error object that stood in a stream or in a document with status 200. */
+/** An error object in a stream, or in a document with status 200. */
 export function readErrorValue(value: Json | undefined): GatewayError {
   const complaint = readComplaint(value);
   return makeError(complaint, { status: statusByType.get(complaint.words) ?? 500 });
@@ -158,7 +158,7 @@ function codeOf(complaint: VendorComplaint, status: number): ErrorCode {
   const { words: type } = complaint;
   if (status < 500 && status !== 429 && says('overflow', complaint)) return 'context_overflow';
   if ((status === 400 || status === 429) && says('no-money', complaint)) return 'upstream_auth';
-  // The type decides where it is more telling than the status: overload also comes as 500.
+  // The type decides if it is more specific than the status: overload also comes as 500.
   if (type === 'overloaded_error') return 'overloaded';
   if (type === 'billing_error') return 'upstream_auth';
   if (type === 'rate_limit_error') return 'rate_limited';
@@ -172,7 +172,7 @@ function codeByStatus(complaint: VendorComplaint, status: number): ErrorCode {
     case 422:
       return 'upstream_rejected';
     case 404:
-      // Without a word about a model the address is wrong, which is not the client's fault.
+      // If the text names no model, the address is wrong, which is not the client's fault.
       return says('no-model', complaint) ? 'model_not_found' : 'upstream_invalid';
     case 429:
       return 'rate_limited';
@@ -181,7 +181,7 @@ function codeByStatus(complaint: VendorComplaint, status: number): ErrorCode {
   }
 }
 
-/** The status that an error type stands for. */
+/** The status of each error type. */
 const statusByType: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -196,7 +196,7 @@ const statusByType: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ]);
 
-/** Text that is not JSON, a page of HTML above all, is not a complaint that a client could use. */
+/** Text that is not JSON, such as an HTML page, is not passed on to clients. */
 function readComplaint(body: Json | undefined): VendorComplaint {
   if (isArray(body)) return readComplaint(body[0]);
   if (!isObject(body)) return { message: '', words: '' };
@@ -209,7 +209,8 @@ function readComplaint(body: Json | undefined): VendorComplaint {
   };
 }
 
-// "The prompt does not fit", in the phrase that agents look for. They parse its numbers to decide on compaction.
+// The error of a prompt that is too long, in the wording that agents search for. They parse its numbers to decide on
+// compaction.
 
 const asAgentsReadIt = /^prompt is too long/i;
 const limitWords =

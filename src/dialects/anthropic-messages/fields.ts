@@ -1,6 +1,6 @@
 /**
- * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
- * them. The path is at the start of the message when the error is written.
+ * Reads single fields of a request body. Errors for wrong values have the wording of this dialect. The path is put
+ * at the start of the message when the error is written.
  */
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
@@ -13,7 +13,7 @@ export interface Field {
   readonly at?: FieldPath;
 }
 
-/** Top-level fields that have a canonical slot, or that the head has read. */
+/** Top-level fields that the canonical conversation has, or that the head has read. */
 export const knownFields: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',
@@ -71,7 +71,7 @@ export function wrongType(path: FieldPath, expected: string): GatewayError {
   return invalidRequest(`Input should be ${expected}`, path);
 }
 
-/** @param rule what is allowed, as the end of a sentence: `must not be empty`. */
+/** @param rule the end of the sentence: `must not be empty`. */
 export function badValue(path: FieldPath, rule: string): GatewayError {
   return invalidRequest(`The value ${rule}`, path);
 }

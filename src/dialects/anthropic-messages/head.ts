@@ -1,7 +1,7 @@
 /**
- * The head of a request: what the gateway decides on, and what no provider could take. Both modes
- * pass here, so unknown fields and unknown block types are left alone: in relay they are the
- * upstream's business.
+ * Checks the head of a request: members that the gateway decides on, and faults that every provider refuses. Both modes
+ * pass here. Unknown fields and unknown block types are not checked, since in relay they belong to the
+ * upstream.
  */
 import type { RequestHead } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
@@ -54,7 +54,7 @@ export function readHead(body: JsonObject): RequestHead {
 
 function readOptions(body: JsonObject): Pick<RequestHead, 'model' | 'stream' | 'maxOutputTokens'> {
   const model = readModel(body);
-  // 0 is legal here: it asks to warm the prompt cache and generate nothing.
+  // 0 is legal here: it warms the prompt cache and generates nothing.
   const field = { of: body, key: 'max_tokens' };
   if (body['max_tokens'] === undefined) throw required(pathOf(field));
   const maxOutputTokens = readInteger(field, { min: 0 });
@@ -82,8 +82,8 @@ function asksThinking(thinking: Json | undefined): boolean {
 }
 
 /**
- * Everything that a request and a token count have in common.
- * @returns the tokens that are set aside for thinking.
+ * Checks the members that requests and token counts share.
+ * @returns the budget of thinking tokens.
  * @throws GatewayError as `readHead`.
  */
 export function checkRequest(body: JsonObject): number | undefined {
@@ -104,7 +104,7 @@ export function checkRequest(body: JsonObject): number | undefined {
     checkFormat({ of: config, key: 'format', at: ['output_config'] });
   }
   checkFormat({ of: body, key: 'output_format' });
-  // Unknown kinds of thinking pass: clients learn them before gateways do.
+  // Unknown kinds of thinking pass, since clients may know newer ones.
   const thinking = readObject({ of: body, key: 'thinking' });
   if (thinking === undefined) return undefined;
   const at = ['thinking'];
@@ -133,7 +133,7 @@ function checkSystem(body: JsonObject): void {
   const { system } = body;
   if (!isPresent(system) || typeof system === 'string') return;
   if (!isArray(system)) throw wrongType(['system'], 'a valid string or a list of text blocks');
-  // Text blocks only, as in `system`; other types are the upstream's business.
+  // Text blocks only, as in `system`. Other types are not checked.
   const path = ['system'];
   system.forEach((block, j) => {
     if (!isObject(block)) throw wrongType([...path, j], 'a valid dictionary');
@@ -186,7 +186,7 @@ function checkFormat(field: Field): void {
   }
 }
 
-// Checks the messages of a request as strictly as the native service, and no further.
+// Checks the messages of a request as strictly as the native service does.
 
 const maxMessages = 100_000;
 
@@ -217,13 +217,13 @@ function check(message: Json, i: number, pairing: ToolPairing): void {
 
 interface CheckedMessage {
   readonly role: 'user' | 'assistant' | 'system';
-  /** Its blocks, still to be checked; none where it is a text. */
+  /** Its blocks, which are not checked yet; empty for a text. */
   readonly content: readonly Json[];
 }
 
 const noBlocks: readonly Json[] = [];
 
-/** All but its blocks. A system turn in mid-conversation is legal. */
+/** Checks a message without its blocks. A system turn in mid-conversation is legal. */
 function checkMessage(message: Json, i: number): CheckedMessage {
   const path = ['messages', i];
   if (!isObject(message)) throw wrongType(path, 'a valid dictionary');
@@ -234,7 +234,7 @@ function checkMessage(message: Json, i: number): CheckedMessage {
   }
   const configured = role === 'system' && hasEffort(message, path);
   if (typeof content === 'string') return { role, content: noBlocks };
-  // An instruction may set the effort of what follows and say nothing else.
+  // An instruction may only set the effort of the following turns, without content.
   if (!isPresent(content) && configured) return { role, content: noBlocks };
   if (!isPresent(content)) throw required([...path, 'content']);
   if (!isArray(content)) {
@@ -251,7 +251,7 @@ function hasEffort(message: JsonObject, at: FieldPath): boolean {
   return readString({ of: config, key: 'effort', at: pathOf(field) }) !== undefined;
 }
 
-// Checks content blocks; types that are not known here pass.
+// Checks content blocks. Unknown types pass.
 
 /** Where a block is. `result` is the inside of a tool result. */
 interface BlockPlace {
@@ -345,13 +345,13 @@ function checkSource(block: JsonObject, path: FieldPath, type: 'image' | 'docume
   }
 }
 
-/** A document that is made of blocks. */
+/** Checks a document with blocks as its content. */
 function checkContent(content: Json | undefined, path: FieldPath): void {
   if (!isArray(content)) return;
   content.forEach((inner, j) => checkBlock(inner, { path: [...path, j], role: 'result' }));
 }
 
-/** What the bytes and addresses are is checked before (`body-media.ts`). */
+/** Bytes and addresses were checked before (`body-media.ts`). */
 function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'document'): void {
   const mediaType = requireString({ of: source, key: 'media_type', at });
   if (type === 'image' && (!mediaType.startsWith('image/') || mediaType === 'image/svg+xml')) {
@@ -483,12 +483,12 @@ function checkTools(body: JsonObject): void {
   checkChoice(body, { names, allKnown, none: tools.length === 0 });
 }
 
-/** A tool with `type: "custom"` or without a type is the client's; others are defined elsewhere. */
+/** A tool with `type: "custom"` or without a type is the client's. The vendor defines the others. */
 export function isClientTool(tool: JsonObject): boolean {
   return !isPresent(tool['type']) || tool['type'] === 'custom';
 }
 
-/** The tool's name; undefined for a kind that brings several tools or names of its own. */
+/** The tool's name. Undefined for a kind that adds several tools or has fixed names. */
 function checkTool(tool: Json, path: FieldPath): string | undefined {
   if (!isObject(tool)) throw wrongType(path, 'a valid dictionary');
   readString({ of: tool, key: 'type', at: path });

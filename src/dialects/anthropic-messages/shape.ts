@@ -1,4 +1,4 @@
-/** The members of a messages request that are read or known to say nothing; those of the top level: `fields.ts`. */
+/** The members of a messages request that are read, or known to have no effect. Top-level members: `fields.ts`. */
 import { type JsonObject, textOf } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
 import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
@@ -31,7 +31,7 @@ const clientTool = fields({
   ...wholes('eager_input_streaming', 'input_examples', 'allowed_callers'),
   ...marks,
 });
-/** Defined by the vendor and run by the client, which has all that it needs in the type. */
+/** A tool that the vendor defines and the client runs. Its type says everything that the client needs. */
 const publishedTool = fields({ ...wholes('type', 'name', 'max_uses', 'model'), ...marks });
 const serverTool = openFields({ ...pricedTool, ...wholes('name', 'input_schema'), ...marks });
 
@@ -48,7 +48,7 @@ const toolChange = openFields({
   ...marks,
 });
 
-/** Calls of tools that the service ran: they are shown with their results. */
+/** Calls of tools that the service ran. They come with their results. */
 const serverCall = fields({
   ...wholes('type', 'id', 'name', 'server_name', 'input', 'caller'),
   ...marks,

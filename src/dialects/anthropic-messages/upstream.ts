@@ -1,4 +1,4 @@
-/** The half of the messages dialect that faces providers. */
+/** The upstream half of the messages dialect. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from './errors.ts';
@@ -12,7 +12,7 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
   signsReasoning: true,
   promptOf,
   writeRequest,
-  // The one field of a rendered request that is not served without its beta.
+  // The only field of a rendered request that requires a beta header.
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,
   readResponse: (body) => readResponse(body),
@@ -22,5 +22,5 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
 
 // Values of `anthropic-beta` that the gateway itself sends.
 
-/** Opens `speed: "fast"`. */
+/** Enables `speed: "fast"`. */
 export const fastModeBeta = 'fast-mode-2026-02-01';

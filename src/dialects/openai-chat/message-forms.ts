@@ -1,4 +1,4 @@
-/** Single messages of this dialect in the forms that its servers differ in. */
+/** The forms of single messages in which servers of this dialect differ. */
 import { createHash } from 'node:crypto';
 import type {
   CacheMark,
@@ -113,7 +113,7 @@ function adaptedImage(part: JsonObject, path: Path, options: PartOptions): JsonO
   return { type: 'text', text: '[image attached below]' };
 }
 
-/** Marks of caches are hints: a server that refuses them is not sent any. */
+/** Cache marks are hints. A server that refuses them gets none. */
 function withKnownMark(part: JsonObject, traits: UpstreamTraits, path: Path): JsonObject {
   if (traits.messageMembers === undefined) return part;
   if (part['cache_control'] === undefined && part['prompt_cache_breakpoint'] === undefined) {
@@ -123,7 +123,7 @@ function withKnownMark(part: JsonObject, traits: UpstreamTraits, path: Path): Js
   return { ...rest, ...writePartMark(readCacheMark(part, path), traits) };
 }
 
-/** Where a refusal is not a member it is what was said. */
+/** If the server has no `refusal` member, the refusal becomes the content. */
 function withRefusal(message: JsonObject, { traits, path, note }: ContentOptions): JsonObject {
   const { refusal, content } = message;
   if (typeof refusal !== 'string' || isKnownMember('refusal', message, traits)) return message;
@@ -143,7 +143,7 @@ export function isKnownMember(
   return messageMembers.has(`${String(role)}.${name}`);
 }
 
-/** The message without what its server refuses. @param note called for what carried something. */
+/** The message without members that its server refuses. @param note called for members with a value. */
 export function withoutUnknownMembers(
   message: JsonObject,
   traits: UpstreamTraits,
@@ -185,7 +185,7 @@ export function joinedTexts(message: JsonObject, text: string): JsonObject {
   return { ...message, content: [...(isArray(content) ? content : []), { type: 'text', text }] };
 }
 
-/** A message of the user with these parts before what it says. */
+/** A message of the user with these parts before its content. */
 export function withContentInFront(message: JsonObject, parts: readonly Json[]): JsonObject {
   const { content } = message;
   const rest: readonly Json[] =
@@ -208,10 +208,10 @@ export const taggedNote = 'instructions after the first answer are sent in a use
 export const bridgeNote = 'an assistant message stands between a tool and the user';
 export const unknownMemberNote = 'not known to this provider';
 
-/** What is between a tool's result and the user where a server wants an assistant there. */
+/** The message between a tool result and the user, for servers that require an assistant message there. */
 export const bridge: JsonObject = { role: 'assistant', content: 'Understood.' };
 
-// Cache marks: as clients of this dialect write them, and as its servers want them.
+// Cache marks in the spellings of clients and of servers.
 
 const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } };
 
@@ -234,14 +234,14 @@ export function writeCacheMark({ ttl }: CacheMark): JsonObject {
   return { cache_control: { type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) } };
 }
 
-/** The mark as a member of its part, in the spelling that the server understands; else nothing. */
+/** The mark as a member of its part, in the server's spelling; empty if it has none. */
 export function writePartMark(mark: CacheMark | undefined, traits: UpstreamTraits): JsonObject {
   if (mark === undefined) return {};
   if (traits.cacheBreakpoints === true) return breakpoint;
   return traits.cacheMarks ? writeCacheMark(mark) : {};
 }
 
-/** Whether a part must stay a part, because a mark is on it. */
+/** Whether a part has a mark, so that it must not be joined. */
 export function isMarked(part: JsonObject): boolean {
   return part['cache_control'] !== undefined || part['prompt_cache_breakpoint'] !== undefined;
 }
@@ -260,7 +260,7 @@ export function textContent(
   return texts.map((part) => String(part['text'])).join(separator);
 }
 
-/** Puts a breakpoint on a text. */
+/** Sets a breakpoint on a text. */
 type Marking = () => void;
 
 /**
@@ -327,7 +327,7 @@ export function readCitations(annotations: Json | undefined): readonly Citation[
     const source = answerObject(annotation['url_citation'], 'a url_citation');
     if (source === undefined) continue;
     const { url, title } = source;
-    // The index is a device of streams, not a property of the citation.
+    // The index belongs to the stream, not to the citation.
     const { index: _index, ...value } = annotation;
     citations.push({
       ...(typeof url === 'string' ? { url } : {}),
@@ -340,7 +340,7 @@ export function readCitations(annotations: Json | undefined): readonly Citation[
 }
 
 /**
- * Undefined, with a note, for a source that has no address: chat cannot name it.
+ * Undefined, with a note, for a source without an address, which chat cannot name.
  * @param part the citing text part in the whole content.
  */
 export function writeCitation(
@@ -368,13 +368,13 @@ export function writeCitation(
 // How the tools of a request want their calls back: under the client's own names, free text
 // unwrapped, and in the deprecated form for clients that use it.
 
-/** Marks a tool that came in the deprecated `functions` field. */
+/** Marks a tool from the deprecated `functions` field. */
 export const legacyFunction = { legacy_function: true } as const;
 
 export class AnsweredTools {
   readonly #tools: readonly Tool[];
   readonly #ids: AnswerCallIds;
-  /** Calls are answered as `function_call`. */
+  /** Calls are written as `function_call`. */
   readonly legacy: boolean;
 
   constructor(context: AnswerContext) {
@@ -390,7 +390,7 @@ export class AnsweredTools {
     return this.#tools.length === 0 ? name : originalToolName(name, this.#tools);
   }
 
-  /** The id to show for the upstream's: there is one, and no other call of the conversation has it. */
+  /** The client's id of a call: never empty, and unique in the conversation. */
   id(id: string): string {
     return this.#ids.show(id);
   }
@@ -401,7 +401,7 @@ export class AnsweredTools {
   }
 }
 
-/** The text of a call to a free-text tool, out of `{"input": …}`. */
+/** The text of a free-text call, from `{"input": …}`. */
 export function freeTextInput(argumentsJson: string): string {
   const input = tryParseInnerObject(argumentsJson)?.['input'];
   return typeof input === 'string' ? input : argumentsJson;
@@ -422,7 +422,7 @@ export function answerId(upstreamId: string, context: AnswerContext): string {
 
 export interface SeenCall {
   readonly index: number | undefined;
-  /** `''` when the server sends none (here). */
+  /** `''` if this message or delta has none. */
   readonly id: string;
   readonly name: string;
   /** The arguments, or a fragment of them. */
@@ -450,18 +450,18 @@ export function readCall(value: JsonObject): SeenCall {
   };
 }
 
-/** Padding without an id, a name and arguments is not a call. */
+/** Whether a call has an id, a name or arguments. Others are padding. */
 export function saysSomething({ id, name, arguments: text }: SeenCall): boolean {
   return id !== '' || name !== '' || text !== '';
 }
 
-/** Some engines send the arguments as an object or another value. */
+/** Some engines send the arguments as a JSON value instead of a text. */
 function readArguments(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** What makes an answer's calls different from those of other answers. */
+/** The data that distinguishes the calls of an answer from those of other answers. */
 export interface AnswerIdentity {
   readonly id: Json | undefined;
   readonly created: Json | undefined;
@@ -475,7 +475,7 @@ export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined
 }
 
 /**
- * An id for a call that came without one: the same for the same answer, another for every other
+ * An id for a call without one: the same for the same answer, another one for every other
  * answer and position.
  */
 export function derivedCallId(answer: AnswerIdentity, place: number): string {

@@ -1,5 +1,5 @@
 /**
- * The many spellings of reasoning in this dialect, as entries of one form.
+ * Reads the spellings of reasoning in this dialect as entries of one form.
  * Structured lists win over plain strings, and no text is counted twice when both are sent.
  */
 import type { Origin, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
@@ -15,18 +15,18 @@ import { readCall } from './message-forms.ts';
 
 /** One piece of reasoning, whole or an increment. */
 export interface ReasoningEntry {
-  /** The number of the block that an increment belongs to, where the server counts them. */
+  /** The index of the increment's block, if the server sends one. */
   readonly index: number | undefined;
   readonly text: string;
   readonly signature: string | undefined;
   readonly encrypted: string | undefined;
-  /** The server announced a format whose blocks are sealed by a signature. */
+  /** The server announced a format with signed blocks. */
   readonly signed: boolean;
   /** Fields that only this dialect knows: `format`, `id`, `summary: true`. */
   readonly extras: JsonObject | undefined;
 }
 
-/** Anthropic's signatures are native to the messages dialect: their format needs no mention. */
+/** Anthropic's signatures belong to the messages dialect, where the format has no name. */
 export const nativeFormat = 'anthropic-claude-v1';
 /** OpenRouter's name for reasoning that a Responses server encrypted. */
 export const responsesFormat = 'openai-responses-v1';
@@ -42,7 +42,7 @@ export function readReasoning(message: JsonObject): readonly ReasoningEntry[] {
     return [{ ...emptyEntry, text: plain ?? '', signature }];
   }
   if (plain === undefined || entries.some((entry) => entry.text !== '')) return entries;
-  // The list seals what the plain string says.
+  // The list has the signature of the text in the plain string.
   const first = entries[0] ?? emptyEntry;
   if (first.encrypted === undefined) return [{ ...first, text: plain }, ...entries.slice(1)];
   return [{ ...emptyEntry, text: plain }, ...entries];
@@ -57,7 +57,7 @@ export const emptyEntry: ReasoningEntry = {
   extras: undefined,
 };
 
-/** Entries of a whole message as parts; increments of one block are put together. */
+/** Entries of a whole message as parts. Increments of one block are joined. */
 export function reasoningParts(entries: readonly ReasoningEntry[]): readonly ReasoningPart[] {
   const parts: ReasoningPart[] = [];
   let lastIndex: number | undefined;
@@ -71,7 +71,7 @@ export function reasoningParts(entries: readonly ReasoningEntry[]): readonly Rea
   return parts;
 }
 
-/** A part that begins with this entry. */
+/** The part that this entry begins. */
 export function reasoningPart({
   text,
   signature,
@@ -149,7 +149,7 @@ export function thinkingText(part: JsonObject): string {
 }
 
 /**
- * The reasoning of an answer; a missing field is an error.
+ * The reasoning of an answer, in which a missing field is an error.
  * @throws GatewayError `upstream_invalid` for a member that is of a wrong type.
  */
 export function readAnswerReasoning(answer: JsonObject): readonly ReasoningEntry[] {
@@ -266,7 +266,7 @@ export function detailType(part: ReasoningPart): string {
   return isSummary(part) ? 'reasoning.summary' : 'reasoning.text';
 }
 
-/** What occurs once in an entry: a stream may repeat only `index` and `type`. */
+/** The members that may occur once in an entry. A stream may repeat only `index` and `type`. */
 export function detailConstants(part: ReasoningPart): JsonObject {
   const { format, id } = part.extras?.['openai-chat'] ?? {};
   const usual = part.extras?.['openai-responses'] === undefined ? nativeFormat : responsesFormat;
@@ -276,7 +276,7 @@ export function detailConstants(part: ReasoningPart): JsonObject {
   };
 }
 
-/** Its provider signed it, or only its provider can read it. */
+/** Whether its provider signed or encrypted it. */
 export function hasProof(part: ReasoningPart): boolean {
   return part.signature !== undefined || part.encrypted !== undefined;
 }
@@ -288,7 +288,7 @@ interface SignedCall {
   readonly extras: JsonObject | undefined;
 }
 
-/** What to add to each call of a turn, and whether it is the vendor's word for "never had one". */
+/** The members to add to each call of a turn, and whether they are the vendor's placeholder for a missing signature. */
 export interface CallSignatures {
   readonly members: readonly JsonObject[];
   readonly filled: boolean;
@@ -334,7 +334,7 @@ interface Replaying {
   readonly provider: string | undefined;
 }
 
-/** Writes what the turns of one request bring back; state is what was noted already. */
+/** Writes the reasoning that the turns of a request send back. The state is the notes so far. */
 export class ReasoningReplay {
   readonly #replaying: Replaying;
   #noted = false;
@@ -364,7 +364,7 @@ export class ReasoningReplay {
     return text === '' ? {} : { [traits.reasoningField]: text };
   }
 
-  /** What its own provider said of a call. */
+  /** The extras of a call from its own provider. */
   callMembers(part: ToolCallPart, path: FieldPath): JsonObject {
     const extras = part.extras?.['openai-chat'];
     if (extras === undefined) return {};
@@ -375,7 +375,7 @@ export class ReasoningReplay {
     return extras;
   }
 
-  /** The calls of a turn as they may be sent: signed where the server insists. */
+  /** The calls of a turn, with signatures if the server requires them. */
   signed(calls: readonly JsonObject[], path: FieldPath): readonly JsonObject[] {
     const { traits, notes } = this.#replaying;
     const missing = missingSignatures(calls.map(readCall), traits);
@@ -385,7 +385,7 @@ export class ReasoningReplay {
     return calls.map((call, i) => ({ ...call, ...missing.members[i] }));
   }
 
-  /** What says nowhere whose it is may be the client's own; what is sealed says so. */
+  /** Reasoning without an origin may be the client's own. Sealed reasoning has an origin. */
   #mayBeSent(part: ReasoningPart, path: FieldPath): boolean {
     if (part.broken === true) {
       this.#note(path, 'reasoning came back changed or incomplete');
@@ -407,7 +407,7 @@ export class ReasoningReplay {
     );
   }
 
-  /** Once a request: a history may hold hundreds of them. */
+  /** Noted once a request, since a history may have hundreds of them. */
   #note(path: FieldPath, why: string): void {
     if (this.#noted) return;
     this.#noted = true;
@@ -417,7 +417,7 @@ export class ReasoningReplay {
 
 const foreign = 'reasoning of another provider is not shown to this one';
 
-/** Whether the model's maker sealed it, whichever provider passed it on; other servers take back what they know again. */
+/** Whether the model's maker sealed it, whichever provider passed it on. Other servers accept only their own. */
 function isSealReadable(part: ReasoningPart, traits: UpstreamTraits): boolean {
   if (traits.reasoningDetails !== true) return part.origin !== undefined;
   const format = part.extras?.['openai-chat']?.['format'];
@@ -431,7 +431,7 @@ function joinedText(reasoning: readonly ReasoningPart[]): string {
     .join('\n\n');
 }
 
-/** More than text: something that only its maker understands. */
+/** Whether it has more than text: data that only its maker understands. */
 function isSealedPart(part: ReasoningPart): boolean {
   return hasProof(part) || part.extras?.['openai-chat'] !== undefined;
 }

@@ -1,4 +1,4 @@
-/** The members of a chat-completions request that are read or known to say nothing. */
+/** The members of a chat-completions request that are read, or known to have no effect. */
 import { cacheHints } from '../shared/responses-fields.ts';
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
@@ -32,7 +32,7 @@ const part = kinds(({ type }) => type, {
   }),
 });
 
-/** `parsed_arguments` is what an SDK makes of `arguments` and sends back with them. */
+/** `parsed_arguments` is an SDK's parsed form of `arguments`, which it sends back with them. */
 const called = fields(wholes('name', 'arguments', 'parsed_arguments'));
 
 const message = fields({
@@ -81,7 +81,7 @@ const chosen = {
 // writer of another dialect maps them or says that they were dropped; hints without effect on the answer and
 // values equal to the API's defaults are not retained.
 
-/** Fields that the canonical conversation holds, or that are refused. */
+/** Fields that the canonical conversation has, or that are refused. */
 const canonical: readonly string[] = [
   'model',
   'messages',
@@ -141,12 +141,12 @@ export function readExtras(body: JsonObject): Extras {
   const { cache_control: mark } = body;
   return {
     ...(any ? { 'openai-chat': kept } : {}),
-    // The messages dialect's own field, sent by clients that know where they are routed.
+    // A field of the messages dialect, sent by clients that know the upstream.
     ...(isObject(mark) ? { 'anthropic-messages': { cache_control: mark } } : {}),
   };
 }
 
-/** Whether a member says what the API does without it. */
+/** Whether a member has the API's default value. */
 export function isDefault(key: string, value: Json | undefined): boolean {
   if (value === null || value === undefined || value === defaults.get(key)) return true;
   // `logit_bias: {}`, `metadata: {}` and empty lists request nothing.
@@ -155,7 +155,7 @@ export function isDefault(key: string, value: Json | undefined): boolean {
 }
 
 /**
- * Members that one vendor or engine added to chat completions. Clients that were written for it send them to others,
+ * Members that one vendor or engine added to chat completions. Clients written for it send them to other servers,
  * and some of them refuse every member that they do not know.
  */
 const names = `

@@ -1,4 +1,4 @@
-/** The half of chat completions that faces a provider. */
+/** The upstream half of chat completions. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';

@@ -156,7 +156,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
 }
 
 /**
- * The token limit cut a call off, whatever the upstream calls it: all tokens are used up and
+ * The token limit cut a call off, whatever finish reason the upstream sent: all tokens are used and
  * the arguments are broken.
  */
 function reachedLimit({ parts, finish, usage }: Generation, context: AnswerContext): boolean {
@@ -168,13 +168,13 @@ function reachedLimit({ parts, finish, usage }: Generation, context: AnswerConte
   return false;
 }
 
-/** As many tokens were generated as the client allowed. */
+/** The output reached the client's cap. */
 export function usedUp(usage: Usage | undefined, { conversation }: AnswerContext): boolean {
   const cap = conversation?.sampling.maxOutputTokens;
   return cap !== undefined && (usage?.outputTokens ?? 0) >= cap;
 }
 
-/** Usage whose input is known: what was reported, else the estimate of the prompt (F55). */
+/** Usage with an input count: the reported one, else the estimate of the prompt (F55). */
 export function withEstimate(usage: Usage | undefined, context: AnswerContext): Usage {
   if (usage?.freshInputTokens !== undefined) return usage;
   if (usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined) return usage;
@@ -187,7 +187,7 @@ interface Writing {
   readonly finish: FinishReason;
 }
 
-/** The blocks of a part; none for empty text, which would break the next request. */
+/** The blocks of a part; empty for an empty text, which the service would refuse in the next request. */
 function writePart(part: Part, writing: Writing): readonly JsonObject[] {
   const { blocks } = writing;
   switch (part.type) {
@@ -234,7 +234,7 @@ function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObjec
   const isCut = finish.kind === 'length' || finish.kind === 'context-window';
   const cut = isCut ? truncatedInput(part.argumentsJson) : undefined;
   if (cut !== undefined) return cut;
-  // A stream has sent its half of the object by the time that it shows: the two answers are alike.
+  // A stream has already sent the beginning of the object when the cut shows. A document is written alike.
   if (!isCut && finish.kind !== 'content-filter' && beginsObject(part.argumentsJson)) {
     throw brokenArguments(part.name);
   }
@@ -242,15 +242,15 @@ function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObjec
   return input;
 }
 
-// What documents and streams of this dialect share when an answer is written.
+// Code that the writers of documents and streams share.
 
-/** A call, and the block before it that retains what only the upstream knows of it. */
+/** A call, and the block before it with the sealed extras of its upstream. */
 interface WrittenCall {
   readonly companion: JsonObject | undefined;
   readonly block: JsonObject;
 }
 
-/** Writes the blocks of one answer; state is the ids that were given out. */
+/** Writes the blocks of one answer. The state is the ids that were used. */
 export class AnswerBlocks {
   readonly #context: AnswerContext;
   readonly #ids: AnswerCallIds;
@@ -293,7 +293,7 @@ export class AnswerBlocks {
     return this.#context.conversation?.reasoning?.hidden === true;
   }
 
-  /** Reasoning that only its provider can read. */
+  /** Encrypted reasoning, which only its provider can read. */
   redacted(part: ReasoningPart): JsonObject {
     const { sealing } = this.#context;
     const data =
@@ -308,7 +308,7 @@ export class AnswerBlocks {
     return sealReasoning(part, this.hidesReasoning, sealing);
   }
 
-  /** A block of this dialect as it came; undefined, with a note, for one of another. */
+  /** An unchanged block of this dialect. Undefined, with a note, for a block of another dialect. */
   opaque(part: OpaquePart): JsonObject | undefined {
     if (part.dialect === 'anthropic-messages') return part.value;
     this.lost('a block that only its provider knows');
@@ -325,15 +325,15 @@ export function isRedacted(part: ReasoningPart): boolean {
   return part.encrypted !== undefined && part.text === '';
 }
 
-/** Reasoning without text, signature or secret says nothing. */
+/** Whether reasoning has neither text nor signature nor encrypted data. */
 export function isEmptyReasoning(part: ReasoningPart): boolean {
   return part.text === '' && part.encrypted === undefined && (part.signature ?? '') === '';
 }
 
-/** Behind which APIs Claude is, whose servers take each other's signatures. */
+/** The APIs that serve Claude. Their servers accept each other's signatures. */
 const signers: ReadonlySet<DialectId> = new Set(['anthropic-messages', 'bedrock-converse']);
 
-/** Whether a server of Claude may be shown this reasoning: one of them signed or encrypted it. */
+/** Whether this reasoning may be sent to a server of Claude: one of them signed or encrypted it. */
 export function isNative(part: ReasoningPart): boolean {
   const proof = part.signature ?? part.encrypted;
   if (part.broken === true || proof === undefined || proof === '' || isSealed(proof)) return false;
@@ -342,7 +342,7 @@ export function isNative(part: ReasoningPart): boolean {
   return foreign === undefined || (foreign['format'] === undefined && foreign['summary'] !== true);
 }
 
-/** Whether a provider signed this reasoning, so that leaving it out is a loss. */
+/** Whether a provider signed this reasoning, so that omitting it is a loss. */
 export function isProof(part: ReasoningPart): boolean {
   return (
     part.broken === true ||
@@ -352,14 +352,14 @@ export function isProof(part: ReasoningPart): boolean {
   );
 }
 
-// Citations of a text block. They stay in their own words underneath.
+// Citations of a text block. The extras retain their original form.
 
 /** The citations of a text block; empty when there are none. */
 export function readCitations(citations: Json | undefined): readonly Citation[] {
   return isArray(citations) ? citations.filter(isObject).map(readCitation) : [];
 }
 
-/** The same of an answer, where a missing field is an error. @throws GatewayError `upstream_invalid` */
+/** The citations of an answer, in which a missing field is an error. @throws GatewayError `upstream_invalid` */
 export function answerCitations(citations: Json | undefined): readonly Citation[] {
   return answerObjects(citations, 'citations').map(readCitation);
 }
@@ -381,7 +381,7 @@ export function readCitation(value: JsonObject): Citation {
   };
 }
 
-/** Undefined for a citation of another dialect: it lacks the index that this one demands. */
+/** Undefined for a citation of another dialect: it lacks the index that this dialect requires. */
 export function writeCitation(citation: Citation): JsonObject | undefined {
   return citation.native.dialect === 'anthropic-messages' ? citation.native.value : undefined;
 }

@@ -20,7 +20,7 @@ import { answerCitations, inputText, readCitation, readToolUse } from './respons
 import { readErrorValue } from '../errors.ts';
 import { readStop, readUsage } from './usage.ts';
 
-/** Events that carry the answer; others are ignored, whatever their data is. */
+/** The events of an answer. Others are ignored, whatever their data is. */
 const known: ReadonlySet<string> = new Set([
   'message_start',
   'content_block_start',
@@ -45,16 +45,16 @@ export class MessagesStreamReader implements StreamReader {
   readonly #blocks = new StreamBlocks();
   /** Id of the message; undefined before `message_start`. */
   #message: string | undefined;
-  /** All that was reported so far, in the upstream's own form. */
+  /** The usage reported so far, in the upstream's form. */
   #usage: JsonObject = {};
-  /** Web searches that the answer shows; the report at its end knows which of them ran. */
+  /** Web searches in the answer. The usage at its end counts those that ran. */
   #searches = 0;
-  /** The first reason that was reported; it counts once the message stops. */
+  /** The first reported stop reason. It is used when the message stops. */
   #stop: FinishReason | undefined;
-  /** The finish, an error or the close was read: nothing after it counts. */
+  /** The finish, an error or the close was read. Later data is ignored. */
   #over = false;
   readonly #layout = new PlainLayout(plainDelta);
-  /** The event that taught the layout: others of it differ in their text. */
+  /** The event from which the layout was learned. Others with this layout differ only in their text. */
   #taught: JsonObject = {};
 
   get finishPending(): boolean {
@@ -90,7 +90,7 @@ export class MessagesStreamReader implements StreamReader {
     }
   }
 
-  /** The events of a frame that is like the one that taught the layout; undefined of any other. */
+  /** The events of a frame with the learned layout. Undefined for any other frame. */
   #goOn(data: string): readonly GenerationEvent[] | undefined {
     const text = this.#layout.textOf(data);
     return text === undefined ? undefined : this.#blocks.goOn(this.#taught, text);
@@ -129,14 +129,14 @@ export class MessagesStreamReader implements StreamReader {
     this.#message = id;
     const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
     if (isObject(start['usage'])) {
-      // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
+      // The counts of output and searches in the start are placeholders. Only message_delta has the real ones.
       const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
       this.#readUsage(usage, events);
     }
     return events;
   }
 
-  /** The end mark of chat servers is no harm; other text fails the stream: nothing is skipped. */
+  /** The end mark of chat servers is ignored. Other text fails the stream and is never skipped. */
   #readOther(data: string): readonly GenerationEvent[] {
     if (data.trim() === '[DONE]') return none;
     this.#over = true;
@@ -175,7 +175,7 @@ export class MessagesStreamReader implements StreamReader {
     return [searched(this.#searches)];
   }
 
-  /** Counts are cumulative: what is reported replaces, what is null or missing stays. */
+  /** Counts are cumulative: a reported count replaces the earlier one, null or a missing count does not. */
   #readUsage(reported: JsonObject, events: GenerationEvent[]): void {
     const merged: { [key: string]: Json | undefined } = { ...this.#usage };
     for (const [key, value] of Object.entries(reported)) if (value !== null) merged[key] = value;
@@ -184,7 +184,7 @@ export class MessagesStreamReader implements StreamReader {
     if (usage !== undefined) events.push({ type: 'usage', usage });
   }
 
-  /** The stream is complete, or closed: a stop reason makes it an answer (F54). */
+  /** The stream is complete or closed. With a stop reason it is an answer (F54). */
   #finish(): readonly GenerationEvent[] {
     this.#over = true;
     if (this.#stop !== undefined) {
@@ -210,7 +210,7 @@ function searched(webSearches: number): GenerationEvent {
   return { type: 'usage', usage: { webSearches } };
 }
 
-/** The JSON repeats the name of the event; servers of other dialects only say `error`. */
+/** The JSON repeats the event's name. Servers of other dialects only name it `error`. */
 function typeOf(event: JsonObject, name: string | undefined): Json | undefined {
   const reported = event['type'];
   const type = typeof reported === 'string' ? reported : name;
@@ -219,7 +219,7 @@ function typeOf(event: JsonObject, name: string | undefined): Json | undefined {
   return type === undefined && event['error'] !== undefined ? 'error' : type;
 }
 
-// The content blocks of a streamed answer and the parts that they are.
+// Reads the content blocks of a streamed answer as parts.
 
 type Kind = 'text' | 'reasoning' | 'tool' | 'opaque';
 
@@ -228,9 +228,9 @@ interface OpenBlock {
   readonly kind: Kind;
   /** The block as it started. */
   readonly start: JsonObject;
-  /** What came in deltas: the arguments of an opaque block, a signature, a sign that a tool got some. */
+  /** Data from deltas: the arguments of an opaque block, a signature, or a mark that a tool got arguments. */
   received: string;
-  /** A block that only this dialect knows, while its deltas are gathered. */
+  /** A block that only this dialect has, while its deltas are collected. */
   gathered: JsonMembers | undefined;
 }
 
@@ -240,7 +240,7 @@ class StreamBlocks {
   readonly #open = new Map<number, OpenBlock>();
   #next = 0;
 
-  /** @throws GatewayError `upstream_invalid` for a block that does not say what it is. */
+  /** @throws GatewayError `upstream_invalid` for a block without a type. */
   start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
     const at = indexOf(index);
     const events = [...this.stop(at)];
@@ -262,7 +262,7 @@ class StreamBlocks {
     return events;
   }
 
-  /** @throws GatewayError `upstream_invalid` for a delta that no block can take. */
+  /** @throws GatewayError `upstream_invalid` for a delta without a matching block. */
   delta({ index, delta }: JsonObject): readonly GenerationEvent[] {
     if (!isObject(delta)) throw wrongType('a delta');
     const open = this.#open.get(indexOf(index));
@@ -284,7 +284,7 @@ class StreamBlocks {
       case 'thinking_delta':
         return textEvent(open, 'reasoning', delta['thinking']);
       case 'signature_delta': {
-        // The native service sends one signature a block; a repetition of it adds nothing.
+        // The native service sends one signature a block. A repetition is ignored.
         const signature = answerText(delta['signature'], 'a signature');
         const known = open.received === '' ? textOf(open.start['signature']) : open.received;
         if (signature === '' || signature === known) return none;
@@ -305,7 +305,7 @@ class StreamBlocks {
     }
   }
 
-  /** A piece of a text that is open; undefined where none is. */
+  /** A piece of an open text. Undefined if no text is open. */
   goOn({ index }: JsonObject, text: string): readonly GenerationEvent[] | undefined {
     const open = this.#open.get(indexOf(index));
     return open?.kind === 'text' ? textEvent(open, 'text', text) : undefined;
@@ -324,7 +324,7 @@ class StreamBlocks {
     return [...this.#open.keys()].flatMap((index) => this.stop(index));
   }
 
-  /** Text without a block start opens one; anything else has no meaning without it. */
+  /** Text without a block start opens a block. Other deltas without a start are ignored. */
   #unannounced(index: number, delta: JsonObject): readonly GenerationEvent[] {
     const type = typeOfDelta.get(textOf(delta['type']));
     if (type === undefined) {
@@ -347,7 +347,7 @@ function indexOf(index: Json | undefined): number {
   throw wrongType('the index of a block');
 }
 
-/** @throws GatewayError `upstream_invalid` for what belongs to a block of another kind. */
+/** @throws GatewayError `upstream_invalid` for a delta of another kind than its block. */
 function assertKind({ kind }: OpenBlock, expected: Kind): void {
   if (kind === expected) return;
   throw new GatewayError('upstream_invalid', 'The upstream sent a delta of another block.');
@@ -373,7 +373,7 @@ function kindOf(type: Json | undefined): Kind {
   }
 }
 
-/** Server tool calls and compaction come in pieces; other blocks of this dialect are complete. */
+/** Server tool calls and compaction arrive in pieces. Other blocks of this dialect are complete. */
 function takesDeltas(block: JsonObject): boolean {
   if (kindOf(block['type']) !== 'opaque') return false;
   return block['input'] !== undefined || block['content'] === null;
@@ -419,7 +419,7 @@ function textEvent(
 
 /**
  * Members of an unknown delta belong to the block: compaction sends its content so.
- * @throws GatewayError `upstream_invalid` for a delta that does not say what it is.
+ * @throws GatewayError `upstream_invalid` for a delta without a type.
  */
 function gather(open: OpenBlock, delta: JsonObject): void {
   if (textOf(delta['type']) === '') {

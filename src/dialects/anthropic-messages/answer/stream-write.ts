@@ -1,6 +1,6 @@
 /**
  * Writes a messages stream. Blocks of this dialect are
- * strictly sequential, canonical parts are not: a part whose predecessor is still open waits, and is
+ * strictly sequential, canonical parts are not. A part whose predecessor is still open waits, and is
  * replayed when that one has ended.
  */
 import type { Citation, Part, ReasoningPart } from '../../../core/conversation.ts';
@@ -28,7 +28,7 @@ import { writeStop, writeTotals, writeUsage } from './usage.ts';
 
 type PartEvent = Extract<GenerationEvent, { readonly index: number }>;
 
-/** A part that has to wait for its turn. */
+/** A part that waits until the parts before it have ended. */
 interface WaitingPart {
   readonly index: number;
   readonly events: PartEvent[];
@@ -41,7 +41,7 @@ export class MessagesStreamWriter implements StreamWriter {
   readonly #context: AnswerContext;
   readonly #blocks: AnswerBlocks;
   readonly #live: LiveBlock;
-  /** Canonical index of the part that is being written; undefined between parts. */
+  /** Canonical index of the current part; undefined between parts. */
   #current: number | undefined;
   #waiting: WaitingPart[] = [];
   #upstreamId = '';
@@ -59,7 +59,7 @@ export class MessagesStreamWriter implements StreamWriter {
   write(event: GenerationEvent): string {
     switch (event.type) {
       case 'part-delta':
-        // The hottest line of a translated stream: text for the open block.
+        // The hottest line of a translated stream: a text for the open block.
         if (event.index === this.#current) return this.#live.delta(event.field, event.delta);
         return this.#later(event);
       case 'part-start':
@@ -84,7 +84,7 @@ export class MessagesStreamWriter implements StreamWriter {
     }
   }
 
-  /** `message_delta` waits until here, since usage may come after the finish. */
+  /** Writes `message_delta`, which waits for usage after the finish. */
   end(): string {
     const usage = withEstimate(this.#usage, this.#context);
     const ending = {
@@ -97,7 +97,10 @@ export class MessagesStreamWriter implements StreamWriter {
     return eventFrame('message_delta', last) + messageStop;
   }
 
-  /** `message_start`, once something of the answer is known: its input count is never zero, or agents show no context use and no cost. */
+  /**
+   * Writes `message_start` with the first content. Its input count is never zero: agents would show no context use and
+   * no cost.
+   */
   #begin(): string {
     if (this.#started) return '';
     this.#started = true;
@@ -126,7 +129,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return '';
   }
 
-  /** Ends the current part and writes what waited for that, up to the next open part. */
+  /** Ends the current part and writes the waiting parts, up to the next open one. */
   #partEnd(): string {
     let text = this.#close();
     while (this.#current === undefined) {
@@ -160,7 +163,7 @@ export class MessagesStreamWriter implements StreamWriter {
       (reason.kind === 'stop' || reason.kind === 'tool-calls') &&
       usedUp(this.#usage, this.#context)
     ) {
-      // The token limit cut the call off, whatever the upstream calls it: clients must not run it.
+      // The token limit cut the call off, whatever finish reason the upstream sent. Clients must not run it.
       this.#finish = { ...reason, kind: 'length' };
     }
     const { kind } = this.#finish;
@@ -172,10 +175,10 @@ export class MessagesStreamWriter implements StreamWriter {
   }
 }
 
-// The content block that is being streamed. It opens with its first content, so that an empty part
+// The current content block. It opens with its first content, so that an empty part
 // leaves no block behind, and every delta has the type of its block.
 
-/** Which part is written; `none` between parts and for parts that have no block. */
+/** The kind of the current part; `none` between parts and for parts without a block. */
 type Kind = 'none' | 'text' | 'thinking' | 'tool';
 
 class LiveBlock {
@@ -185,13 +188,13 @@ class LiveBlock {
   /** Index of the open block, or of the next one. */
   #index = 0;
   #opened = false;
-  /** The block is open and its text needs nothing but its frame. */
+  /** The block is open, and its text needs only its frame. */
   #plain = false;
   /** Everything of a delta frame before its text. */
   #head = '';
   /** The reasoning part while it is written, without its text. */
   #reasoning: ReasoningPart = { type: 'reasoning', text: '' };
-  /** Its text so far: a record holds it, or a digest of it. */
+  /** Its text so far, for the record of the reasoning or its digest. */
   #thought = '';
   #isRefusal = false;
   /** White space after a call, which is not a block unless text follows it. */
@@ -199,12 +202,12 @@ class LiveBlock {
   #call = '';
   /** The arguments so far. */
   #arguments = '';
-  /** Something of the arguments besides white space came. */
+  /** Arguments other than white space were written. */
   #begun = false;
-  /** Arguments that do not begin like an object are held back: whole, they can still be wrapped. */
+  /** Arguments that do not begin like an object wait. When they are complete, they can be wrapped. */
   #held = false;
 
-  /** The model's own words of refusal so far. */
+  /** The model's refusal text so far. */
   refusal = '';
   toolCalls = 0;
   /** Name of a streamed call whose arguments turned out not to be an object. */
@@ -215,7 +218,7 @@ class LiveBlock {
     this.#notes = notes;
   }
 
-  /** Begins a part; what it holds already is written at once. */
+  /** Begins a part, and writes the content that it already has. */
   open(part: Part): string {
     switch (part.type) {
       case 'text':
@@ -315,7 +318,7 @@ class LiveBlock {
     return `${start}${this.#head}${JSON.stringify(delta)}}}\n\n`;
   }
 
-  /** Models write line breaks between calls: a block of them would be refused in the history. */
+  /** Models write line breaks between calls. The service would refuse a block of them in the history. */
   #firstText(delta: string): string {
     if (this.#isRefusal) this.refusal += delta;
     const text = this.#blank + delta;
@@ -331,7 +334,7 @@ class LiveBlock {
 
   #argumentsDelta(delta: string): string {
     if (delta === '') return '';
-    // What came before is not examined again: megabytes come in pieces of a few bytes.
+    // Earlier pieces are not examined again: megabytes arrive in pieces of a few bytes.
     this.#arguments += delta;
     if (!this.#begun) {
       if (delta.trim() === '') return '';

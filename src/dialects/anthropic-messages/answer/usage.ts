@@ -1,12 +1,12 @@
-/** Token counts in both directions. */
+/** Reads and writes token counts and stop reasons. */
 import type { FinishReason, Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
 
-/** No model counts beyond this; a larger number is a fault of the upstream. */
+/** The maximum plausible count. A larger number is a fault of the upstream. */
 const maxCount = 1e12;
 
-/** What an answer's usage object says; undefined when it says nothing. */
+/** The usage of an answer's usage object. Undefined if it has no counts. */
 export function readUsage(raw: Json | undefined): Usage | undefined {
   if (!isObject(raw)) return undefined;
   const { fresh, read, write, long, output } = readCounts(raw);
@@ -70,8 +70,8 @@ export function writeUsage(usage: Usage): JsonObject {
 }
 
 /**
- * The cumulative usage of `message_delta`. A cache count that is unknown is null: this upstream has
- * no such notion, or did not say.
+ * The cumulative usage of `message_delta`. An unknown cache count is null: this upstream has
+ * no cache, or did not report it.
  */
 export function writeTotals(usage: Usage): JsonObject {
   const { reasoningTokens } = usage;
@@ -102,7 +102,7 @@ function writeServiceTier(tier: string | undefined): Json {
   return tier === 'priority' || tier === 'batch' ? tier : 'standard';
 }
 
-/** A believable token count; undefined for what is negative, endless or no number. */
+/** A plausible token count. Undefined for negative numbers, infinity and values that are no numbers. */
 function count(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);
@@ -134,12 +134,12 @@ export function readStop(fields: JsonObject): FinishReason | undefined {
   };
 }
 
-/** What decides how an ending is shown. */
+/** The data that decides the stop reason. */
 export interface Ending {
   readonly reason: FinishReason;
-  /** The answer holds a call that the client is to run. */
+  /** The answer has a call that the client runs. */
   readonly hasToolCalls: boolean;
-  /** The model's own words of refusal; `''` when there are none. */
+  /** The model's refusal text; `''` = none. */
   readonly refusal: string;
 }
 

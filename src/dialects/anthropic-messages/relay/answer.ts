@@ -1,5 +1,5 @@
 /**
- * Same-dialect answers: the bytes travel as they are, apart from the model name
+ * Relays answers. The bytes are passed on unchanged, except for the model name
  * (docs/decisions/0004). Requests: relay/request.ts.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../../core/dialect.ts';
@@ -22,7 +22,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   #started = false;
   #ended = false;
-  /** The event that began the block that is open. */
+  /** The event that began the open block. */
   #openBlock: string | undefined;
 
   constructor(context: AnswerContext) {
@@ -37,7 +37,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
     if (this.#ended) return undefined;
     const { data } = frame;
     if (data === undefined || data === '') {
-      // An event with a name and no data makes the clients parse an empty text.
+      // Clients fail on an event with a name and no data: they parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (!this.#started) return this.#first(frame, data, events);
@@ -103,8 +103,8 @@ export class MessagesAnswerRelay implements AnswerRelay {
   }
 
   /**
-   * A frame besides the first, with the client's model name in it. A second start of the message is dropped:
-   * the official client fails on it, and it says nothing new.
+   * A later frame, with the client's model name. A second start of the message is dropped:
+   * the official client fails on it, and it has no new content.
    */
   #named(frame: Frame, data: string): Buffer | undefined {
     const event = tryParseObject(data);
@@ -116,13 +116,13 @@ export class MessagesAnswerRelay implements AnswerRelay {
   }
 }
 
-/** Frames that continue a part have no room for a model: there is one for each token. */
+/** Frames that continue a part never name a model. There is one for each token. */
 function mayNameModel(data: string, events: readonly GenerationEvent[]): boolean {
   const goesOn = events.length === 1 && events[0]?.type === 'part-delta';
   return !goesOn && (data.includes('"model"') || data.includes('"message_start"'));
 }
 
-/** The event with this model wherever it names one; the same value when it does not, or names this one. */
+/** The event with this model name; the same object if it names none, or this one already. */
 function withModelName(event: JsonObject, model: string): JsonObject {
   const { message } = event;
   const outer = typeof event['model'] === 'string' && event['model'] !== model;
@@ -135,7 +135,7 @@ function withModelName(event: JsonObject, model: string): JsonObject {
   };
 }
 
-/** The frame with another model, in its own bytes; undefined when its data is split over lines. */
+/** The frame with another model name in its own bytes. Undefined if its data is split over lines. */
 function withModel(frame: Frame, model: string): Buffer | undefined {
   const { bytes, data } = frame;
   if (data?.includes('\n') === true) return undefined;
@@ -166,7 +166,7 @@ function restated(body: JsonObject): Buffer {
 
 /** A further `message_delta` with the usage; the client lets its fields replace earlier ones. */
 function usageFrame(reason: FinishReason, usage: Usage): Buffer {
-  // What is unknown must be 0 here: null would keep what the start said, which cannot be.
+  // Unknown counts must be 0 here: null would retain the impossible counts of the start event.
   return Buffer.from(usageText(reason, { cacheReadTokens: 0, cacheWriteTokens: 0, ...usage }));
 }
 

@@ -14,13 +14,13 @@ import { isServerBlock } from '../request/write-messages.ts';
 
 interface MessageEdits {
   readonly edits: readonly JsonEdit[];
-  /** The last message is an assistant's, to be continued. */
+  /** The last message is an assistant's, which the model continues. */
   readonly continues: boolean;
-  /** The calls that are being answered do not stand after signed thinking. */
+  /** The calls that the last turns answer have no signed thinking before them. */
   readonly lacksThinking: boolean;
 }
 
-/** @throws GatewayError for media that the model cannot be shown. */
+/** @throws GatewayError for media that the model cannot read. */
 export function messageEdits(source: JsonSource, { traits }: Ask, notes: Notes): MessageEdits {
   const { messages } = source.skeleton;
   if (!isArray(messages)) return { edits: [], continues: false, lacksThinking: false };
@@ -51,7 +51,7 @@ function contentEdits(messages: readonly Json[], blocks: BlockEdits): readonly J
   return edits;
 }
 
-/** An assistant's message at the end is continued, unless it was only paused or calls tools. */
+/** The model continues an assistant's message at the end, unless the turn was paused or calls tools. */
 function isPrefill(last: Json | undefined): boolean {
   if (!isObject(last) || last['role'] !== 'assistant') return false;
   const { content } = last;
@@ -85,7 +85,7 @@ function instructionEdits(
   return edits;
 }
 
-/** Undefined where it says nothing. */
+/** Undefined for a message without text. */
 function asUser(message: Json | undefined): string | undefined {
   const content = isObject(message) ? message['content'] : undefined;
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
@@ -185,7 +185,7 @@ class BlockEdits {
     return this.#removed.has(`${message}.${block}`);
   }
 
-  /** @throws GatewayError for media that the model cannot be shown. */
+  /** @throws GatewayError for media that the model cannot read. */
   message(content: readonly Json[], i: number): readonly JsonEdit[] {
     const at = ['messages', i, 'content'];
     const edits = content.flatMap((block, j) => {

@@ -1,4 +1,4 @@
-/** Content blocks of a request and the parts that they are. */
+/** Reads content blocks of a request as parts. */
 import type {
   CacheMark,
   MediaPart,
@@ -17,7 +17,7 @@ import { unseal } from '../../shared/seals.ts';
 import { readCitations } from '../answer/response.ts';
 import { isArray } from '../fields.ts';
 
-/** Where content is. */
+/** The position of content. */
 interface ContentPosition {
   readonly role: Turn['role'];
   readonly path: FieldPath;
@@ -32,11 +32,11 @@ const toolUseKeys: ReadonlySet<string> = new Set([
   'caller',
 ]);
 
-/** Reads the blocks of one request; remembers what earlier blocks say of later ones. */
+/** Reads the blocks of one request. The state is data of earlier blocks about later ones. */
 export class BlockReader {
   readonly #reading: Reading;
   readonly #serverTools = new ServerToolText();
-  /** What a foreign upstream said of its calls, by call id. */
+  /** Extras of calls from upstreams of other dialects, by call id. */
   readonly #callExtras = new Map<
     string,
     { readonly origin: Origin; readonly extras: JsonObject }
@@ -64,7 +64,7 @@ export class BlockReader {
     }
   }
 
-  /** The parts that one block is. */
+  /** The parts of one block. */
   readBlock(block: JsonObject, path: FieldPath): readonly Part[] {
     const reading = this.#reading;
     switch (block['type']) {
@@ -99,7 +99,7 @@ export class BlockReader {
         reading.notes.changed(path, 'a reference to a tool is shown as text');
         return [{ type: 'text', text: toolReference(block) }];
       default: {
-        // Blocks that the native service wrote itself, in earlier turns.
+        // Blocks that the native service wrote in earlier turns.
         const { notes } = this.#reading;
         const type = textOf(block['type']);
         if (type === 'compaction') {
@@ -136,8 +136,8 @@ export class BlockReader {
   }
 
   /**
-   * What the gateway sealed, with its maker: it goes back to that one only, as that one wrote it.
-   * A seal that does not hold leaves a broken part, which is not sent.
+   * Opens sealed reasoning. It goes back only to the upstream that wrote it, in that upstream's form.
+   * An invalid seal gives a broken part, which is not sent.
    */
   #unsealed(sealed: string, text: string): readonly Part[] {
     const { sealer } = this.#reading;
@@ -208,7 +208,7 @@ function toolResult(block: JsonObject, parts: readonly Part[]): ToolResultPart {
   };
 }
 
-/** Reasoning that no provider takes back. */
+/** Reasoning that no provider accepts back. */
 const broken: ReasoningPart = { type: 'reasoning', text: '', broken: true };
 
 function readText(block: JsonObject): Part {
@@ -225,15 +225,15 @@ function toolReference(block: JsonObject): string {
   return `The tool "${textOf(block['tool_name'])}" is available.`;
 }
 
-// What the parts of the request reader share.
+// Data that the parts of the request reader share.
 
 /** The reading of one request. */
 export interface Reading {
   readonly notes: Notes;
-  /** Opens what the gateway sealed; without it, nothing opens. */
+  /** Opens values that the gateway sealed. Absent = sealed values stay closed. */
   readonly sealer: Sealer | undefined;
   /**
-   * For what no other dialect can carry.
+   * Refuses a member that no other dialect can carry.
    * @throws GatewayError `invalid_request`, except in a token count, where the field is omitted.
    */
   refuse(path: FieldPath, why: string): void;
@@ -249,7 +249,7 @@ export function requestReading(notes: Notes, sealer?: Sealer): Reading {
   };
 }
 
-/** In a count of tokens, what would be refused does not count. */
+/** Token counts ignore members that a request would be refused for. */
 export function countReading(notes: Notes, sealer?: Sealer): Reading {
   return { notes, sealer, refuse: (path, why) => notes.lost(path, why) };
 }
@@ -262,7 +262,7 @@ export function readMark(value: JsonObject): { readonly cacheUntilHere?: CacheMa
   return { cacheUntilHere: typeof ttl === 'string' ? { ttl } : {} };
 }
 
-/** Members that only this dialect knows, under its name; nothing when there are none. */
+/** Members that only this dialect has, under its name; empty if there are none. */
 export function nativeExtras(members: JsonObject): Pick<PartBase, 'extras'> {
   return Object.keys(members).length === 0 ? {} : { extras: { 'anthropic-messages': members } };
 }
@@ -293,7 +293,7 @@ function readImage(block: JsonObject, path: FieldPath, reading: Reading): readon
         {
           type: 'media',
           kind: 'image',
-          // Clients send the file suffix for the type.
+          // Some clients send the file suffix instead of the type.
           mediaType: textOf(source['media_type']).replace(/^image\/jpg$/, 'image/jpeg'),
           source: { base64: textOf(source['data']) },
           ...rest,
@@ -381,7 +381,7 @@ function contentBlocks(content: Json | undefined): readonly JsonObject[] {
 // have one list of tools for the whole request: it holds what is offered in the end, and the
 // conversation says in words what changed where.
 
-/** A tool that a message defines, and where. */
+/** A tool that a message defines, and its path. */
 interface AddedTool {
   readonly definition: JsonObject;
   readonly path: readonly (string | number)[];
@@ -389,11 +389,11 @@ interface AddedTool {
 
 interface ToolChanges {
   readonly added: readonly AddedTool[];
-  /** Names that are not offered any more when the messages end. */
+  /** Names of tools that are removed by the end of the messages. */
   readonly removed: ReadonlySet<string>;
 }
 
-/** Everything that the messages say of the tools. */
+/** Reads all tool changes of the messages. */
 export function readToolChanges(messages: Json | undefined): ToolChanges {
   const added: AddedTool[] = [];
   const removed = new Set<string>();
@@ -420,7 +420,7 @@ function isToolChange({ type }: JsonObject): boolean {
   return type === 'tool_addition' || type === 'tool_removal';
 }
 
-/** The change in words. */
+/** The change as text for the model. */
 function describeChange(block: JsonObject): string {
   const what = `The tool "${changedTool(block)}"`;
   return block['type'] === 'tool_removal'
@@ -487,7 +487,7 @@ function describeEntry(entry: JsonObject): string {
   return typeof text === 'string' ? text : cut(JSON.stringify(readable(entry)));
 }
 
-/** Without what only the provider can read. */
+/** The value without encrypted members. */
 function readable(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('encrypted_')));
 }
@@ -496,7 +496,7 @@ function cut(text: string): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
 }
 
-/** A search result that the client brought: title, source, texts. */
+/** A search result from the client: title, source, texts. */
 function readSearchResult(block: JsonObject): string {
   const { content } = block;
   const texts = isArray(content)

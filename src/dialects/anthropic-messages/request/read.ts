@@ -29,12 +29,12 @@ import {
   without,
 } from './read-blocks.ts';
 
-/** Claude Code puts a line that changes with each request first; it would defeat prompt caches. */
+/** Claude Code puts a line first that changes with each request. It would defeat prompt caches. */
 const billingLine = 'x-anthropic-billing-header:';
 
 /**
  * The body has passed `readHead`.
- * @throws GatewayError `invalid_request` for what no other dialect can carry.
+ * @throws GatewayError `invalid_request` for a member that no other dialect can carry.
  */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   return readConversation(body, readingOf(notes, sealer));
@@ -101,7 +101,7 @@ function readSampling(body: JsonObject): Sampling {
 const userIdKey: ReadonlySet<string> = new Set(['user_id']);
 const outputConfigKeys: ReadonlySet<string> = new Set(['effort', 'format']);
 
-/** What has no canonical slot retains its name; the writer of the other dialect notes or refuses it. */
+/** Members without a canonical form retain their names. The writer of the other dialect notes or refuses them. */
 function readExtras(body: JsonObject): Conversation['extras'] {
   const extras: { [key: string]: Json | undefined } = { ...without(body, knownFields) };
   const leftovers = [
@@ -130,7 +130,7 @@ const efforts: ReadonlyMap<string, Effort> = new Map<string, Effort>([
   ['max', 'max'],
 ]);
 
-/** Undefined when the request says nothing of thinking or effort. */
+/** Undefined if the request sets neither thinking nor effort. */
 function readReasoning(body: JsonObject, notes: Notes): Reasoning | undefined {
   const effort = readEffort(body, notes);
   const reasoning = readThinking(body, effort, notes);
@@ -139,7 +139,7 @@ function readReasoning(body: JsonObject, notes: Notes): Reasoning | undefined {
     : withPath(reasoning, effort.path);
 }
 
-/** An effort, and where it was set. */
+/** An effort and its path. */
 interface RequestedEffort {
   readonly effort: Effort;
   readonly path: FieldPath;
@@ -178,7 +178,7 @@ function readThinking(
   }
 }
 
-/** The last instruction that sets an effort holds for what comes after it, else the request's own. */
+/** The effort of the last instruction that sets one, else the request's own. */
 function readEffort(body: JsonObject, notes: Notes): RequestedEffort | undefined {
   const messages = isArray(body['messages']) ? body['messages'] : [];
   for (let i = messages.length - 1; i >= 0; i--) {
@@ -201,7 +201,7 @@ function effortOf(holder: JsonObject, at: FieldPath, notes: Notes): RequestedEff
   return undefined;
 }
 
-/** How strictly the format is enforced is for the other dialect's writer to decide. */
+/** The writer of the other dialect decides how strictly the format is enforced. */
 function readOutput(body: JsonObject): OutputFormat {
   const config = body['output_config'];
   const current = isObject(config) ? config['format'] : undefined;
@@ -229,7 +229,7 @@ const placeholder = 'DeferredToolPlaceholder';
 /** Tools that search among deferred tools have nothing to search once all are offered. */
 const searchTool = /^tool_search_tool_/;
 
-/** What the client declares, with what it adds and without what it removes along the way. */
+/** The declared tools, plus the added and minus the removed ones of the messages. */
 function readTools({ tools, messages }: JsonObject, reading: Reading): readonly Tool[] {
   const read = new Map<string, Tool>();
   let deferred = false;
@@ -253,7 +253,7 @@ function keep(tools: Map<string, Tool>, tool: Tool): void {
   tools.set(tool.name, tool);
 }
 
-/** A tool that only stands for others: a deferred one without a schema, or the search for them. */
+/** A tool that represents others: a deferred one without a schema, or the search for them. */
 function isPlaceholder(tool: JsonObject): boolean {
   if (searchTool.test(textOf(tool['type']))) return true;
   if (tool['name'] === placeholder && tool['defer_loading'] === true) return true;
@@ -322,7 +322,7 @@ function roleOf(role: Json | undefined): Turn['role'] {
   return role === 'assistant' || role === 'system' ? role : 'user';
 }
 
-/** Members that say nothing to this model; those that nothing knows are noted for the whole request. */
+/** Notes members that have no effect on this model. Unknown ones are noted for the whole request. */
 function noteSettings(message: JsonObject, i: number, { notes }: Reading): void {
   const { clear_at: clearAt, output_config: config, role } = message;
   // Instructions stay for good by default.
@@ -341,7 +341,7 @@ class TurnBuilder {
   readonly #unanswered = new Set<string>();
   /** Position of the user turn that holds the results of these calls. */
   #answers: number | undefined;
-  /** What came between a call and its result. */
+  /** Turns between a call and its result. */
   #delayed: Turn[] = [];
 
   add(turn: Turn): void {
@@ -384,7 +384,7 @@ class TurnBuilder {
     else this.#turns.push(turn);
   }
 
-  /** All results are there: what was held back follows them, in the same turn where it can. */
+  /** All results have arrived. Delayed turns follow them, in the same turn if possible. */
   #release(): void {
     const answers = this.#answers;
     this.#answers = undefined;
@@ -408,8 +408,8 @@ class TurnBuilder {
 // Bodies of `POST /v1/messages/count_tokens`.
 
 /**
- * The model that is requested; the body is checked as far as a real request's would be, whatever counts.
- * @throws GatewayError `invalid_request` or `too_large` for a body that no provider could take.
+ * The requested model. The body is checked like a real request, whichever counter is used.
+ * @throws GatewayError `invalid_request` or `too_large` for a body that every provider refuses.
  */
 export function readCountHead(body: JsonObject): string {
   const model = readModel(body);

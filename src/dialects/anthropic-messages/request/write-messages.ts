@@ -1,4 +1,4 @@
-/** Turns as messages of content blocks. */
+/** Writes turns as messages of content blocks. */
 import { Buffer } from 'node:buffer';
 import type {
   Conversation,
@@ -26,14 +26,14 @@ import { ToolIdMap, sentToolName, toolInput } from '../../shared/tools.ts';
 import type { CacheMarks } from './write.ts';
 import { isNative, isProof, writeCitation } from '../answer/response.ts';
 
-/** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
+/** @throws GatewayError `invalid_request` when no message remains, or calls and results do not match. */
 export function writeTurns(turns: Conversation['turns'], writing: Writing): readonly Message[] {
   return buildMessages(turns, new ContentWriter(writing), writing);
 }
 
 // Parts of a turn as content blocks.
 
-/** Longer names are refused by the native service. */
+/** The native service refuses longer names. */
 export const maxToolName = 128;
 
 const messages = ['messages'];
@@ -46,7 +46,7 @@ export interface Writing {
   readonly tools: Conversation['tools'];
 }
 
-/** Writes the blocks of one request; state is the ids of its calls. */
+/** Writes the blocks of one request. The state is the ids of its calls. */
 class ContentWriter implements BlockWriter {
   readonly #writing: Writing;
   readonly #ids = new ToolIdMap();
@@ -56,7 +56,7 @@ class ContentWriter implements BlockWriter {
     this.#writing = writing;
   }
 
-  /** The blocks of an assistant turn; empty text and foreign reasoning leave none. */
+  /** The blocks of an assistant turn, without empty texts and foreign reasoning. */
   assistant(parts: readonly Part[]): readonly JsonMembers[] {
     return parts.flatMap((part) => {
       if (part.type !== 'media') return this.#block(part);
@@ -163,7 +163,7 @@ class ContentWriter implements BlockWriter {
   }
 
   /**
-   * Only what a messages server signed or encrypted itself; anything else it would refuse.
+   * Only reasoning that a messages server signed or encrypted. It would refuse any other.
    * Unsigned text is omitted without a note, as every upstream's reasoning is.
    */
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
@@ -178,7 +178,7 @@ class ContentWriter implements BlockWriter {
     return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
   }
 
-  /** Once a request: a history may hold hundreds of them. */
+  /** Noted once a request, since a history may have hundreds of them. */
   #noteForeign(part: ReasoningPart): void {
     if (this.#notedReasoning) return;
     this.#notedReasoning = true;
@@ -218,7 +218,7 @@ interface MediaWriting {
 
 /**
  * @param place in a tool result, what the model cannot see becomes a placeholder: agents send
- * screenshots unasked, and a refusal would end their session.
+ * screenshots of their own accord, and a refusal would end their session.
  * @throws GatewayError `invalid_request` for media that the upstream cannot take.
  */
 function writeMedia(
@@ -262,7 +262,7 @@ function writeImage(
   if (!('base64' in source)) return undefined;
   const declared = mediaType === 'image/jpg' ? 'image/jpeg' : mediaType;
   if (!imageTypes.has(declared)) return undefined;
-  // The service refuses an image under another's name.
+  // The service refuses an image whose bytes have another format than the declared one.
   const type = imageTypeOf(source.base64) ?? declared;
   if (type !== declared) {
     notes.changed(pathOf(part, ['messages']), `sent as ${type}, which its bytes are`);

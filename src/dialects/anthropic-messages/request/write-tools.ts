@@ -1,4 +1,4 @@
-/** Tools and the choice among them. */
+/** Writes tools and the tool choice. */
 import type { Conversation, Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { pathOf } from '../../../core/notes.ts';
@@ -11,7 +11,7 @@ import { cleanSchema } from '../../shared/tool-schema.ts';
 import { isArray } from '../fields.ts';
 import { maxToolName, type Writing } from './write-messages.ts';
 
-/** `tools` and `tool_choice`, each only where there is something to say. */
+/** `tools` and `tool_choice`, each only if it is needed. */
 export function writeTools(conversation: Conversation, writing: Writing): JsonObject {
   const offered = offeredTools(conversation, writing);
   if (offered.length === 0) return {};
@@ -41,7 +41,7 @@ export function writeJsonTool(
   };
 }
 
-/** A choice among some tools offers only those: this dialect cannot narrow it otherwise. */
+/** If the client allows only some tools, only those are offered: this dialect has no other way. */
 function offeredTools(conversation: Conversation, { traits, notes }: Writing): readonly Tool[] {
   const tools = toolsOf(conversation, traits, notes).filter((tool) => {
     if (!isLeftOut(tool, conversation, traits)) return true;
@@ -85,7 +85,7 @@ function writeTool(tool: Tool, path: FieldPath, writing: Writing): JsonMembers {
   return marks.prefix(written, tool);
 }
 
-/** @throws GatewayError for tools of other providers but the search that this one has as well. */
+/** @throws GatewayError for tools of other providers, except the search that this one has as well. */
 function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writing): JsonMembers {
   const options = tool.native?.value ?? {};
   if (tool.native?.dialect === 'openai-responses')
@@ -158,7 +158,7 @@ function writeStrict(
   }
 }
 
-/** Where the client has the schema of a tool: chat tools hold their definition as a member. */
+/** The path of a tool's schema in the client's request: chat tools have their definition in a member. */
 function schemaPath(schema: JsonObject, path: FieldPath): FieldPath {
   const definition = path[0] === 'tools' ? [...path, 'function'] : path;
   return pathOf(schema, [...definition, 'parameters']);
@@ -199,7 +199,7 @@ function writeChoice(
   return choice;
 }
 
-/** Models whose thinking is never off refuse to be made to call a tool. */
+/** Models that always think refuse a forced tool call. */
 function unforced(
   choice: JsonObject | undefined,
   asked: ToolChoice | undefined,
@@ -212,7 +212,7 @@ function unforced(
   return { type: 'auto' };
 }
 
-/** Without a choice, the limit to one call needs one to stand in. */
+/** The limit to one call is a member of the choice, so a choice is written for it. */
 function choiceOf(
   choice: ToolChoice | undefined,
   single: boolean,
@@ -244,7 +244,7 @@ interface SubsetSchema {
   readonly moved: readonly string[];
 }
 
-/** Keywords that are kept as they are. */
+/** Keywords that are retained unchanged. */
 const plainKeywords: ReadonlySet<string> = new Set([
   'type',
   'title',
@@ -259,7 +259,7 @@ const plainKeywords: ReadonlySet<string> = new Set([
 const nestedKeywords: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf']);
 /** Keywords whose members are schemas under names of their own. */
 const namedKeywords: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
-/** Keywords that say nothing about the value. */
+/** Keywords without an effect on the value. */
 const silentKeywords: ReadonlySet<string> = new Set(['$schema', '$id', '$comment']);
 const stringFormats: ReadonlySet<string> = new Set([
   'date-time',
@@ -274,7 +274,7 @@ const stringFormats: ReadonlySet<string> = new Set([
   'uuid',
 ]);
 
-/** The schema as the native service takes it, and the keywords that had to move. */
+/** The schema in the form that the native service accepts, and the moved keywords. */
 export function strictSchema(schema: JsonObject): SubsetSchema {
   const moved = new Set<string>();
   return { schema: subset(schema, moved), moved: [...moved] };
@@ -298,7 +298,7 @@ function subset(schema: JsonObject, moved: Set<string>): JsonObject {
   return kept;
 }
 
-/** The keyword's value as the service takes it; undefined for a keyword that it refuses. */
+/** The keyword's value in the form that the service accepts. Undefined for a keyword that it refuses. */
 function enforceable(name: string, value: Json, moved: Set<string>): Json | undefined {
   if (plainKeywords.has(name)) return value;
   if (nestedKeywords.has(name)) return subsetValue(value, moved);

@@ -27,7 +27,7 @@ import { endsPaused, writeTurns, type Writing } from './write-messages.ts';
 import { strictSchema, writeJsonTool, writeTools } from './write-tools.ts';
 import { isNative } from '../answer/response.ts';
 
-/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+/** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const marks = new CacheMarks(traits.cacheMarks);

@@ -189,7 +189,7 @@ function callsOf(message: JsonObject): readonly JsonObject[] {
   return legacy === undefined ? [] : [{ function: legacy }];
 }
 
-/** No client can run a call of nothing. @throws GatewayError `upstream_invalid` */
+/** @throws GatewayError `upstream_invalid` for a call without a name, which no client can run */
 function named(call: SeenCall): SeenCall {
   if (call.name === '') {
     throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
@@ -218,7 +218,7 @@ function stringOr(value: Json | undefined, otherwise: string): string {
 
 // Writes a whole answer for a chat client.
 
-/** Always one choice, `content` and `refusal` always there, `tool_calls` only with calls. */
+/** Always one choice with `content` and `refusal`; `tool_calls` only if there are calls. */
 export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
   const { usage, finish } = generation;
   const calls = generation.parts.filter((part) => part.type === 'tool-call');
@@ -274,7 +274,7 @@ function refusalOf(parts: readonly Part[], finish: FinishReason): string | null 
   return refusalExplanation(finish) ?? null;
 }
 
-/** The words of a messages refusal (`stop_details.explanation`). An answer that a filter cut is none: it has no end. */
+/** The text of a messages refusal (`stop_details.explanation`). Undefined for an answer that a filter cut. */
 export function refusalExplanation(finish: FinishReason): string | undefined {
   const explanation = finish.details?.['explanation'];
   if (finish.kind !== 'content-filter' || finish.raw === 'content_filter') return undefined;
@@ -295,7 +295,7 @@ function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMem
   };
 }
 
-/** The entries, marked so that it shows whether they come back whole. */
+/** The entries, with marks that show whether they come back whole. */
 function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): readonly JsonObject[] {
   return positionedReasoning(parts).map(({ part, callsBefore }, entry) => ({
     ...writeDetail(part, entry),

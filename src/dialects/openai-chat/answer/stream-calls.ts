@@ -17,35 +17,35 @@ import {
 } from '../message-forms.ts';
 
 interface StreamCall {
-  /** Among all calls of the answer, in the order that they began in. */
+  /** The index among all calls of the answer, in the order of their start. */
   readonly place: number;
   readonly index: number | undefined;
   readonly freeText: boolean;
   readonly extras: JsonObject | undefined;
-  /** The server's id; `''` until or unless it sends one. */
+  /** The server's id; `''` if it has sent none. */
   id: string;
   name: string;
-  /** More than padding came of it. */
+  /** Whether it had more than padding. */
   says: boolean;
-  /** Everything received, whether sent on or not. */
+  /** All received arguments, passed on or not. */
   arguments: string;
-  /** The last fragment could end an object: only then is it worth a look whether it does. */
+  /** Whether the last fragment could end an object. Only then the arguments are parsed. */
   mayBeWhole: boolean;
-  /** The id of the part; the server's own may come later. */
+  /** The id of the part. The server's own id may arrive later. */
   shownId: string | undefined;
-  /** The part, once its start was sent; until then the arguments wait for a name. */
+  /** The part's index after its start was sent. Until then the arguments wait for a name. */
   part: number | undefined;
   ended: boolean;
 }
 
-/** What matters of an upstream's traits here. */
+/** The traits of an upstream that matter here. */
 export type CallTraits = Pick<UpstreamTraits, 'bufferToolArguments'>;
 
 export class StreamCalls {
   answer: AnswerIdentity = { id: undefined, created: undefined };
   /** Calls that became parts. */
   started = 0;
-  /** A call never got a name; known when the stream ends. */
+  /** Whether a call never got a name; known at the end of the stream. */
   nameless = false;
   readonly #counter: PartCounter;
   readonly #all: StreamCall[] = [];
@@ -53,7 +53,7 @@ export class StreamCalls {
   /** The latest call of each index. */
   readonly #byIndex = new Map<number, StreamCall>();
 
-  /** Arguments are sent on when they are whole: they may turn out to be no JSON. */
+  /** Arguments are passed on when they are complete, since they may be no JSON. */
   readonly #buffers: boolean;
 
   constructor(counter: PartCounter, { bufferToolArguments }: CallTraits) {
@@ -75,7 +75,7 @@ export class StreamCalls {
   read(value: JsonObject, events: GenerationEvent[]): number {
     const seen = readCall(value);
     const call = this.#find(seen) ?? this.#add(seen);
-    // What belongs to a call that is complete and closed can only be padding.
+    // Data for a call that is complete and closed can only be padding.
     if (!call.ended) {
       call.says ||= saysSomething(seen);
       if (call.id === '') call.id = seen.id;
@@ -83,7 +83,7 @@ export class StreamCalls {
       if (call.part !== undefined) this.#append(call, seen.arguments, events);
       else {
         gather(call, seen.arguments);
-        // The id may come a moment later than the name; arguments do not wait for it.
+        // The id may arrive later than the name. Arguments do not wait for it.
         if (call.name !== '' && (call.id !== '' || call.arguments !== ''))
           this.#start(call, events);
       }
@@ -91,7 +91,7 @@ export class StreamCalls {
     return call.place;
   }
 
-  /** Ends the calls whose arguments are complete, so that what follows can be shown at once. */
+  /** Ends the calls whose arguments are complete, so that later parts do not wait. */
   closeComplete(events: GenerationEvent[]): void {
     for (const call of this.#all) {
       if (call.part !== undefined && !call.ended && isComplete(call)) this.#end(call, events);
@@ -99,7 +99,7 @@ export class StreamCalls {
   }
 
   /**
-   * The stream ends: late names are no longer waited for.
+   * The stream ends, so calls without a name wait no longer.
    * @param cut the token limit ended it, so that arguments may be incomplete.
    */
   close(events: GenerationEvent[], cut = false): void {
@@ -119,7 +119,7 @@ export class StreamCalls {
     if (latest === undefined) return undefined;
     if (seen.id !== '' && latest.id !== '' && seen.id !== latest.id) {
       const known = this.#all.findLast((call) => call.index === seen.index && call.id === seen.id);
-      // Some servers make up an id for each delta: without a name, it begins nothing.
+      // Some servers invent an id for each delta. Without a name it begins no call.
       return known ?? (seen.name === '' && !isComplete(latest) ? latest : undefined);
     }
     return seen.id === '' && isAnother(latest, seen) ? undefined : latest;
@@ -148,7 +148,7 @@ export class StreamCalls {
   }
 
   #start(call: StreamCall, events: GenerationEvent[]): void {
-    // Calls are shown in the order that they began in; an earlier one waits for its id no longer.
+    // Calls appear in the order of their start, so an earlier one no longer waits for its id.
     for (const earlier of this.#all.slice(0, call.place)) {
       if (earlier.part === undefined && earlier.name !== '') this.#start(earlier, events);
     }
@@ -212,7 +212,7 @@ function gather(call: StreamCall, text: string): void {
 /** Called with every fragment of some servers, so megabytes must not be parsed each time. */
 function isComplete(call: StreamCall): boolean {
   if (call.freeText || !call.mayBeWhole) return false;
-  // What is incomplete now stays so until more of it comes.
+  // Incomplete arguments stay so until the next fragment.
   call.mayBeWhole = tryParseInnerObject(call.arguments) !== undefined;
   return call.mayBeWhole;
 }

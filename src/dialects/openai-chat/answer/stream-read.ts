@@ -37,12 +37,12 @@ export class ChatStreamReader implements StreamReader {
   readonly #traits: UpstreamTraits;
   readonly #parts: StreamParts;
   #started = false;
-  /** The choice that finished; later finish reasons are ignored. */
+  /** The finished choice. Later finish reasons are ignored. */
   #finish: JsonObject | undefined;
-  /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
+  /** Unfinished choices other than the first (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
   #otherChoicesLength = 0;
-  /** `[DONE]`, an error or the close was read: nothing after it counts. */
+  /** `[DONE]`, an error or the close was read. Later data is ignored. */
   #over = false;
   readonly #layout = new PlainLayout(plainChunk);
   #plain = false;
@@ -94,7 +94,7 @@ export class ChatStreamReader implements StreamReader {
     return [{ type: 'error', error }];
   }
 
-  /** `[DONE]`; anything else is not JSON and fails the stream: nothing is skipped silently. */
+  /** Reads `[DONE]`. Any other text is not JSON and fails the stream. */
   #readOther(data: string): readonly GenerationEvent[] {
     const text = data.trim();
     if (text === '') return none;
@@ -163,7 +163,7 @@ export class ChatStreamReader implements StreamReader {
     const delta = answerObject(choice['delta'], 'a delta');
     if (delta !== undefined) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
-    // What was said after the finish counts all the same; another reason does not.
+    // Content after the finish counts; another finish reason does not.
     if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
     const failure = readFailedFinish(reason);
     if (failure === undefined) this.#finish = choice;
@@ -195,7 +195,7 @@ export class ChatStreamReader implements StreamReader {
   }
 }
 
-/** Azure's filter, where it runs after the text, reports how far it came: no word of the answer, and no id of it. */
+/** Azure's asynchronous filter reports its progress in chunks without content and without the answer's id. */
 function isFilterReport(choice: JsonObject): boolean {
   return (
     choice['content_filter_offsets'] !== undefined &&
@@ -204,24 +204,24 @@ function isFilterReport(choice: JsonObject): boolean {
   );
 }
 
-/** @throws GatewayError `upstream_invalid` for what no choice can be read of. */
+/** @throws GatewayError `upstream_invalid` for a value without readable choices. */
 function assertChoices(choices: Json | undefined): void {
   if (choices === undefined || choices === null) return;
   if (!isArray(choices) || !choices.every(isObject)) throw wrongType('choices');
 }
 
-/** Choice 0; others are leftovers of `n > 1` (F62). A missing index means the only one. */
+/** Choice 0; others come from `n > 1` (F62). A missing index means the only choice. */
 function firstChoice(choices: Json | undefined): JsonObject | undefined {
   if (!isArray(choices)) return undefined;
   for (const choice of choices) {
     if (!isObject(choice)) continue;
-    // One that is not a number says as much as none.
+    // An index that is no number counts as missing.
     if (typeof choice['index'] !== 'number' || choice['index'] === 0) return choice;
   }
   return undefined;
 }
 
-/** Arguments that came as an object, not as text, hold numbers that keep every digit. */
+/** Arguments that are an object instead of a text: their numbers must not lose digits. */
 function withExactArguments(choice: JsonObject, data: string): JsonObject {
   const { delta } = choice;
   const calls = isObject(delta) ? delta['tool_calls'] : undefined;
@@ -234,7 +234,7 @@ function hasObjectArguments(call: Json): boolean {
   return isObject(called) && isObject(called['arguments']);
 }
 
-/** The error that a chunk carries, in any of the shapes that servers use. */
+/** The error in a chunk, in any of the forms of servers. */
 function findError(chunk: JsonObject): Json | undefined {
   if (isPresent(chunk['error'])) return chunk;
   const { choices } = chunk;
@@ -249,7 +249,7 @@ function findError(chunk: JsonObject): Json | undefined {
   return undefined;
 }
 
-/** Characters of all that a delta says, whatever it is. */
+/** The number of characters in all texts of a delta. */
 function textLength(value: Json | undefined): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 0;
@@ -260,7 +260,7 @@ function textLength(value: Json | undefined): number {
   return length;
 }
 
-/** Members of a delta that name something and say nothing. */
+/** Members of a delta that are no content. */
 const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
 
 // The parts of a streamed answer. State is retained by what the deltas say of themselves (kind, tool
@@ -297,18 +297,18 @@ class StreamParts {
     return this.#calls.started > 0;
   }
 
-  /** A call never got a name: something of the answer is missing. */
+  /** A call never got a name, so a part of the answer is missing. */
   get brokenCalls(): boolean {
     return this.#calls.nameless;
   }
 
-  /** The delta for an already open text part; undefined when another part is open or must close. */
+  /** The delta for an open text part. Undefined if another part is open or must close. */
   continueText(delta: string): GenerationEvent | undefined {
     if (this.#text === undefined) return undefined;
     return { type: 'part-delta', index: this.#text, field: 'text', delta };
   }
 
-  /** Everything that one delta says, in the order reasoning, text, refusal, calls. */
+  /** Reads all parts of a delta, in the order reasoning, text, refusal, calls. */
   read(delta: JsonObject, events: GenerationEvent[]): void {
     for (const entry of readAnswerReasoning(delta)) this.#readReasoning(entry, events);
     this.#readContent(delta, events);
@@ -328,7 +328,7 @@ class StreamParts {
   }
 
   /**
-   * Ends whatever is open, in the order of appearance.
+   * Ends all open parts, in the order of appearance.
    * @param cut the token limit ended the answer.
    */
   close(events: GenerationEvent[], cut: boolean): void {
@@ -401,7 +401,7 @@ class StreamParts {
       index: entry.index,
       awaitsSignature: entry.signed && entry.signature === undefined,
     };
-    // Encrypted reasoning comes in one piece.
+    // Encrypted reasoning arrives in one piece.
     if (entry.encrypted !== undefined) this.#endReasoning(events);
   }
 
@@ -432,7 +432,7 @@ class StreamParts {
     return index;
   }
 
-  /** Ends whatever of text, refusal and reasoning is open. */
+  /** Ends open text, refusal and reasoning. */
   #endSpoken(events: GenerationEvent[]): void {
     this.#endReasoning(events);
     this.#endText(events);
@@ -461,7 +461,7 @@ class StreamParts {
 /** How most servers write a chunk that continues a text. */
 const plainChunk: LayoutRules = { text: /"content"\s*:\s*"/, textOf: plainTextOf };
 
-/** The text of a frame that continues it and says nothing else; undefined of any other frame. */
+/** The text of a frame that only continues a text. Undefined for any other frame. */
 function plainTextOf(chunk: JsonObject): string | undefined {
   if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
   const delta = onlyDelta(chunk['choices']);
@@ -473,7 +473,7 @@ function plainTextOf(chunk: JsonObject): string | undefined {
   return content;
 }
 
-/** Of a choice that is alone, is the first and continues. */
+/** The delta of an only choice with index 0 that has not finished. */
 function onlyDelta(choices: Json | undefined): JsonObject | undefined {
   if (!isArray(choices) || choices.length !== 1) return undefined;
   const [choice] = choices;

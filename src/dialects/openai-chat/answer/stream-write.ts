@@ -33,7 +33,7 @@ interface OpenPart {
   readonly textStart: number;
   readonly toolIndex: number;
   sawArguments: boolean;
-  /** Arguments of a free-text tool: they can only be unwrapped when they are complete. */
+  /** Arguments of a free-text tool, which can only be unwrapped when they are complete. */
   heldArguments: string | undefined;
   citations: Citation[] | undefined;
 }
@@ -46,7 +46,7 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #parts: (OpenPart | undefined)[] = [];
   readonly #reasoning: ReasoningDeltas;
   readonly #bounds = new MessageBounds();
-  /** Everything of a frame before and after the members of the delta. */
+  /** The bytes of a frame before and after the members of the delta. */
   #before = '';
   #behind = '';
   #id = '';
@@ -131,7 +131,7 @@ export class ChatStreamWriter implements StreamWriter {
     this.#behind = `},"logprobs":null,"finish_reason":null}]${this.#usageNull()}}\n\n`;
   }
 
-  /** With a usage chunk to come, every other chunk says that it holds none. */
+  /** If a usage chunk will follow, every other chunk has `usage: null`. */
   #usageNull(): string {
     return this.#context.wantsUsageFrame ? ',"usage":null' : '';
   }
@@ -196,7 +196,7 @@ export class ChatStreamWriter implements StreamWriter {
         noteMedia(this.#context.notes);
         return role;
       default:
-        // Results and blocks of server tools are not shown to chat clients.
+        // Chat clients get no results and blocks of server tools.
         return role;
     }
   }
@@ -289,9 +289,9 @@ interface OpenReasoning {
   readonly part: ReasoningPart;
   readonly detail: number;
   readonly callsBefore: number;
-  /** All text so far: the mark of the entry is a digest of it. */
+  /** The text so far, for the digest in the entry's mark. */
   text: string;
-  /** The constants of the entry were sent: they may be only once. */
+  /** Whether the constants of the entry were sent. They may occur only once. */
   constantsSent: boolean;
 }
 
@@ -301,7 +301,7 @@ class ReasoningDeltas {
   readonly #open = new Map<number, OpenReasoning>();
   #details = 0;
   #anyText = false;
-  /** A blank line is due between the texts of two parts. */
+  /** A blank line between the texts of two parts, which is written before the next text. */
   #separator = '';
 
   /**
@@ -314,7 +314,7 @@ class ReasoningDeltas {
   }
 
   /**
-   * The delta members of a part's beginning; `''` when there is nothing to send yet.
+   * The delta members at the start of a part; `''` if there is nothing to send yet.
    * @param callsBefore how many calls of the answer are before it.
    */
   start(index: number, part: ReasoningPart, callsBefore: number): string {

@@ -1,4 +1,4 @@
-/** Token counts between this dialect's inclusive sums and the canonical disjoint classes. */
+/** Converts token counts between this dialect's inclusive sums and the canonical disjoint classes. */
 import { type ErrorCode, GatewayError } from '../../../core/errors.ts';
 import { type FinishReason, totalInputTokens, type Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
@@ -8,7 +8,7 @@ import { type ExcludedParts, excludedParts, tokenCount as count } from '../../sh
 
 /**
  * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`.
- * Undefined when there is none or nothing in it can be believed.
+ * Undefined if there is none, or no plausible count.
  */
 export function findUsage(answer: JsonObject, traits: UpstreamTraits): Usage | undefined {
   const direct = answer['usage'];
@@ -75,7 +75,7 @@ function excludedIn(
   });
 }
 
-/** The three disjoint input classes out of the sum. */
+/** Computes the three disjoint input classes from the sum. */
 function readInput(
   prompt: number | undefined,
   cached: CachedCounts,
@@ -103,7 +103,7 @@ function readOutput(
 }
 
 /**
- * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves.
+ * Thoughts that are only in the total: Gemini counts them neither as completion nor separately.
  * Not where the total may hold cached tokens that the prompt omits.
  */
 function uncountedThoughts(raw: JsonObject, excluded: ExcludedParts): number {
@@ -140,7 +140,7 @@ function readHeard(prompt: JsonObject, found: Counts): void {
   if (video) found.videoInputTokens = video;
 }
 
-/** OpenRouter has two names for what it ran; Perplexity one of its own. Other vendors report no searches here. */
+/** OpenRouter has two names for searches, Perplexity one. Other vendors report no searches here. */
 function searchCount(raw: JsonObject): Usage {
   const webSearches = firstCount(
     object(raw['server_tool_use'])?.['web_search_requests'],
@@ -198,13 +198,13 @@ const tiers: ReadonlyMap<string, string> = new Map([
   ['scale', 'scale'],
 ]);
 
-/** The service tier in this dialect's words; undefined when it has no word for it. */
+/** The service tier in this dialect's spelling. Undefined if it has none. */
 export function writeServiceTier(usage: Usage | undefined): string | undefined {
   const tier = usage?.serviceTier;
   return tier === undefined ? undefined : tiers.get(tier);
 }
 
-// Why an answer ended, in both directions.
+// Reads and writes finish reasons.
 
 type Kind = FinishReason['kind'];
 
@@ -230,8 +230,8 @@ const failures: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 ]);
 
 /**
- * The reason in canonical words. Tool calls decide between `stop` and `tool-calls`, whatever the
- * upstream says; a cut-off answer stays cut off even if it holds calls: clients must not run a call whose arguments were cut.
+ * The reason in canonical words. Tool calls decide between `stop` and `tool-calls`, whatever the upstream says; a
+ * cut-off answer stays cut off even if it holds calls: clients must not run a call whose arguments were cut.
  * @param choice whose `finish_reason`, null or missing in a complete answer, counts as a natural end.
  */
 export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishReason {
@@ -246,11 +246,11 @@ export function readFinish(choice: JsonObject, hasToolCalls: boolean): FinishRea
   if (named === 'stop' && typeof stopReason === 'string') {
     return { kind: 'stop-sequence', sequence: stopReason, ...base };
   }
-  // Calls that are not there, or no reason at all: a natural end, as far as the reason shows.
+  // Without calls or without a reason, the end is a natural one.
   return { kind: named === 'tool-calls' ? 'other' : named, ...base };
 }
 
-/** What Azure's filter found, in the form that a refusal has in the messages format. */
+/** The findings of Azure's filter, in the form of a refusal in the messages format. */
 function filterDetails({ content_filter_results: results }: JsonObject): {
   readonly details?: JsonObject;
 } {
@@ -268,7 +268,7 @@ export function isCut(raw: Json | undefined): boolean {
   return kind === 'length' || kind === 'content-filter';
 }
 
-/** The error that a finish reason stands for, if it is one. */
+/** The error of a finish reason that is a failure. */
 export function readFailedFinish(raw: Json | undefined): GatewayError | undefined {
   const code = typeof raw === 'string' ? failures.get(raw) : undefined;
   if (code === undefined) return undefined;
@@ -289,7 +289,7 @@ export function writeFinish(reason: FinishReason, hasToolCalls: boolean, notes: 
     case 'tool-calls':
       return hasToolCalls ? 'tool_calls' : 'stop';
     case 'other':
-      // Compaction is a kind of its own, and its text is the answer.
+      // Compaction is a separate kind, and its text is the answer.
       if (reason.raw !== 'compaction') notes.changed(['finish_reason'], unknownEnd(reason));
       return hasToolCalls ? 'tool_calls' : 'stop';
     default:

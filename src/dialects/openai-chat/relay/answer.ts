@@ -1,5 +1,5 @@
 /**
- * Same-dialect answers: their bytes travel as they are, apart from the model name and the usage report: it is sent
+ * Relays answers. The bytes are passed on unchanged, except for the model name and the usage report. The report is sent
  * once, and only to a client that requested it.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../../core/dialect.ts';
@@ -19,7 +19,7 @@ import { findUsage, writeUsage } from '../answer/usage.ts';
 
 const done = 'data: [DONE]\n\n';
 const noKeys: ReadonlySet<string> = new Set();
-/** Inside a JSON string the quotes would be escaped, so these only match members. */
+/** Inside a JSON string the quotes would be escaped, so these match members only. */
 const choicesKey = '"choices"';
 const emptyChoices = /"choices"\s*:\s*\[\s*\]/;
 const nullChoices = /"choices"\s*:\s*null/;
@@ -34,13 +34,13 @@ export class ChatAnswerRelay implements AnswerRelay {
   readonly #model: ModelSplice;
   readonly #choices = new ChoiceRepair();
   #ended = false;
-  /** What the usage chunk must repeat if the gateway has to write it. */
+  /** Members that a usage chunk of the gateway must repeat. */
   #id = '';
   #created: string | undefined;
   #usage: Usage | undefined;
-  /** The usage is not what the upstream reported. */
+  /** The usage is an estimate of the gateway. */
   #estimated = false;
-  /** The upstream's latest report, where it came in a frame of its own: it is sent after all others. */
+  /** The upstream's latest usage report in a frame of its own. It is sent after all other frames. */
   #report: Buffer | undefined;
 
   constructor(context: AnswerContext) {
@@ -52,7 +52,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     return this.#ended;
   }
 
-  /** Nothing in it is to be remembered, numbered, taken out or mended. */
+  /** Passes on a frame that needs no edit and has no state for later frames. */
   plainFrame({ bytes }: Frame): Buffer | undefined {
     return this.#ended ? undefined : withBlankLine(this.#model.apply(bytes));
   }
@@ -73,7 +73,7 @@ export class ChatAnswerRelay implements AnswerRelay {
       this.#estimate(gap);
     }
     if (data === undefined || data === '') {
-      // An event with a name and no data makes the clients parse an empty text.
+      // Clients fail on an event with a name and no data: they parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (data.startsWith('[DONE]')) {
@@ -85,10 +85,10 @@ export class ChatAnswerRelay implements AnswerRelay {
     return this.#chunk(frame, data);
   }
 
-  /** Each mend is of what the one before left, so that all of them hold in any frame. */
+  /** Each repair edits the result of the one before, so that all of them apply to any frame. */
   #chunk(frame: Frame, data: string): Buffer | undefined {
-    // The clients read `choices` of every chunk without looking whether it is there.
-    // Another member may have one of this name that is null.
+    // Clients read `choices` of every chunk without checking that it exists.
+    // An inner object may have a member of this name that is null.
     if (
       !data.includes(choicesKey) ||
       (nullChoices.test(data) && tryParseObject(data)?.['choices'] === null)
@@ -124,7 +124,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     try {
       return spliceMembers(parseBody(bytes, noKeys), members).whole();
     } catch {
-      // Deeper or larger than the scan allows: the answer was parsed all the same.
+      // Deeper or larger than the scan allows, although the answer could be parsed.
       const edited = { ...body, model: model ?? body['model'], usage: owed ?? body['usage'] };
       return Buffer.from(JSON.stringify(edited));
     }
@@ -146,7 +146,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     return text + this.ending(usage);
   }
 
-  /** The usage to write: the gateway's where there is none to believe, the upstream's where it reads wrong. */
+  /** The usage to write: the gateway's estimate if there is no plausible one, or a corrected form of the upstream's. */
   #documentUsage(body: JsonObject, gap: Usage | undefined): JsonObject | undefined {
     if (gap !== undefined) return writeUsage(gap);
     const raw = body['usage'];
@@ -155,7 +155,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     return usage === undefined ? undefined : repairedUsage(raw, writeUsage(usage));
   }
 
-  /** The client's model name, where the document has another. */
+  /** The client's model name, if the document has another one. */
   #documentModel(body: JsonObject): string | undefined {
     const { model } = this.#context;
     return typeof body['model'] === 'string' && body['model'] !== model ? model : undefined;
@@ -167,7 +167,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     this.#estimated = true;
   }
 
-  /** The one report that the client requested: the upstream's own frame, if need be put right (F55). */
+  /** The usage report that the client requested: the upstream's frame, corrected if necessary (F55). */
   #missingUsage(): string {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
@@ -182,7 +182,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     return restated(chunk).toString();
   }
 
-  /** What the chunks of the gateway's own have in common with the upstream's. */
+  /** The members of the gateway's own chunks that are the same as in the upstream's. */
   #chunkFrame(): JsonObject {
     const { createdSeconds, model } = this.#context;
     return {
@@ -208,7 +208,7 @@ export class ChatAnswerRelay implements AnswerRelay {
       this.#report = isAlone ? restated(chunk) : undefined;
       return isAlone ? undefined : restated({ ...chunk, usage: null });
     }
-    // A copy: the frame's own memory is the socket's.
+    // A copy, since the frame's memory belongs to the socket.
     this.#report = isAlone ? Buffer.from(bytes) : undefined;
     return isAlone ? undefined : replaced(bytes, span, 'null');
   }
@@ -218,7 +218,7 @@ function restated(chunk: JsonObject): Buffer {
   return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 }
 
-/** A frame with another value of the member; undefined where it has no such member. */
+/** A frame with another value of the member. Undefined if it has no such member. */
 function withMember(bytes: Buffer, key: Buffer, value: JsonObject): Buffer | undefined {
   const span = findFrameMember(bytes, key);
   return span === undefined ? undefined : replaced(bytes, span, JSON.stringify(value));
@@ -228,14 +228,14 @@ function replaced(bytes: Buffer, { start, end }: Span, by: string): Buffer {
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)]);
 }
 
-// What the choices of a relayed answer need so that clients read them as they are meant.
+// Repairs of the choices of a relayed answer that clients would misread.
 //
 // Tool calls: the official clients fail on a call without an index or an id, join calls that have the same index,
 // and some of them join what a server says of a call more than once.
 // Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call.
 // A cut-off or filtered answer retains its word, and the first finish of a choice holds.
 
-/** Inside a JSON string the quotes would be escaped, so these only match members. */
+/** Inside a JSON string the quotes would be escaped, so these match members only. */
 const someCall = /"tool_calls"\s*:\s*\[\s*\{|"function_call"\s*:\s*\{/;
 const someFinish = /"finish_reason"\s*:\s*"[^"]/;
 const idOrName = /"(?:id|name)"\s*:\s*"/g;
@@ -243,10 +243,10 @@ const idOrName = /"(?:id|name)"\s*:\s*"/g;
 interface ChoiceState {
   /** Distinguishes the calls like the reader of streams. */
   readonly calls: StreamCalls;
-  /** What the client already got of each of them. */
+  /** The members of each call that the client already got. */
   readonly sent: { id: boolean; name: boolean }[];
   called: boolean;
-  /** The deprecated form has a finish of its own. */
+  /** The deprecated form has another finish reason. */
   legacy: boolean;
   finished: boolean;
 }
@@ -254,12 +254,12 @@ interface ChoiceState {
 /** State of one stream. */
 export class ChoiceRepair {
   readonly #choices = new Map<number, ChoiceState>();
-  /** A call stood as clients want it: this server's fragments without id and name need no look. */
+  /** A call had the form that clients expect: this server's fragments without id and name need no repair. */
   #regular = false;
-  /** A call did not: all frames with calls are examined. */
+  /** A call had another form: all frames with calls are examined. */
   #odd = false;
 
-  /** The chunk as it should be, or undefined when it is fine as it is. */
+  /** The repaired chunk, or undefined if it needs no repair. */
   apply(data: string): JsonObject | undefined {
     if (!this.#concerns(data)) return undefined;
     const chunk = tryParseObject(data);
@@ -315,7 +315,7 @@ export class ChoiceRepair {
     return { ...delta, tool_calls: named };
   }
 
-  /** The call with its own index, and without what was sent of it before. */
+  /** The call with its own index, and without members that were already sent. */
   #call(call: JsonObject, state: ChoiceState): JsonObject {
     state.called = true;
     const index = state.calls.read(call, []);
@@ -336,7 +336,7 @@ function withoutName(called: Json | undefined): Json | undefined {
   return isObject(called) ? without(called, 'name') : called;
 }
 
-/** The entries of one delta, and an id for each call that the reader shows with one of the gateway's own. */
+/** The entries of one delta, with an id for each call that has one of the gateway's ids. */
 function withIds(calls: readonly Json[], { calls: all, sent }: ChoiceState): readonly Json[] {
   let named = calls;
   for (const [place, each] of sent.entries()) {
@@ -415,15 +415,15 @@ export function findFrameMember(bytes: Buffer, key: Buffer): MemberSpan | undefi
   return findMember(bytes, Math.max(0, bytes.indexOf(dataField)), key);
 }
 
-// Puts the client's model name into frames, in their own bytes.
+// Writes the client's model name into the bytes of frames.
 
 /** One answer's frames. They usually have the same layout, so the position in the last one is tried first. */
 class ModelSplice {
   readonly #replacement: Buffer;
-  /** The member as it stood in the last frame, key and value. */
+  /** The member in the last frame, key and value. */
   #member: Buffer | undefined;
   #offset = 0;
-  /** The member is already what the client expects. */
+  /** The member already has the client's model name. */
   #same = false;
 
   /** @param model the name that the client used. */
@@ -441,7 +441,7 @@ class ModelSplice {
     const member = this.#member;
     if (member === undefined) return false;
     const offset = this.#offset;
-    // A call of Node's own comparison takes as long as a hundred bytes of this.
+    // Node's own comparison takes as long as a hundred bytes of this loop.
     for (let i = 0; i < member.length; i += 1) if (bytes[offset + i] !== member[i]) return false;
     return true;
   }
@@ -450,7 +450,7 @@ class ModelSplice {
   #locate(bytes: Buffer): boolean {
     const span = findFrameMember(bytes, modelKey);
     if (span === undefined || bytes[span.start] !== quote) return false;
-    // A copy: the frame's own memory is the socket's.
+    // A copy, since the frame's memory belongs to the socket.
     this.#member = Buffer.from(bytes.subarray(span.key, span.end));
     this.#offset = span.key;
     this.#same = this.#member.equals(this.#replacement);

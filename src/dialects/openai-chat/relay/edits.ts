@@ -1,4 +1,4 @@
-/** A relayed request under change: its top level, and the edits so far, each with its note. */
+/** The edits of a relayed request so far, each with its note, and its top level. */
 import type { JsonSource } from '../../../core/client-body.ts';
 import type { Ask } from '../../../core/dialect.ts';
 import { type FieldPath, GatewayError } from '../../../core/errors.ts';
@@ -8,7 +8,7 @@ import type { JsonEdit } from '../../../json/edit.ts';
 import type { Json, JsonObject } from '../../../json/value.ts';
 import { isDefault } from '../shape.ts';
 
-/** Values that request nothing, in addition to those that translation omits. */
+/** Default values, in addition to those that translation omits. */
 const defaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['n', 1],
   ['temperature', 1],
@@ -20,7 +20,7 @@ const defaults: ReadonlyMap<string, Json> = new Map<string, Json>([
   ['prompt_cache_retention', 'in_memory'],
 ]);
 
-/** Whether a member says what is done without it. */
+/** Whether a member has no effect. */
 export function saysNothing(key: string, value: Json | undefined): boolean {
   if (isDefault(key, value) || value === defaults.get(key)) return true;
   return key === 'modalities' && Array.isArray(value) && value.every((one) => one === 'text');
@@ -50,14 +50,14 @@ export class Relayed {
     return this.skeleton[key] ?? undefined;
   }
 
-  /** Takes a member out; noted where it said something. */
+  /** Removes a member, with a note if it had an effect. */
   drop(key: string, why: string): void {
     if (!this.source.spans.has(key)) return;
     this.edits.push({ path: [key], text: undefined });
     if (!saysNothing(key, this.skeleton[key])) this.notes.lost([key], why);
   }
 
-  /** The same of a member that the upstream is known to refuse, whatever it says. */
+  /** Removes a member that the upstream is known to refuse, whatever its value. */
   dropRefused(key: string): void {
     const value = this.value(key);
     if (key === 'n' && typeof value === 'number' && value > 1) {
@@ -74,7 +74,7 @@ export class Relayed {
     this.drop(key, 'the model does not take it');
   }
 
-  /** Says a member by another name. */
+  /** Renames a member. */
   rename(from: string, to: string): void {
     const value = this.value(from);
     this.edits.push({ path: [from], text: undefined });
@@ -93,7 +93,7 @@ export class Relayed {
     this.notes.changed(path, why);
   }
 
-  /** A 400, where an answer without the member would be read falsely. Another target may take it. */
+  /** Throws a 400 if a client would misread an answer without the member. Another target may take it. */
   refuse(path: FieldPath, why: string): never {
     const options = { path, reason: 'unsupported_parameter', retryable: true };
     throw new GatewayError('invalid_request', why, options);

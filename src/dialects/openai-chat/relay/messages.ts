@@ -60,10 +60,10 @@ export function messageEdits(
   return new MessageAdapter({ ask, notes }).adapting(messages) ?? [];
 }
 
-/** A message that goes up, and which of the client's it was. */
+/** A message of the upstream request, and its index in the client's. */
 interface Placed {
   readonly message: Json;
-  /** Absent for one that the client did not send there. */
+  /** Absent for a message that the client did not send. */
   readonly from?: number;
 }
 
@@ -86,11 +86,11 @@ class MessageAdapter {
   readonly #out: Placed[] = [];
   /** Instructions that are in front. */
   readonly #front: { readonly message: JsonObject; readonly from: number }[] = [];
-  /** What waits for the next message of the user. */
+  /** Content that waits for the next message of the user. */
   #waiting: Json[] = [];
   #answered = false;
   #changed = false;
-  /** Id that stands for the last call in the deprecated form. */
+  /** The id of the last call in the deprecated form. */
   #legacyId = '';
 
   constructor({ ask, notes, probes }: Adapting) {
@@ -101,7 +101,7 @@ class MessageAdapter {
     this.#ids = toolIdMapFor(ask.traits);
   }
 
-  /** What is to be changed; undefined where all stay as they are. */
+  /** The edits; undefined if no message changes. */
   adapting(messages: readonly Json[]): readonly JsonEdit[] | undefined {
     for (let i = 0; i < messages.length; i += 1) {
       const message = messages[i] ?? null;
@@ -143,7 +143,7 @@ class MessageAdapter {
     const { traits } = this.#ask;
     const wanted = isHistoryWanted(traits);
     if (!wanted && !hasReasoning(message)) return this.#spoken(message, i);
-    // A turn without text is identified by its calls and by what was said before them.
+    // A turn without text is identified by its calls and by the text before them.
     if (this.#probes && originOf(message, this.#ask) === undefined) this.#changed = true;
     const own = withOwnReasoning(message, {
       ask: this.#ask,
@@ -156,7 +156,7 @@ class MessageAdapter {
     return this.#spoken(restored.message, i);
   }
 
-  /** Without content, call and refusal there is nothing to be sent. */
+  /** A message without content, calls and refusal is not sent. */
   #spoken(message: JsonObject, i: number): JsonObject | undefined {
     const { content, tool_calls: calls, refusal, function_call: call, audio } = message;
     if (content !== undefined && content !== null) return message;
@@ -342,7 +342,7 @@ function editing(before: readonly Json[], after: readonly Placed[]): readonly Js
   return edits;
 }
 
-/** What makes one value of the other; values that are the same object are not looked into. */
+/** The edits that turn one value into the other. Values that are the same object are skipped. */
 function differences(
   before: Json | undefined,
   after: Json | undefined,
@@ -417,7 +417,7 @@ function withOwnReasoning(message: JsonObject, options: HistoryOptions): JsonObj
   return own;
 }
 
-/** What may be sent of a member; undefined = nothing. */
+/** The part of a member that may be sent; undefined = nothing. */
 function memberToSend(
   message: JsonObject,
   name: (typeof reasoningMembers)[number],
@@ -433,7 +433,7 @@ function memberToSend(
     const kept = all.filter((entry) => isReadable(entry, isOwn, ask.traits));
     if (kept.length === 0) return undefined;
     if (!all.some(({ id }) => isDetailMark(id))) return kept.length === given.length ? given : kept;
-    // The gateway's own marks show whether the text of a signature is still whole.
+    // The gateway's marks show whether the text of a signature is still complete.
     const parts = checkReasoning(reasoningParts(readReasoning(message)), ask.sealer);
     const whole = kept.length === all.length && parts.every(({ part }) => part.broken !== true);
     return whole ? parts.map(({ part }, index) => writeDetail(part, index)) : undefined;
@@ -441,7 +441,7 @@ function memberToSend(
   return isOwn && isOwnSpelling(name, ask.traits) ? message[name] : undefined;
 }
 
-/** A server that skips what it does not know may have made any spelling itself. */
+/** A server that ignores unknown members may have written any spelling itself. */
 function isOwnSpelling(name: string, traits: UpstreamTraits): boolean {
   if (traits.messageMembers === undefined) return true;
   if (name === 'reasoning_content') return traits.reasoningReplay;
@@ -449,7 +449,7 @@ function isOwnSpelling(name: string, traits: UpstreamTraits): boolean {
   return name === traits.reasoningField;
 }
 
-/** Signatures of calls are of use to their maker only. */
+/** Only their maker can use signatures of calls. */
 function withoutCallSignatures(
   message: JsonObject,
   isOwn: boolean,
@@ -477,7 +477,7 @@ function isReadable(
   return known === 'unknown' ? isOwn && !sealed : known === reasoningFormat;
 }
 
-/** Made by another upstream: the gateway's marks say so, or what is remembered of its text or its calls. */
+/** Whether another upstream wrote it, by the gateway's marks, or by the remembered turns. */
 function isForeign(message: JsonObject, { ask, asked }: HistoryOptions): boolean {
   const { reasoning_details: details } = message;
   if (isArray(details) && details.some((entry) => isObject(entry) && isDetailMark(entry['id']))) {
@@ -488,7 +488,7 @@ function isForeign(message: JsonObject, { ask, asked }: HistoryOptions): boolean
   return origin.dialect !== 'openai-chat' || origin.provider !== ask.provider;
 }
 
-/** Who made the reasoning of a message, by its text; undefined where that is not remembered. */
+/** The origin of a message's reasoning, by its text. Undefined if it is not remembered. */
 function originOf(message: JsonObject, ask: Ask): Origin | undefined {
   const text = reasoningText(message);
   return text === '' ? undefined : ask.originOf?.(text);
@@ -499,7 +499,7 @@ function originOfCalls(message: JsonObject, ask: Ask, asked: PromptTrail): Origi
   return call === undefined ? undefined : recallOf(call, ask, asked)?.origin;
 }
 
-/** All that a message says of its reasoning, as one text. */
+/** All reasoning of a message as one text. */
 function reasoningText(message: JsonObject): string {
   const { content } = message;
   const said = readReasoning(message)
@@ -510,13 +510,13 @@ function reasoningText(message: JsonObject): string {
 }
 
 interface RestoredTurn {
-  /** The same one where nothing was missing. */
+  /** The same object if nothing was missing. */
   readonly message: JsonObject;
-  /** Its calls got the vendor's word for "never signed". */
+  /** Its calls got the vendor's placeholder for missing signatures. */
   readonly filled: boolean;
 }
 
-/** The message with what its upstream wants back. */
+/** The message with the data that its upstream requires back. */
 function restoredTurn(message: JsonObject, ask: Ask, asked: PromptTrail): RestoredTurn {
   const kept = recalled(message, ask, asked);
   const calls = callsOf(message);
@@ -541,7 +541,7 @@ function recallOf(call: JsonObject, ask: Ask, asked: PromptTrail): RecalledTurn 
   return ask.recall?.({ id, name, argumentsJson }, asked);
 }
 
-/** What is known of the turn, if this very provider wrote it. */
+/** The remembered data of the turn, if this provider wrote it. */
 function recalled(message: JsonObject, ask: Ask, asked: PromptTrail): RecalledTurn | undefined {
   const [first] = callsOf(message);
   const kept = first === undefined ? undefined : recallOf(first, ask, asked);

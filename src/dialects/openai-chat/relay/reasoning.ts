@@ -1,5 +1,5 @@
 /**
- * How much the model may reason, in relayed requests. A client says it in the words of one vendor, and each vendor has
+ * How much the model may reason, in relayed requests. A client uses the members of one vendor, and each vendor has
  * its own. Translated and relayed requests are written by the same rules (`request/write.ts`).
  */
 import type { Reasoning } from '../../../core/conversation.ts';
@@ -16,7 +16,7 @@ import type { Relayed } from './edits.ts';
 import { readReasoningControl } from '../request/read.ts';
 import { writeReasoning } from '../request/write.ts';
 
-/** Members by which some vendor controls reasoning. */
+/** The members with which vendors control reasoning. */
 export const reasoningMembers = [
   'reasoning_effort',
   'reasoning',
@@ -69,7 +69,7 @@ function dropTemplateArguments(request: Relayed): void {
   if (!saysSomething(member, request)) request.drop(member, 'the model does not take it');
 }
 
-/** Whether the upstream reads what the client wrote. Of servers that are not known it is assumed. */
+/** Whether the upstream reads the client's members. It is assumed for unknown servers. */
 function fits(asked: readonly Member[], request: Relayed): boolean {
   const { traits } = request;
   const effort = request.value('reasoning_effort');
@@ -85,7 +85,7 @@ function isAdaptive(thinking: Json | undefined): boolean {
   return isObject(thinking) && thinking['type'] === 'adaptive';
 }
 
-/** A word that no vendor is known for is the client's own affair. */
+/** A value that no known vendor has is passed on. */
 function takesEffort(
   effort: Json | undefined,
   { efforts, reasoningControl, known }: UpstreamTraits,

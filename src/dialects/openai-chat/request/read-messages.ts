@@ -1,4 +1,4 @@
-/** Messages to turns: who speaks, in what order, with what parts. */
+/** Reads messages as turns with their roles, order and parts. */
 import type {
   MediaPart,
   Part,
@@ -23,7 +23,7 @@ interface ConversationTurns {
   readonly turns: readonly Turn[];
 }
 
-/** @throws GatewayError `invalid_request` with the path of what cannot be read. */
+/** @throws GatewayError `invalid_request` with the path of the member that cannot be read. */
 export function readConversationTurns(
   body: JsonObject,
   notes: Notes,
@@ -109,7 +109,7 @@ class TurnBuilder {
     };
   }
 
-  /** The leading run is the system prompt; later ones stay where they are. */
+  /** The first run is the system prompt. Later ones stay at their position. */
   #addSystem(parts: readonly Part[], i: number, message: JsonObject): void {
     if (this.#turns.length > 0) {
       if (parts.length > 0)
@@ -203,8 +203,9 @@ class TurnBuilder {
   }
 
   /**
-   * Text here, values where they are translated to: a body within its own bound may hide any number.
-   * @throws GatewayError `too_large` beyond what may be parsed in one go (G11).
+   * Counts the values in arguments, which are text here and may become values in the other dialect: the bound of the
+   * body does not count them.
+   * @throws GatewayError `too_large` beyond the number of values that may be parsed at once (G11).
    */
   #countArguments(calls: readonly ToolCallPart[], i: number): void {
     for (const { argumentsJson } of calls) this.#argumentTokens += innerTokens(argumentsJson);
@@ -221,7 +222,7 @@ function pathOf(i: number): FieldPath {
   return ['messages', i, 'content'];
 }
 
-/** By who speaks: what may be there besides text. */
+/** The reader for parts other than text, by the role of the message. */
 function readerOf({ role }: JsonObject): PartReader {
   switch (role) {
     case 'user':
@@ -280,7 +281,7 @@ function readToolCall(value: JsonObject, path: FieldPath): ToolCallPart {
   };
 }
 
-/** Where a message says nothing, its mark belongs to its last call. */
+/** If a message has no content, its mark belongs to its last call. */
 function markedCalls(
   calls: readonly ToolCallPart[],
   message: JsonObject,
@@ -303,12 +304,12 @@ function marked(parts: readonly Part[], message: JsonObject, i: number): readonl
 
 // Content parts of a request: text, images, files.
 
-/** Reads a part that is not text, refuses it, or leaves it out. */
+/** Reads a part that is not text, refuses it, or omits it. */
 type PartReader = (part: JsonObject, path: FieldPath) => Part | undefined;
 
 /**
- * The parts of a message's content; an empty text is no part.
- * @param readPart reads what is not text, or refuses it.
+ * The parts of a message's content, without empty texts.
+ * @param readPart reads or refuses parts that are not text.
  */
 function readContent(
   content: Json | undefined,

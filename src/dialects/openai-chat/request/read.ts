@@ -34,7 +34,7 @@ import {
 import { readConversationTurns } from './read-messages.ts';
 import { readExtras, requestShape } from '../shape.ts';
 
-/** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
+/** @throws GatewayError `invalid_request` for a member that the canonical form does not have. */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   refuseUntranslatable(body);
   noteStrangers(body, requestShape, notes);
@@ -60,7 +60,7 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
   return body['prompt_cache_retention'] === '24h' ? keepLonger(read) : read;
 }
 
-/** @throws GatewayError for what the client of a translation would read falsely or wait for in vain. */
+/** @throws GatewayError for members whose loss the client would misread, or wait for in vain. */
 export function refuseUntranslatable(body: JsonObject): void {
   const { n, logprobs, modalities, moderation } = body;
   if (typeof n === 'number' && n > 1) {
@@ -105,7 +105,7 @@ function readSampling(body: JsonObject): Sampling {
   return withPath(read, [completion === undefined ? 'max_tokens' : 'max_completion_tokens']);
 }
 
-/** The stop sequences that a request names. */
+/** The stop sequences of a request. */
 export function stopsOf(body: JsonObject): readonly string[] {
   const { stop } = body;
   if (typeof stop === 'string') return [stop];
@@ -282,7 +282,7 @@ function readFunction(definition: JsonObject, path: FieldPath): Tool {
   };
 }
 
-/** A grammar is for models that can be held to it (shared/responses-fields.ts). */
+/** A grammar needs a model whose server enforces it (shared/responses-fields.ts). */
 function readCustom(definition: JsonObject, path: FieldPath): Tool {
   const { format } = definition;
   const isFree = !isObject(format) || (format['type'] ?? 'text') === 'text';
@@ -306,7 +306,7 @@ function nameOf(
   };
 }
 
-/** No parameters means an empty object; every other key of a schema is retained. */
+/** Absent parameters mean an empty object. All keys of a schema are retained. */
 function readParameters(parameters: Json | undefined, path: FieldPath): JsonObject {
   if (!isObject(parameters)) return { type: 'object', properties: {} };
   const { type } = parameters;
@@ -376,7 +376,7 @@ function readFunctionCall(call: Json | undefined): ToolChoice | undefined {
 /** The type of the canonical tool that `web_search_options` is read as. */
 const searchOptions = 'web_search_options';
 
-/** @throws GatewayError when a function has the name that the search will have. */
+/** @throws GatewayError if a function has the name of the search. */
 function readWebSearch(options: Json | undefined, tools: readonly Tool[]): readonly Tool[] {
   if (!isObject(options)) return [];
   if (tools.some(({ name }) => name === 'web_search')) {
@@ -387,7 +387,7 @@ function readWebSearch(options: Json | undefined, tools: readonly Tool[]): reado
   return [withPath({ name: 'web_search', schema: {}, native }, [searchOptions])];
 }
 
-/** Whether the call may use the search that the model brings along. */
+/** Whether the call may use the model's own search. */
 export function searchesByItself({ serverTools, webSearch }: UpstreamTraits): boolean {
   return serverTools === true && (webSearch === 'options' || webSearch === 'plugin');
 }

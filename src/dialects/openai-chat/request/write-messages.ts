@@ -1,4 +1,4 @@
-/** Turns to messages: order, roles, tool groups, instructions in between. */
+/** Writes turns as messages: order, roles, tool groups, instructions in between. */
 import type {
   CacheMark,
   Conversation,
@@ -40,13 +40,13 @@ interface MessageWriting {
   readonly provider?: string | undefined;
 }
 
-/** A result and where it is, for notes. */
+/** A result and its path, for notes. */
 interface PlacedResult {
   readonly part: ToolResultPart;
   readonly path: FieldPath;
 }
 
-/** A turn and where it is, for notes. */
+/** A turn and its path, for notes. */
 interface PositionedTurn {
   readonly turn: Turn;
   readonly path: FieldPath;
@@ -76,7 +76,7 @@ export class MessageWriter {
     this.#freeText = new Set(freeText.map((tool) => tool.name));
   }
 
-  /** One leading message; its parts stay apart only where a cache mark needs them to. */
+  /** Writes the instructions as the first message. Its parts are joined unless a cache mark is on them. */
   system(parts: readonly Part[], instruction: string | undefined): void {
     const texts = this.#instructions(parts, ['system']);
     if (instruction !== undefined) texts.push({ type: 'text', text: instruction });
@@ -84,7 +84,7 @@ export class MessageWriter {
     this.written.push({ role: this.#traits.systemRole, content: this.#instructionText(texts) });
   }
 
-  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
+  /** @throws GatewayError `invalid_request` when no turn has content for this upstream. */
   turns(turns: readonly Turn[]): void {
     const instructions = this.written.length;
     let run: PositionedTurn[] = [];
@@ -137,7 +137,7 @@ export class MessageWriter {
     this.#pushUser(waiting, userPath);
   }
 
-  /** In the order of their calls: some servers pair them by it. */
+  /** Results in the order of their calls, since some servers pair them by order. */
   #resultsOf(run: readonly PositionedTurn[]): readonly PlacedResult[] {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j): readonly PlacedResult[] =>
@@ -269,7 +269,7 @@ export class MessageWriter {
         this.#notes.lost(where, 'assistant messages are text only');
       }
     });
-    // White space between blocks is text, on its own it is none.
+    // White space counts as text only between other blocks.
     return texts.every((part) => isBlank(String(part['text']))) ? [] : texts;
   }
 
@@ -294,7 +294,7 @@ export class MessageWriter {
     return { ...written, ...this.#mark(part.cacheUntilHere) };
   }
 
-  /** Not every server takes a list of instructions; all take one text. */
+  /** Some servers refuse a list as instructions. All take one text. */
   #instructionText(texts: readonly JsonObject[]): string | readonly JsonObject[] {
     return textContent(texts, '\n\n', this.#traits);
   }
@@ -322,7 +322,7 @@ function plainOrParts(parts: readonly JsonObject[]): string | readonly JsonObjec
 
 // The last assistant message as the beginning of the answer.
 
-/** The last message is the beginning of an answer and not an answer: no call of it is to be run. */
+/** Whether the last message is the beginning of an answer, without calls. */
 export function isPrefill(messages: readonly JsonMembers[]): boolean {
   const last = messages.at(-1);
   return last?.['role'] === 'assistant' && last['tool_calls'] === undefined;
@@ -345,7 +345,7 @@ export function writePrefill(
 // Tool results as tool messages. These are text only, so images and documents follow in one user
 // message after the whole group of results.
 
-/** What the tool messages of one group could not hold, with labels. */
+/** Media of the tool results of one group, with labels. Tool messages cannot contain them. */
 class Attachments {
   readonly parts: JsonObject[] = [];
   readonly #counts = new Map<MediaPart['kind'], number>();
@@ -423,7 +423,7 @@ function writeResultMedia(part: MediaPart, path: FieldPath, writing: ResultWriti
   if ('text' in part.source) return textPiece(documentText(part, part.source.text));
   const written = tryWriteMedia(part, traits);
   if (written === undefined) {
-    // Agents send screenshots unasked: a refusal would end their session.
+    // Agents send screenshots of their own accord. A refusal would end their session.
     const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
     notes.lost(path, `the ${part.kind} is left out, ${reason}`);
     return textPiece(`[${part.kind} omitted: ${reason}]`);
@@ -435,11 +435,11 @@ function textPiece(text: string): JsonObject {
   return { type: 'text', text };
 }
 
-// Images, documents and audio as content parts, as far as the upstream takes them.
+// Images, documents and audio as content parts, if the upstream takes them.
 
 /**
  * A media part as a content part.
- * @throws GatewayError `invalid_request` for what the upstream cannot be shown.
+ * @throws GatewayError `invalid_request` for a medium that the upstream cannot read.
  */
 function writeMedia(part: MediaPart, traits: UpstreamTraits, path: FieldPath): JsonObject {
   const written = tryWriteMedia(part, traits);
@@ -447,7 +447,7 @@ function writeMedia(part: MediaPart, traits: UpstreamTraits, path: FieldPath): J
   throw unsupported(path, `This model does not take this kind of ${part.kind}.`);
 }
 
-/** The same; undefined for what the upstream cannot be shown. */
+/** The same. Undefined for a medium that the upstream cannot read. */
 function tryWriteMedia(part: MediaPart, traits: UpstreamTraits): JsonObject | undefined {
   switch (part.kind) {
     case 'image':

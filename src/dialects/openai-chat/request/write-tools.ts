@@ -1,4 +1,4 @@
-/** Tools and the choice among them. */
+/** Writes tools and the tool choice. */
 import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../../core/notes.ts';
@@ -72,7 +72,7 @@ interface Offer {
   readonly search: JsonMembers;
 }
 
-/** The tools that the model gets to see, the ones of other dialects in their function form. */
+/** The offered tools, those of other dialects as functions. */
 function offeredTools(setting: ToolSetting): Offer {
   const { conversation, traits, notes } = setting;
   const tools: OfferedTool[] = [];
@@ -119,7 +119,7 @@ export function isSearch(tool: Tool): boolean {
   return typeOf(tool).startsWith('web_search');
 }
 
-/** Some agents always list web search among their own tools; they work without it. */
+/** Whether a tool may be omitted: some agents always list web search among their own tools, and work without it. */
 export function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
   if (toolChoice?.type === 'tool' && toolChoice.name === tool.name) return false;
   return tools.some((other) => other.native === undefined);
@@ -167,7 +167,7 @@ function writeSchema({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
   return clean;
 }
 
-/** Strict mode refuses schemas with optional properties: better a loose tool than none. */
+/** Strict mode refuses schemas with optional properties. The tool is then offered without it. */
 function writeStrict({ tool, path }: OfferedTool, { traits, notes }: ToolSetting): JsonMembers {
   const { strict, schema } = tool;
   if (strict !== true) return strict === undefined ? {} : { strict };
@@ -177,7 +177,7 @@ function writeStrict({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
   return {};
 }
 
-/** Where the client has the schema of a tool; messages clients are the ones that say nothing of it. */
+/** The path of a tool's schema in the client's request. Tools of messages clients do not record it. */
 export function schemaPath({ schema }: Tool, path: FieldPath): FieldPath {
   return pathOf(schema, [...path, 'input_schema']);
 }
@@ -278,11 +278,11 @@ function formatPath(output: OutputFormat): FieldPath {
 interface WrittenOutput {
   /** `response_format`, or the tool and the choice of it. */
   readonly members: JsonMembers;
-  /** What the system prompt must say because the upstream does not enforce it. */
+  /** Text for the system prompt, if the upstream does not enforce the format. */
   readonly instruction: string | undefined;
 }
 
-/** @throws GatewayError `invalid_request` where nothing can hold the model to the schema. */
+/** @throws GatewayError `invalid_request` if the upstream cannot enforce the schema. */
 export function writeOutput(
   conversation: Conversation,
   traits: UpstreamTraits,
@@ -315,7 +315,7 @@ function writeInstruction(
   };
 }
 
-/** What the instructions say where the model does not enforce a format. */
+/** The text of the instructions for a format that the upstream does not enforce. */
 export function jsonInstruction(schema: JsonObject | undefined): string {
   const rule = 'Answer with one JSON object and nothing else.';
   if (schema === undefined) return rule;

@@ -1,6 +1,6 @@
 /**
  * Renders a conversation of any dialect as a chat-completions request.
- * The same conversation gives the same bytes each time: prompt caches depend on it.
+ * The same conversation gives the same bytes each time, because prompt caches depend on it.
  */
 import { createHash } from 'node:crypto';
 import type {
@@ -39,7 +39,7 @@ import { writeOutput, writeTools } from './write-tools.ts';
  */
 const billingHeader = 'x-anthropic-billing-header:';
 
-/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+/** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const output = writeOutput(conversation, traits, notes);
@@ -101,14 +101,14 @@ function isInstructionTurn({ role }: Turn): boolean {
   return role === 'system';
 }
 
-/** False for a line of Claude Code's that changes with each call. */
+/** False for a line of Claude Code that changes with each call. */
 export function isInstruction(part: Part): boolean {
   return part.type !== 'text' || !part.text.startsWith(billingHeader);
 }
 
 // Top-level fields of other dialects that chat completions cannot carry.
 
-/** An action or promise that would silently not happen. */
+/** Members whose effect would silently be missing. */
 const refused: ReadonlyMap<string, string> = new Map([
   ['container', 'This model has no container to run code in.'],
   ['mcp_servers', 'This model does not call MCP servers by itself.'],
@@ -116,7 +116,7 @@ const refused: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What becomes of fields that only the messages dialect knows: members of the request, notes or a refusal.
+ * Writes fields that only the messages dialect has: as members of the request, as notes or as a refusal.
  * @throws GatewayError `invalid_request` for a field whose loss would be a false promise.
  */
 export function writeMessagesExtras(
@@ -133,7 +133,7 @@ export function writeMessagesExtras(
   return members;
 }
 
-/** The same of all other dialects. */
+/** The same for all other dialects. */
 function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes): JsonMembers {
   const members: JsonMembers = {};
   const dialects: readonly DialectId[] = ['anthropic-messages', 'gemini', 'bedrock-converse'];
@@ -214,7 +214,7 @@ function writeMessagesField(
   return {};
 }
 
-/** A field that chat completions has is not a field of the API that the client called. */
+/** A field that chat completions has did not come from the client's API. */
 function whyForeign(path: readonly string[]): string {
   if (path.length > 1) return 'not known to the model';
   return chatFields.has(path[0] ?? '')
@@ -222,7 +222,7 @@ function whyForeign(path: readonly string[]): string {
     : 'chat completions has no such field';
 }
 
-/** `speed` is the stronger wish of the two, whatever their order. */
+/** `speed` wins over the service tier, whatever their order. */
 function writeServiceTier(tier: Json, { notes }: Target): JsonMembers {
   switch (tier) {
     case 'auto':
