@@ -37,7 +37,7 @@ const explainPath = '/api/explain';
 /** Endpoints as clients name them, after `/v1`. */
 const endpoints = callingEndpoints(clientDialects);
 
-/** The mean length of answers is taken from calls of so long. */
+/** The period of calls from which the mean length of answers is computed. */
 const lookBackMs = 7 * 86_400_000;
 
 export interface ExplainDeps {

@@ -114,7 +114,7 @@ export interface Access {
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
-  /** Present where others settle the calls of a gateway that stood still for so long. */
+  /** Present if other gateways settle the calls of one that hung for this time. */
   readonly stillMs?: number;
   readonly store: Store;
   /** Notes that new secrets were shown: until then the next start makes them again. @throws StoreError */

@@ -62,7 +62,7 @@ const dayMs = 86_400_000;
 const maxDurationMs = dayMs;
 const maxSpanMs = 3660 * dayMs;
 
-/** Goes into a header as it is. A line break there would be a header of its own. */
+/** The value of a header. A line break in it would begin another header. */
 const headerText = z
   .string()
   .min(1, 'is empty')

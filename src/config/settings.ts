@@ -42,7 +42,7 @@ export interface Settings {
   readonly workers: number;
   /** The file that was read (absolute); undefined when there is none. */
   readonly configFile: string | undefined;
-  /** There is a config file and it says nothing: no text, or only comments. */
+  /** There is a config file without content: no text, or only comments. */
   readonly configIsEmpty: boolean;
   /** `providers:` of the file. */
   readonly providers: readonly ProviderSettings[];

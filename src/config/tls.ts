@@ -26,7 +26,7 @@ interface Scope {
 const sections = ['tls', 'admin_tls'] as const;
 type Section = (typeof sections)[number];
 
-/** A certificate that ends within this time is warned of: authorities that renew by themselves do so long before. */
+/** Certificates that expire within this time are logged. Automatic renewal happens long before. */
 const soonMs = 7 * 86_400_000;
 
 /** Reads the files; what is wrong with one is reported with its path. */

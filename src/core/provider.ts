@@ -219,7 +219,7 @@ export interface OtherApis {
 
 /** It pays for two requests to have the sooner answer (docs/user/routing.md). */
 export interface HedgeRule {
-  /** So long the first request has to bring its first event. */
+  /** The time for the first event of the first request. Then a second request is sent. */
   readonly afterMs: number;
 }
 

@@ -80,7 +80,7 @@ export interface Sealer {
 const sealPrefix = 'gw1.';
 const macBytes = 16;
 
-/** Whether a text claims to be a sealed record; true says nothing of its seal. */
+/** Whether a text has the form of a sealed record. The seal is not checked. */
 export function isSealed(text: string | undefined): boolean {
   return text?.startsWith(sealPrefix) === true;
 }

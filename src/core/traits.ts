@@ -253,7 +253,7 @@ export const allEfforts: readonly Effort[] = [
 
 /**
  * A generous reading of an unknown chat-completions server. The three words of effort are those that
- * every server with the field knows; what else it knows is told by a vendor's row, and a server
+ * every server with the field knows; a vendor's row has further ones, and a server
  * without the field says so in a 400 that the gateway learns from.
  */
 export const chatTraits: UpstreamTraits = {

@@ -435,7 +435,7 @@ export interface Capacity {
   readonly parallel: number;
 }
 
-/** Used where the operator says nothing. */
+/** The default. */
 const defaultContext = 8192;
 const minContext = 2048;
 

@@ -138,7 +138,7 @@ function present<K extends string>(key: K, value: number | undefined): { [P in K
   return found;
 }
 
-// Choosing tokens from the model's own probabilities. The library tells probabilities only after its
+// Choosing tokens from the model's own probabilities. The library returns probabilities only after its
 // sampling has cut them, so for requests that request log probabilities it is made to return them
 // untouched, and the choice is made here, in the order of llama.cpp's samplers.
 

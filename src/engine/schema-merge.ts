@@ -1,7 +1,7 @@
 /** JSON Schema's ways to combine schemas: references, `allOf`, and which keywords mean anything. */
 import { isArray, isObject, type Json, type JsonObject } from './engine-error.ts';
 
-/** Keywords that say nothing about which values are valid. */
+/** Keywords that do not restrict values. */
 export const annotations: ReadonlySet<string> = new Set([
   '$schema',
   '$id',
@@ -23,7 +23,7 @@ export const annotations: ReadonlySet<string> = new Set([
 
 export type SchemaType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null';
 
-/** Keywords that mean something for values of one type only; for others they say nothing. */
+/** Keywords that restrict values of one type only. */
 export const typeKeywords: { readonly [type in SchemaType]: readonly string[] } = {
   object: [
     'properties',

@@ -284,7 +284,7 @@ export class SliceSizer {
 
   /** Records how long this many tokens took, including the wait for others in the same batch. */
   took(tokens: number, ms: number): void {
-    // The end of a prompt is short: its fixed cost says nothing about the tokens.
+    // The end of a prompt is short: its fixed cost does not show the cost of a token.
     if (tokens < Math.min(fewest, this.#most)) return;
     const each = ms / tokens;
     const known = this.#msPerToken ?? each;

@@ -135,7 +135,7 @@ export interface Swept {
 
 interface SweeperOptions {
   /**
-   * Where other gateways settle the calls of one that says nothing: calls end when this process stood
+   * If other gateways settle the calls of one that is silent: calls end when this process hung
    * still for longer (a stopped process, a suspended machine), since what they held may be spent (Q1).
    */
   readonly stillMs?: number;

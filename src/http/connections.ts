@@ -108,9 +108,9 @@ export function closeOldestSilent(server: Server): Socket | undefined {
 
 // Connections whose clients do not continue: none may hold a slot for nothing (G9, G10, F77). Node allows it.
 
-/** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
+/** The time after which a client that takes none of a finished answer's last bytes is cut (G9). */
 export const stalledEndMs = 60_000;
-/** So long the rest of a body may take that was answered already. */
+/** The time for the rest of a body that was already answered. */
 export const restMs = 5000;
 /** Requests that one connection carries: its last answer closes it (F77). Balancers spread clients by that. */
 const maxRequests = 100;

@@ -38,7 +38,7 @@ export interface DrainWay {
 /** Load balancers probe every few seconds and remove a backend after one or two failures. */
 export const defaultWaitMs = 5000;
 const lookEveryMs = 100;
-/** A handshake that has begun may take so long after a stop. */
+/** The time for a handshake in progress after a stop. */
 const handshakeMs = 1000;
 /** A probe within this time is taken as one of a series. */
 const probedWithinMs = 60_000;

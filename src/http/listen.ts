@@ -369,7 +369,7 @@ export async function drainAcceptQueue(server: Server): Promise<void> {
   const count = (): void => void (accepted += 1);
   server.on('connection', count);
   const until = performance.now() + maxDrainQueueMs;
-  // The turn that runs may be past its poll, so it says nothing.
+  // The current turn may be past its poll, so it does not count.
   await turn();
   for (let quiet = false; !quiet && performance.now() < until;) {
     const before = { accepted, at: performance.now() };

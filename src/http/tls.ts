@@ -107,7 +107,7 @@ function limitHandshakes(server: Server, clock: Pick<Clock, 'now'>, limit: numbe
   server.on('secureConnection', (socket: TLSSocket) => void begun.delete(endsOf(socket)));
 }
 
-/** Ends the handshakes that have taken so long (ms): a stop does not wait for them. */
+/** Ends the handshakes that have taken this time (ms): a stop does not wait for them. */
 export function closeHandshakes(server: Server, ms: number): void {
   const known = handshakes.get(server);
   if (known === undefined) return;

@@ -16,12 +16,12 @@ const rank: { readonly [L in LogLevel]: number } = {
   error: 3,
   silent: 4,
 };
-/** Lines are gathered for so long: one write serves many. */
+/** The time for which lines are collected, so that one write serves many. */
 const writeEveryMs = 50;
 const blockBytes = 64 * 1024;
 /** 1 MiB of lines may wait for a slow reader; what comes on top is dropped and counted. */
 const maxBlocks = 16;
-/** A reader that takes nothing is tried again so often; a stop waits for it for so long at most. */
+/** The interval at which a blocked output is tried again, and the maximum time that a stop waits for it. */
 const againMs = 50;
 const finalWriteMs = 500;
 /** A line is cut here, so that it always fits into a block. */

@@ -1,6 +1,6 @@
 /**
  * Connections to upstreams over `net` and `tls`, directly or through a proxy. Addresses are checked at the moment of
- * connecting, after the look-up: what a name resolved to when the config was read says nothing about later (DNS
+ * connecting, after the look-up: what a name resolved to when the config was read proves nothing for later (DNS
  * rebinding, S16 b).
  */
 import type { LookupAddress } from 'node:dns';

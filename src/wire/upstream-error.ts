@@ -8,7 +8,7 @@ function errorCode(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
-/** File descriptors, ports or memory of this machine are used up: that says nothing of the upstream (F92). */
+/** File descriptors, ports or memory of this machine are used up: that is no fault of the upstream (F92). */
 const ownScarcity: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',

@@ -19,7 +19,7 @@ const idleMs = 2 * 3_600_000;
 /** The time of the last use is written at most so often. */
 const touchEveryMs = 60_000;
 
-/** A look without a change may be answered from memory for so long: sessions that other gateways end continue until then. */
+/** The time for which requests without a change may use a cached session. A session that another gateway ends works until then. */
 const rememberedMs = 5000;
 
 /** The oldest end first: a script that signs in again and again must not fill the store. */

@@ -33,7 +33,7 @@ export interface Welcome {
   readonly contentKey?: Uint8Array;
   /** A terminal has a person before it. */
   readonly pretty?: 'coloured' | 'plain';
-  /** Present where other gateways settle the calls of one that stood still for so long. */
+  /** Present if other gateways settle the calls of one that hung for this time. */
   readonly stillMs?: number;
   /** Whether what the process says of its load is examined; tests say no. */
   readonly watchesLoad: boolean;

@@ -62,7 +62,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
     this.#look = setInterval(() => this.#endOld(), lookEveryMs).unref();
   }
 
-  /** @throws what the other side threw; StoreError `unavailable` when it says nothing for `waitMs` */
+  /** @throws what the other side threw; StoreError `unavailable` when it does not answer for `waitMs` */
   ask<K extends keyof Theirs & string>(
     op: K,
     args: Parameters<Theirs[K]>,

@@ -57,7 +57,7 @@ export function adaptedContent(message: JsonObject, options: ContentOptions): Ad
     if (adapted !== undefined) parts.push(adapted);
   });
   if (!changed) return { message: spoken, extra };
-  // A message whose parts all went says nothing; servers want a text there.
+  // A message without its parts has no content; servers require a text.
   return { message: { ...spoken, content: parts.length === 0 ? '' : parts }, extra };
 }
 

@@ -9,9 +9,9 @@ import type { JsonObject } from '../../json/value.ts';
 export interface LayoutRules {
   /** Finds the member with the text, up to the opening quote of its value. */
   readonly text: RegExp;
-  /** The text of an event that continues it and says nothing else; undefined of any other event. */
+  /** The text of an event that only continues a text. Undefined for any other event. */
   textOf(event: JsonObject): string | undefined;
-  /** Find members whose value differs in each event and says nothing of the answer, up to that value. */
+  /** Patterns for members whose value differs in each event and is no part of the answer, up to that value. */
   readonly passing?: readonly RegExp[];
 }
 

@@ -455,7 +455,7 @@ export const repairs: readonly Repair[] = [
     repair: { endUserField: 'user' },
   },
   { field: ['user'], sent: 'user', repair: { endUserField: undefined } },
-  // Targets that take any schema as it is can enforce strict schemas.
+  // Targets that take any schema unchanged can enforce strict schemas.
   {
     field: ['strict'],
     sent: 'tools',

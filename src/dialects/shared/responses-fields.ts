@@ -28,7 +28,7 @@ export function requestedTier(extras: Extras): Json | undefined {
   return tier === null || tier === 'auto' ? undefined : tier;
 }
 
-/** Hints about caching that both APIs of OpenAI have, and that say nothing to other vendors. */
+/** Hints about caching that both APIs of OpenAI have, and that other vendors ignore. */
 export const cacheHints: readonly string[] = [
   'prompt_cache_key',
   'prompt_cache_options',

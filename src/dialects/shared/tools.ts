@@ -258,7 +258,7 @@ export class ToolIdMap {
   }
 }
 
-/** The rule of a target that is stricter than the dialect's; undefined = any id goes as it is. */
+/** The rule of a target that is stricter than the dialect's; undefined = any id is sent unchanged. */
 export function toolIdMapFor(traits: ToolIdTraits): ToolIdMap | undefined {
   if (traits.nineCharacterToolIds === true) return new ToolIdMap(nineCharacterToolId);
   const { toolIdMax } = traits;

@@ -26,7 +26,7 @@ export interface ExcludedParts {
 }
 
 /**
- * xAI counts reasoning outside the completion, and was seen to count cached input outside the prompt. The total tells,
+ * xAI counts reasoning outside the completion, and was seen to count cached input outside the prompt. The total decides,
  * else a part that is larger than its sum.
  */
 export function excludedParts(sums: ReportedSums): ExcludedParts {

@@ -167,7 +167,7 @@ const plainStatuses: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>
   [529, 'overloaded'],
 ]);
 
-/** The code of a status whose body says nothing more; `undefined` for 400, 404, 413, 422 and 429. */
+/** The code of a status without a more specific body; `undefined` for 400, 404, 413, 422 and 429. */
 export function codeOfStatus(status: number): ErrorCode | undefined {
   const plain = plainStatuses.get(status);
   if (plain !== undefined || judgedByWords.has(status)) return plain;
@@ -381,7 +381,7 @@ function classify(
   });
 }
 
-/** So long a credential rests whose quota of a day is spent, before it is tried again. */
+/** The pause of a credential whose daily quota is used up, before it is tried again. */
 const dayQuotaMs = 600_000;
 
 function waitOf(complaint: Complaint, code: ErrorCode): { readonly retryAfterMs?: number } {

@@ -53,9 +53,9 @@ const writeEveryMs = 100;
 const againMs = 1000;
 const batchRows = 64;
 const batchBytes = 2 * 1024 * 1024;
-/** So long it waits for a store that is away. */
+/** How long content waits for a store that is away. */
 const maxWaitMs = 60_000;
-/** So long a stop waits for it: rows of the ledger are written after it. */
+/** How long a stop waits for content. Rows of the ledger are written after it. */
 const maxStopMs = 5000;
 
 export class ContentLog {

@@ -184,7 +184,7 @@ interface Unkept {
   done(): void;
 }
 
-/** So long an answer waits for a store that is away; then its key is free when its lease is over. */
+/** How long an answer waits for a store that is away. Its key is then free when its lease ends. */
 const keepTriesMs = 600_000;
 
 export class IdempotentAnswers {

@@ -8,7 +8,7 @@ import type { Collector, Generation, GenerationEvent } from '../../core/generati
 export interface ReadFrame {
   readonly frame: Frame;
   readonly events: readonly GenerationEvent[];
-  /** Its reader says that it continues a text, and says nothing else. */
+  /** Its reader found that it only continues a text. */
   readonly plain: boolean;
 }
 

@@ -187,7 +187,7 @@ export class TargetHealth {
     this.#repair(pairOf(target), since);
   }
 
-  /** Records what a failure says about the target (R6); most say nothing. */
+  /** Records failures that are the target's fault (R6). Most are not. */
   failed(target: Target, error: GatewayError): void {
     if (isUntrusted(error)) this.#tellUntrusted(target, error);
     if (error.code === 'rate_limited' || error.code === 'upstream_auth') {

@@ -23,9 +23,9 @@ export interface TokenSource<V = Secret> {
   fetch(): Promise<Token<V>>;
 }
 
-/** So long before its end a token is replaced. A token with a shorter life is used to its end. */
+/** The time before its end at which a token is replaced. A token with a shorter life is used to its end. */
 const aheadMs = 5 * 60_000;
-/** A token server that failed is left alone for so long. */
+/** The pause before a failed token server is called again. */
 const restMs = 1000;
 
 interface Held<V> {
@@ -139,7 +139,7 @@ function bearer(value: Secret): readonly string[] {
 export function credentialError(detail: string): GatewayError {
   const message =
     'The gateway has no valid credential for the provider. Only the operator of the gateway can fix this; sending the request again does not help.';
-  // It says nothing about the provider: its circuit stays closed, and the next call tries again.
+  // It is no failure of the provider: its circuit stays closed, and the next call tries again.
   return new GatewayError('upstream_auth', message, { detail, ofRequest: true });
 }
 

@@ -32,7 +32,7 @@ export interface RedisCountersOptions {
   readonly tenant: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** A reservation waits so long for its answer; default 50 ms. */
+  /** The time that a reservation waits for its answer; default 50 ms. */
   readonly patienceMs?: number;
   /** Lua that puts the server's time into `now`; another one only in tests. */
   readonly time?: string;
@@ -41,11 +41,11 @@ export interface RedisCountersOptions {
 /** A slower answer is as good as none (F89). */
 export const slowMs = 50;
 const lostAfter = 3;
-/** So long a settlement waits for the next reservation, to be sent with it. */
+/** The time that a settlement waits for the next reservation, to be sent with it. */
 const settleWithinMs = 5;
 const firstConnectionMs = 2000;
 const settleAtOnce = 200;
-/** A gateway that said nothing for so long is not counted any more. */
+/** The time after which a silent gateway is not counted any more. */
 const instanceMs = 10_000;
 
 export class RedisCounters implements RateCounters {

@@ -19,7 +19,7 @@ export interface RedisRatesOptions {
 }
 
 const lookEveryMs = 250;
-/** A gateway goes by its share so long without a word; then it says so, and stops where the database is away too. */
+/** The time for which a gateway enforces its share without a log line. Then it logs this, and refuses calls if the database is away too. */
 const quietShareMs = 60_000;
 
 export class RedisRates implements RateCounters {

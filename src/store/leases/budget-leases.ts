@@ -45,18 +45,18 @@ export interface BudgetLeasesOptions {
 }
 
 /**
- * An instance that states nothing for so long counts as dead: its leases are booked as spent, until it returns.
+ * The time without a statement after which an instance counts as dead: its leases are booked as spent, until it returns.
  * Measured by the monotonic clock of an instance that watches.
  */
 export const leaseExpiryMs = 600_000;
-/** An instance that was not acknowledged for so long admits nothing from its leases. */
+/** The time without an acknowledgement after which an instance admits nothing from its leases. */
 export const leaseFenceMs = leaseExpiryMs / 2;
-/** Free money of a lease that no call used for so long goes back. */
+/** The time without a call after which the free money of a lease goes back. */
 const idleMs = 5000;
 const heartbeatMs = 1000;
 /** The database knows so soon what calls hold: a killed instance leaves no more than that unknown. */
 const stateWithinMs = 20;
-/** A refused call waits so long at most for other gateways to give back what is free there. */
+/** The maximum wait of a refused call for other gateways to give back free money. */
 const othersMs = 1500;
 /** The pause before the other gateways are asked again for the same amount after a refusal. */
 const refusalMs = 100;
@@ -279,7 +279,7 @@ export class BudgetLeases {
     while (this.#due.size > 0 && (await this.#send()));
   }
 
-  /** As a process that is killed: it says nothing more. Only the simulation calls this. */
+  /** Acts like a killed process: no statement is sent any more. Only the simulation calls this. */
   abandon(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
@@ -557,7 +557,7 @@ export class BudgetLeases {
     }
   }
 
-  /** Answers the calls that wait, as far as it is known what is left for them. */
+  /** Answers the waiting calls for which the remaining amount is known. */
   #admit(): void {
     if (!this.healthy()) return this.#fail(new StoreError('failed', stuckText));
     const now = this.#clock.now();
@@ -580,7 +580,7 @@ export class BudgetLeases {
   #refused(request: ReserveRequest, parts: readonly Part[]): ReserveResult {
     for (const part of parts) if (isHopeless(part)) remember(part, this.#clock.now());
     const refused = refusal(request, readingOf(parts), this.wall());
-    // The reading says why it does not fit; where it says nothing, another process has just given something back.
+    // The reading shows why it does not fit. If it shows nothing, another process has just given something back.
     if (refused === undefined) {
       const index = Math.max(0, parts.findIndex(lacks));
       const { counter = '', nanodollars: limit = 0 } = request.budgets[index] ?? {};

@@ -95,7 +95,7 @@ export class LeaseExpiry {
       if (now - since < (number === deadNumber ? endDeadAfterMs : leaseExpiryMs)) continue;
       try {
         const nanodollars = (await register.expire(each)) ?? 0;
-        // An instance without leases says nothing, so that its silence means nothing.
+        // An instance without leases sends no statements, so its silence is no sign of death.
         if (nanodollars > 0) log.warn('budget_leases_expired', { instance, nanodollars });
       } catch (error) {
         // It must not hold up the others.

@@ -27,7 +27,7 @@ const endAll: Statement = {
     SELECT $1, $2, counter, period, ends_at, amount, free, booked, lent, counter_now() FROM gone
     RETURNING counter, period, ends_at, amount`,
 };
-/** An instance that returns after so long gets nothing back. */
+/** The time after which a returning instance gets nothing back. */
 const forget: Statement = {
   name: 'forget_ended_leases',
   text: 'DELETE FROM ended_leases WHERE ended_at < counter_now() - $1',

@@ -17,7 +17,7 @@ export interface PoolOptions {
   readonly name: string;
   /** Maximum number of connections. */
   readonly connections: number;
-  /** The server ends a statement after so long. */
+  /** The time after which the server ends a statement. */
   readonly statementMs: number;
   /** In [0, 1); spreads retries. */
   random(): number;
@@ -42,7 +42,7 @@ export interface Sql {
 }
 
 const connectMs = 2000;
-/** The server's limit comes first; this one is for a server that says nothing any more. */
+/** The server's limit comes first; this one is for a server that no longer answers. */
 const silenceMs = 2000;
 const idleMs = 30_000;
 /** Names are looked up again in time, without a restart. */
@@ -146,7 +146,7 @@ const activity = 'SELECT state FROM pg_stat_activity WHERE pid = $1';
 
 /**
  * Whether another connection's statement is being worked on, by what the server says of it. A server without a
- * connection left for the question is at work; one that says nothing within `ms` is not.
+ * connection left for the question is at work; one that does not answer within `ms` is not.
  */
 export async function isAtWork(address: ServerAddress, pid: number, ms: number): Promise<boolean> {
   const { Client } = await import('pg');
@@ -156,7 +156,7 @@ export async function isAtWork(address: ServerAddress, pid: number, ms: number):
   try {
     await client.connect();
     const { rows }: QueryResult<Row> = await client.query(activity, [pid]);
-    // Idle: it has answered, and the answer was lost. `disabled` and the like say nothing.
+    // Idle: it has answered, and the answer was lost. `disabled` and similar states prove nothing.
     return rows.length > 0 && !String(rows[0]?.['state']).startsWith('idle');
   } catch (error) {
     return asPostgresError(error, address.shown).kind !== 'unavailable' || isCrowded(error);

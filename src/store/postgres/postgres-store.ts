@@ -263,7 +263,7 @@ export interface ChangesOptions {
 
 /** S6 allows 30 s without notifications. */
 const askEveryMs = 10_000;
-/** A server that takes the connection and says nothing is left for another try. */
+/** A server that accepts the connection and does not answer gets another try later. */
 const listenMs = 5000;
 const firstPauseMs = 200;
 const lastPauseMs = 5000;

@@ -111,7 +111,7 @@ class WatchedConnection {
     }
   }
 
-  /** Ends it, also where the server says nothing to that. */
+  /** Ends it, even if the server does not answer. */
   async close(): Promise<void> {
     await endOrCut(this.#client.end(), () => this.#socket.destroy());
   }

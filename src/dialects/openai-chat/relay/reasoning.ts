@@ -61,7 +61,7 @@ export function relayReasoning(request: Relayed): void {
   }
 }
 
-/** Arguments of a template that say nothing of reasoning, for vendors that have no template or show none. */
+/** Template arguments that do not control reasoning, for vendors without a template. */
 function dropTemplateArguments(request: Relayed): void {
   const member = 'chat_template_kwargs';
   const { known, reasoningControl } = request.traits;
@@ -92,7 +92,7 @@ function takesEffort(
 ): boolean {
   const word = allEfforts.find((each) => each === effort);
   if (word === undefined) return reasoningControl !== 'none';
-  // The words that all servers know are a guess: they say nothing of the others.
+  // Values that all servers know are a guess, so they do not decide about other values.
   if (known !== true && efforts === chatTraits.efforts) return true;
   return efforts.includes(word);
 }

@@ -1,5 +1,5 @@
 /**
- * Same-dialect requests: the client's bytes, changed only where this upstream would not take them as they are.
+ * Relays requests: the client's bytes, changed only in members that this upstream would refuse.
  * The keys of the top level decide which rules apply, so that a request that fits is not examined further.
  */
 import type { JsonSource } from '../../../core/client-body.ts';
@@ -49,7 +49,7 @@ function ownEdits(request: Relayed): void {
 
 // The top level of a relayed request, by one table: which members a target does not take, has another
 // name for, or takes with other values. What is known of the target are its traits; a server that no row describes
-// gets all members as they came, until it refuses one.
+// gets all members unchanged, until it refuses one.
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const;
 
