@@ -1,4 +1,4 @@
-/** What the API of a model takes besides text, from the traits that its requests are written by. */
+/** The media and features that a model's API takes, from the traits with which its requests are written. */
 import type { UpstreamTraits } from '../core/traits.ts';
 
 export const abilities = [
@@ -21,7 +21,7 @@ const tests: { readonly [A in Ability]: (traits: UpstreamTraits) => boolean } = 
   prompt_caching: ({ cacheMarks, cacheBreakpoints }) => cacheMarks || cacheBreakpoints === true,
 };
 
-/** What all of them take; undefined: a server among them is not known, and its traits are a guess. */
+/** The abilities of all targets. Undefined if one of the servers is unknown, since its traits are a guess. */
 export function abilitiesOf(all: readonly UpstreamTraits[]): readonly Ability[] | undefined {
   if (all.length === 0 || all.some(({ known }) => known !== true)) return undefined;
   return abilities.filter((ability) => all.every((traits) => tests[ability](traits)));

@@ -1,5 +1,5 @@
 /**
- * Vendors and engines whose address and key variable are customary, one row each. A vendor that
+ * Vendors and engines with a known address and key variable, one row each. A vendor that
  * speaks a known dialect needs nothing else (docs/maintainer/adding-a-provider.md).
  */
 import type { DialectId } from '../core/conversation.ts';
@@ -38,31 +38,31 @@ export interface ProviderRow {
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;
-  /** Environment variable that replaces `baseUrl`, where SDKs of the vendor honour one. */
+  /** Environment variable that replaces `baseUrl`, if the vendor's SDKs have one. */
   readonly baseUrlVariable?: string;
-  /** An engine on a customary loopback port, found by asking. */
+  /** An engine on its default loopback port, which is probed. */
   readonly probed?: true;
   /** Name of the vendor's list in the price package; engines have none. */
   readonly prices?: string;
-  /** What OpenTelemetry calls the vendor, where it has another word than the row. */
+  /** The vendor's name in OpenTelemetry, if it differs from the row's id. */
   readonly telemetry?: string;
   /** How an engine counts the tokens of a prompt. */
   readonly counter?: CounterKind;
   /** What this vendor does differently from its dialect's usual server. */
   readonly traits?: Partial<UpstreamTraits>;
-  /** The same by model, where models of one vendor differ. */
+  /** The same by model, if models of one vendor differ. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** A second address that speaks messages. */
   readonly messages?: MessagesAddress;
   /** What it does differently where it speaks the Responses API, usually at the same address. */
   readonly responses?: ResponsesAddress;
-  /** The same by the path of the base address, where a vendor has beta features behind another one. */
+  /** The same by the path of the base address, if a vendor has beta features under another path. */
   readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
-  /** It is found by an operator's own names; `baseUrl` shows the form of its addresses. */
+  /** A cloud, whose address the operator's names make; `baseUrl` shows the form of its addresses. */
   readonly cloud?: Cloud;
 }
 
-/** Members of messages that servers know which refuse others. */
+/** Members of messages of servers that refuse unknown ones. */
 const strictMembers = ['role', 'content', 'tool_calls', 'tool_call_id'] as const;
 
 /** Takes instructions at any position in the messages, like the servers of most vendors that host their own models. */
@@ -80,19 +80,20 @@ interface MessagesAddress {
 interface ResponsesAddress {
   /**
    * Calls of clients of the Responses API go there. Calls of other clients go there if they request reasoning with tools
-   * and the model offers that only there. Neither holds where the config names a dialect or an API.
+   * and the model offers that only there. A dialect or an API in the config overrides both.
    */
   readonly preferred?: true;
-  /** Absent = that of the row. */
+  /** Absent = the row's address. */
   readonly baseUrl?: string;
   readonly traits?: Partial<UpstreamTraits>;
-  /** Absent = what the row says of its models. */
+  /** Absent = the row's traits of models. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
 }
 
 /**
- * What all messages addresses of other vendors have in common: a switch for thinking whose budget is at most
- * a hint and which is on unless it is switched off, no tools of Anthropic's service, instructions in front only, nothing that holds to a schema.
+ * What all messages addresses of other vendors have in common: a switch for thinking whose budget is at most a hint and
+ * which is on unless it is switched off, no tools of Anthropic's service, instructions in front only, nothing that
+ * holds to a schema.
  */
 const foreignMessages = {
   thinking: 'budget',
@@ -194,13 +195,13 @@ const vendors: readonly ProviderRow[] = [
       reasoningDetails: true,
       reasoningField: 'reasoning',
       webSearch: 'plugin',
-      // All words are taken for all models and brought to what each knows.
+      // The vendor accepts all values for all models, and maps them to those of the model.
       reasoningControl: 'openrouter',
       efforts: allEfforts,
       reasoningBudget: true,
     },
     modelTraits: openrouterModelTraits,
-    // Its messages address takes what Anthropic's does, and brings it to what each model knows.
+    // Its messages address accepts all members of Anthropic's, and maps them to those of the model.
     messages: { baseUrl: 'https://openrouter.ai/api', traits: { systemAnywhere: false } },
     responses: { traits: { ...anywhere, efforts: allEfforts }, modelTraits: () => ({}) },
   },
@@ -263,7 +264,7 @@ const vendors: readonly ProviderRow[] = [
       reasoningFiller: '',
       endUserField: undefined,
       stopMax: 16,
-      // Words between the known ones are brought to those by the vendor.
+      // The vendor maps other values to the known ones.
       reasoningControl: 'thinking-type',
       efforts: allEfforts,
     },
@@ -461,7 +462,7 @@ const vendors: readonly ProviderRow[] = [
       baseUrl: 'http://127.0.0.1:11434',
       traits: { ...engineMessages, toolChoice: false },
     },
-    // Another word of effort is an error, as are files and addresses of images.
+    // Other efforts are errors, and so are files and addresses of images.
     responses: {
       traits: {
         toolChoice: false,
@@ -515,7 +516,7 @@ const vendors: readonly ProviderRow[] = [
     counter: 'llama-cpp',
     traits: { ...engine, oneCapField: true, imageInput: 'base64', prefill: true },
     messages: { baseUrl: 'http://127.0.0.1:8080', traits: engineMessages },
-    // It makes chat completions of them: results of tools are text there.
+    // It converts them to chat completions, where tool results are text.
     responses: { traits: { imageInput: 'base64', fileInput: false, toolResultMedia: false } },
   },
 ];
@@ -534,7 +535,7 @@ export function providerRow(id: string): ProviderRow | undefined {
   return providerRows.find((row) => row.id === id);
 }
 
-/** A vendor as it is in one of the dialects that it speaks; undefined where it does not speak that one. */
+/** The row of a vendor for one of its dialects; undefined if it does not speak that dialect. */
 export function rowIn(
   row: ProviderRow | undefined,
   dialect: ProviderRow['dialect'] | undefined,
@@ -578,8 +579,8 @@ function hostOf(address: string | undefined): string | undefined {
 const embedded = 'local';
 
 /**
- * A provider has the prices of the vendor whose name or ways it has, or whose address. An engine of
- * one's own has none: what it costs only its owner knows.
+ * A provider has the prices of the vendor with its name, its `like` or its address. An own engine
+ * has none: only its owner knows the cost.
  */
 export function priceOrigins(
   declared: readonly Pick<DeclaredProvider, 'id' | 'like' | 'baseUrl' | 'cloud'>[],

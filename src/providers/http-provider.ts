@@ -1,4 +1,4 @@
-/** A provider made of a row (or of config alone): addresses, credential header, traits. */
+/** A provider of a row, or of the config alone: addresses, credential header, traits. */
 import type { RequestCredential } from '../core/credential.ts';
 import type { UpstreamDialect } from '../core/dialect.ts';
 import type {
@@ -49,22 +49,22 @@ export interface HttpProviderOptions {
   /** Absent = directly. */
   readonly way?: NetworkWay;
   readonly options?: ProviderOptions;
-  /** Where each path has one after it: with its question mark. */
+  /** The query string after each path, with its question mark. */
   readonly query?: string;
   /** After the base address, instead of those of the dialect. */
   readonly paths?: PlacePaths;
   /** Instead of those of the dialect. */
   readonly forwarded?: readonly ForwardedHeader[];
   readonly body?: Provider['body'];
-  /** How the address frames its streams and reports its errors, where it differs from the dialect. */
+  /** How the address frames its streams and reports its errors, if it differs from the dialect. */
   readonly answers?: Pick<Provider, 'splitter' | 'readError'>;
   /** The header of the key, `authorization` with the word Bearer; absent = that of the dialect. */
   readonly keyHeader?: string;
   /** The name of the model in requests that count tokens; absent = they name none. */
   readonly counted?: string;
-  /** Lets requests in instead of a key. */
+  /** The credential of requests, instead of a key. */
   readonly credential?: RequestCredential;
-  /** The model behind the provider's own name of it, by which traits and tokenizer go; absent = the name says it. */
+  /** The model of a provider's name, which decides traits and tokenizer; absent = the name itself. */
   readonly modelOf?: (name: string) => string;
 }
 
@@ -73,9 +73,9 @@ export interface PlacePaths {
   readonly generate: string;
   readonly stream?: string;
   readonly count?: string;
-  /** Where it counts tokens in a way of its own. */
+  /** A token counter other than the dialect's. */
   readonly counter?: (endpoint: (path: string) => Endpoint) => TokenCounter;
-  /** Of the list of models; a whole address where it is at another host. */
+  /** The path of the list of models, or an address if it is at another host. */
   readonly models?: string;
   /** The same of further lists. */
   readonly moreModels?: readonly string[];
@@ -94,16 +94,16 @@ interface DialectCounter {
 interface DialectConventions {
   readonly upstream: UpstreamDialect;
   readonly traits: UpstreamTraits;
-  /** What a model's name says of it at any server of the dialect. */
+  /** Traits that follow from a model's name on any server of the dialect. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** Path of the generating endpoint after the base address. */
   readonly generate: string;
-  /** The same for answers that are streamed, where it is another. */
+  /** The same for streamed answers, if it differs. */
   readonly stream?: string;
   readonly models: string;
   /** The same of the endpoint that compacts conversations. */
   readonly compact?: string;
-  /** Where each server of the dialect counts tokens. */
+  /** The token counter of each server of the dialect. */
   readonly counter?: DialectCounter;
   /** The end of a base address that clients of the dialect append themselves. */
   readonly appended?: string;
@@ -135,7 +135,7 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
   'anthropic-messages': {
     upstream: anthropicMessagesUpstream,
     traits: messagesTraits,
-    // Other servers of this dialect offer Claude's models, or their own behind Claude Code.
+    // Other servers of this dialect offer Claude's models, or their own models for Claude Code.
     modelTraits: (model) =>
       model.includes('claude')
         ? anthropicModelTraits(model)
@@ -165,7 +165,7 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     forwarded: [],
     auth: (key) => ['x-goog-api-key', key],
   },
-  // Each model has an address of its own (clouds/bedrock.ts).
+  // Each model has its own address (clouds/bedrock.ts).
   'bedrock-converse': {
     upstream: bedrockConverseUpstream,
     traits: converseTraits,
@@ -221,7 +221,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       ...row?.modelTraits?.(modelOf(name)),
       ...(region === undefined ? {} : { region }),
       ...(serverTools === undefined ? {} : { serverTools }),
-      // The models are known, the account is not: the fast mode must be said to be open.
+      // The account may lack fast mode, so the config must enable it.
       ...(betas?.includes(fastModeBeta) === true ? {} : { fastMode: false }),
     })),
   };
@@ -284,7 +284,7 @@ function counterMember(
   return { counter: counterOf(row.counter, { endpoint: siblingOfApi }) };
 }
 
-/** The same provider, of whose models something else is held true. */
+/** The same provider with other traits of its models. */
 export function withTraits(provider: Provider, traits: Partial<UpstreamTraits>): Provider {
   return {
     ...provider,
@@ -314,13 +314,13 @@ function readBase(options: HttpProviderOptions): { origin: string; path: string 
     throw new TypeError(`${options.baseUrl} is not an http(s) address`);
   }
   let path = url.pathname.replace(/\/+$/, '');
-  // SDKs that append it themselves have made both spellings of the address usual.
+  // Both spellings of the address are usual, since some SDKs append it themselves.
   const { appended } = conventions[options.dialect];
   if (appended !== undefined && path.endsWith(appended)) path = path.slice(0, -appended.length);
   return { origin: url.origin, path };
 }
 
-// How servers count the tokens of a prompt, as data.
+// The token counters of servers, as data.
 
 /** The counters that a row or a config may name. */
 export type CounterKind = 'vllm' | 'llama-cpp';
@@ -345,13 +345,13 @@ function dialectCounter(
   return { ...plain, steps: [step] };
 }
 
-/** A counter that takes a request as it is and answers with one number. */
+/** A counter that takes an unchanged request and answers with one number. */
 function plainCounter(endpoint: Endpoint, answerField: string): TokenCounter {
   return { steps: [{ endpoint }], countsMedia: true, read: (answer) => answer[answerField] };
 }
 
 function counterOf(kind: CounterKind, place: CounterPlace): TokenCounter {
-  // The template makes the prompt, the tokenizer counts it.
+  // The template renders the prompt, the tokenizer counts it.
   return kind === 'vllm'
     ? vllm(place)
     : {
@@ -434,7 +434,7 @@ export function localProvider({ dialect, socketPath, traits, wake }: LocalProvid
   const endpoint = (path: string): Endpoint => ({
     origin: 'http://engine',
     path,
-    // Where a call goes is settled when it is sent: the engine may be another one by then.
+    // The engine is chosen when the call is sent, since it may be restarted before.
     get socketPath() {
       return socketPath();
     },
@@ -465,7 +465,7 @@ const localTraits: UpstreamTraits = {
   prefill: true,
 };
 
-/** What a template does not know the engine refuses, so it is not said there, and noted here. */
+/** The engine refuses members that a template does not know, so they are omitted and noted here. */
 export function localTraitsOf({ reasoning, reasoningLevels }: LocalModelFile): UpstreamTraits {
   if (reasoning === undefined) return localTraits;
   const efforts = reasoningLevels === true ? levels : [];

@@ -1,6 +1,6 @@
 /**
  * Retains the engine of one model: starts it at the first call, ends it when no call came for a while,
- * ends it when it hangs, starts it again after a crash, and reports why it cannot run.
+ * ends it when it hangs, restarts it after a crash, and reports why it cannot run.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { isObject } from '../json/value.ts';
 interface ProcessOptions {
   readonly modelPath: string;
   readonly socketPath: string;
-  /** What requests call the model. */
+  /** The model's name in requests. */
   readonly name: string;
   readonly sha256?: string;
   readonly contextSize?: number;
@@ -31,7 +31,7 @@ interface ProcessOptions {
   readonly entry?: string;
 }
 
-/** A sign of life. */
+/** A heartbeat of the process. */
 interface Beat {
   /** Requests that came in so far. */
   readonly served: number;
@@ -39,7 +39,7 @@ interface Beat {
   readonly active: number;
   /** Those of them that wait for the model, not for their caller. */
   readonly computing: number;
-  /** Tokens that went through the model so far. */
+  /** Tokens that the model has computed so far. */
   readonly steps: number;
   /** The engine was asked to exit and is busy. */
   readonly stays: boolean;
@@ -48,10 +48,10 @@ interface Beat {
 interface ProcessListener {
   loading(percent: number): void;
   ready(): void;
-  /** It cannot work; the process waits to be ended. */
+  /** The process cannot work, and waits to be ended. */
   failed(reason: string): void;
   beat(beat: Beat): void;
-  /** Comes last, and exactly once. */
+  /** Called last, and exactly once. */
   ended(end: ProcessEnd): void;
 }
 
@@ -75,7 +75,7 @@ class EngineProcess {
     });
     this.#child.once('exit', (code, signal) => this.#end({ code, signal }));
     this.#child.on('error', () => {
-      // Also emitted when a message cannot be sent; only a process that never was ends by it.
+      // Also emitted when a message cannot be sent. Only a process that never started ends by it.
       if (this.#child.pid !== undefined) return;
       listener.failed('The local engine process cannot be started.');
       this.#end({ code: null, signal: null });
@@ -90,12 +90,12 @@ class EngineProcess {
     this.#ask({ ask: 'beat' });
   }
 
-  /** Asks it to end, unless it is answering a call or fewer than `served` requests came in so far. */
+  /** Asks it to end, unless it is answering a call, or has received fewer than `served` requests. */
   askLeave(served: number): void {
     this.#ask({ ask: 'leave', served });
   }
 
-  /** At once, also when it is stuck in native code or stopped. */
+  /** Ends the process immediately, even if it hangs in native code or is stopped. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
@@ -205,7 +205,7 @@ function readBeat(message: { readonly [name: string]: unknown }): Beat {
   };
 }
 
-/** Fit to be shown. */
+/** A text for people. */
 function describeEnd(model: string, { code, signal }: ProcessEnd): string {
   const hint = signal === 'SIGKILL' ? '; the machine may be out of memory' : '';
   const how = signal === null ? `code ${code}` : `${signal}${hint}`;
@@ -218,7 +218,7 @@ interface LocalEngineOptions {
   readonly clock: Clock;
   /** What requests call the model; absent = the file's name without its ending. */
   readonly name?: string;
-  /** Refuse a model file with another SHA-256 (S25). */
+  /** The SHA-256 of the model file; another one is refused (S25). */
   readonly sha256?: string;
   /** Tokens of prompt and answer together; absent = the engine decides by the model. */
   readonly contextSize?: number;
@@ -229,11 +229,11 @@ interface LocalEngineOptions {
   readonly cacheDir?: string;
   /** Absent = one in a private folder of its own. */
   readonly socketPath?: string;
-  /** How long a call waits for a starting engine before it is refused for now (F93). */
+  /** How long a call waits for a starting engine before it is refused (F93). */
   readonly startWaitMs?: number;
   /** Ends the engine after this time without a call; absent or 0 = never. */
   readonly idleUnloadMs?: number;
-  /** A process hangs when it sends no sign of life, or no token that a call waits for, for this long. */
+  /** The time without a heartbeat, or without a token for a waiting call, after which a process counts as hung. */
   readonly hangMs?: number;
   /** How long a model may load. */
   readonly loadLimitMs?: number;
@@ -245,19 +245,19 @@ interface LocalEngineOptions {
 
 export interface LocalEngineStatus {
   readonly phase: 'stopped' | 'starting' | 'ready' | 'unloading' | 'failed';
-  /** Why it failed; fit to be shown. */
+  /** Why it failed, as a text for people. */
   readonly reason?: string;
-  /** Of the model that is loaded, where that takes long enough to be reported. */
+  /** The loaded share, if loading takes long enough to be reported. */
   readonly percent?: number;
 }
 
-/** Why an engine is ended that did nothing wrong. */
+/** Why an engine without a failure is ended. */
 type LeaveReason = 'idle' | 'room' | 'removed';
 
 export interface LocalEngine {
   readonly name: string;
   readonly socketPath: string;
-  /** Its process is there and takes memory. */
+  /** Its process runs and takes memory. */
   readonly loaded: boolean;
   /** When it was last called or answered, by the clock. */
   readonly lastUsedAt: number;
@@ -282,9 +282,9 @@ const defaultStartWaitMs = 20_000;
 const defaultHangMs = 120_000;
 const defaultLoadLimitMs = 900_000;
 const maxTickMs = 5_000;
-/** An engine that ran this long and then died did not die of its start. */
+/** The run time after which the end of an engine is no failure of its start. */
 const healthyAfterMs = 60_000;
-/** A call that was let through and did not arrive in this time will not come. */
+/** The time after which a call that was let through and did not arrive is given up. */
 const onTheWayMs = 2_000;
 
 /** Nothing is started until `ready` or `prewarm` is called. */
@@ -324,11 +324,11 @@ class EngineSupervisor implements LocalEngine {
   #timer: NodeJS.Timeout | undefined;
   #startedAt = 0;
   #lastUsedAt = 0;
-  /** Calls that were let through to the process, and those that it saw. */
+  /** Calls that were let through to the process, and those that it received. */
   #woken = 0;
   #served = 0;
   #wokenAt = 0;
-  /** Why it was ended from here. */
+  /** Why the gateway ended it. */
   #verdict: string | undefined;
   /** Failures in a row; decides how long to wait before the next try. */
   #failures = 0;

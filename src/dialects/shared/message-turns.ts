@@ -23,18 +23,18 @@ export interface WrittenResult {
 
 /** How a dialect writes the parts of turns as blocks. */
 export interface BlockWriter {
-  /** The blocks of an assistant turn; empty text and foreign reasoning leave none. */
+  /** The blocks of an assistant turn, without empty texts and foreign reasoning. */
   assistant(parts: readonly Part[]): readonly JsonMembers[];
   /** The blocks of a user turn besides its tool results. */
   user(parts: readonly Part[]): readonly JsonMembers[];
   /** @param wrap writes an instruction as text */
   system(parts: readonly Part[], wrap: (text: string) => string): readonly JsonMembers[];
   result(part: ToolResultPart): WrittenResult;
-  /** The sent id of the call that a block is; undefined for any other block. */
+  /** The sent id of a call block; undefined for any other block. */
   callOf(block: JsonMembers): string | undefined;
-  /** A block of text, whose member `text` holds it. */
+  /** A text block with the text in its member `text`. */
   text(text: string): JsonMembers;
-  /** A trailing assistant message that ends so is continued as it is. */
+  /** Whether a trailing assistant message that ends with this block is a paused turn, which is sent unchanged. */
   goesOn(block: JsonMembers): boolean;
 }
 
@@ -43,7 +43,7 @@ interface Setting {
   readonly notes: Notes;
 }
 
-/** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
+/** @throws GatewayError `invalid_request` when no message remains, or calls and results do not match. */
 export function buildMessages(
   turns: Conversation['turns'],
   blocks: BlockWriter,
@@ -58,7 +58,7 @@ class MessageBuilder {
   readonly #setting: Setting;
   readonly #blocks: BlockWriter;
   readonly #messages: Message[] = [];
-  /** Where the last turn stood in the client's request. */
+  /** The path of the last turn in the client's request. */
   #last: FieldPath = ['messages'];
   /** Ids of the calls of the last assistant message, in order. */
   #calls: ReadonlySet<string> = new Set();
@@ -137,7 +137,7 @@ class MessageBuilder {
     if (this.#results.size === this.#calls.size) this.#endCalls();
   }
 
-  /** Writes the results of the last calls, and then what had to wait for them. */
+  /** Writes the results of the last calls, then the delayed messages. */
   #endCalls(): void {
     const results = [...this.#calls].map((id) => this.#results.get(id));
     if (results.includes(undefined)) {
@@ -152,7 +152,7 @@ class MessageBuilder {
     for (const message of delayed) this.#append(message);
   }
 
-  /** Neighbours of one role are one message. */
+  /** Consecutive turns of one role are one message. */
   #append(message: Message): void {
     const last = this.#messages.at(-1);
     if (message.content.length === 0) return;
@@ -160,7 +160,7 @@ class MessageBuilder {
     else this.#messages.push(message);
   }
 
-  /** Instructions alone are not a question: the last of them becomes one. */
+  /** A request with only instructions has no question, so the last instruction becomes one. */
   #endWithUser(): void {
     const last = this.#messages.at(-1);
     if (last === undefined || this.#messages.some(({ role }) => role !== 'system')) return;
@@ -173,7 +173,7 @@ class MessageBuilder {
     const last = this.#messages.at(-1);
     if (last?.role !== 'assistant') return;
     const block = last.content.at(-1);
-    // A paused turn continues where it is.
+    // A paused turn is sent unchanged.
     if (block !== undefined && this.#blocks.goesOn(block)) return;
     if (!this.#setting.traits.prefill) {
       this.#messages.push({ role: 'user', content: [this.#blocks.text('Continue.')] });
@@ -195,7 +195,7 @@ function tagged(text: string): string {
   return `<system>${text}</system>`;
 }
 
-/** Text of white space alone is refused. */
+/** Whether a text is white space only, which the services refuse. */
 export function isBlank(text: string): boolean {
   return text.trim() === '';
 }

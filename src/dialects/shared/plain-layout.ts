@@ -15,9 +15,9 @@ export interface LayoutRules {
   readonly passing?: readonly RegExp[];
 }
 
-/** Servers that change something else with every frame are found out so soon. */
+/** The number of failed layouts after which a server is treated as one that changes other members with every frame. */
 const maxMisses = 3;
-/** Stands for a text while a layout is tried; no answer says it, or it is not a layout. */
+/** A placeholder for the text while a layout is tested. No answer contains it. */
 const probe = 'piece-of-text-in-its-place';
 
 /** A value that differs from frame to frame. */
@@ -36,7 +36,7 @@ export class PlainLayout {
   /** What is before the first gap, between two gaps, and after the last one; none = no layout is known. */
   #fixed: readonly string[] = [];
   #kinds: readonly Gap['kind'][] = [];
-  /** Layouts that no frame had but the one that taught them. */
+  /** The number of layouts that matched only the frame from which they were learned. */
   #misses = 0;
 
   constructor(rules: LayoutRules) {
@@ -72,7 +72,7 @@ export class PlainLayout {
     return text;
   }
 
-  /** A frame that was parsed, and holds a piece of text and nothing else. */
+  /** Learns from a parsed frame that has only a piece of text. */
   learn(data: string): void {
     this.#fixed = [];
     if (this.#misses === maxMisses || data.length > harmlessLength) return;
@@ -116,7 +116,7 @@ function probeOf(kind: Gap['kind'] | undefined): string {
   return kind === 'number' ? '1' : probe;
 }
 
-/** Whether these are letters of a string that mean themselves. */
+/** Whether this is a part of a string without escapes. */
 function isPlain(text: string, start: number, end: number): boolean {
   for (let i = start; i < end; i += 1) {
     const code = text.charCodeAt(i);
@@ -125,7 +125,7 @@ function isPlain(text: string, start: number, end: number): boolean {
   return true;
 }
 
-/** Where the digits end; the beginning for a number that JSON does not know, or that is long. */
+/** The end of the digits. The beginning for a number that is invalid in JSON, or long. */
 function numberEnd(text: string, from: number): number {
   let i = from;
   for (let code = text.charCodeAt(i); code >= 0x30 && code <= 0x39;) {
@@ -136,7 +136,7 @@ function numberEnd(text: string, from: number): number {
   return leadingZero || i - from > 15 ? from : i;
 }
 
-/** Where the string ends that begins after this quote. */
+/** The end of the string that begins after this quote. */
 function stringEnd(text: string, from: number): number {
   const next = text.indexOf('"', from);
   if (next !== -1 && text.charCodeAt(next - 1) !== backslash) return next;

@@ -1,4 +1,4 @@
-/** What a model reads of a chat, messages or Responses body: its texts, its media, its frames. */
+/** The prompt of a chat, messages or Responses body for token counting: its texts, its media, its frames. */
 import type { Medium, Prompt } from '../../core/description.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -71,7 +71,7 @@ class PromptReader {
   readonly texts: string[] = [];
   readonly media: Medium[] = [];
   frameTokens = promptFrame;
-  /** What is still to be read of a value, the next one last. */
+  /** The unread rest of a value, the next element last. */
   readonly #rest: Json[] = [];
 
   /** Texts and media of a value, in their order. */
@@ -89,7 +89,7 @@ class PromptReader {
     }
   }
 
-  /** What is shown as JSON. */
+  /** Adds a value that the model reads as JSON. */
   write(value: Json): void {
     this.texts.push(JSON.stringify(value));
   }
@@ -154,7 +154,7 @@ function dataOfUrl(url: unknown): string | undefined {
   return url.slice(url.indexOf(',') + 1);
 }
 
-// Leaves a member out of a body at the path that an error names.
+// Removes the member at the path that an error names.
 
 /** Members without which there is no prompt. */
 const needed: ReadonlySet<string | number> = new Set([

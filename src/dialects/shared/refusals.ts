@@ -54,10 +54,10 @@ const ruleRefusals = {
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
   /** One name of a beta that is not known there fails the request (Bedrock). */
   anthropic_beta: /invalid beta flag/i,
-  /** Reasoning of another account, without what it led to, or known by an id of a provider that retained nothing. */
+  /** Reasoning of another account, without its following item, or with an id of a provider that stored nothing. */
   reasoning_items:
     /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
-  /** Gemini: of another account, another model, or changed. */
+  /** Gemini: signatures of another account or model, or changed ones. */
   thought_signatures: /(?:invalid|corrupted) thought signature/i,
   /** Converse, in the words that AWS has for all models. */
   forced_choice: /support the toolConfig\.toolChoice\.(?:any|tool) field/,
@@ -66,7 +66,7 @@ const ruleRefusals = {
   model_cap: /requested exceeds the model limit of \d/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
-/** Lists of what is allowed: the names in them are not refused. */
+/** Lists of allowed values. The names in them are not refused. */
 const allowedValues =
   /\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?[^.;]{0,400}/gi;
 
@@ -189,7 +189,7 @@ const writtenFrom: { readonly [T in keyof UpstreamTraits]?: readonly string[] } 
 };
 
 /**
- * Whether the client's own request brought what was refused. A trait without a row depends on messages, tools or
+ * Whether the refused member came from the client's own request. A trait without a row depends on messages, tools or
  * reasoning, which every client may write.
  * @param asked the client's body.
  */
@@ -217,7 +217,7 @@ interface Repair {
   readonly match?: RegExp | readonly RegExp[];
   /** Words that it must not have. */
   readonly unless?: RegExp;
-  /** What must hold besides. */
+  /** A further condition. */
   readonly when?: (seen: Seen) => boolean;
   /** The traits with which the request is written again; undefined = no other way is known. */
   readonly repair: Changes | ((seen: Seen) => Changes | undefined);
@@ -250,7 +250,7 @@ const thinking = [
 const role = ['role', 'developer'];
 
 export const repairs: readonly Repair[] = [
-  // The model's own limit: only the gateway's default may be lowered, never what a client requested.
+  // The model's own limit: only the gateway's default may be lowered, never a client's cap.
   { field: ['max_tokens'], match: /max_tokens: \d+ > \d+/, repair: lowerDefaultCap },
   {
     field: ['max_tokens'],
@@ -559,7 +559,7 @@ export function correctionOf(
 ): Correction | undefined {
   const found = repairsOf(complaint, request);
   const wanted: Changes = Object.assign({}, ...found.map((each) => each.wanted));
-  // Only what is new; undefined when nothing is.
+  // Only new traits; undefined if there are none.
   const fresh = Object.entries(wanted).filter(
     ([key, value]) => JSON.stringify(Reflect.get(request.traits, key)) !== JSON.stringify(value),
   );

@@ -122,9 +122,9 @@ export function publishedTool(type: string): PublishedTool | undefined {
 }
 
 // Servers of the Bedrock kind refuse a history with calls when no tools are offered.
-// Only there definitions are made up.
+// Only for those servers definitions are invented.
 
-/** The tools to offer: the client's, else a stand-in for each tool that was called. */
+/** The tools to offer: the client's, else a placeholder for each tool that was called. */
 export function toolsOf(
   { tools, turns }: Conversation,
   { historyNeedsTools }: UpstreamTraits,
@@ -159,7 +159,7 @@ interface ToolInput {
 
 /**
  * Nothing becomes `{}`, other values `{value}`, and what is not JSON, or too deep or long to be parsed,
- * `{_raw}`: no turn is bricked.
+ * `{_raw}`, so that the next request is valid.
  */
 export function toolInput(argumentsJson: string): ToolInput {
   if (argumentsJson.trim() === '') return { input: {}, wrapped: false };
@@ -181,7 +181,7 @@ export function brokenArguments(name: string): GatewayError {
   return new GatewayError('upstream_invalid', why);
 }
 
-/** The same as text, in the words of the model where they are an object. */
+/** The same as text, unchanged if the arguments are an object. */
 export function wrappedArguments(argumentsJson: string): string {
   const { input, wrapped } = toolInput(argumentsJson);
   return wrapped ? JSON.stringify(input) : argumentsJson;
@@ -223,7 +223,7 @@ const hashLength = 24;
 const shortNameLength = 64;
 
 /**
- * The id itself when it is 1…64 ASCII letters, digits, `_` and `-` and stands for the first time, else a hash of the
+ * The id itself when it is 1…64 ASCII letters, digits, `_` and `-` and is new in the conversation, else a hash of the
  * whole id and its occurrence. A shared prefix never makes two ids equal.
  * @param occurrence how many calls of this conversation had the same id before, from 0.
  */
@@ -329,7 +329,7 @@ function hashText(text: string, length: number): string {
 // Ids of tool calls in an answer: legal for the client and new to the conversation.
 
 interface CallIdRule {
-  /** Of ids that are made up, because the upstream sent none. */
+  /** The prefix of ids for calls without one. */
   readonly prefix: 'call_' | 'toolu_';
   /** The client takes any text as an id. */
   readonly anyText: boolean;

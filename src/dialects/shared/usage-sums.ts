@@ -1,10 +1,10 @@
 /** Sums of tokens: OpenAI's dialects count cached input and reasoning within them, and not all of their servers do. */
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 
-/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+/** The maximum plausible count. A larger number is a fault of the upstream (F57). */
 const maxCount = 1e12;
 
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
+/** A plausible token count. Undefined for negative numbers, infinity and values that are no numbers (F57). */
 export function tokenCount(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);
@@ -47,7 +47,7 @@ export function excludedParts(sums: ReportedSums): ExcludedParts {
   }
 }
 
-/** The report with the numbers as its dialect means them; undefined when it says so already. */
+/** The report with the corrected numbers. Undefined if it has them already. */
 export function repairedUsage(raw: JsonObject, meant: JsonObject): JsonObject | undefined {
   return says(raw, meant) ? undefined : merged(raw, meant);
 }

@@ -1,5 +1,5 @@
 /**
- * What the failures of upstreams of either dialect are called, and which of their words a client may
+ * The meanings of upstream failures in all dialects, and the texts of them that a client may
  * read (F30). Both readers of errors use it, so that the same
  * failure looks alike whichever dialect the upstream speaks.
  */
@@ -9,11 +9,11 @@ import { type Json, type JsonObject, isObject } from '../../json/value.ts';
 import { isPresent } from './answers.ts';
 
 const maxMessageLength = 2048;
-/** Anything that looks like a key: vendors echo them (S14). */
+/** Texts that look like a key. Vendors echo them (S14). */
 const secrets =
   /\b(sk|rk|gw|gsk|xai|pk|key|AIza)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
 
-/** What an upstream said of its failure, stripped of its shape. */
+/** An upstream's error, independent of its JSON form. */
 export interface VendorComplaint {
   /** `type`, `status` and `code` of the error, joined by spaces; `''` = none. */
   readonly words: string;
@@ -42,11 +42,11 @@ type Meaning =
 interface VendorErrorRow {
   readonly means: Meaning;
   readonly match: RegExp;
-  /** Where the words are searched for; absent = in both. */
+  /** The searched field; absent = both. */
   readonly field?: keyof VendorComplaint;
 }
 
-/** How vendors word their failures; `test/unit/dialects/vendor-errors.test.ts` has an error for each row. */
+/** The wordings of vendors' failures; `test/unit/dialects/vendor-errors.test.ts` has an error for each row. */
 export const vendorErrors: readonly VendorErrorRow[] = [
   // The prompt does not fit.
   { means: 'overflow', match: /maximum context length/i },
@@ -177,7 +177,7 @@ export function codeOfStatus(status: number): ErrorCode | undefined {
 
 const judgedByWords: ReadonlySet<number> = new Set([400, 404, 413, 422, 429]);
 
-/** Failures whose own words help the client. Words about the upstream's own trouble do not. */
+/** Failures whose text helps the client. Texts about the upstream's own trouble do not. */
 const relayedCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'upstream_rejected',
   'context_overflow',
@@ -187,13 +187,13 @@ const relayedCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 interface UpstreamFailure {
   readonly status: number;
-  /** What the upstream said; '' when it said nothing that is a sentence. */
+  /** The upstream's sentence; '' if it sent none. */
   readonly message: string;
-  /** It stood inside an answer with status 200: there its own words are the only explanation. */
+  /** Whether it was in an answer with status 200, where its text is the only explanation. */
   readonly inAnswer: boolean;
 }
 
-/** The error of a failed upstream, in words that a client may read. */
+/** The error of a failed upstream, with a text that a client may read. */
 export function upstreamFailure(
   code: ErrorCode,
   { status, message, inAnswer }: UpstreamFailure,
@@ -209,7 +209,7 @@ export function upstreamFailure(
   });
 }
 
-/** The upstream's words, safe to show: cut, without anything that looks like a key. */
+/** The upstream's text, safe to show: cut, and without anything that looks like a key. */
 function tellable(message: string): string | undefined {
   if (message === '') return undefined;
   return message.slice(0, maxMessageLength).replace(secrets, '[redacted]');
@@ -239,13 +239,13 @@ function standardText(code: ErrorCode, status: number): string {
   }
 }
 
-// Finds what an upstream's error body says, whatever its shape.
+// Finds the sentence of an upstream's error body, in any form.
 
 const maxDepth = 6;
 /** Entries of a list that are shown. */
 const maxEntries = 10;
 
-/** Members that hold the sentence, the most telling first. */
+/** Members that have the sentence, the most specific first. */
 const sentenceKeys = [
   'message',
   'error_message',
@@ -289,9 +289,9 @@ function locationText(location: Json | undefined): string {
 // Reads the errors of servers that speak one of OpenAI's dialects: HTTP bodies of any shape, error objects inside streams
 // and documents (F24, F43). Many servers speak both dialects, and word their failures alike in them.
 
-/** What an upstream said, stripped of its shape. `words` are in lower case. */
+/** An upstream's error, independent of its JSON form. `words` are in lower case. */
 interface Complaint extends VendorComplaint {
-  /** `code` as it stood, if it is a word. */
+  /** `code` unchanged, if it is a word. */
   readonly code: string | undefined;
   /** The field that the server complains about, as it spelled it. */
   readonly param: string | undefined;
@@ -301,7 +301,7 @@ interface Complaint extends VendorComplaint {
 }
 
 const maxLoggedLength = 8192;
-/** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
+/** Only this much of an error's text is matched: it may be a frame of megabytes (S20, S22). */
 const maxJudgedLength = 8192;
 
 /** Of the text that is passed on to the client: names and paths; anything else may be a quotation (S14). */
@@ -315,7 +315,7 @@ export function readError(status: number, body: string): GatewayError {
   return classify(complaint, { status, options, inAnswer: false });
 }
 
-/** An error object that stood in a stream or in a document with status 200 (F24, F43). */
+/** An error object in a stream, or in a document with status 200 (F24, F43). */
 export function readErrorValue(value: Json | undefined): GatewayError {
   const complaint = readComplaint(value);
   const body = JSON.stringify(value ?? null).slice(0, maxLoggedLength);
@@ -333,15 +333,15 @@ export function looksLikeError(body: JsonObject): boolean {
   return typeof body['message'] === 'string' || isPresent(body['detail']);
 }
 
-/** Statuses of a server that does not know an address. */
+/** Statuses of a server without the requested address. */
 const missingStatuses: ReadonlySet<number> = new Set([200, 404, 405, 501]);
 
-/** What is in a request and may be unknown to a server that has the API. */
+/** Names in a request that a server with the API may not know. */
 const namesObject = /\b(?:models?|deployments?|engine)\b|model_|with id\b/i;
 
 /**
- * Whether a failure says that the server does not have the API by which it was called, and not that it has no such
- * model, or nothing under an id that the request refers to.
+ * Whether a failure shows that the server lacks the API by which it was called, and not only the
+ * model, or an id that the request refers to.
  */
 export function isMissingApi({ upstream }: GatewayError): boolean {
   if (upstream === undefined || !missingStatuses.has(upstream.status)) return false;
@@ -361,7 +361,7 @@ export function isMissingApi({ upstream }: GatewayError): boolean {
 interface Circumstances {
   readonly status: number;
   readonly options: GatewayErrorOptions;
-  /** The complaint stood inside a 200 answer. */
+  /** The complaint was in an answer with status 200. */
   readonly inAnswer: boolean;
 }
 
@@ -399,7 +399,7 @@ function codeByStatus(complaint: Complaint, status: number): ErrorCode {
       if (says('other-kind', complaint)) return 'model_not_found';
       return says('bad-key', complaint) ? 'upstream_auth' : 'upstream_rejected';
     case 404:
-      // Without a word about a model the address is wrong, which is not the client's fault.
+      // If the text names no model, the address is wrong, which is not the client's fault.
       return says('no-model', complaint) ? 'model_not_found' : 'upstream_invalid';
     case 429:
       if (says('shared-capacity', complaint)) return 'overloaded';
@@ -412,7 +412,7 @@ function codeByStatus(complaint: Complaint, status: number): ErrorCode {
   }
 }
 
-/** The client's own fault: what the upstream said of it in names. */
+/** A fault of the client, with the member and code that the upstream named. */
 function rejection({ code, param }: Complaint, status: number): GatewayErrorOptions {
   const reason = code ?? (status === 413 ? 'request_too_large' : undefined);
   return {
@@ -422,7 +422,7 @@ function rejection({ code, param }: Complaint, status: number): GatewayErrorOpti
   };
 }
 
-/** The statuses that words stand for, in the order of their weight. */
+/** The statuses of meanings, in the order of precedence. */
 const statusOfMeaning = [
   ['overloaded', 503],
   ['rate-limited', 429],

@@ -15,12 +15,12 @@ interface Service {
   /** Behind the resource's name. */
   readonly host: string;
   readonly scope: string;
-  /** The first that is set. */
+  /** The variables of the key; the first that is set counts. */
   readonly keyVariables: readonly string[];
   readonly resourceVariable: string;
-  /** It holds an address, with or without the path of an SDK after it. */
+  /** The variable of the address, with or without the path of an SDK. */
   readonly addressVariable: string;
-  /** Claude is there, behind a path of its own. */
+  /** The service has Claude, under another path. */
   readonly claude?: true;
 }
 
@@ -41,7 +41,7 @@ const foundryService: Service = {
   claude: true,
 };
 
-/** Those of OpenAI's models; Claude has its own. */
+/** The dialects of OpenAI's models. Claude has its own. */
 const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
 
 const commonKeys = [
@@ -60,7 +60,7 @@ function isSegment(name: string): boolean {
 }
 
 /**
- * The rows of both.
+ * The rows of both services.
  * @param vendors the rows of the makers whose dialects and traits hold there
  */
 export function azureRows(vendors: readonly ProviderRow[]): readonly ProviderRow[] {
@@ -115,7 +115,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
   };
 }
 
-/** The address without what SDKs and the gateway add; undefined where nothing names it. */
+/** The address without the paths that SDKs and the gateway add. Undefined if it is not configured. */
 function baseOf(
   { host, addressVariable, resourceVariable }: Service,
   { declared: { baseUrl, cloud }, env }: CloudInput,

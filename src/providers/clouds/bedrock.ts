@@ -30,7 +30,7 @@ import type { Cloud, ModelPlace } from './cloud.ts';
 import { alone, isSafe, makerRow, notSafe, set } from './declaration.ts';
 
 const endpointVariable = 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME';
-/** What Bedrock takes of Anthropic's API besides the body's own members. */
+/** The parts of Anthropic's API that Bedrock takes, besides the members of the body. */
 const claudeTraits: Partial<UpstreamTraits> = {
   dropsBillingHeader: true,
   imageInput: 'base64',
@@ -118,7 +118,7 @@ function endpointOf({ declared, env }: CloudInput): string | undefined {
   return declared.cloud.endpoint ?? set(env, endpointVariable);
 }
 
-/** The address without paths; undefined where nothing names it. */
+/** The address without paths. Undefined if it is not configured. */
 function baseOf(input: CloudInput): string | undefined {
   const region = regionOf(input);
   const address =
@@ -126,7 +126,7 @@ function baseOf(input: CloudInput): string | undefined {
   return address?.replace(/\/+$/, '');
 }
 
-/** Where lists of models are. */
+/** The address of the lists of models. */
 function controlOf(input: CloudInput): string {
   const region = regionOf(input) ?? '';
   const { controlEndpoint } = input.declared.cloud;
@@ -170,7 +170,7 @@ function placeOf(input: CloudInput, name: string, model: string | undefined): Mo
   };
 }
 
-/** Streams are event streams, and errors have their type beside the body. */
+/** Streams are AWS event streams, and errors have their type in a header. */
 function answersIn(dialect: HttpDialect): Pick<Provider, 'splitter' | 'readError'> {
   const { readError } = upstreamDialect(dialect);
   return {
@@ -182,10 +182,10 @@ function answersIn(dialect: HttpDialect): Pick<Provider, 'splitter' | 'readError
   };
 }
 
-/** Longer bodies are estimated: they would be written anew on the event loop. */
+/** Longer bodies are estimated, since counting would serialise them on the event loop. */
 const maxCounted = 1024 * 1024;
 
-/** Profiles cannot count, the model behind them can. */
+/** The model of an inference profile counts tokens. The profile itself cannot. */
 function counterAt(
   endpoint: (path: string) => Endpoint,
   name: string,
@@ -205,7 +205,7 @@ function counterAt(
   };
 }
 
-/** The service wants a whole request. */
+/** The counting endpoint takes a whole request. */
 function wrapInvoke(request: JsonObject): JsonObject {
   const { model: _, ...rest } = request;
   const whole = JSON.stringify({ max_tokens: 1, ...rest });

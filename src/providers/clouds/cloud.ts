@@ -30,7 +30,7 @@ export interface ModelPlace extends Pick<
   | 'body'
   | 'answers'
 > {
-  /** Of this form of address, before what is known of the model. */
+  /** Traits of this address. Traits of the model override them. */
   readonly traits?: Partial<UpstreamTraits>;
   /** Besides those of the config. */
   readonly headers?: ReadonlyMap<string, string>;
@@ -44,9 +44,9 @@ export interface Cloud extends CloudRules {
   address(input: CloudInput): string | undefined;
   /** The key of the environment and its variable. */
   key(env: CloudInput['env']): { readonly key: Secret; readonly variable: string } | undefined;
-  /** Where tokens come from; undefined where a key lets calls in. */
+  /** The source of tokens; undefined if a key is used. */
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
-  /** What signs requests, instead of tokens and keys; absent = nothing does. */
+  /** The signer of requests, instead of tokens and keys; absent = requests are not signed. */
   signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
   /** Whether it can list its models; absent = the config names them. */
   listsModels?(input: CloudInput): boolean;
@@ -100,7 +100,7 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
   };
   const whole = at('', undefined);
   const named = Object.keys(deployments);
-  // What an operator names is all that is shown.
+  // If the operator names deployments, only those are listed.
   const lists = cloud.listsModels?.(input) === true && named.length === 0;
   // Names come from clients.
   const known = new Map<string, Provider>();
@@ -111,7 +111,7 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
     forModel: (name) => {
       let provider = known.get(name);
       if (provider === undefined) {
-        // Its list is that of all.
+        // The list of models belongs to the whole provider.
         const { models, moreModels = [] } = whole;
         provider = { ...at(name, modelOf(name)), models, moreModels };
         if (known.size >= maxModels) known.clear();
@@ -122,7 +122,7 @@ export function createCloudProvider(parts: CloudProviderOptions): Provider {
   };
 }
 
-/** What lets calls in, in words for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
+/** A description of the credential for people: `AZURE_OPENAI_API_KEY`, `managed identity`; never a value. */
 export function credentialDescription(
   { cloud, input }: Pick<CloudProviderOptions, 'cloud' | 'input'>,
   clock: Clock,

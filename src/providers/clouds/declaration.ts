@@ -1,11 +1,14 @@
-/** What the rows of all clouds ask of a declaration, of the environment and of the makers of models. */
+/** Checks and values that all clouds share: of a declaration, of the environment and of the makers of models. */
 import type { CloudInput, Environment } from '../../core/cloud.ts';
 import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../credentials/token-request.ts';
 import type { ProviderRow } from '../compatible.ts';
 import type { Cloud } from './cloud.ts';
 
-/** The row of a maker whose dialect and traits hold at a cloud, without the variables of the maker's own address and key. */
+/**
+ * The row of a maker whose dialect and traits hold at a cloud, without the variables of the maker's own address and
+ * key.
+ */
 export function makerRow(vendors: readonly ProviderRow[], maker: string): ProviderRow {
   const found = vendors.find(({ id }) => id === maker);
   if (found === undefined) throw new Error(`No provider row has the id ${maker}.`);
@@ -30,7 +33,7 @@ export function keyOf(env: Environment, variables: readonly string[]): ReturnTyp
   return variable === undefined ? undefined : { key: new Secret(env[variable] ?? ''), variable };
 }
 
-/** Said of an address that is not safe. The address itself is not quoted: it may hold a secret. */
+/** The error for an unsafe address. The address is not quoted, since it may contain a secret. */
 export const notSafe = 'is neither an https:// address nor one of this machine';
 
 /** Whether a credential may go there. */

@@ -20,7 +20,7 @@ import { isClaude, isModelId, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
 import { makerRow } from './declaration.ts';
 
-/** What is spoken to models other than Claude. */
+/** The dialects of models other than Claude. */
 const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
 
 /**
@@ -64,7 +64,7 @@ export function mantleRow(vendors: readonly ProviderRow[]): ProviderRow {
   };
 }
 
-/** The address without what the APIs add; some models are behind `/openai` only. */
+/** The address without the paths of the APIs. Some models are under `/openai` only. */
 function baseOf(input: CloudInput): string | undefined {
   const region = regionOf(input);
   const address =

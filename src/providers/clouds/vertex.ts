@@ -17,7 +17,7 @@ import { isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
 const keyVariable = 'GOOGLE_VERTEX_API_KEY';
 
-/** `open`: models of other makers, behind an API that is OpenAI's. */
+/** `open`: models of other makers, which speak OpenAI's API. */
 type Maker = 'anthropic' | 'mistralai' | 'google' | 'open';
 type Rows = { readonly [M in Maker]: ProviderRow };
 
@@ -29,7 +29,7 @@ export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
   };
   const { traits } = as('anthropic');
   const rows: Rows = {
-    // Media only as data; the older spelling of a format is not known.
+    // Media only as data. The older spelling of an output format is not supported.
     anthropic: as('anthropic', {
       traits: { ...traits, imageInput: 'base64', skippedFields: ['output_format'] },
     }),
@@ -54,7 +54,7 @@ function cloudOf(rows: Rows): Cloud {
     keys: ['project', 'location', 'credentials', 'auth'],
     auth: ['file', 'metadata', 'api_key'],
     problems: problemsOf,
-    // A project in the environment does not say that it is for this.
+    // A project in the environment may belong to another use.
     appears: () => false,
     address: hostOf,
     key: (env) => keyOf(env, [keyVariable]),
@@ -71,7 +71,7 @@ function cloudOf(rows: Rows): Cloud {
   };
 }
 
-/** A name as clients write it; undefined for what cannot be one: it becomes a part of a path. */
+/** The model of a client's name. Undefined for an invalid name, since it becomes a part of a path. */
 function modelOf(called: string): { readonly maker: Maker; readonly name: string } | undefined {
   const name = called.replace(
     /^(publishers\/)?(anthropic|mistralai|google)\/(models\/)?|^models\//,
@@ -89,7 +89,7 @@ function modelOf(called: string): { readonly maker: Maker; readonly name: string
   return { maker: mistral ? 'mistralai' : 'google', name };
 }
 
-/** The version goes into the body; only a newer one than the usual says something there. */
+/** The API version goes into the body, and only a version other than the default is sent. */
 const version: ForwardedHeader = {
   name: 'anthropic-version',
   otherwise: '2023-06-01',
@@ -131,7 +131,7 @@ function placeOf(input: CloudInput, called: string): ModelPlace {
   return { dialect: 'openai-chat', baseUrl, body: { model: name } };
 }
 
-/** Of Google's own models; others are listed nowhere. */
+/** The list of Google's own models. Other models have no list. */
 function listOf(input: CloudInput): ModelPlace {
   const models = '/v1beta1/publishers/google/models?pageSize=1000';
   return { dialect: 'gemini', baseUrl: hostOf(input), paths: { generate: '', models } };
@@ -152,7 +152,7 @@ function hostOf(input: CloudInput): string {
   if (named !== '') return named.replace(/\/+$/, '');
   const location = isExpress(input) ? 'global' : locationOf(input);
   if (location === 'global') return 'https://aiplatform.googleapis.com';
-  // Locations of several regions have hosts of another form.
+  // Multi-region locations have hosts of another form.
   const several = location === 'us' || location === 'eu';
   return several
     ? `https://aiplatform.${location}.rep.googleapis.com`

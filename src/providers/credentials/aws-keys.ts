@@ -17,7 +17,7 @@ import {
 import { credentialError, type Token, type TokenSource } from './token-cache.ts';
 import { isLoopback } from './token-request.ts';
 
-/** What a declaration says of its keys, together with the environment. */
+/** A declaration's settings for keys, together with the environment. */
 export interface AwsInput {
   readonly settings: CloudSettings;
   readonly env: Environment;
@@ -26,7 +26,7 @@ export interface AwsInput {
 
 export type AwsAuth = 'keys' | 'profile' | 'web_identity' | 'container' | 'instance';
 
-/** Keys that do not end. */
+/** Keys without an expiry. */
 export interface FixedKeys {
   readonly description: string;
   readonly keys: AwsKeys;
@@ -41,7 +41,7 @@ function set(env: Environment, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-/** The first source that is there, where the config names none. Metadata services are used only if the config names them. */
+/** The first available source, if the config names none. Metadata services are used only if the config names them. */
 export function usualSource({ settings, env }: Found): AwsAuth | undefined {
   if (keysOfConfig(settings) !== undefined || keysOfEnvironment(env) !== undefined) return 'keys';
   if (settings.profile !== undefined || set(env, 'AWS_PROFILE') !== undefined) return 'profile';
@@ -49,7 +49,7 @@ export function usualSource({ settings, env }: Found): AwsAuth | undefined {
   return undefined;
 }
 
-/** What is missing for a source, or wrong, in words that follow `auth`; undefined when nothing is. */
+/** The problem of a source, as a text that follows `auth`; undefined if there is none. */
 export function sourceProblem(auth: AwsAuth, { settings, env }: Found): string | undefined {
   switch (auth) {
     case 'keys':
@@ -150,16 +150,16 @@ function tokenOf(given: GivenKeys, wallMs: number): Token<AwsKeys> {
 
 interface Fetched {
   readonly description: string;
-  /** The difference between two sources of a kind. */
+  /** The values that distinguish two sources of a kind. */
   readonly identity: readonly (string | undefined)[];
-  /** What the operator can do about a failure. */
+  /** Advice to the operator after a failure. */
   readonly advice: string;
   fetch(): Promise<GivenKeys>;
 }
 
 type Library = typeof import('@aws-sdk/credential-providers');
 
-/** The library itself waits without end: for a token service, for a program of a profile. */
+/** The library itself has no timeout for a token service, or for the program of a profile. */
 const libraryMs = 20_000;
 
 /** @throws Error of the library, or where it takes too long: a later fetch begins anew */

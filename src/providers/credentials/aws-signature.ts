@@ -23,7 +23,7 @@ export interface AwsScope {
 /** Headers of the service that are part of the signature, besides those of each request. */
 const signedPrefix = 'x-amzn-';
 
-/** Signs for one region and service. Retains the key of the day, which is the dearest part. */
+/** Signs for one region and service. Caches the key of the day, which is the most expensive part. */
 export class AwsSignature {
   readonly #scope: AwsScope;
   /** The derived key and what it was derived from. */
@@ -74,7 +74,7 @@ export class AwsSignature {
       (from, text) => createHmac('sha256', from).update(text).digest(),
       Buffer.from(`AWS4${keys.secretAccessKey.reveal()}`),
     );
-    // A key of bytes would be made into this for each signature.
+    // Without this, each signature would convert the bytes into a key object.
     const key = createSecretKey(derived);
     this.#derived = { day, keys, key };
     return key;

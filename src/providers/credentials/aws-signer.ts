@@ -6,7 +6,7 @@ import type { KeySource } from './aws-keys.ts';
 import { type AwsKeys, type AwsScope, AwsSignature } from './aws-signature.ts';
 import { TokenCache } from './token-cache.ts';
 
-/** The keys have ended, or were replaced. The sentences stand for the types that a body may omit. */
+/** Errors for keys that expired or were replaced, by type, or by sentence where the body has no type. */
 const endedKeys =
   /ExpiredToken|UnrecognizedClient|security token included in the request is (?:expired|invalid)/;
 /** `Signature expired: 20261123T080000Z is now earlier than … (20261123T081000Z - 5 min.)`: the clocks differ. */

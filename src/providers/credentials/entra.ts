@@ -18,7 +18,7 @@ export interface EntraOptions {
   readonly clock: Pick<Clock, 'wall'>;
 }
 
-/** What the app proves itself by; the first of them that is there. */
+/** The proof of an app: a secret, a certificate or a federated token. */
 interface AppProof {
   readonly description: string;
   /** Distinguishes two proofs without revealing them. */
@@ -43,7 +43,7 @@ function given(value: string | undefined, env: Environment, name: string): strin
   return env[name] === '' ? undefined : env[name];
 }
 
-/** What is missing for `auth: entra`, or wrong; the first of several. Undefined when nothing is. */
+/** The first problem of `auth: entra`; undefined if there is none. */
 export function entraProblem(settings: CloudSettings, env: Environment): string | undefined {
   const tenant = given(settings.tenantId, env, 'AZURE_TENANT_ID');
   const client = given(settings.clientId, env, 'AZURE_CLIENT_ID');
@@ -117,7 +117,7 @@ function proofOf(
   return {
     description,
     fingerprint: file,
-    // Read anew each time: whatever retains the file replaces it before its content ends.
+    // Read anew each time, since the file is replaced before its content expires.
     form: async (audience) => {
       const text = await readFile(file, 'utf8');
       const assertion =
@@ -161,7 +161,7 @@ const machineAddress = 'http://169.254.169.254';
 const machineTimeoutMs = 3000;
 const machineTries = 3;
 
-/** What is wrong with the addresses that the environment names for `auth: managed_identity`. */
+/** The problem of the environment's addresses for `auth: managed_identity`. */
 export function machineProblem(env: Environment): string | undefined {
   const given = [env['IDENTITY_ENDPOINT'], env['AZURE_POD_IDENTITY_AUTHORITY_HOST']];
   const wrong = given.some((text) => text !== undefined && text !== '' && !URL.canParse(text));

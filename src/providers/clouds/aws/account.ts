@@ -1,4 +1,4 @@
-/** What the services of Bedrock ask of a declaration alike: a region, and what lets calls in. */
+/** Region and credentials of a declaration, for both services of Bedrock. */
 import type { CloudInput, CloudProblem } from '../../../core/cloud.ts';
 import type { RequestCredential } from '../../../core/credential.ts';
 import { type AwsAuth, keySource, sourceProblem, usualSource } from '../../credentials/aws-keys.ts';
@@ -11,7 +11,7 @@ import { isModelId } from './models.ts';
 export const keyVariable = 'AWS_BEARER_TOKEN_BEDROCK';
 const regionForm = /^[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2}$/;
 
-/** Keys of the config that say what lets calls in. */
+/** Keys of the config for credentials. */
 export const credentialKeys = [
   'auth',
   'profile',
@@ -53,7 +53,7 @@ export function bearerKey(env: CloudInput['env']): ReturnType<typeof keyOf> {
   return keyOf(env, [keyVariable]);
 }
 
-/** What lets calls in; undefined where nothing is there. */
+/** The kind of credential; undefined if there is none. */
 function authOf({ declared, env }: CloudInput): 'bearer' | AwsAuth | undefined {
   const { cloud, hasKey } = declared;
   const { auth } = cloud;
@@ -63,7 +63,7 @@ function authOf({ declared, env }: CloudInput): 'bearer' | AwsAuth | undefined {
 }
 
 /**
- * What signs requests; undefined where a key lets them in.
+ * The signer of requests; undefined if an API key is used.
  * @param service in whose name it signs
  */
 export function signerOf(

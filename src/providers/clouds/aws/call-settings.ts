@@ -1,4 +1,4 @@
-/** What an operator wants of all calls, in the form of each API: headers of InvokeModel, members of Converse. */
+/** The operator's settings for all calls, in the form of each API: headers of InvokeModel, members of Converse. */
 import type { CloudSettings } from '../../../core/cloud.ts';
 import type { JsonMembers, JsonObject } from '../../../json/value.ts';
 
@@ -33,7 +33,7 @@ export function converseMembers({ guardrail, latency, requestMetadata }: CallSet
   return members;
 }
 
-/** An ARN has colons of its own. */
+/** An ARN contains colons itself. */
 function parsed(guardrail: string): { readonly id: string; readonly version: string } {
   const colon = guardrail.lastIndexOf(':');
   return { id: guardrail.slice(0, colon), version: guardrail.slice(colon + 1) };

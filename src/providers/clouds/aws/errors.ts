@@ -1,4 +1,4 @@
-/** Errors of AWS: a type beside a sentence, over HTTP in a header, in streams in the frame. */
+/** Errors of AWS: a type and a sentence. Over HTTP the type is in a header, in streams in the frame. */
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../../core/errors.ts';
 import type { Provider } from '../../../core/provider.ts';
 import {
@@ -20,10 +20,10 @@ export interface AwsFailure {
 type Read = (status: number, body: string) => GatewayError;
 
 const maxLoggedLength = 8192;
-/** Of a sentence to which another is added. */
+/** The maximum length of a sentence to which another is added. */
 const maxSentence = 1000;
 
-/** Types that mean the same whatever their sentence says; in lower case. */
+/** Types whose meaning does not depend on the sentence; in lower case. */
 const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ['servicequotaexceededexception', 'rate_limited'],
   ['throttlingexception', 'rate_limited'],
@@ -52,7 +52,7 @@ const notCallable =
 const cure =
   'Call it by an inference profile: its name with us., eu., apac. or global. in front, or the ARN of a profile.';
 
-/** @param otherwise the dialect's own reader, for what is said of the request */
+/** @param otherwise the dialect's own reader, for errors about the request */
 export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError {
   const { status, body } = failure;
   const parsed = tryParseInnerObject(body) ?? {};
@@ -71,7 +71,7 @@ export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError
     return failed(code, code === 'model_not_found' ? { retryable: true } : {});
   }
   if (ofModels.has(known)) return ofModel(parsed, failed);
-  // In a stream there is no status: what is wrong with a request is said as a 400.
+  // A stream has no status. An error about the request counts as a 400.
   const ofStream = known === 'validationexception' ? 400 : 500;
   return otherwise(status === 200 ? ofStream : status, body);
 }
@@ -102,7 +102,7 @@ function typeOf({ type }: AwsFailure, parsed: JsonObject): string {
   return named.slice(named.lastIndexOf('#') + 1);
 }
 
-/** For those who look at the body only: the log, and the credential, which asks whether it was refused. */
+/** Adds the type for readers of the body only: the log, and the credential, which checks whether it was refused. */
 function withType(body: string, parsed: JsonObject, type: string): string {
   const hasType = type === '' || Object.keys(parsed).length === 0 || parsed['__type'] !== undefined;
   return (hasType ? body : JSON.stringify({ __type: type, ...parsed })).slice(0, maxLoggedLength);

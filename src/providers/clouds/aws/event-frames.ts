@@ -11,11 +11,11 @@ import { type EventMessage, EventStreamSplitter } from '../../../wire/event-stre
 
 export const eventStreamType = 'application/vnd.amazon.eventstream';
 
-/** What an exception in a stream says. @param type `throttlingException` @param body its payload */
+/** Reads an exception in a stream. @param type `throttlingException` @param body its payload */
 export type ReadException = (type: string, body: string) => GatewayError;
 
 const nothing = Buffer.alloc(0);
-/** What AWS measured of a call: it is in the last event, and is no part of the model's answer. */
+/** The metrics that AWS adds to the last event. They are no part of the model's answer. */
 const measured = 'amazon-bedrock-invocationMetrics';
 const typeOfEvent = /^\{"type":"([a-z_]{1,40})"/;
 
@@ -45,7 +45,7 @@ export class EventFrames implements FrameSplitter {
     return [...frames, failedFrame(failure)];
   }
 
-  /** Half a message at the end is dropped: what the dialect misses of its ending, it says itself. */
+  /** An incomplete message at the end is dropped. The dialect's reader reports the missing ending. */
   end(): undefined {
     return undefined;
   }

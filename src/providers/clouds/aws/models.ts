@@ -1,4 +1,4 @@
-/** Names of models at Bedrock: ids, inference profiles and ARNs, and what they take behind Converse. */
+/** Names of models at Bedrock: ids, inference profiles and ARNs, and their traits with Converse. */
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { anthropicModelTraits } from '../../model-traits.ts';
 
@@ -30,10 +30,10 @@ export function isClaude(model: string): boolean {
   return /(?:^|\.|\/)(?:anthropic\.)?claude/i.test(model);
 }
 
-/** What models of one maker take behind Converse; unknown ones are the dialect's own traits. */
+/** The traits of one maker's models with Converse. Unknown models have the dialect's traits. */
 type Family = readonly [name: RegExp, traits: Partial<UpstreamTraits>];
 
-/** The least of what the service reserves of an account's quota while a call runs. */
+/** The output cap for Claude: while a call runs, the service reserves it from the account's quota. */
 const mostReserved = 32_768;
 const learnsNoChoice = { refusesForcedTools: true } as const;
 
