@@ -1,4 +1,4 @@
-/** `/api/audit`: who changed what, and whether the log of it is as it was written (S24). */
+/** `/api/audit`: who changed what, and whether the log is unchanged (S24). */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
 import type { Json } from '../json/value.ts';

@@ -12,11 +12,11 @@ import { sessionPath } from './people/session-routes.ts';
 import type { Session, Sessions } from './people/sessions.ts';
 import { type AdminAnswer, errorAnswer, type HttpContext } from './route.ts';
 
-/** Sent by the dashboard with changes: no form can, and no page of another origin may. */
+/** Sent by the dashboard with changes. A form cannot send it, and a page of another origin may not. */
 const csrfHeader = 'x-model-gateway-csrf';
 
 interface AuthDeps {
-  /** Whose this bearer token is; undefined when it opens nothing. */
+  /** The actor of this bearer token; undefined if it is invalid. */
   actorOf(token: string): Actor['name'] | undefined;
   readonly sessions: Pick<Sessions, 'find'>;
   readonly wallNow: () => number;
@@ -25,7 +25,7 @@ interface AuthDeps {
 export interface Admitted {
   /** Undefined: not authenticated, at an address that is open to all. */
   readonly name: Actor['name'] | undefined;
-  /** Absent: a token opened the door, which is an owner's. */
+  /** Absent: authenticated by a token, which is an owner's. */
   readonly member?: Member;
   readonly http: HttpContext;
 }
@@ -80,7 +80,7 @@ function changes(method: string | undefined): boolean {
   return method !== 'GET' && method !== 'HEAD';
 }
 
-/** What changes nothing may come without: browsers send no origin with it. */
+/** Requests without a change need no origin, since browsers send none with them. */
 function comesFrom(session: Session, request: IncomingMessage): boolean {
   const { method, headers } = request;
   if (!changes(method)) return true;
@@ -99,7 +99,7 @@ function isMarked({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * What the browser says of who made it ask, which no page can change: this page, or the person (a typed
+ * Checks the browser's own header about the initiator, which no page can change: this page, or the person (a typed
  * address). Another port of the same machine is the same site and gets the cookie: only this check distinguishes them.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {

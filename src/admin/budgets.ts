@@ -26,7 +26,7 @@ export interface BudgetRouteDeps {
   readonly flushLedger?: () => Promise<void>;
 }
 
-/** Windows with spending that one look ranks. */
+/** The maximum number of windows with spending that one request ranks. */
 const maxWindows = 10_000;
 
 const budget = z.strictObject({
@@ -88,7 +88,7 @@ async function list(
   return { status: 200, body };
 }
 
-/** Nothing for a budget that was changed or removed, or whose holder is gone. */
+/** Empty for a budget that was changed or removed, or whose holder is gone. */
 function rankedOf(
   { keys, policies }: BudgetRouteDeps,
   { counter, window, nanodollars }: Spent,

@@ -19,7 +19,7 @@ const query = z.strictObject({
     .describe('json: as in a list of calls; csv: a header line and a line for each call.'),
 });
 
-/** Read from the store at a time: other questions have their turn between pages. */
+/** Rows that are read from the store at once. Other queries run between pages. */
 const pageRows = 1000;
 
 /** Columns of the CSV that are parts of the cost, in dollars with all digits. */
@@ -94,7 +94,7 @@ async function exported(
   await flushLedger?.().catch(() => undefined);
   // Calls that begin while the file is written are not in it.
   const asked = { ...filter, until: Math.min(filter.until ?? Infinity, now + 1), limit: pageRows };
-  // Before the answer begins: a store that is down still decides the status.
+  // Before the answer begins, so that a store failure decides the status.
   const pages = pagesOf(store, asked, await store.calls.list(asked));
   const { format } = wanted;
   return {

@@ -31,7 +31,7 @@ const modes = ['relay', 'translate'] as const;
 
 const name = z.string().min(1, 'must not be empty').max(800);
 
-/** What chooses calls, in a list and in an export. */
+/** The filters of calls, in a list and in an export. */
 export const callFilters = z.strictObject({
   ...inPeriod,
   ...groupFilter,
@@ -228,7 +228,7 @@ async function show(
   return { status: 200, body };
 }
 
-/** @throws AdminError 400 with the name of a time that is none */
+/** @throws AdminError 400 with the name of an invalid time */
 export function readCallFilter(
   wanted: z.output<typeof callFilters>,
   clock: Clock,
@@ -466,7 +466,7 @@ async function showContent(
   return { status: 200, body: { id, state, logged_now: loggedNow, ...shown(found) } };
 }
 
-/** As it was retained: the members are those of `contentAnswer`. */
+/** The stored content: the members are those of `contentAnswer`. */
 function shown(found: FoundContent): AdminAnswer['body'] {
   if (found.state !== 'kept') return nothing;
   const { request = null, answer = null, attempts = [] } = found.content;

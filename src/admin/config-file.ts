@@ -22,11 +22,11 @@ import type { ReloadOutcome } from './handler.ts';
 import type { ConfigRouteDeps } from './operations.ts';
 import { type AdminAnswer, AdminError, type AdminRoute, readInput } from './route.ts';
 
-/** What a text of the config file would make of the running gateway. */
+/** The effects of a text of the config file on the running gateway. */
 export interface ConfigPreview {
   readonly changes: readonly ConfigChange[];
   readonly warnings: readonly string[];
-  /** Settings that differ from those that run, and are read at start only. */
+  /** Changed settings that are read at the start only. */
   readonly needsRestart: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface ConfigFileRouteDeps extends ConfigRouteDeps {
   reload(): Promise<ReloadOutcome>;
   /** Absent where no gateway runs. */
   readonly editing?: {
-    /** Of tags that say whether the file is the one that was read. */
+    /** The key of tags that show whether the file has changed since it was read. */
     readonly tagKey: Uint8Array;
     /** Whether other gateways have config files of their own for the same store. */
     readonly isShared: boolean;
@@ -132,7 +132,7 @@ interface Write {
   readonly actor: Actor;
 }
 
-/** The file as it is now, and what its text hides. */
+/** The current file, and the secrets that its text hides. */
 interface Opened {
   readonly file: FileOnDisk;
   readonly masked: MaskedFile;

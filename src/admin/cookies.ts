@@ -1,7 +1,7 @@
 /** Cookies of the dashboard (S11): for this host alone, over TLS or on this machine, not for scripts. */
 import type { IncomingMessage } from 'node:http';
 
-/** What a cookie says from now on, and for how long; 0: it is removed. */
+/** The new value of a cookie and its lifetime; 0: it is removed. */
 export interface CookieValue {
   readonly value: string;
   readonly ms: number;
@@ -26,7 +26,7 @@ export function cookieHeader(request: IncomingMessage, cookie: CookieValue): str
   return header(sessionCookie(request), cookie, 'Strict');
 }
 
-/** What a sign-in that is under way retains in the browser. */
+/** The state of a sign-in in progress, in the browser. */
 export function signInCookieOf(request: IncomingMessage): string | undefined {
   return valueOf(request, signInCookie(request));
 }

@@ -7,7 +7,7 @@ import { extname, join } from 'node:path';
 export interface DashboardFile {
   readonly type: string;
   readonly bytes: Buffer;
-  /** The same, compressed; undefined where that would not pay. */
+  /** The same, compressed; undefined if that saves little. */
   readonly gzip: Buffer | undefined;
   /** Of `bytes`, for an ETag. */
   readonly hash: string;
@@ -16,7 +16,7 @@ export interface DashboardFile {
 export interface DashboardFiles {
   /** The file of an address such as `/assets/index-3fa9.js`; undefined when there is none. */
   file(path: string): DashboardFile | undefined;
-  /** The page that all pages begin with; undefined: it is not built. */
+  /** The HTML of all pages; undefined: it is not built. */
   index(): DashboardFile | undefined;
 }
 
@@ -72,7 +72,7 @@ function readFiles(folder: string): ReadonlyMap<string, DashboardFile> {
 
 /** Their names change with their content. */
 const cachedForever = 'public, max-age=31536000, immutable';
-/** Requested again each time; an unchanged one is answered in a line. */
+/** Revalidated each time; an unchanged file is answered with 304. */
 const revalidated = 'no-cache';
 
 const notBuilt = Buffer.from(
@@ -88,7 +88,7 @@ const notBuilt = Buffer.from(
   ].join('\n'),
 );
 
-/** Addresses of programs: no page is behind them, whatever they accept. */
+/** Addresses for programs, which never are pages, whatever the request accepts. */
 const notPages = /^\/(api|metrics|healthz|v1|assets)(\/|$)/;
 
 /** Answers when the address is one of the dashboard's; otherwise false, and nothing is sent. */
@@ -123,7 +123,7 @@ export function sendDashboard(
   return true;
 }
 
-/** Any other address that a person opens: which page it is, the page itself knows. */
+/** Any other address that a person opens. The script finds the page of the address. */
 function isPageOf(path: string, { headers }: IncomingMessage): boolean {
   if (notPages.test(path) || path.includes('.')) return false;
   return headers.accept?.includes('text/html') === true;
@@ -164,7 +164,7 @@ function takesGzip(accepted: string | string[] | undefined): boolean {
 }
 
 // Headers of every answer of the admin listener (S12). Errors and JSON carry them, too: a person may open
-// any address, and what an answer repeats of names and texts must not run there either.
+// any address, and names and texts in an answer must not run there either.
 
 /** Word for word that of S12, and no sink of text that runs (Trusted Types). */
 export const contentSecurityPolicy = [

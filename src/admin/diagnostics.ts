@@ -1,4 +1,4 @@
-/** `/api/diagnostics`: what an operator needs when something is wrong, in one answer without secrets. */
+/** `/api/diagnostics`: the state of the gateway for troubleshooting, in one answer without secrets. */
 import { z } from 'zod';
 import { withoutKeys } from '../core/secret.ts';
 import { tellEvent } from '../features/events.ts';
@@ -128,7 +128,7 @@ export function diagnosticsRoutes(deps: DiagnosticsRouteDeps): readonly AdminRou
         if (deps.diagnostics === undefined) throw new AdminError(409, 'No gateway runs here.');
         const at = dateText(deps.clock.wall());
         const state = await deps.diagnostics();
-        // A folder may have a name like a key, and is needed as it is.
+        // A folder may have a name like a key, and must be shown unmasked.
         const { data } = state;
         const body = { at, ...masked({ ...state, ...(await around(deps)) }), data };
         if (file === undefined) return { status: 200, body };
@@ -159,7 +159,7 @@ async function around(deps: DiagnosticsRouteDeps): Promise<JsonObject> {
   };
 }
 
-/** Reasons and events quote servers: what looks like a key goes out of them, too. */
+/** Reasons and events quote servers, so texts that look like a key are masked there, too. */
 function maskedTexts(value: Json): Json {
   if (typeof value === 'string') return withoutKeys(value);
   if (Array.isArray(value)) return value.map((each) => maskedTexts(each));

@@ -48,14 +48,14 @@ export interface ExplainDeps {
   readonly store: Pick<CallStore, 'usage'>;
 }
 
-/** What was found of a call before its targets are examined. */
+/** Data about a call before its targets are examined. */
 interface Previewed extends AdmissionPreview {
   readonly size: RequestedSize | undefined;
 }
 
 /** A data plane that explains calls instead of making them. */
 export function explainerOf({ keys, options, ...input }: ExplainDeps): CallerDeps {
-  // By what stands for the caller of one request only: nothing is retained of a client that leaves in between.
+  // Keyed by the principal of one request, so that nothing remains of a client that disconnects.
   const previews = new WeakMap<object, Previewed>();
   const makePlane: CallerDeps['makePlane'] = ({ authenticate, refreshKey }) => {
     const { contents: _kept, tracer: _traced, refused: _counted, ...own } = options;
@@ -90,7 +90,7 @@ export function explainerOf({ keys, options, ...input }: ExplainDeps): CallerDep
   return { keys, makePlane };
 }
 
-/** The same caller at whatever address: that of the admin says nothing of the addresses that the key is used from. */
+/** The same caller without address limits: the admin's address is not the one from which the key is used. */
 function fromAnywhere(principal: Principal): Principal {
   return {
     ...principal,
@@ -108,8 +108,8 @@ export function isExplain(url: string): boolean {
 }
 
 /**
- * Explains the request in the body. `?endpoint=` says its dialect, `?key=ID` whose call it would be. What the endpoint
- * itself would refuse is answered as the endpoint would: with its status, in its dialect.
+ * Explains the request in the body. `?endpoint=` is its dialect, `?key=ID` the key of the call. A request that the endpoint
+ * itself would refuse gets the endpoint's error: its status, in its dialect.
  */
 export async function explain(
   explainer: Caller,
@@ -163,7 +163,10 @@ const countedBy = {
   estimated: 'estimate',
 } as const;
 
-/** The highest cost by the most expensive target; the expected one by the first that is tried, with an answer of the usual length. */
+/**
+ * The highest cost, by the most expensive target, and the expected one, by the first target and an answer of mean
+ * length.
+ */
 async function costJson(
   input: Explaining,
   { targets: [first], prompt }: Pick<ExplainedCall, 'targets' | 'prompt'>,
@@ -264,7 +267,7 @@ function shownBody(body: Pieces, bodies: LongTexts): Json {
   }
 }
 
-/** Long bodies in an answer: texts that stand for them until it is written, so that they are not parsed for it (G11). */
+/** Long bodies in an answer: placeholders replace them until it is written, so that they are not parsed (G11). */
 class LongTexts {
   readonly #mark: string;
   readonly #held: Pieces[] = [];
@@ -273,7 +276,7 @@ class LongTexts {
     this.#mark = newId('body_');
   }
 
-  /** @returns what stands for the JSON of the body */
+  /** @returns the placeholder for the JSON of the body */
   hold(body: Pieces): string {
     this.#held.push(body);
     return `${this.#mark}:${this.#held.length - 1}`;
@@ -403,7 +406,7 @@ const explained = z.strictObject({
   ),
 });
 
-/** So that the address is described, and what a command gets that asks the store itself. */
+/** The route's description, and the answer of a command that reads the store itself. */
 export function explainRoutes(): readonly AdminRoute[] {
   return [
     {
@@ -473,7 +476,7 @@ export interface Caller extends CallerKeys {
 
 export interface CallerDeps {
   readonly keys: CallerKeys;
-  /** A data plane that asks this for the caller. */
+  /** A data plane with this authenticator. */
   makePlane(authenticator: Pick<AuthenticationDeps, 'authenticate' | 'refreshKey'>): Plane;
 }
 

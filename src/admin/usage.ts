@@ -268,7 +268,7 @@ const summedColumns: readonly string[] = summedClasses.map(({ column }) => colum
 const sumNames = [...mainSums, ...summedColumns.filter((name) => !mainSums.includes(name))];
 
 /**
- * The cost of calls, as far as it is known: null, not 0, if unknown. Refused calls cost nothing and do not
+ * The known cost of calls: null, not 0, if unknown. Refused calls cost nothing and do not
  * make other calls' unknown prices known.
  */
 export function knownCost({
@@ -296,15 +296,15 @@ function failedByJson(sums: Pick<UsageRow, FaultKind['member']>): JsonObject {
   return Object.fromEntries(faultKinds.map(({ member, column }) => [column, sums[member]]));
 }
 
-// What the routes over the ledger have in common: which calls are meant.
+// Code that the routes over the ledger share: the filter of calls.
 
-// `/api/series`: what happened over time, by model, provider, key, team, tag or user: for charts.
+// `/api/series`: sums over time by model, provider, key, team, tag or user, for charts.
 
 const groupingsSeries = ['model', 'provider', 'key', 'team', 'tag', 'user'] as const;
 const steps = ['minute', 'hour', '6h', 'day'] as const;
 
 const stepMs = { minute: 60_000, hour: 3_600_000, '6h': 21_600_000, day: 86_400_000 } as const;
-/** More points no chart shows; minutes are counted call by call. */
+/** The maximum number of points. Minutes are counted call by call. */
 const maxPoints = 1000;
 const minutesUpToMs = 3 * stepMs.hour;
 const hoursUpToMs = 2 * stepMs.day;
@@ -440,14 +440,14 @@ async function series(
 
 type Step = (typeof steps)[number];
 
-/** A series of the store, or one whose hours are put together. */
+/** A series of the store, or one of joined hours. */
 interface AskedSeries extends Omit<SeriesQuery, 'step' | 'by'> {
   readonly step: Step;
   readonly by?: (typeof groupingsSeries)[number];
   readonly filter: UsageFilter;
 }
 
-/** In the steps of the store: of the groups with the most calls at least. */
+/** Rows in the steps of the store, at least of the groups with the most calls. */
 async function seriesRows(store: Store, asked: AskedSeries): Promise<readonly SeriesRow[]> {
   const { by, step, since, until, filter, groups } = asked;
   const kept = step === '6h' ? 'hour' : step;
@@ -493,7 +493,7 @@ function inSteps(rows: readonly SeriesRow[], size: number): readonly SeriesRow[]
   return [...steps.values()];
 }
 
-/** Slices are the chart's own steps where these are no more than may be; a period without end has few. */
+/** Slices are the chart's own steps, up to the maximum number. A period without end has few. */
 function sampleOf(store: Store, asked: AskedSeries): Promise<LatencySamples> {
   const { since, until, step, filter } = asked;
   const slices = Math.ceil((until - since) / stepMs[step]);

@@ -11,7 +11,7 @@ export interface AuthenticationDeps {
     authorization: string | undefined,
     apiKey: string | undefined,
   ) => Principal;
-  /** Searches for a key that was refused; undefined when there is nothing to look for. */
+  /** Searches the store for a refused key; undefined if there is no reason to search. */
   readonly refreshKey: (
     authorization: string | undefined,
     apiKey: string | undefined,

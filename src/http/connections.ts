@@ -1,6 +1,6 @@
 /**
- * Connections that wait for nothing. Node's `closeIdleConnections` leaves those alone that never sent
- * a whole request; clients open such ones ahead, and each would hold up a stop until it times out.
+ * Closes idle connections. Node's `closeIdleConnections` does not close those that never sent
+ * a whole request. Clients open such connections in advance, and each would delay a stop until it times out.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
@@ -8,12 +8,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { NewId } from '../core/runtime.ts';
 
-/** Calls back with each connection that may carry requests: over TLS once its handshake is through. */
+/** Calls back with each connection that may carry requests: over TLS after its handshake. */
 export function onConnection(server: Server, opened: (socket: Socket) => void): void {
   server.on(server instanceof HttpsServer ? 'secureConnection' : 'connection', opened);
 }
 
-/** Each with the monotonic ms of its start, the oldest first. */
+/** Connections without a request, with the monotonic ms of their start, the oldest first. */
 const silent = new WeakMap<Server, Map<Socket, number>>();
 
 interface OpenConnections {
@@ -42,14 +42,14 @@ export function watchConnections(server: Server, isAnswering: (socket: Socket) =
   });
   const asked = (request: IncomingMessage): void => void sockets.delete(request.socket);
   server.prependListener('request', asked);
-  // A listener of this event takes over the `100 Continue`: only where there is one already.
+  // A listener of this event takes over the `100 Continue`, so it is added only if there is one already.
   if (server.listenerCount('checkContinue') > 0) server.prependListener('checkContinue', asked);
 }
 
-/** Who has just come may have sent a request that was not examined yet. */
+/** A new connection may have sent a request that was not read yet. */
 const silentForMs = 1000;
 
-/** Closes the connections on which no request is being answered, and who has just come when he has said nothing for a second. */
+/** Closes the connections without a running request. A new connection is closed after a second without a request. */
 export function closeWaiting(server: Server): void {
   server.closeIdleConnections();
   const before = performance.now() - silentForMs;
@@ -63,19 +63,19 @@ export function closeWaiting(server: Server): void {
 const quietForMs = 2000;
 
 /**
- * Closes connections on which nothing has come for two seconds and no request is being answered. A connection that is
+ * Closes connections that have received nothing for two seconds and have no running request. A connection that is
  * closed sooner may have a request on its way, which would be lost.
  */
 export class QuietConnections {
   readonly #open: OpenConnections | undefined;
-  /** The bytes that had come at the last look, and since when there are no more of them (monotonic ms). */
+  /** The received bytes at the last check, and the monotonic ms of their last change. */
   readonly #heard = new WeakMap<Socket, { readonly bytes: number; readonly since: number }>();
 
   constructor(server: Server) {
     this.#open = opened.get(server);
   }
 
-  /** Examines all connections. A quiet one is closed at the first look that is two seconds after its last change. */
+  /** Examines all connections. A quiet one is closed at the first check two seconds after its last change. */
   close(): void {
     if (this.#open === undefined) return;
     const { sockets, isAnswering } = this.#open;
@@ -92,7 +92,7 @@ export class QuietConnections {
   }
 }
 
-/** Closes the connection that has gone longest without a request, and returns it; undefined when all are new. */
+/** Closes the connection with the longest time without a request, and returns it. Undefined if all are new. */
 export function closeOldestSilent(server: Server): Socket | undefined {
   const sockets = silent.get(server) ?? [];
   const before = performance.now() - silentForMs;
@@ -114,10 +114,13 @@ export const stalledEndMs = 60_000;
 export const restMs = 5000;
 /** Requests that one connection carries: its last answer closes it (F77). Balancers spread clients by that. */
 const maxRequests = 100;
-/** Requests that wait for the answers before theirs, those that will get none included: a client that sends more reads none. */
+/**
+ * The maximum number of pipelined requests that wait, refused ones included. A client that sends more does not read its
+ * answers.
+ */
 const maxWaiting = 250;
 
-/** Cuts the client if it takes nothing; Node sets its own time when the last byte is out. */
+/** Cuts the client if it reads nothing. Node sets its own timeout after the last byte. */
 export function cutWhenStalled(response: ServerResponse, stalledMs: number): void {
   if (response.writableLength > 0) response.socket?.setTimeout(stalledMs);
 }
@@ -127,12 +130,12 @@ export interface StuckTimes {
   readonly restMs: number;
 }
 
-/** What came on a connection. */
+/** The requests of a connection. */
 interface Asked {
   requests: number;
-  /** How many of them have no whole answer. */
+  /** The number of requests without a complete answer. */
   open: number;
-  /** How many of their answers wait for their turn. */
+  /** The number of answers that wait for earlier ones. */
   waiting: number;
 }
 
@@ -150,8 +153,9 @@ export class StuckConnections {
   }
 
   /**
-   * A request came. It is handled when its answer has its turn: no upstream is paid for an answer that may never go out,
-   * since one before it ends the connection, or the client leaves. One after the last answer is not examined.
+   * A request arrived. It is handled when the answers before it are complete: no upstream is paid for an answer that
+   * may never be sent, since an earlier one ends the connection, or the client leaves. Requests after the last answer
+   * are ignored.
    */
   came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
     const asked = this.#requestsOn(socket);
@@ -176,19 +180,19 @@ export class StuckConnections {
     return fresh;
   }
 
-  /** An answer has its turn. */
+  /** The answers before this one are complete. */
   begins(socket: Socket, answer: ServerResponse): void {
     const asked = this.#asked.get(socket);
     if (asked === undefined || asked.waiting === 0) return;
     asked.waiting -= 1;
-    // What held for the end of the one before it does not hold for this one.
+    // The timeout of the previous answer's end does not apply to this one.
     socket.setTimeout(0);
     const handle = this.#waiting.get(answer);
     this.#waiting.delete(answer);
     handle?.();
   }
 
-  /** An answer has its last bytes. */
+  /** The last bytes of an answer were written. */
   whole(answer: ServerResponse): void {
     cutWhenStalled(answer, this.#times.stalledMs);
   }
@@ -198,7 +202,7 @@ export class StuckConnections {
     return (this.#asked.get(socket)?.open ?? 0) > 0;
   }
 
-  /** An answer is through, and its request may not be. */
+  /** An answer was sent. Its request may not have been read to its end. */
   ended(socket: Socket, request: IncomingMessage): void {
     const asked = this.#asked.get(socket);
     if (asked !== undefined) asked.open -= 1;
@@ -208,7 +212,7 @@ export class StuckConnections {
   }
 }
 
-// Refusals of what Node could not parse, or does not hand to the handler: a JSON body instead of Node's
+// Refusals of requests that Node could not parse, or does not pass to the handler: a JSON body instead of Node's
 // empty one, and never two answers to one request. Behind a proxy that shares a connection among
 // clients a second answer would go to another client (S18).
 
@@ -216,7 +220,7 @@ export interface RawRefusalDeps {
   readonly newId: NewId;
   /** Called with each refusal, for the log. */
   readonly refused: (refusal: RawRefusal) => void;
-  /** Of each refusal, besides its own. */
+  /** Further headers of each refusal. */
   readonly refusalHeaders?: { readonly [name: string]: string };
 }
 
@@ -224,7 +228,7 @@ interface RawRefusal {
   readonly id: string;
   /** Absent: the TLS handshake failed, and nothing was answered. */
   readonly status?: number;
-  /** The parser's name for what is wrong; nothing of the request itself. */
+  /** The parser's name of the error, without any part of the request. */
   readonly error: string;
   /** The other end of the socket. */
   readonly address: string | undefined;
@@ -272,27 +276,27 @@ const noExpectation: RefusalText = {
 
 export class RawRefusals {
   readonly #deps: RawRefusalDeps;
-  /** The answer that a socket carries; `answered` while the rest of its request is still coming in. */
+  /** The current answer of a socket; `answered` while the rest of its request still arrives. */
   readonly #answers = new WeakMap<Duplex, ServerResponse | 'answered'>();
-  /** Sockets with an answer to come that is the last one. */
+  /** Sockets whose next answer is the last one. */
   readonly #ending = new WeakSet<Duplex>();
 
   constructor(deps: RawRefusalDeps) {
     this.#deps = deps;
   }
 
-  /** An answer has its turn on the socket. */
+  /** An answer begins on the socket. */
   begins(socket: Duplex, answer: ServerResponse): void {
     this.#answers.set(socket, answer);
   }
 
-  /** An answer is through. */
+  /** An answer was sent. */
   ended(socket: Duplex, request: IncomingMessage): void {
     if (request.complete) this.#answers.delete(socket);
     else this.#answers.set(socket, 'answered');
   }
 
-  /** What the parser gave up on. */
+  /** A request that the parser refused. */
   broken(error: NodeJS.ErrnoException, socket: Socket): void {
     const code = error.code ?? 'unknown';
     if (!socket.writable || code === 'ECONNRESET') {
@@ -304,13 +308,13 @@ export class RawRefusals {
 
   /** `CONNECT` (B23). */
   tunnel(socket: Duplex): void {
-    // Node has let go of it: no other listener would see its error, or that the client leaves.
+    // Node no longer handles the socket: no other listener would see its error, or its close.
     socket.on('error', () => socket.destroy());
     socket.resume();
     this.#refuse(socket, noTunnel, 'CONNECT');
   }
 
-  /** An `Expect` that is not 100-continue (B20). Whether the body comes is not known: it is the last. */
+  /** An `Expect` that is not 100-continue (B20). It is unknown whether a body follows, so this is the last answer. */
   expectation(socket: Duplex): void {
     this.#refuse(socket, noExpectation, 'Expect');
   }
@@ -329,18 +333,18 @@ export class RawRefusals {
     });
     const answer = this.#answers.get(socket);
     if (answer !== undefined && answer !== 'answered' && answer.req.complete) {
-      // What is wrong follows a good request: that one gets its own answer, and the last one.
+      // The invalid bytes follow a valid request, which gets its own answer. That answer is the last one.
       this.#ending.add(socket);
       answer.shouldKeepAlive = false;
       answer.once('finish', () => endSoon(socket));
       return;
     }
     if (answer === 'answered' || answer?.headersSent === true) {
-      // What was written goes out; nothing is put after or into it.
+      // The written bytes are sent, and nothing is added to them.
       endSoon(socket);
       return;
     }
-    // Both dialects' readers find their fields in it: the dialect is not known at this point.
+    // The body has the fields of both dialects, since the dialect is not known at this point.
     const body = JSON.stringify({
       type: 'error',
       error: { type: 'invalid_request_error', message, param: null, code: null },
@@ -362,10 +366,10 @@ export class RawRefusals {
   }
 }
 
-/** What was read of the connection may be waited for no longer than this. */
+/** The maximum wait for the rest of the connection's data. */
 const lingerMs = 2000;
 
-/** Ends it with these bytes; a client that does not end its side is not waited for. */
+/** Ends the connection with these bytes, without waiting for the client's end. */
 function endSoon(socket: Duplex, bytes = ''): void {
   socket.end(bytes);
   const timer = setTimeout(() => socket.destroy(), lingerMs).unref();

@@ -16,7 +16,7 @@ interface WishedKey {
   readonly log_content?: boolean | undefined;
 }
 
-/** What the gateway decides of it. */
+/** The members that the gateway decides. */
 export interface GrantedKey {
   readonly team: string;
   readonly owner: string;
@@ -35,7 +35,7 @@ interface MemberKeyDeps {
 }
 
 /**
- * @param expiresAt as wished; undefined = as long as may be
+ * @param expiresAt the requested time; undefined = the longest allowed
  * @throws AdminError 403 that names the member of the form
  */
 export function grantMemberKey(
@@ -76,7 +76,7 @@ function ownerFor({ id, leads }: Member, team: string, wished = id): string {
   throw refused('owner', `Your own keys have the owner "${id}".`);
 }
 
-/** A glob is within another one when it fits as a text: its own `*` can only be covered by a `*`. */
+/** A glob is within another one if it matches it as a text: a `*` matches only a `*`. */
 function requireModels({ name, models }: MemberTeam, wished: readonly string[]): void {
   const allowed = models.map((glob) => new Glob(glob));
   const beyond = wished.find((glob) => !allowed.some((each) => each.matches(glob)));
@@ -88,7 +88,7 @@ function requireModels({ name, models }: MemberTeam, wished: readonly string[]):
 }
 
 /**
- * @param more keys that are to be made; 0: looks whether those that were made at once are too many
+ * @param more the number of keys to be made; 0: checks whether concurrent requests made too many
  * @throws AdminError 403
  */
 export function requireRoom(

@@ -1,6 +1,6 @@
 /**
  * Sign-in by OpenID Connect: authorization code with PKCE, state and nonce. `openid-client` speaks to the provider and
- * checks the ID token with its signature; it is loaded at the first use. What a sign-in needs until it returns is in a
+ * checks the ID token with its signature; it is loaded at the first use. The state of a sign-in in progress is in a
  * sealed cookie of the browser, so that any gateway of one store may finish it.
  */
 import type { Configuration } from 'openid-client';
@@ -13,7 +13,7 @@ import type { JsonObject } from '../../json/value.ts';
 /** Where the provider sends people back to, below the address of the dashboard. */
 export const callbackPath = '/api/oidc/callback';
 
-/** How long a person may take at the provider. */
+/** The maximum time of a person at the provider. */
 export const signInMs = 600_000;
 
 /** The pause before a provider that did not answer is tried again: strangers can request a sign-in. */
@@ -23,7 +23,7 @@ const timeoutSeconds = 10;
 
 /**
  * Why a sign-in failed; the dashboard has a text for each. `unreachable`: the provider does not answer. `expired`: it
- * took too long, or was done before. `denied`: the provider said no. `invalid`: what the provider said is not valid.
+ * took too long, or was used before. `denied`: the provider refused it. `invalid`: the provider's answer is not valid.
  */
 export type SignInFailure =
   'unreachable' | 'expired' | 'denied' | 'invalid' | 'no-role' | 'revoked';
@@ -45,7 +45,7 @@ interface OpenIdDeps {
   readonly clock: Pick<Clock, 'now' | 'wall'>;
 }
 
-/** What the cookie retains until the person returns. */
+/** The contents of the cookie until the person returns. */
 interface Begun {
   readonly state: string;
   readonly nonce: string;
@@ -240,12 +240,12 @@ export function claimOf(claims: object, name: string): unknown {
   return found;
 }
 
-/** Words of the library, and of the network below it. No body is quoted: it may hold a token. */
+/** The reason of the library, or of the network below it. No body is quoted, since it may contain a token. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   const { message, cause } = error;
   if (!(error instanceof TypeError) || !(cause instanceof Error)) return message;
-  // A host with several addresses: its error has a code and no words.
+  // A host with several addresses: its error has a code and no message.
   const said = cause.message === '' && 'code' in cause ? String(cause.code) : cause.message;
   return `${message} (${said})`;
 }

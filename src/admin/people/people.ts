@@ -87,7 +87,7 @@ async function revoke(deps: PeopleRouteDeps, request: AdminRequest): Promise<Adm
   const { id, body, actor } = request;
   readInput(noBody, body);
   const { people, clock, audit } = deps;
-  // First the right to sign in: nothing can be opened after what is ended below.
+  // The right to sign in is removed first, so that no session can be opened after the sessions below were ended.
   if (!(await people.setRevoked(id, clock.wall()))) unknown(id);
   const ended = await (deps.sessions?.endOf(id) ?? people.endSessionsOf(id));
   const ids = await revokeKeysOf(deps, id, actor);

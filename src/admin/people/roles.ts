@@ -3,14 +3,14 @@ import type { PersonRecord } from '../../store/people.ts';
 
 /**
  * `owner` may do everything. `operator` changes keys, limits and the running gateway. `viewer` sees everything but what
- * calls said. `team-lead` sees and makes keys of a team; `member` sees and makes their own.
+ * the content of calls. `team-lead` sees and makes keys of a team; `member` sees and makes their own.
  */
 export const roles = ['owner', 'operator', 'viewer', 'team-lead', 'member'] as const;
 export type Role = (typeof roles)[number];
 
 /** A signed-in person. */
 export interface Member {
-  /** What the provider of identities calls them; `owner` of their keys. */
+  /** The id at the identity provider; `owner` of their keys. */
   readonly id: string;
   readonly name: string;
   readonly roles: readonly Role[];
@@ -38,7 +38,7 @@ const keyMakers = [...operators, 'team-lead', 'member'] as const;
 
 /**
  * Method and path of each route, and the roles that may use it. `team-lead` and `member` see and change only what is
- * theirs. `anyone` needs no sign-in.
+ * their own. `anyone` needs no sign-in.
  */
 export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' } = {
   'POST /api/keys': keyMakers,

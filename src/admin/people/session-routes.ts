@@ -145,7 +145,7 @@ function withoutListener(): never {
 
 /**
  * The origin of the page that signs in. Browsers keep a `Secure` cookie over plain HTTP for addresses of their
- * own machine only; elsewhere signing in would work and be forgotten at once.
+ * own machine only. Elsewhere a sign-in would work, and the browser would drop its cookie.
  * @throws AdminError 403
  */
 function pageOf(origin: string | undefined): string {
@@ -228,5 +228,5 @@ async function isOwn(sessions: Sessions, id: string, member: Member | undefined)
   return own.some((each) => each.id === id);
 }
 
-/** A person has a few. */
+/** The maximum number of listed sessions of one person. */
 const maxOwn = 1000;

@@ -10,19 +10,22 @@ import { Secret } from '../../core/secret.ts';
 import type { FoundSession, PeopleStore, SessionRecord } from '../../store/people.ts';
 import { type Member, memberOf } from './roles.ts';
 
-/** How long a session lasts, whatever is done with it. */
+/** The maximum lifetime of a session. */
 export const sessionMs = 12 * 3_600_000;
 
-/** How long a session lasts without a request. */
+/** The maximum time of a session without a request. */
 const idleMs = 2 * 3_600_000;
 
-/** The time of the last use is written at most so often. */
+/** The interval at which the time of the last use is written. */
 const touchEveryMs = 60_000;
 
-/** The time for which requests without a change may use a cached session. A session that another gateway ends works until then. */
+/**
+ * The time for which requests without a change may use a cached session. A session that another gateway ends works
+ * until then.
+ */
 const rememberedMs = 5000;
 
-/** The oldest end first: a script that signs in again and again must not fill the store. */
+/** The oldest sessions end first, since a script that signs in repeatedly must not fill the store. */
 const maxSessions = 10_000;
 
 const maxRemembered = 1000;
@@ -73,7 +76,7 @@ export class Sessions {
     this.#deps = deps;
   }
 
-  /** Signs in with the admin token. Undefined when it is another text. @throws StoreError */
+  /** Signs in with the admin token. Undefined for an invalid token. @throws StoreError */
   async open(token: string, wanted: NewSession): Promise<OpenedSession | undefined> {
     if (!this.#deps.adminToken.verify(token)) return undefined;
     return this.#open(wanted, { tokenDigest: digestOf(token).toString('hex') });
@@ -107,7 +110,7 @@ export class Sessions {
   }
 
   /**
-   * The session of a cookie's value; undefined when there is none, or none any more.
+   * The session of a cookie's value; undefined if there is none, or it has ended.
    * @param fresh reads the store in any case: a change must not be made by a session that another gateway ended
    * @throws StoreError
    */
@@ -160,7 +163,7 @@ export class Sessions {
       this.#remember(name, found);
       return found;
     } catch (error) {
-      // A store that is down must not hide the pages that say so. Nothing can end there meanwhile either.
+      // If the store is down, the pages that show this must work. No session can end in the store meanwhile.
       if (!fresh && known !== undefined) return known.found;
       throw error;
     }
@@ -193,7 +196,7 @@ export class Sessions {
     return person !== undefined && person.revokedAt === undefined;
   }
 
-  /** What cannot be written now is written with a later use. */
+  /** A use that cannot be written now is written with a later one. */
   async #touch({ id, seenAt }: SessionRecord): Promise<void> {
     const now = this.#deps.clock.wall();
     if (now - Math.max(seenAt, this.#touched.get(id) ?? 0) < touchEveryMs) return;

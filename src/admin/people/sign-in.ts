@@ -27,7 +27,7 @@ export interface SignInDeps {
 export class SignIn {
   readonly #deps: SignInDeps;
   readonly #openId: OpenId;
-  /** Strangers can make sign-ins fail as often as they like. */
+  /** Bounds the log, since strangers can make sign-ins fail at any rate. */
   readonly #refusals: RefusalLog;
 
   constructor(deps: SignInDeps) {
@@ -36,7 +36,7 @@ export class SignIn {
     this.#refusals = new RefusalLog(deps);
   }
 
-  /** What the button says, and where it leads. */
+  /** The label and the address of the button. */
   get button(): { readonly label: string; readonly url: string } {
     const { label, url } = this.#deps.settings;
     return { label, url: `${url}${loginPath}` };
@@ -112,7 +112,7 @@ export class SignIn {
     };
   }
 
-  /** A person who was let in before, and has no role any more. */
+  /** Handles a person who signed in before, and has no role any more. */
   async #lost(person: PersonRecord): Promise<void> {
     const { people, sessions } = this.#deps;
     if ((await people.find(person.id)) === undefined) return;
@@ -148,7 +148,7 @@ function redirect(response: ServerResponse, location: string, cookies: readonly 
   response.end();
 }
 
-/** One line of printable text: it is in logs, tables and keys. */
+/** One line of printable text, since it is shown in logs, tables and keys. */
 const printable = /^[^\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
 /** @throws SignInError when the claims do not identify a person */

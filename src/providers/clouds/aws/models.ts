@@ -33,7 +33,7 @@ export function isClaude(model: string): boolean {
 /** The traits of one maker's models with Converse. Unknown models have the dialect's traits. */
 type Family = readonly [name: RegExp, traits: Partial<UpstreamTraits>];
 
-/** The output cap for Claude: while a call runs, the service reserves it from the account's quota. */
+/** The maximum default output cap of Claude: the service reserves the cap from the account's quota while a call runs. */
 const mostReserved = 32_768;
 const learnsNoChoice = { refusesForcedTools: true } as const;
 
