@@ -18,7 +18,7 @@ export interface AttemptRow {
   readonly outcome: CallOutcome;
   /** ErrorCode of a failed attempt. */
   readonly error?: string;
-  /** Why it failed, with the provider's own words where it said some. */
+  /** Why it failed, with the provider's text if there is one. */
   readonly failure?: Failure;
   readonly reported?: CountedUsage;
   /** Sent, and no answer came: the vendor may bill it (R5). */
@@ -35,7 +35,7 @@ export interface BudgetWindow {
   readonly lease?: string;
 }
 
-/** One row a call, whatever became of it. */
+/** One row a call, with any outcome. */
 export interface CallRow {
   readonly id: string;
   readonly startedAt: number;
@@ -59,7 +59,7 @@ export interface CallRow {
   readonly status?: number;
   /** ErrorCode of a failed call. */
   readonly error?: string;
-  /** Why it failed, in the words that its client got. Only of failed calls. */
+  /** Why it failed, with the text that the client got. Only for failed calls. */
   readonly failure?: Failure;
   readonly attempts: number;
   /** In their order; pages of calls leave them out. */
@@ -93,7 +93,7 @@ export interface CallRow {
 }
 
 /**
- * A call that still runs, written as the row it shall be when its process dies now: `failed`,
+ * A running call, as the row that it becomes if its process dies now: `failed`,
  * `interrupted`, `estimated`, charged what is known so far (F81).
  */
 export interface OpenCall {
@@ -127,7 +127,7 @@ export interface SeriesQuery {
   readonly since: number;
   readonly until: number;
   readonly filter?: UsageFilter;
-  /** The groups with the most calls; what the others had is in no row. */
+  /** The number of groups with the most calls. Others have no rows. */
   readonly groups: number;
 }
 
@@ -218,7 +218,7 @@ export interface CallQuery extends UsageFilter {
   readonly minMs?: number;
 }
 
-/** Failed calls of a period, the newest first where there are too many to look at. */
+/** Failed calls of a period. If there are too many, only the newest. */
 export interface FailureQuery {
   readonly since: number;
   readonly until: number;
@@ -235,7 +235,7 @@ export interface FailureGroup {
   readonly status?: number;
   readonly key: string;
   readonly team: string;
-  /** '' = one that is not known. */
+  /** '' = unknown. */
   readonly model: string;
   readonly provider: string;
   readonly calls: number;
@@ -256,7 +256,7 @@ export interface CallPage {
   readonly next?: CallCursor;
 }
 
-/** Until when what is retained; rows of that time and later stay. */
+/** The time limits of retention: rows of that time and later stay. */
 export interface Retention {
   readonly callsBefore: number;
   /** Sums by hour; whole UTC days. Sums by day stay for ever. */

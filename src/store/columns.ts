@@ -63,7 +63,7 @@ export function optionalNumber(row: Columns, column: string): number | undefined
   return typeof value === 'number' ? value : undefined;
 }
 
-/** A number that a STRICT integer column takes: one odd number must not hold up a whole batch. */
+/** A number that a STRICT integer column takes: one invalid number must not block a whole batch. */
 export function whole(value: number | undefined): number | null {
   if (value === undefined) return null;
   const rounded = Math.round(value);
@@ -87,7 +87,7 @@ export function insertInto(table: string, columns: readonly string[]): string {
 }
 
 /*
- * Values that are kept as JSON text. What cannot be read is damage, never "no limit": reading it as empty would
+ * Values that are kept as JSON text. An unreadable value is damage, never "no limit": reading it as empty would
  * open what a policy closed.
  */
 

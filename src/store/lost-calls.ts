@@ -1,5 +1,5 @@
 /**
- * Calls whose gateway died before they were in the ledger: what they held is booked as spent (Q1), since the
+ * Calls whose gateway died before they were in the ledger: the amount that they held is booked as spent (Q1), since the
  * provider's charge is unknown. If their own row arrives later from the disk of the gateway that served them,
  * it replaces this one.
  */
@@ -39,14 +39,14 @@ export interface LostLease {
   readonly counter: string;
   readonly window: string;
   readonly endsAt: number | undefined;
-  /** What the ledger has no rows for. */
+  /** The amount without rows in the ledger. */
   readonly nanodollars: number;
   /** Ms since the epoch. */
   readonly at: number;
 }
 
 /**
- * The row for what a dead instance had leased of one budget. Each budget has its own row, since it is unknown which
+ * The row for a dead instance's lease of one budget. Each budget has its own row, since it is unknown which
  * calls spent it and which budgets they share.
  */
 export function lostLease({ instance, number, endsAt, at, ...held }: LostLease): CallRow {
@@ -95,7 +95,7 @@ export function lostCall(id: string, holds: readonly LostHold[], at: number): Ca
     budgets.set(name, { counter, window, ...(endsAt === undefined ? {} : { endsAt }) });
     held.set(name, (held.get(name) ?? 0) + nanodollars);
   }
-  // Each budget holds the same; of what differs the largest is safe.
+  // Each budget holds the same amount. If they differ, the largest is safe.
   const total = Math.max(0, ...held.values());
   return {
     id,

@@ -14,9 +14,9 @@ import {
 } from './columns.ts';
 import { parameters, statement } from './statements.ts';
 
-/** A person, as the provider of identities described them at the last sign-in. Times are ms since the epoch. */
+/** A person, as the identity provider described them at the last sign-in. Times are ms since the epoch. */
 export interface PersonRecord {
-  /** What the provider calls them; keys of theirs have it as `owner`. */
+  /** The id at the provider; their keys have it as `owner`. */
   readonly id: string;
   /** For display. */
   readonly name: string;
@@ -45,11 +45,11 @@ export interface SessionRecord {
   readonly tokenDigest?: string;
   readonly createdAt: number;
   readonly seenAt: number;
-  /** When it ends, whatever is done with it. */
+  /** When it ends at the latest. */
   readonly endsAt: number;
 }
 
-/** A session and whose it is. */
+/** A session and its person. */
 export interface FoundSession {
   readonly session: SessionRecord;
   /** Present when the session has a person. */
@@ -67,8 +67,8 @@ export interface SessionQuery {
 
 export interface PeopleStore {
   /**
-   * Retains what the provider said of a person; the time of the first sign-in stays, and a revocation does.
-   * @returns the person as kept
+   * Stores the provider's data about a person. The time of the first sign-in and a revocation stay.
+   * @returns the stored person
    * @throws StoreError
    */
   signedIn(person: PersonRecord): Promise<PersonRecord>;

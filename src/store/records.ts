@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
 
-/** A secret that `rotate` replaced and that opens until its time is up (S5). */
+/** A secret that `rotate` replaced, and that stays valid for a while (S5). */
 export interface PreviousSecret {
   readonly digest: string;
   readonly peppered?: true;
@@ -11,7 +11,7 @@ export interface PreviousSecret {
   readonly validUntil: number;
 }
 
-/** A key as it is retained: never the secret, only its digest. */
+/** A stored key: only the digest of its secret. */
 export interface KeyRecord {
   /** Public id; for `gw_` keys the 8 characters that are in the key itself. */
   readonly id: string;
@@ -34,18 +34,18 @@ export interface KeyRecord {
   readonly policy: Policy;
   /** Whether a call that does not fit its budget gets a smaller answer instead of a refusal. */
   readonly shrink: boolean;
-  /** What a translation would drop or change is refused; absent = it is noted. */
+  /** Requests that a translation would change are refused; absent = changes are noted. */
   readonly strict?: true;
   /** Its prompts are marked for the provider's cache (docs/user/routing.md); absent = as the route says. */
   readonly cache?: 'auto';
-  /** What its calls say is retained (docs/user/content.md); absent = it is not. */
+  /** The content of its calls is stored (docs/user/content.md); absent = it is not. */
   readonly logContent?: true;
   /** Comes from the config; is in no store. */
   readonly declared?: true;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
-  /** Retained by `touchKeys`; `replaceKey` does not write them. */
+  /** Written by `touchKeys`; `replaceKey` does not write them. */
   readonly lastUsedAt?: number;
   readonly previousUsedAt?: number;
   /** 1 for a new key, rises with every change: a late write never brings an old record back. */
@@ -70,7 +70,7 @@ export interface KeyChanges {
   readonly more: boolean;
 }
 
-/** Something that was done through the admin plane, secret-free. */
+/** An action through the admin plane, without secrets. */
 export interface AuditEntry {
   readonly at: number;
   /** `admin`, `command`, `config`, … */
@@ -78,7 +78,7 @@ export interface AuditEntry {
   readonly ip?: string;
   /** Noun and verb: `key.create`, `team.update`. */
   readonly action: string;
-  /** What it was done to: `key:a1b2c3d4`. */
+  /** The object of the action: `key:a1b2c3d4`. */
   readonly subject: string;
   /** JSON text. */
   readonly before?: string;
@@ -128,9 +128,9 @@ export function chained(entry: AuditEntry, last: AuditRecord | undefined): Audit
 }
 
 /**
- * The first `seq` at which a stretch of the log, in rising order, is not what was written: changed,
+ * The first `seq` at which a section of the log, in rising order, differs from the written one: changed,
  * missing or in a wrong position. Undefined = nothing was tampered with.
- * @param before the record just before the stretch; absent = it begins with the first one.
+ * @param before the record just before the section; absent = it begins with the first one.
  */
 export function brokenAt(
   records: readonly AuditRecord[],

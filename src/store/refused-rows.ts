@@ -1,6 +1,6 @@
 /**
- * A row that a store refuses whatever happens must not hold up all others for ever: it is found among
- * the others, and laid aside in a file, where a person finds all of it.
+ * A row that a store always refuses must not block all others for ever: it is found among
+ * the others, and moved to a file for a person to read.
  */
 import { appendFile } from 'node:fs/promises';
 import type { CallRow } from './calls.ts';
@@ -14,9 +14,9 @@ export interface RefusedRow {
 }
 
 /**
- * Records rows, those that are refused apart from the others.
+ * Records rows, and separates those that the store refuses.
  * @param record writes all of them or none, and takes rows that are there already
- * @returns those that are refused for what is in them
+ * @returns those that are refused because of their content
  * @throws what `record` throws for another reason; then any of them may be written.
  */
 export async function recordApart(
@@ -46,7 +46,7 @@ export async function quarantine(path: string, refused: readonly RefusedRow[]): 
 /** A running call whose gateway is gone, and that cannot be recorded. */
 export interface RefusedOrphan {
   readonly id: string;
-  /** As it was noted. */
+  /** The note of the call. */
   readonly call: string;
   readonly reason: string;
 }
@@ -57,7 +57,7 @@ export async function layOrphanAside(path: string, orphan: RefusedOrphan): Promi
   await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
 }
 
-/** Whether what is in a row is at fault, also where a value has not the type that it must have. */
+/** Whether the content of a row is at fault, including values of a wrong type. */
 export function isOfRow(error: unknown): boolean {
   if (error instanceof StoreError) return error.kind === 'refused' || error.kind === 'corrupt';
   return error instanceof TypeError;

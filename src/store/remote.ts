@@ -40,7 +40,7 @@ export function remotePart<T extends object>(
   return new Proxy(methods, {
     get(target, name): unknown {
       const known: unknown = Reflect.get(target, name);
-      // A promise that resolves with the part asks whether it has a `then`.
+      // A promise that resolves with the part reads its `then`.
       if (known !== undefined || typeof name !== 'string' || name === 'then') return known;
       const method = (...args: readonly unknown[]): Promise<unknown> => send(name, args);
       Reflect.set(target, name, method);
@@ -49,19 +49,19 @@ export function remotePart<T extends object>(
   });
 }
 
-/** The part, with some of its methods done otherwise. */
+/** The part, with some of its methods replaced. */
 export function overridden<T extends object>(part: T, own: Partial<T>): T {
   return remotePart(async (method, args) => callMethod(part, method, args), own);
 }
 
-/** The far end: calls the method of this name. @throws TypeError when there is none, and what it throws */
+/** The other end: calls the method of this name. @throws TypeError when there is none, and what it throws */
 export function callMethod(part: object, method: string, args: readonly unknown[]): unknown {
   const found: unknown = Reflect.get(part, method);
   if (typeof found !== 'function') throw new TypeError(`There is no method ${method}.`);
   return Reflect.apply(found, part, args);
 }
 
-/** A part whose methods answer at once, as its thread has it. */
+/** A part with synchronous methods, as in its thread. */
 export type Synchronous<T> = {
   readonly [K in keyof T]: T[K] extends (...args: infer A) => Promise<infer R>
     ? (...args: A) => R

@@ -18,14 +18,14 @@ import { compareText } from './columns.ts';
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
 
-/** Failed calls that one look groups; a partial index finds them. */
+/** The maximum number of failed calls that one query groups. A partial index finds them. */
 export const maxFailures = 50_000;
 
 /** Names of settings: rows and hours before these times may be gone. */
 export const callsRetainedSince = 'calls_kept_since';
 export const hoursRetainedSince = 'hours_kept_since';
 
-/** What sums are kept apart by. A call has one group, whatever its tags: a set of tags is one value. */
+/** The members by which sums are grouped. A call has one group, whatever its tags: a set of tags is one value. */
 export interface UsageGroup {
   readonly key: string;
   /** '' = has none. */
@@ -39,7 +39,7 @@ export interface UsageGroup {
 
 export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow[K] };
 
-/** Names that no model has are summed together: a client can make up any number of them. */
+/** Unknown model names are summed together, since a client can invent any number of them. */
 export const unknownModelError = 'model_not_found';
 
 /**
@@ -115,7 +115,7 @@ export function addSums(to: Sums, more: Sums): void {
   for (const { member } of faultKinds) to[member] += more[member];
 }
 
-/** What the sums of a group count for; `time` is the beginning of their day or hour, or the call's. */
+/** The labels that the sums of a group count for; `time` is the beginning of their day or hour, or the call's. */
 export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime): readonly string[] {
   switch (by) {
     case 'day':
@@ -138,7 +138,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
 }
 
 /**
- * What whole hours and days are summed by besides groups: of a week with a thousand groups, a chart of all calls would
+ * The totals of whole hours and days besides groups: for a week with a thousand groups, a chart of all calls would
  * have to add up 168,000 rows.
  */
 export const totalKinds = ['all', 'model', 'provider', 'team'] as const;
@@ -214,7 +214,7 @@ function outwards(time: number, retained: RetainedSince, round: (value: number) 
   return time < retained.calls ? round(time / hourMs) * hourMs : time;
 }
 
-/** The whole units of a period, as far as they may be taken, and what is left of it. */
+/** The whole units of a period within the allowed range, and the rest of the period. */
 function split(period: Period, within: Period, unit: number): [Period[], Period[]] {
   const from = Math.ceil(period.from / unit) * unit;
   const to = Math.floor(Math.min(period.to, within.to) / unit) * unit;

@@ -27,8 +27,8 @@ export interface CopyOptions {
 }
 
 /**
- * @throws StoreError when the target has data of another origin, lacks a table or a column, or when what arrived is not
- * what was there
+ * @throws StoreError when the target has data of another origin, lacks a table or a column, or when the copied data
+ *   differs from the source
  */
 export async function copyStore({
   from,

@@ -13,7 +13,7 @@ export interface CopyTable {
   readonly key: readonly string[];
 }
 
-/** What a table holds, for comparison: by column the number of values and their sum, or the length of its texts. */
+/** The contents of a table, for comparison: by column the number of values and their sum, or the length of its texts. */
 export type TableSums = { readonly [measure: string]: string };
 
 export interface CopySource {
@@ -37,14 +37,17 @@ export interface CopyProgress {
 export interface CopyTarget extends CopySource {
   /** Undefined where no copy was begun. */
   progress(): Promise<CopyProgress | undefined>;
-  /** Notes that a copy begins; the database cannot be used by a gateway until `finish`. @throws StoreError when it has data */
+  /**
+   * Notes that a copy begins; the database cannot be used by a gateway until `finish`. @throws StoreError when it has
+   * data
+   */
   begin(origin: string): Promise<void>;
   /** Writes rows and how far the copy is, all or nothing. */
   write(table: CopyTable, rows: readonly CopyRow[]): Promise<void>;
   finish(): Promise<void>;
 }
 
-/** A value of a row that an engine gave; null for what no column holds. */
+/** A value of a row of an engine; null for types that no column has. */
 export function copyValue(value: unknown): CopyValue {
   if (typeof value === 'number' || typeof value === 'string') return value;
   return value instanceof Uint8Array ? value : null;
@@ -60,7 +63,7 @@ export function lastKey(
   return JSON.stringify(key.map((name) => last[columns.indexOf(name)] ?? null));
 }
 
-/** What a target noted, by name. */
+/** The notes of a target, by name. */
 export function readProgress(marks: readonly (readonly [string, string])[]): CopyProgress {
   const last = new Map<string, CopyRow>();
   for (const [name, value] of marks) {

@@ -2,7 +2,7 @@
 import { StoreError } from '../store-error.ts';
 import type { CopyTable } from './side.ts';
 
-/** In the order in which they can be written: what is referred to comes first. Others follow behind them. */
+/** The order in which tables are written: referred tables come first, others follow. */
 const order = [
   'settings',
   'keys',

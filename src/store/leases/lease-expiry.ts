@@ -3,8 +3,8 @@
  * instance is dead when its last statement was seen unchanged, without a gap in watching, for
  * `leaseExpiryMs`. A database that is away, or a wall clock that jumps, expires nothing.
  *
- * What a process finds in its own data directory needs no watching: the lock of the directory proves that the
- * process before it is dead, and its journal what that one had not spent.
+ * A process need not watch the owners of journals in its own data directory: the lock of the directory proves that the
+ * process before it is dead, and the journal shows its unspent amount.
  */
 import type { Clock, Log } from '../../core/runtime.ts';
 import { leaseMs } from '../counters/counters.ts';
@@ -12,7 +12,7 @@ import { leaseExpiryMs } from './budget-leases.ts';
 import type { SeenInstance } from './lease-home.ts';
 import type { OrphanedJournal } from './lease-journal.ts';
 
-/** A dead instance, and what calls took off each of its leases. */
+/** A dead instance, and the amounts that calls took off each of its leases. */
 export type DeadLeases = Omit<OrphanedJournal, 'remove'>;
 
 export interface LeaseRegister {
@@ -36,7 +36,7 @@ export interface LeaseRegister {
 /** The number of an instance that is known to be dead: whatever it stated last arrives late. */
 export const deadNumber = Number.MAX_SAFE_INTEGER;
 
-/** After a longer pause between two looks all watches begin anew: this process may have stood still with the others. */
+/** After a longer pause between two checks all watches begin anew: this process may have hung together with the others. */
 const maxPauseMs = 30_000;
 /** Calls that it had noted are settled before what they held is booked. */
 const endDeadAfterMs = 2 * leaseMs;
@@ -75,7 +75,7 @@ export class LeaseExpiry {
     const { register, clock, log } = this.#options;
     const before = this.#watched;
     const wasPaused = clock.now() - this.#lookedAt > maxPauseMs;
-    // A look that fails begins the watch anew.
+    // A failed check begins the watch anew.
     this.#watched = new Map();
     await this.#giveBack();
     const seen = await register.instances();
@@ -98,7 +98,7 @@ export class LeaseExpiry {
         // An instance without leases sends no statements, so its silence is no sign of death.
         if (nanodollars > 0) log.warn('budget_leases_expired', { instance, nanodollars });
       } catch (error) {
-        // It must not hold up the others.
+        // It must not block the others.
         failures.push(error);
       }
     }

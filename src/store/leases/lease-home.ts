@@ -1,14 +1,14 @@
-/** What instances and the database of budgets say to each other (budget-leases.ts). */
+/** The messages between instances and the database of budgets (budget-leases.ts). */
 import type { Clock } from '../../core/runtime.ts';
 import type { Balance } from '../counters/counters.ts';
 
 /**
- * A slice is one part in this many of what is left. What is free in the lease of a gateway that is killed counts as
+ * A slice is the remaining amount divided by this. The free part of a killed gateway's lease counts as
  * spent, so slices are small; they are refilled before they are used up.
  */
 export const sliceShare = 256;
 
-/** What a gateway says of its lease on one window of a budget. Amounts are nanodollars. */
+/** A gateway's statement about its lease on one window of a budget. Amounts are nanodollars. */
 export interface StatedLease {
   readonly counter: string;
   readonly window: string;
@@ -16,22 +16,22 @@ export interface StatedLease {
   readonly endsAt: number | undefined;
   /** The budget. */
   readonly limit: number;
-  /** All that the gateway has taken out and the ledger does not have. */
+  /** The amount that the gateway has leased and that is not in the ledger yet. */
   readonly amount: number;
   /** The part of `amount` that no call holds or has spent. */
   readonly free: number;
   /**
-   * What rows have taken off this lease, as far as the gateway knows. What the database knows beyond it is
+   * The amount that rows have taken off this lease, as far as the gateway knows. Any further amount is
    * still in `amount`, and is taken off again.
    */
   readonly booked: number;
-  /** What calls have taken off `free` since the lease began, net of what they gave back. */
+  /** The net amount that calls have taken off `free` since the lease began. */
   readonly taken: number;
-  /** What waiting calls need; `free` counts towards it. */
+  /** The amount that waiting calls need; `free` counts towards it. */
   readonly wanted: number;
   /** Requests a slice although no call waits. */
   readonly refill: boolean;
-  /** Where the budget has too little left: other gateways are asked to give back what is free there. */
+  /** If the budget has too little left: asks other gateways to give back the free part of their leases. */
   readonly ask: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface SeenInstance {
   readonly number: number;
 }
 
-/** What the database says of one stated lease. */
+/** The database's answer about one stated lease. */
 export interface LeaseState {
   /** By the ledger. */
   readonly settled: number;
@@ -60,7 +60,7 @@ export interface LeaseState {
   readonly others: number;
   /** Added to the stated amount. */
   readonly granted: number;
-  /** What is left after `settled` and all leases; below 0 = calls cost more than they had reserved. */
+  /** The amount after `settled` and all leases; below 0 = calls cost more than they had reserved. */
   readonly room: number;
   /** Gateways that were asked for their free money, have not stated their lease since, and are not deaf. */
   readonly asked: readonly SeenInstance[];
@@ -73,7 +73,7 @@ export type LeaseAnswer =
       readonly now: number;
       /** In the order of the statement. */
       readonly leases: readonly LeaseState[];
-      /** Windows (`counter|window`) of which other gateways want what is free here. */
+      /** Windows (`counter|window`) in which other gateways need the free part of this lease. */
       readonly asked: readonly { readonly counter: string; readonly window: string }[];
     }
   /** `late`: a statement with a higher number came first. `expired`: its leases were ended; `revive` turns that back. */
@@ -96,8 +96,8 @@ export interface BudgetHome {
   balance(instance: string, counter: string, window: string): Promise<Balance>;
 }
 
-// Finds instances that do not answer: others requested what is free in their leases, and they have stated nothing
-// for longer than between two signs of life. No wall clock counts: instances are distinguished by their numbers.
+// Finds instances that do not answer: others requested the free part of their leases, and they have stated nothing
+// for longer than the interval of statements. No wall clock counts: instances are distinguished by their numbers.
 
 /** A living instance with leases states once a second. */
 const deafMs = 1200;
@@ -128,7 +128,7 @@ export class SilentInstances {
     );
   }
 
-  /** Those that have said nothing for too long. */
+  /** The instances that have stated nothing for too long. */
   deaf(): readonly SeenInstance[] {
     const now = this.#clock.now();
     return [...this.#silences]

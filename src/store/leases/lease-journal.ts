@@ -1,8 +1,8 @@
 /**
- * What calls have taken off each lease, on the disk of the instance, so that the next process in the same data
- * directory can prove what a killed one had not spent (docs/decisions/0043-budget-leases.md).
+ * The amounts that calls have taken off each lease, on the disk of the instance, so that the next process in the same data
+ * directory can prove the unspent amount of a killed one (docs/decisions/0043-budget-leases.md).
  *
- * Each reservation appends the new totals before its call is sent upstream. There is no sync: what was written survives
+ * Each reservation appends the new totals before its call is sent upstream. There is no sync: written bytes survive
  * the end of a process, and a journal from before a restart of the machine proves nothing. The first line names the
  * boot and the file itself, so that a copy of the directory proves nothing either.
  */
@@ -29,7 +29,7 @@ export interface TakenLease {
   readonly taken: number;
 }
 
-/** What a dead instance left. A lease that it does not name was never taken from. */
+/** The journal of a dead instance. A lease that it does not name was never used. */
 export interface OrphanedJournal {
   readonly instance: string;
   readonly leases: readonly TakenLease[];
@@ -47,7 +47,7 @@ export interface LeaseJournalOptions {
 }
 
 const suffix = '.journal';
-/** The file is written anew when it is so much larger than what it has to say. */
+/** The excess size at which the file is rewritten. */
 const slackBytes = 4_194_304;
 
 /** The kernel's name of this boot; undefined on systems without one. */
@@ -80,8 +80,8 @@ export class LeaseJournal {
   }
 
   /**
-   * Whether calls may reserve from leases: not while the disk holds a journal that lacks reservations and cannot be removed, since
-   * it would prove what is not so. Each call tries to remove it.
+   * Whether calls may reserve from leases: not while the disk holds a journal that lacks reservations and cannot be
+   * removed, since it would prove a wrong amount. Each call tries to remove it.
    */
   mayReserve(): boolean {
     if (this.#isStuck) this.#isStuck = !attempt(() => rmSync(this.#path, { force: true }));
@@ -126,7 +126,7 @@ export class LeaseJournal {
     this.#file = file;
   }
 
-  /** A journal that lacks a reservation would prove what is not so. */
+  /** A journal that lacks a reservation would prove a wrong amount. */
   #end(error: unknown): void {
     const { log } = this.#options;
     const file = this.#file;
@@ -166,8 +166,8 @@ function linesOf(leases: Iterable<TakenLease>): string {
 }
 
 /**
- * Names the boot and the file. Its creation time distinguishes it from a copy that got the same inode number after it was deleted;
- * 0 where the file system does not know it.
+ * Names the boot and the file. Its creation time distinguishes it from a copy that got the same inode number after it
+ * was deleted; 0 where the file system does not know it.
  */
 function headOf(boot: string, file: number): string {
   const { dev, ino, birthtimeNs } = fstatSync(file, { bigint: true });
@@ -180,7 +180,7 @@ function readOrphaned(options: LeaseJournalOptions): readonly OrphanedJournal[] 
   for (const name of readdirSync(directory)) {
     const path = join(directory, name);
     const remove = (): void => {
-      // What serves twice gives nothing back the second time.
+      // A journal that is used twice gives nothing back the second time.
       attempt(() => rmSync(path, { force: true }));
     };
     try {

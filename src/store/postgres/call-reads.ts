@@ -75,7 +75,7 @@ const sources = {
 
 type Source = keyof typeof sources;
 
-/** What a group is made of; times and sets of tags become groups in `labelsOf`. */
+/** The columns of a group; times and sets of tags become groups in `labelsOf`. */
 const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
@@ -423,7 +423,7 @@ function filterValues(query: CallQuery): SqlValue[] {
   return [...asked, ...more, within?.keys, within?.teams].map((value) => value ?? null);
 }
 
-/** Where the look for a page ends; undefined = at the oldest call. */
+/** The end of the scan for a page; undefined = the oldest call. */
 async function scannedTo(
   sql: Sql,
   key: string | undefined,

@@ -137,7 +137,7 @@ const priceAt = callColumns.indexOf('price_id');
 interface Known {
   /** By call: what others took off the lease before, while the instance seemed dead. */
   readonly before?: ReadonlyMap<string, number>;
-  /** -1: what was added up is taken away again. */
+  /** -1: the sums are subtracted again. */
   readonly sign?: -1;
   readonly prices: ReadonlySet<string>;
   readonly groups: Pick<PostgresTagGroups, 'of'>;
@@ -155,7 +155,7 @@ class Batch {
   readonly #groups = new Map<string, Value[]>();
   readonly #prices: Value[][] = [];
   readonly #spending: Value[][] = [];
-  /** Instances whose leases pay. */
+  /** Instances whose leases pay for the calls. */
   readonly #payers = new Set<string>();
 
   constructor(rows: readonly CallRow[], known: Known) {
@@ -272,7 +272,7 @@ const spendingInput = [
 
 const summed = sumColumns.map((name) => `sum(${name}) AS ${name}`).join(', ');
 
-/** What a batch adds to hours, days and totals: put together once. */
+/** The sums that a batch adds to hours, days and totals, computed once. */
 const summedByHour = (sums: number): string => `summed AS MATERIALIZED
     (SELECT at / ${hourMs} * ${hourMs} AS at, group_id, ${summed}
     FROM ${rowsOf(sums, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2)`;

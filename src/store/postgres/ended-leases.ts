@@ -1,5 +1,5 @@
 /**
- * What becomes of a dead instance's leases: what its journal proves unspent is given back, the rest ends; and the
+ * Ends a dead instance's leases: the amount that its journal proves unspent is given back, the rest ends; and handles the
  * instance's return. Each ended lease becomes a row of the ledger with all that is leased,
  * and the other way round, in one transaction: `spending` and leases together stay the same (Q1).
  */
@@ -39,7 +39,7 @@ const findEnded: Statement = {
   text: `SELECT instance, number, counter, period, amount FROM ended_leases
     WHERE instance = ANY ($1::text[]) ORDER BY instance, counter, period FOR UPDATE`,
 };
-/** A lease whose row of the ledger is not there any more stays spent. $1 rows of the ledger that are gone now. */
+/** A lease whose ledger row is gone stays spent. $1 rows of the ledger that are gone now. */
 const reviveAll: Statement = {
   name: 'revive_leases',
   text: `WITH ended AS (DELETE FROM ended_leases WHERE instance = ANY ($1::text[])
@@ -59,7 +59,7 @@ const silence: Statement = {
   text: `INSERT INTO budget_instances (instance, number, deaf) VALUES ($1, $2, true)
     ON CONFLICT (instance) DO UPDATE SET number = excluded.number, deaf = true`,
 };
-/** $2: `TakenLease`. What was given and not taken is unspent, whatever the instance stated last. */
+/** $2: `TakenLease`. The granted and not taken amount is unspent, whatever the instance stated last. */
 const giveBack: Statement = {
   name: 'give_back_leases',
   text: `WITH proof AS (SELECT r->>0 AS counter, r->>1 AS period, (r->>2)::bigint AS taken

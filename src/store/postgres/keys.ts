@@ -1,4 +1,7 @@
-/** Keys, policies, settings and the audit log in PostgreSQL. The other gateways are notified of a change of keys or policies. */
+/**
+ * Keys, policies, settings and the audit log in PostgreSQL. The other gateways are notified of a change of keys or
+ * policies.
+ */
 import type { SharedPolicy } from '../../core/policy.ts';
 import {
   chained,
@@ -213,7 +216,7 @@ async function apply(sql: Sql, change: NotedChange): Promise<boolean> {
   }
 }
 
-/** Instances take turns: a chain has one end. */
+/** Instances append one after the other, since a chain has one end. */
 async function append(sql: Sql, entry: AuditEntry): Promise<AuditRecord> {
   await sql.run(takeTurn, [auditTurn]);
   const [last] = (await sql.run(auditStatements.last)).rows;

@@ -210,8 +210,8 @@ CREATE INDEX sessions_person ON sessions (person);
 `;
 
 /**
- * Answers by `Idempotency-Key`. Who holds a row of sums waits for no other lock: rows of answers are locked before,
- * or passed over, so that no two transactions wait for each other.
+ * Answers by `Idempotency-Key`. A transaction that holds a row of sums waits for no other lock: rows of answers are
+ * locked before, or passed over, so that no two transactions wait for each other.
  */
 const answerFunctions = `
 CREATE FUNCTION answer_claim(of_id text, of_key text, of_owner text, of_mark text, lease bigint,
@@ -301,8 +301,8 @@ END $$;
 `;
 
 /**
- * One round trip, since the end of an answer waits for it. The lock is that of contents: what a key retained is forgotten
- * after all that was examined before the mark was there.
+ * One round trip, since the end of an answer waits for it. The lock is that of contents: a key's stored responses are
+ * removed after all that was examined before the mark was there.
  */
 const responseFunctions = `
 CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,

@@ -102,7 +102,7 @@ export class PostgresAnswers implements AnswerStore {
   }
 }
 
-// What calls said, in PostgreSQL, for all gateways on one database.
+// The content of calls, in PostgreSQL, for all gateways on one database.
 
 const keepContents: Statement = {
   name: 'content_keep',
@@ -210,7 +210,10 @@ export class PostgresContents implements ContentStore {
 
 // Responses that clients may refer to, in PostgreSQL, for all gateways on one database.
 
-/** Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each other. */
+/**
+ * Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each
+ * other.
+ */
 const keepResponses: Statement = {
   name: 'response_keep',
   text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed, items) AS kept

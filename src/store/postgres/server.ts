@@ -33,15 +33,15 @@ const whatTime: Statement = {
   text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
 };
 const heartbeatMs = 2000;
-/** Longer than a knock takes: there is never more than one. */
+/** Longer than such a probe takes, so that there is never more than one. */
 const knockAgainMs = 5000;
-/** At a stop: twelve looks without a word are three seconds, also of a process that stood still itself. */
+/** At a stop: twelve checks without an answer are three seconds, even if this process hung itself. */
 const listenEveryMs = 250;
 const maxSilentLooks = 12;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
-/** Writes and what calls wait for; the admin pages have their own, so that they hold nothing up. */
+/** Connections for writes and for queries that calls wait for. The admin pages have their own. */
 const dataConnections = 6;
 const adminConnections = 3;
 const dataStatementMs = 5000;
@@ -212,7 +212,7 @@ export class PostgresServer {
 
   /**
    * All connections may be at work, or wait for a server that no longer answers. The pool cannot distinguish them:
-   * who took the one for the other would close what works, and make an outage of its own (F88).
+   * closing busy connections would cause an outage (F88).
    */
   #knock(): void {
     const now = this.#options.clock.now();
@@ -253,7 +253,7 @@ export class PostgresServer {
       if (!this.#closed) this.#options.log.warn('store_available', {});
     } catch (error) {
       if (this.#closed) return;
-      // A server that comes back may say anything first, and the person who mends it reads the log.
+      // A server that comes back may send any error first. The operator finds it in the log.
       this.#fail(asPostgresError(error, this.#options.address.shown));
       this.#askLater();
     }

@@ -79,7 +79,7 @@ const sources = {
 
 type Source = keyof typeof sources;
 
-/** What a group is made of; times and sets of tags become groups in `labelsOf`. */
+/** The columns of a group; times and sets of tags become groups in `labelsOf`. */
 const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
@@ -154,7 +154,7 @@ const fewSumsAt = (source: RollUp): string => `SELECT label, ${totals}
   FROM wanted_groups CROSS JOIN ${tables[source]} ON group_id = id AND at = $at GROUP BY label`;
 const shareWanted = `SELECT (SELECT count(*) FROM wanted_groups) * 1.0
   / (SELECT count(*) FROM usage_groups) AS share`;
-/** A row that is looked up takes as long as some five that are read in their order. */
+/** Looking up one row takes as long as reading some five in order. */
 const fewShare = 0.2;
 
 const totalTables = { days: 'total_days', hours: 'total_hours' } as const;
@@ -437,7 +437,7 @@ export class SqliteCallReads {
   }
 }
 
-/** What only calls have, and no group. */
+/** Filters on members that only calls have, and no group. */
 function ownFilter(query: CallQuery): Record<string, Value> {
   const { outcome, endpoint, user, status, mode, notes } = query;
   const { fault, error, reason, upstreamModel, minNanodollars, minMs } = query;

@@ -313,7 +313,7 @@ export interface SettledOrphans {
 
 type Plain = Omit<Synchronous<CallStore>, 'record' | 'open' | 'settleOrphans'>;
 
-/** What is written comes as flat values. */
+/** Records arrive as flat values. */
 export class SqliteCalls extends SqliteCallReads implements Plain {
   readonly #sql: Statements;
   readonly #sums: SqliteSums;
@@ -464,7 +464,7 @@ export class SqliteCalls extends SqliteCallReads implements Plain {
     return this.#open;
   }
 
-  /** What is remembered of the database is wrong once a transaction is rolled back. */
+  /** Cached data about the database is wrong after a rollback. */
   #write<T>(work: () => T): T {
     try {
       return this.#sql.write(work);

@@ -163,7 +163,7 @@ function answerOf(row: Columns): Uint8Array | undefined {
   return answer instanceof Uint8Array ? answer : undefined;
 }
 
-// What calls said, in SQLite.
+// The content of calls, in SQLite.
 
 const keepContents = `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
   SELECT ?1, ?2, ?3, ?4, ?5
@@ -252,8 +252,8 @@ const keepItems = `INSERT INTO kept_response_items (item_id, key_id, response_id
 const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
   WHERE key_id = ? AND id = ? AND until > ?`;
 /**
- * The response of each id, one statement for all: a request may name thousands. A cross join retains the order: SQLite would
- * look through all responses of the key first.
+ * The response of each id, one statement for all: a request may name thousands. A cross join retains the order: SQLite
+ * would look through all responses of the key first.
  */
 const newestWith = `SELECT wanted.value AS item, coalesce(
   (SELECT r.id FROM kept_response_items i

@@ -82,7 +82,7 @@ export class SqliteThread {
     await this.#worker?.terminate();
   }
 
-  /** Ends the thread with what it has begun; what it has not answered fails. */
+  /** Ends the thread after its current operation. Later ones fail. */
   async stop(): Promise<void> {
     this.#closed = true;
     await this.#worker?.terminate();
