@@ -36,7 +36,7 @@ export interface AdmissionDeps {
   readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
-  /** What calls cost beyond their reservations. */
+  /** The cost of calls beyond their reservations. */
   readonly overruns: Overruns;
   /** Notified of budgets that refuse. */
   readonly watch?: Pick<BudgetWatch, 'refused'>;
@@ -78,7 +78,7 @@ const maxNameLength = 256;
 /** Minimum answer length. A shorter answer is of no use to a client. */
 export const minOutputTokens = 256;
 
-/** What a call would reserve. */
+/** The reservation that a call would make. */
 export interface AdmissionPreview {
   /** Absent if nothing limits the call, or a limit refuses it. */
   readonly grant?: CallGrant;
@@ -107,7 +107,7 @@ export class Admission {
   }
 
   /**
-   * What `admit` would reserve, without reserving it: the same code on read-only counters. Rates and
+   * The reservation that `admit` would make, without making it: the same code on read-only counters. Rates and
    * concurrency count as free. Never rejects for a limit: what refuses is in `refusal`.
    * @throws StoreError when the counters are unavailable.
    */
@@ -207,7 +207,8 @@ class Admitting {
   /** Each budget may make the answer smaller once. */
   #shrinks: number;
   /**
-   * Budget windows of its last reservation. They stay valid for this reservation although the next ones may begin meanwhile.
+   * Budget windows of its last reservation. They stay valid for this reservation although the next ones may begin
+   * meanwhile.
    */
   #windows: readonly BudgetWindow[] = [];
 

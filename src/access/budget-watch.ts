@@ -42,7 +42,7 @@ export interface CallDrew {
   readonly window: BudgetWindow;
 }
 
-/** What a call spent of a budget. */
+/** The amount that a call spent of a budget. */
 export interface CallSpent extends CallDrew {
   readonly nanodollars: number;
 }

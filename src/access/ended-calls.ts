@@ -10,7 +10,7 @@ const maxRows = 2000;
 /** Rows are retained for this time after the last request for them; then no page watches, and none are retained. */
 const watchedMs = 60_000;
 
-/** What chooses calls in lists of the ledger. */
+/** The filters of calls in lists of the ledger. */
 export type CallFilter = Omit<CallQuery, 'limit' | 'before'>;
 
 export interface Look {

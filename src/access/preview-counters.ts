@@ -31,7 +31,7 @@ type ReadCounters = Pick<Counters, 'wall' | 'balance'>;
 export class PreviewCounters implements Counters {
   readonly #counters: ReadCounters;
   #reserve: ReserveRequest | undefined;
-  /** What is left of the budgets of the last reservation, in its order. */
+  /** The remaining amounts of the last reservation's budgets, in its order. */
   #left: readonly number[] = [];
 
   constructor(counters: ReadCounters) {
@@ -74,7 +74,7 @@ export class PreviewCounters implements Counters {
     return { granted: false, ...refused, requests, tokens };
   }
 
-  /** What the last reservation requested; includes budgets even if the call is free or its price is unknown. */
+  /** The limits and budgets of the last reservation; includes budgets even if the call is free or its price is unknown. */
   limits(held: HeldLimits): readonly PreviewedLimit[] {
     const { concurrent, requests, tokens, budgets } = held;
     const reserved = this.#reserve;

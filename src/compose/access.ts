@@ -58,7 +58,7 @@ export interface Followers {
   tell(): void;
 }
 
-/** What the running gateway adds to the admin API. */
+/** The parts of the admin API that only a running gateway has. */
 export type GatewayAdmin = Pick<
   AdminDeps,
   | 'models'
@@ -78,10 +78,10 @@ export type GatewayAdmin = Pick<
   | 'explainer'
 >;
 
-/** Of the store and the counters, for metrics. */
+/** Metrics of the store and the counters. */
 export type StoreFacts = Pick<GatewayFacts, 'store' | 'countersUp'>;
 
-/** What the admin API needs from the processes that serve calls. */
+/** The data that the admin API needs from the processes that serve calls. */
 export interface ServedCalls {
   /** Writes the ledger rows that wait. @throws StoreError */
   flush(): Promise<void>;
@@ -89,7 +89,7 @@ export interface ServedCalls {
   readonly metrics: MetricsSource['text'];
   /** Of the admin plane. */
   readonly tls: ListenerTls | undefined;
-  /** Where people sign in. */
+  /** The sign-in of people. */
   readonly oidc: OidcSettings | undefined;
 }
 
@@ -98,18 +98,18 @@ export interface Access {
   readonly keys: KeyRing;
   readonly authenticator: Authenticator;
   readonly ledger: Ledger;
-  /** What counts limits and budgets. */
+  /** The counters of limits and budgets. */
   readonly counting: OpenedCounters;
   /** Teams' and tags'. */
   readonly policies: PolicySource;
   /** Seals what clients carry for upstreams; the same over restarts. */
   readonly sealer: Sealer;
-  /** By `Idempotency-Key`, for all gateways on the store. */
+  /** Answers by `Idempotency-Key`, for all gateways on the store. */
   readonly answers: AnswerStore;
-  /** What calls said, and the key that seals it. */
+  /** The content of calls, and the key that seals it. */
   readonly contents: ContentStore;
   readonly contentKey: ContentKey;
-  /** That clients may refer to. */
+  /** Responses that clients may refer to. */
   readonly responses: ResponseStore;
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
@@ -127,7 +127,7 @@ export interface Access {
   failure(): string | undefined;
   /** Reports the spending of budgets from time to time, if other gateways spend from them too. */
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
-  /** Of the store, for /api/status. */
+  /** The state of the store, for /api/status. */
   status(): { readonly [name: string]: string | number | boolean | null };
   /** The same for metrics. */
   storeFacts(): StoreFacts;
@@ -211,7 +211,7 @@ function noting(opened: OpenedStorage, ended: EndedCalls): OpenedStorage {
   return { ...opened, store: { ...parts, ...own } };
 }
 
-/** What others changed in a shared store is news for the followers, too. */
+/** Changes of other gateways in a shared store are passed on to followers, too. */
 function tellingAuthenticator(authenticator: Authenticator, followers: Followers): Authenticator {
   const reload = (): void => {
     authenticator.reload();
@@ -362,7 +362,7 @@ class OpenAccess implements Access {
       log,
       // Only with a shared store can other gateways leave calls behind; with an own store a start settles them.
       upSince: () => shared?.server.upSince,
-      // What this gateway alone spends it knows already.
+      // A gateway with its own store already knows all spending.
       onSpent: shared === undefined ? () => undefined : onSpent,
     });
   }

@@ -58,7 +58,7 @@ export class Boot {
   }
 
   /**
-   * Of the admin token; nothing passes it before it is known.
+   * The check of the admin token. It refuses everything until the token is known.
    * @throws StoreError `unavailable` until then: a valid token must not be refused as an invalid one.
    */
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'> = {
@@ -206,7 +206,7 @@ export class Boot {
   }
 }
 
-/** What is refused outright: `requireNotGuessable`. */
+/** Logs weak secrets. Guessable ones are refused by `requireNotGuessable`. */
 function warnOfWeak(env: BootOptions['env'], log: Log): void {
   for (const variable of [
     'MODEL_GATEWAY_ADMIN_TOKEN',

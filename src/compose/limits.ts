@@ -25,9 +25,9 @@ import type { CallStore } from '../store/store.ts';
 
 export interface OpenedCounters {
   readonly counters: Counters;
-  /** What budgets had spent when they were opened. */
+  /** The spending of budgets when they were opened. */
   readonly spent: readonly Spent[];
-  /** What processes left in this data directory that leased budgets. */
+  /** The journals of earlier processes in this data directory that leased budgets. */
   readonly left?: readonly OrphanedJournal[];
   /** Lets go of their server, once they are closed. */
   release?(): void;
@@ -65,21 +65,21 @@ export interface LimitsOptions
   readonly log: Log;
   /** Called when a budget passes a threshold, in addition to the log line. */
   readonly tell: (type: string, data: JsonObject) => void;
-  /** Where refusals and thresholds are counted; absent = nowhere. */
+  /** Counts refusals and thresholds; absent = they are not counted. */
   readonly metrics?: Pick<Metrics, 'limitRefusals' | 'budgetEvents'>;
   /** Called where another process watches the spending of budgets. */
   readonly noteBudget?: (note: BudgetNote) => void;
 }
 
-/** What the path of calls needs of limits, budgets and prices. */
+/** The parts of limits, budgets and prices that the path of calls needs. */
 export interface Limits {
   readonly admission: Admission;
   readonly settlement: Settlement<Call>;
-  /** What budgets have spent by the ledger, where other gateways spend too. */
+  /** The spending of budgets by the ledger, if other gateways spend too. */
   heard(spent: readonly Spent[]): void;
   /** How far budgets are used. @param now ms since the epoch */
   budgets(now: number): readonly BudgetReading[];
-  /** What befell a budget in another process. */
+  /** An event of a budget in another process. */
   noted(note: BudgetNote): void;
 }
 

@@ -46,7 +46,7 @@ export function createMetrics(sources: () => FactSources): Metrics {
   });
 }
 
-/** How the gateway is at this moment. */
+/** The current state of the gateway. */
 async function gatewayFacts(sources: FactSources): Promise<GatewayFacts> {
   const { access, client, engines, health, limits, overload, settings, sweeper, tracer } = sources;
   const { store, countersUp } = access.storeFacts();
@@ -91,7 +91,7 @@ interface StatusInput {
   readonly url: string;
   readonly adminUrl: string;
   readonly providers: readonly string[];
-  /** Of all processes that serve. */
+  /** The metrics of all serving processes. */
   readonly tallies: Tallies;
 }
 

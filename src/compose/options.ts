@@ -1,4 +1,4 @@
-/** What a gateway is started with, and what its owner holds then. */
+/** The options with which a gateway is started, and the handle that its owner gets. */
 import { readFileSync } from 'node:fs';
 import type { ReloadOutcome } from '../admin/handler.ts';
 import type { Flags } from '../config/base.ts';

@@ -117,7 +117,7 @@ interface PlaneDeps {
 export class Plane {
   readonly health: TargetHealth;
   readonly metrics: Metrics;
-  /** What the playground's calls are served by, too. */
+  /** The parts that also serve the playground's calls. */
   readonly options: DataPlaneOptions;
   readonly #deps: PlaneDeps;
   readonly #sweeper: Sweeper;

@@ -26,7 +26,7 @@ export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
 type Environment = { readonly [name: string]: string | undefined };
 type ProviderDeps = Pick<ProviderRouteDeps, 'providers' | 'downloads'>;
 type Described = Pick<AdminProvider, 'id' | 'address' | 'origin'> & {
-  /** Where the credential of a cloud comes from, in words. */
+  /** The source of a cloud's credential, in words. */
   readonly credential?: string;
 };
 
@@ -64,7 +64,7 @@ export function describeProviders(
   ];
 }
 
-/** Where a cloud is, and what lets calls in there. */
+/** The address and the credential of a cloud. */
 function ofCloud(
   cloud: Cloud,
   input: CloudInput,
@@ -99,7 +99,7 @@ function withoutSecrets(address: string): string {
   return url === null ? address : `${url.origin}${url.pathname}`;
 }
 
-/** What the admin API shows of them. @param gateway whose settings may change, and ids of those that answer */
+/** The admin API's view of providers. @param gateway whose settings may change, and ids of those that answer */
 export function providerDeps(
   gateway: { readonly settings: Settings; readonly providers: readonly string[] },
   env: Environment,
@@ -158,7 +158,7 @@ interface PriceDeps {
 }
 
 /**
- * What models cost now: all that can be called, or one by name. A `provider/model` that cannot be
+ * The current prices of models: of all that can be called, or of one by name. A `provider/model` that cannot be
  * called here may have a price all the same.
  */
 export async function pricedTargets(
@@ -202,7 +202,7 @@ export function priceToCompare(
   return rates === undefined ? undefined : 3 * rates.input + rates.output;
 }
 
-/** What the admin API shows of prices. @param deps the current ones at each request */
+/** The admin API's view of prices. @param deps the current ones at each request */
 export function priceDeps(deps: () => PriceDeps): PriceRouteDeps {
   return {
     prices: (model) => pricedTargets(deps(), model),

@@ -188,9 +188,9 @@ class Runtime implements RunningGateway {
   readonly #deps: RuntimeDeps;
   readonly #admin: Server;
   #startedAt = 0;
-  /** What is read at start only holds as it was then, however often the file was read since. */
+  /** Settings that are read at the start only have their first values, however often the file was read since. */
   readonly #atStart: Settings;
-  /** Of the last reload; undefined: it was applied. */
+  /** The error of the last reload; undefined: it was applied. */
   #refusal: string | undefined;
   #lastReload: LastReload | undefined;
   readonly #watch = new ConfigWatch(() => void this.reload());
@@ -379,7 +379,7 @@ class Runtime implements RunningGateway {
     return listings.map((listing) => adminModel(listing, { engines, health }));
   }
 
-  /** What a text of the config file would change. @throws ConfigError */
+  /** The changes that a text of the config file would make. @throws ConfigError */
   async #preview(texts: { readonly before: string; readonly after: string }) {
     const { changesBetween, consequences } = await import('../config/edit/preview.ts');
     const referred = new Referred();

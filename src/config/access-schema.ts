@@ -99,7 +99,7 @@ export const policyMembers = {
     .describe('More budgets, one per period; all apply.'),
 };
 
-/** Of tags, besides. */
+/** Further members of tags. */
 export const namedByMembers = {
   keys: z
     .array(
@@ -135,7 +135,7 @@ const policyForm = z.strictObject(policyMembers);
 /** The form as it was checked. */
 export type PolicyForm = z.output<typeof policyForm>;
 
-/** What is wrong between the members of a form, and where. */
+/** Contradictions between the members of a form, and their paths. */
 export interface PolicyProblem {
   readonly path: string;
   readonly message: string;
@@ -262,7 +262,7 @@ const addressRange = z
   })
   .meta({ examples: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'] });
 
-/** What a key may be used for; the same in the admin API. */
+/** The permissions of a key; the same in the admin API. */
 export const scopeMembers = {
   models: z
     .array(modelGlob, 'list the models that the key may use; ["*"] means all')

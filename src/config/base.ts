@@ -165,7 +165,7 @@ export function parseFlags(
 
 const notAFlag = 'is not a flag of this command';
 
-/** What other programs call these flags. */
+/** The names of these flags in other programs. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ['port', '--listen'],
   ['p', '--listen'],

@@ -82,7 +82,7 @@ export function cloudProblems(
   return rules.problems(inputOf(form, scope));
 }
 
-/** What is spoken where a model of a cloud is. @param name as a target of a route names it */
+/** The dialect of a cloud's model. @param name as a target of a route names it */
 export function cloudDialect(
   name: string,
   form: ProviderForm,

@@ -76,7 +76,7 @@ interface LoadOptions {
   /** Providers that exist without a declaration. */
   readonly knownProviders: KnownProviders;
   /**
-   * What becomes of entries whose references lead nowhere. `required`: they are errors. `optional`: they are omitted
+   * The handling of entries with unresolved references. `required`: they are errors. `optional`: they are omitted
    * and named in `unresolved`, for commands of a person whose shell lacks the secrets of the gateway.
    */
   readonly secrets?: 'required' | 'optional';
@@ -86,7 +86,7 @@ interface LoadOptions {
   readonly referred?: Referred;
 }
 
-/** Where the gateway of these flags, variables and file is. */
+/** The location of the gateway with these flags, variables and file. */
 export interface GatewayLocation {
   /** Absolute. */
   readonly dataDir: string;
@@ -329,7 +329,7 @@ function exposure({ adminListen }: BaseSettings, isEncrypted: boolean): readonly
       ];
 }
 
-/** What is outside the file first, then line by line. */
+/** Issues outside the file first, then line by line. */
 function inOrder(issues: readonly ConfigIssue[]): readonly ConfigIssue[] {
   const line = (issue: ConfigIssue): number => (issue.file === undefined ? -1 : (issue.line ?? 0));
   return [...issues].sort((a, b) => line(a) - line(b));
@@ -385,7 +385,7 @@ function addressProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** What `check` shows: the host only, since paths of hooks are usually secrets. */
+/** The form in `check`: the host only, since paths of hooks are usually secrets. */
 function webhookOrigins(
   webhooks: readonly WebhookSettings[],
   file: CheckedFile | undefined,

@@ -39,7 +39,7 @@ import {
 } from './answer/upstream-answer.ts';
 import { requestOf, type PreparedRequest, type Preparing } from './upstream-request.ts';
 
-/** What an attempt costs if it ends now; undefined when no request of it is charged. */
+/** The charge of an attempt if it ends now; undefined if no request of it is charged. */
 function chargeOf(attempt: Attempt | undefined): ChargedTry | undefined {
   if (attempt?.chargeable !== true) return undefined;
   return { target: attempt.target, charged: attempt.meter.complete() };

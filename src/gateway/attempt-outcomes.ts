@@ -7,7 +7,7 @@ import { nameOf } from './targets/health.ts';
 import { mayFallBack, type FailedTry } from './targets/retries.ts';
 
 export class AttemptOutcomes {
-  /** Of all ended attempts of the call, including hedged ones. */
+  /** The receipts of all ended attempts of the call, including hedged ones. */
   readonly receipts: AttemptReceipt[] = [];
   readonly #gateway: Gateway;
   readonly #call: Call;

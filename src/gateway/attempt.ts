@@ -143,7 +143,7 @@ export class Attempt implements UpstreamHandler {
     this.chargeable = true;
   }
 
-  /** What its answer is read by. */
+  /** The traits with which its answer is read. */
   get traits(): UpstreamTraits {
     return this.prepared?.traits ?? this.target.provider.traits(this.target.model);
   }

@@ -1,4 +1,7 @@
-/** The size of a call, for the reservation of what it may use; `TokenEstimator` guesses counts that nothing reported yet. */
+/**
+ * The size of a call, for the reservation of what it may use; `TokenEstimator` guesses counts that nothing reported
+ * yet.
+ */
 import type {
   NamedModels,
   Prompt,
@@ -43,7 +46,7 @@ interface SizedSearches extends SearchRequest {
 export class CallSize {
   readonly #gateway: Gateway;
   readonly #call: SizedCall;
-  /** By each API that the call may come to. */
+  /** The first target of each API by which the call may be sent. */
   readonly #forms: readonly Target[];
   readonly #request: RequestDescription;
   readonly #limitOf: (target: Target) => number | undefined;

@@ -115,7 +115,7 @@ export const sweepEveryMs = 100;
 const lateMs = 2 * sweepEveryMs;
 
 export interface Swept {
-  /** Where the sweeper retains the item; -1 while it does not. Only the sweeper sets it. */
+  /** The item's index in the sweeper's list; -1 if it is not in the list. Only the sweeper sets it. */
   place: number;
   /** Compares its deadlines with the monotonic time. */
   check(now: number): void;

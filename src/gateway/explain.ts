@@ -23,7 +23,7 @@ export interface ExplainedTarget {
   readonly failure?: string;
   /** The request that it would get; absent = none can be made. */
   readonly request?: PreparedRequest;
-  /** What translation drops or changes. */
+  /** Losses and changes of the translation. */
   readonly notes: readonly Note[];
   /** Why no request can be made for it. */
   readonly refusal?: GatewayError;

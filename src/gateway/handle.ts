@@ -88,7 +88,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
-  /** What the client got before an upstream answered. */
+  /** The events that the client got before an upstream answered. */
   #opening: StreamOpening | undefined;
   #closedAt: number | undefined;
   #settled = false;
@@ -433,7 +433,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 }
 
-/** The charged usage: none if no upstream began to answer; a canceled call is charged for what its upstream has read and written. */
+/**
+ * The charged usage: none if no upstream began to answer; a canceled call is charged for what its upstream has read and
+ * written.
+ */
 function chargedOf(outcome: Receipt['outcome'], attempt: Attempt | undefined): Usage {
   if (attempt === undefined) return {};
   const billed = outcome === 'canceled' ? attempt.chargeable : attempt.answeredAt !== undefined;
@@ -463,7 +466,7 @@ function isLong(answer: WholeAnswer, { meter }: Attempt): boolean {
 }
 
 /**
- * What the client's dialect may read of a call while it writes the answer. A class and not a literal: V8 gives
+ * The data of a call that the client's dialect may read while it writes the answer. A class and not a literal: V8 gives
  * each literal with a getter its own hidden class, which doubled the heap and the time of young collections.
  */
 class CallContext implements AnswerContext {

@@ -1,5 +1,5 @@
 /**
- * What refusals teach about upstreams: a member that a model refuses, or takes in another form. It is retained per
+ * Corrections learned from refusals: a member that a model refuses, or takes in another form. They are remembered per
  * provider and model while the gateway runs; a reload creates new providers, which start from the
  * configuration.
  * A refusal of something that the client wrote may be the client's own fault, so it changes only the calls of
@@ -195,7 +195,7 @@ export interface RefusedRequest {
   readonly correction: LearnedCorrection;
 }
 
-/** What was sent, and how. */
+/** The sent request. */
 export interface SentRequest {
   readonly body: Pieces;
   readonly traits: UpstreamTraits;

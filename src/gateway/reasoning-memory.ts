@@ -1,4 +1,4 @@
-/** What the gateway remembers of answers so that reasoning finds its way back. */
+/** Remembers reasoning of answers for clients that do not send it back. */
 import { createHash } from 'node:crypto';
 import type { Call } from '../core/call.ts';
 import type {
@@ -46,12 +46,12 @@ export class ReasoningMemory {
     this.#store = store;
   }
 
-  /** What answers to this key's earlier calls left. */
+  /** The remembered turns of this key. */
   recallFor(keyId: string): Recall {
     return (call, asked) => this.#store.recall(keyId, call, asked);
   }
 
-  /** Who answered this key with reasoning of a text. */
+  /** The origin of reasoning by its text, for this key. */
   originFor(keyId: string): (reasoning: string) => Origin | undefined {
     return (reasoning) => this.#store.origin(keyId, reasoning);
   }
@@ -68,7 +68,7 @@ export class ReasoningMemory {
 
   /**
    * A watch over the answer to a call; undefined where nothing of it is of use later: a relayed answer
-   * of a messages upstream, whose reasoning is signed. That of chat upstreams says nowhere whose it is.
+   * of a messages upstream, whose reasoning is signed. Reasoning of chat upstreams does not name its origin.
    * @param conversation of a translated call; `digest` of what the users said, where it is known
    */
   watch(
@@ -109,7 +109,7 @@ export class ReasoningMemory {
   }
 }
 
-/** What the users said, for ids that mean nothing without it. */
+/** The user's texts, for ids that are unique only together with them. */
 export function addAsked(
   trail: PromptTrail,
   call: { readonly dialect: Pick<ClientDialect, 'describe'>; readonly source: DescribedSource },
@@ -318,7 +318,7 @@ export interface StoredTurn extends RecalledTurn {
   readonly said?: string;
 }
 
-/** What the users said up to a turn, as a digest (`PromptTrail`). */
+/** A digest of the user's texts up to a turn (`PromptTrail`). */
 interface Asked {
   digest(): string;
 }
@@ -333,7 +333,7 @@ interface Entry {
 const hourMs = 3_600_000;
 const defaultMaxBytes = 64 * 1024 * 1024;
 const defaultMaxTurns = 50_000;
-/** What an entry takes besides its texts, roughly. */
+/** The approximate size of an entry without its texts. */
 const overheadBytes = 512;
 
 export class ReasoningStore {
@@ -406,12 +406,12 @@ export class ReasoningStore {
     return this.#entries.size === 0 ? undefined : this.#find(recallKey(keyId, call, asked));
   }
 
-  /** Who answered with reasoning of this text. */
+  /** The origin of reasoning with this text. */
   origin(keyId: string, said: string): Origin | undefined {
     return this.#entries.size === 0 ? undefined : this.#find(originKey(keyId, said))?.origin;
   }
 
-  /** Those of the keys that are known. */
+  /** The remembered turns of the given keys. */
   turnsOf(keys: readonly string[]): ReadonlyMap<string, RecalledTurn> {
     const found = new Map<string, RecalledTurn>();
     for (const key of keys) {

@@ -50,7 +50,7 @@ export type Preparing = PreparedRequest | Promise<PreparedRequest>;
 export interface TargetOptions {
   readonly traits: UpstreamTraits;
   readonly notes: NoteList;
-  /** Of a turn that is continued; absent = the first request. */
+  /** The round of a continued turn; absent = the first request. */
   readonly round?: NextRound | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
@@ -211,7 +211,7 @@ function sharerOf({ connections }: Endpoint, { caller }: Call): { readonly share
 /** Who sent the request; absent headers = nothing is forwarded. */
 type HeaderReader = { header?(name: string): string | undefined } | undefined;
 
-/** What the provider's own addresses make of a body. */
+/** The changes of a body that the provider's addresses require. */
 function bodyRules(
   call: Call,
   provider: Provider,
@@ -389,7 +389,7 @@ function withAnswer(
   return { ...conversation, turns };
 }
 
-/** What the writers of an answer look at: no texts, no schemas, of the turns the ids of calls only. */
+/** The data that the writers of an answer read: no texts, no schemas, of the turns only the ids of calls. */
 export function conversationForAnswer(conversation: Conversation): Conversation {
   const { output, turns, tools } = conversation;
   const ids = turns.flatMap(({ parts }) =>

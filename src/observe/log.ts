@@ -28,8 +28,9 @@ const finalWriteMs = 500;
 const maxLineLength = 8 * 1024;
 
 /**
- * What JSON leaves as it is and a terminal or a viewer of logs obeys: DEL, the control characters U+0080 to U+009F (one of them begins
- * a sequence like ESC does), line ends of Unicode, and marks that turn the direction of text.
+ * Characters that JSON does not escape and that a terminal or a log viewer interprets: DEL, the control characters
+ * U+0080 to U+009F (one of them begins a sequence like ESC does), line ends of Unicode, and marks that turn the
+ * direction of text.
  */
 const obeyed = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
@@ -97,7 +98,7 @@ export class LineLog implements Log {
   #timeOf = 0;
   /** Lines of debug and info that wait for `release`; absent = none does. */
   #held: string[] | undefined;
-  /** Of `#time`, up to its point. */
+  /** The text of `#time`, up to its decimal point. */
   #second = '';
   #secondOf = -1;
 

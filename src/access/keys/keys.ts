@@ -82,7 +82,7 @@ export interface KeyFilter {
   readonly text?: string;
   readonly team?: string;
   readonly state?: KeyState;
-  /** What a caller may see of the keys. */
+  /** The keys that a caller may see. */
   readonly within?: (record: KeyRecord) => boolean;
 }
 

@@ -99,7 +99,7 @@ function unresolvedIn({ unresolved }: Settings): readonly ModelProblem[] {
 const noRuntimeState = { engines: [], health: { describe: (): undefined => undefined } };
 const silentLog = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
 
-/** What could be called, and what in the folder of models could not. */
+/** The models that could be called, and the files of the model folder that could not. */
 function modelsWithoutGateway(
   settings: Settings,
   env: Environment,
@@ -110,7 +110,7 @@ function modelsWithoutGateway(
   });
 }
 
-/** What a model, or all that could be called, would cost. */
+/** The price of a model, or of all that could be called. */
 function pricesWithoutGateway(
   settings: Settings,
   env: Environment,

@@ -126,7 +126,7 @@ function missingText(dataDir: string, other: string | undefined): string {
     : `${here} The gateway at ${other} has other data: name its directory with --data-dir DIR, or set MODEL_GATEWAY_ADMIN_TOKEN to its admin token.`;
 }
 
-/** What to do about a directory that this user may not read; undefined where it may, or there is none. */
+/** Advice about a directory that this user may not read; undefined if it may, or if there is none. */
 function closedTo(dataDir: string): string | undefined {
   try {
     accessSync(dataDir, constants.R_OK | constants.X_OK);
@@ -140,7 +140,7 @@ function closedTo(dataDir: string): string | undefined {
   }
 }
 
-/** What can be called, and what it costs, is known without a store. */
+/** Models and prices are known without a store. */
 const needNoData = /^\/api\/(models|prices)\b/;
 
 function withoutStore(known: AdminClient, missing: string): AdminClient {

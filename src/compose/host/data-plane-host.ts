@@ -19,7 +19,7 @@ export interface DataPlaneHost {
   families(): Promise<readonly Family[]>;
   /** The numbers of /api/status over all processes. */
   tallies(): Promise<Tallies>;
-  /** What is wrong with targets, from the process that knows the worst. */
+  /** The health of targets, from the process with the worst state. */
   health(): Promise<Pick<TargetHealth, 'describe' | 'ofProvider'>>;
   /** Writes the ledger rows and contents that wait. Never rejects for those of another process. @throws StoreError */
   flush(): Promise<void>;

@@ -40,7 +40,7 @@ export interface ParentDeps {
   readonly env: Environment;
   readonly log: LineLog;
   readonly access: Access;
-  /** Of this process: serves the playground. */
+  /** The data plane of this process, which serves the playground. */
   readonly plane: Plane;
   readonly pool: WorkerPool;
   readonly events: PoolEvents;
@@ -80,7 +80,7 @@ const lookEveryMs = 100;
 /** A scrape waits no longer for a worker; then the worker's last values are used. */
 const scrapeMs = 3000;
 const applyMs = 30_000;
-/** What a stop takes besides waiting for calls. */
+/** The time of a stop in addition to the wait for calls. */
 const closingMs = 15_000;
 const exitMs = 5000;
 /** The kernel continues sending connections to a worker that stands still: after this time it is ended and replaced. */
@@ -139,7 +139,7 @@ class WorkerHost implements DataPlaneHost {
   async apply(settings: Settings): Promise<void> {
     const { plane, pool, log } = this.#deps;
     await plane.apply(settings);
-    // What is read at the start only stays as it is.
+    // Settings that are read at the start only do not change.
     const { listen, workers } = this.#settings;
     this.#settings = { ...settings, listen, workers };
     const applied = [...pool.members].map(async ({ link, process }) => {
@@ -159,7 +159,8 @@ class WorkerHost implements DataPlaneHost {
     const { pool, plane } = this.#deps;
     this.#stopping = true;
     this.#processes.stop();
-    // The last worker that closes a socket leaves none listening, so no connection waits in a queue until this process ends.
+    // The last worker that closes a socket leaves none listening, so no connection waits in a queue until this process
+    // ends.
     await this.#sockets?.close();
     const members = [...pool.members];
     const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));
@@ -409,7 +410,7 @@ class WorkerHost implements DataPlaneHost {
     let failed: Error | undefined;
     try {
       await link.ask('stop', [how], waitMs + limitMs + closingMs);
-      // What it counts from now on is nothing.
+      // The worker counts nothing from now on.
       await familiesOf(member);
     } catch (error) {
       this.#deps.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });

@@ -30,7 +30,7 @@ export interface Member {
   renewed: boolean;
   /** Ends the check that it answers. */
   stopHeartbeat: () => void;
-  /** What it had counted at the last scrape. */
+  /** Its counts at the last scrape. */
   counted: readonly Family[];
 }
 
@@ -144,7 +144,7 @@ type ReportedEvents = Pick<Events, 'credentialOut' | 'targetChanged' | 'pressure
 
 export class PoolEvents {
   readonly #events: ReportedEvents;
-  /** By what is out: who says so. */
+  /** The workers that report a target as out, by target. */
   readonly #out = new Map<string, Set<number>>();
   readonly #steps = new Map<number, number>();
   #step = 0;
@@ -207,12 +207,12 @@ export class PoolEvents {
   }
 }
 
-/** What is out, so that its return can be reported. */
+/** The targets that are out, so that their return can be reported. */
 function subjectOf(named: Omit<TargetChange, 'out'>): string {
   return JSON.stringify(named);
 }
 
-/** Those of the parent's own calls. */
+/** The targets of the parent's own calls. */
 export function parentEvents(events: Events, pool: PoolEvents): PlaneEvents {
   return {
     ...pool.of(0),

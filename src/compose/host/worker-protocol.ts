@@ -22,14 +22,14 @@ export interface ParentState {
   readonly countersUp: boolean;
 }
 
-/** What a worker begins with. */
+/** The initial data of a worker. */
 export interface Welcome {
   readonly env: Environment;
-  /** As `packSettings` writes them: its share of what is bounded for all. */
+  /** Settings in the form of `packSettings`, with the worker's share of limits. */
   readonly settings: string;
   readonly state: ParentState;
   readonly localModels: readonly LocalModelFile[];
-  /** That seals what calls said; absent where there is none. */
+  /** The key that seals the content of calls; absent if there is none. */
   readonly contentKey?: Uint8Array;
   /** A terminal has a person before it. */
   readonly pretty?: 'coloured' | 'plain';
@@ -94,7 +94,7 @@ export type WorkerOperations = PeerOperations & {
   cut(): void;
   families(): Promise<readonly Family[]>;
   tallies(): Tallies;
-  /** What is wrong with targets, as `TargetHealth.words`. */
+  /** The health of targets, as `TargetHealth.words`. */
   health(): ReadonlyMap<string, string>;
   /** Writes the ledger rows that wait. */
   flush(): Promise<void>;

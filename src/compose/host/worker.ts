@@ -1,5 +1,5 @@
 /**
- * What a worker process is: one data plane, whose store, counters and engines are its parent's. It does what
+ * A worker process: one data plane, whose store, counters and engines are its parent's. It does what
  * the parent says, and ends with it.
  */
 import { randomBytes } from 'node:crypto';
@@ -52,7 +52,7 @@ interface Served {
 
 export class WorkerGateway {
   readonly #link: Link<ParentOperations, WorkerOperations>;
-  /** What changes while it gets ready is not in what it began with. */
+  /** Changes while the worker starts are not in its initial data. */
   readonly #ready = Promise.withResolvers<Served>();
   #served: Served | undefined;
   /** It begins to listen: what follows a stop waits for that. */

@@ -134,7 +134,7 @@ export class Link<Theirs extends Operations, Ours extends Operations = Operation
     else waiting?.reject(errorOf(failure));
   }
 
-  /** What can be answered at once is, in this turn. */
+  /** Requests with synchronous answers are answered in this turn. */
   #serve({ seq, op, args }: Said): void {
     try {
       const value = this.#run(op, args);
@@ -230,7 +230,7 @@ class FrameReader {
   readonly #onBody: (body: Buffer) => void;
   #chunks: Buffer[] = [];
   #held = 0;
-  /** Of the body that is read; undefined = its head is awaited. */
+  /** The length of the current body; undefined = its head is awaited. */
   #length: number | undefined;
 
   constructor(onBody: (body: Buffer) => void) {

@@ -38,7 +38,7 @@ export interface WorkerEnd {
 
 /** Descriptor of the stream in a worker. */
 export const streamFd = 3;
-/** Of the first listening socket. */
+/** The address of the first listening socket. */
 const firstSocketFd = 4;
 
 /** A worker that ends sooner than this after its start is replaced with a growing delay. */
@@ -91,7 +91,7 @@ export class WorkerProcesses {
     this.#timers.add(timer);
   }
 
-  /** Where no process can be started now (descriptors, memory), a later try follows. */
+  /** If no process can be started now (descriptors, memory), it is tried again later. */
   #replace(number: number): void {
     try {
       this.#spawn(number);

@@ -1,5 +1,5 @@
 /**
- * What the parent does for one worker: the store, the counters and the answers are the parent's own, and what
+ * The parent's side of one worker: the store, the counters and the answers are the parent's own, and what
  * the worker's calls hold is known here, so that nothing of it is left when the worker dies.
  */
 import { IdTable } from '../../core/id-table.ts';
@@ -20,14 +20,14 @@ import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
 import type { Link } from './link.ts';
 
-// What the calls of one worker hold and have reported. A worker that dies leaves its calls to the parent: each is
+// The holds and reports of one worker's calls. A worker that dies leaves its calls to the parent: each is
 // recorded as it was last known, or as spent in full where that is unknown (F81, Q1, Q2).
 
 interface Reserved {
   readonly request: ReserveRequest;
-  /** Whose lease of budgets pays (`Granted`). */
+  /** The instance whose lease of budgets pays (`Granted`). */
   readonly lease?: string;
-  /** What the worker said that it used; absent = it runs. */
+  /** The usage that the worker reported; absent = the call runs. */
   used?: Used;
 }
 
@@ -48,7 +48,7 @@ class WorkerCalls {
     this.#reserved.set(request.callId, lease === undefined ? { request } : { request, lease });
   }
 
-  /** What cost something is held in mind until its row has come. */
+  /** A call with a cost is remembered until its row has arrived. */
   settled(callId: string, used: Used): void {
     const reserved = this.#reserved.get(callId);
     if (reserved === undefined) return;
@@ -136,7 +136,7 @@ function usedBy(request: ReserveRequest, row: CallRow | undefined): Used {
   return { tokens, nanodollars: row?.cost?.total ?? 0 };
 }
 
-/** What a worker asks of the store and the counters of its parent; all of it is plain data. */
+/** The operations of a worker on the store and the counters of its parent; all of it is plain data. */
 export type SessionOperations = {
   /** Calls a method of a part of the store. */
   store(part: PartName, method: string, args: readonly unknown[]): unknown;
@@ -205,7 +205,7 @@ export class WorkerSession {
     };
   }
 
-  /** How many calls of the worker hold something, or are noted. */
+  /** The number of the worker's calls that hold something, or are noted. */
   get calls(): number {
     return this.#calls.size;
   }
@@ -213,7 +213,7 @@ export class WorkerSession {
   /** The worker is gone: its calls are settled as they were last known. Never rejects. */
   async end(): Promise<void> {
     this.#over = true;
-    // What it wrote last is not to be recorded as lost.
+    // Calls that it wrote last must not be recorded as lost.
     await Promise.allSettled(this.#writing);
     const { counters, clock, log, store } = this.#deps;
     const claims = [...this.#claims.values()];
@@ -379,7 +379,7 @@ export function remoteStore(link: StoreLink): Store {
 interface RemoteCountersDeps {
   readonly link: StoreLink;
   readonly clock: Clock;
-  /** How the parent's counters are. */
+  /** The state of the parent's counters. */
   readonly state: () => { readonly aheadMs: number; readonly countersUp: boolean };
 }
 

@@ -8,7 +8,7 @@ import { boundKeys, isHidden, isHiddenComment, looksSecret } from './fields.ts';
 import { readFileOnDisk } from './file-on-disk.ts';
 import { type Leaf, type ReadLeaves, type TextRange, readLeaves } from './yaml-leaves.ts';
 
-/** What is wrong with a text, in the words of `check`. */
+/** A problem of a text, in the wording of `check`. */
 export interface EditProblem {
   /** From 1, as `column`; absent for the file as a whole. */
   readonly line?: number;
@@ -28,7 +28,7 @@ interface Kept {
   readonly isComment: boolean;
 }
 
-/** Where the retained secrets are, in the file and in the text that a person sees. */
+/** The positions of the retained secrets, in the file and in the text that a person sees. */
 export interface MaskedFile {
   readonly text: string;
   /** Replaces each secret in a message by its placeholder. */
@@ -237,7 +237,7 @@ function addressAround({ path }: Leaf, leaves: readonly Leaf[]): string {
   );
 }
 
-/** What a person sees instead of it. The line end after a text over several lines belongs to it. */
+/** The text that a person sees instead of it. The line end after a text over several lines belongs to it. */
 function shownFor({ placeholder, raw, isComment }: Kept): string {
   if (isComment) return placeholder;
   return JSON.stringify(placeholder) + (raw.endsWith('\n') ? '\n' : '');

@@ -1,4 +1,4 @@
-/** What a new text of the config file would change, and what that would close. */
+/** The changes that a new text of the config file would make, and the access that it would close. */
 import { isDeepStrictEqual } from 'node:util';
 import { addressText, isLoopback, pathText } from '../errors.ts';
 import { hasReference } from '../config-file.ts';
@@ -22,11 +22,11 @@ interface Effective {
 }
 
 interface Texts {
-  /** Of the file on disk. */
+  /** Settings of the file on disk. */
   readonly before: string;
-  /** That is wanted. */
+  /** Settings of the wanted text. */
   readonly after: string;
-  /** What the references of the wanted text stand for: it is not shown. */
+  /** The values of the references in the wanted text, which are not shown. */
   readonly referred: Referred;
 }
 
@@ -105,7 +105,7 @@ function isWithin(path: string, whole: string): boolean {
   return path === whole || path.startsWith(`${whole}.`) || path.startsWith(`${whole}[`);
 }
 
-/** What could close the dashboard to those who use it, or take access away; one sentence each. */
+/** Changes that could close the dashboard to its users, or remove access; one sentence each. */
 export function consequences(running: Settings, wanted: Settings): readonly string[] {
   return [...adminPlane(running, wanted), ...signIn(running, wanted), ...data(running, wanted)];
 }

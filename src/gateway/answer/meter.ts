@@ -26,7 +26,7 @@ const pause: FinishReason = { kind: 'pause' };
 /** A request that continues a paused turn. */
 interface FurtherRequest {
   readonly usage: Usage;
-  /** What was answered before it, in tokens and in characters. */
+  /** The answer before it, in tokens and in characters. */
   readonly outputTokens: number;
   readonly length: number;
   /** The request before it, where that was a further one, too. */
@@ -162,7 +162,7 @@ export class Meter {
     }
   }
 
-  /** Of this attempt, so far. */
+  /** The upstream's statement so far. */
   get said(): UpstreamStatement {
     const output = this.#transcript?.answer();
     return { start: this.#start, finish: this.#finish, output };
@@ -381,7 +381,7 @@ class Transcript {
     }
   }
 
-  /** What came, up to the limit. */
+  /** The received answer, up to the limit. */
   answer(): { readonly parts: readonly Part[]; readonly cut: boolean } {
     return { parts: this.#parts.map(whole), cut: this.#cut };
   }

@@ -178,7 +178,7 @@ export class StopScanner {
     }
   }
 
-  /** What was held back, when no more text can follow it. */
+  /** The waiting events, when no more text can follow them. */
   flush(): readonly GenerationEvent[] {
     const events = this.#held;
     this.#held = [];
@@ -336,7 +336,7 @@ export class TurnRounds {
   /** Index of this round's first part. */
   #base = 0;
   #next = 0;
-  /** What the rounds before this one used. */
+  /** The usage of earlier rounds. */
   #before: Usage | undefined;
   #current: Usage | undefined;
   /** Why the round ended, where the upstream paused the turn. */
@@ -437,7 +437,7 @@ function sumOf(before: Usage, current: Usage): GenerationEvent | undefined {
   return { type: 'usage', usage: { ...sum, earlier: requestsOf(before) } };
 }
 
-/** What each of the requests used. */
+/** The usage of each request. */
 function requestsOf(usage: Usage): readonly Usage[] {
   return [...(usage.earlier ?? []), lastRequest(usage)];
 }

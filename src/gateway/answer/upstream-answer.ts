@@ -59,7 +59,7 @@ export interface StreamConsumer {
 
 /** As for a document (answer-body.ts). */
 const maxLength = 64 * 1024 * 1024;
-/** What an event takes besides its text, roughly. */
+/** The approximate size of an event without its text. */
 const overhead = 64;
 
 export interface CollectorOwner {

@@ -16,7 +16,7 @@ import type { JsonObject } from '../../json/value.ts';
 import type { JobName, Jobs, OpenInput, OpenedBody } from './jobs.ts';
 import { type SentError, packed, receivedError, unpacked } from './transfer.ts';
 
-/** What the thread is started with. */
+/** The start options of the thread. */
 export interface ThreadData {
   /** The key of the sealer: 32 bytes. */
   readonly sealKey: Uint8Array;
@@ -51,7 +51,7 @@ export interface BodyOfJob {
   wanted?(): boolean;
 }
 
-/** What the path needs of the thread. */
+/** The functions of the thread that the path needs. */
 export interface LongBodies {
   /** A new id for a body. */
   nextId(): number;
@@ -110,7 +110,7 @@ export class BodyThread implements LongBodies {
   readonly #options: BodyThreadOptions;
   readonly #heapBytes: number;
   readonly #waiting: Waiting[] = [];
-  /** Of the jobs that wait. */
+  /** The size of the waiting jobs. */
   #waitingBytes = 0;
   #running: Waiting | undefined;
   #worker: Worker | undefined;
@@ -293,7 +293,10 @@ function tooLong(name: JobName, bytes: number, most: number): GatewayError {
   return withoutRoom(name, `has ${mib(bytes)}; ${room}`);
 }
 
-/** What the client sent is its fault, what an upstream answered is not. @param why after the name of the body */
+/**
+ * The error of an oversized body: of a client's request it is the client's fault, of an upstream's answer not.
+ * @param why the text after the name of the body
+ */
 function withoutRoom(name: JobName | undefined, why: string, detail?: string): GatewayError {
   const more = { retryable: false, ...(detail === undefined ? {} : { detail }) };
   return name === 'read' || name === 'answer'

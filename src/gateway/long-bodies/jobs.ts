@@ -1,5 +1,5 @@
 /**
- * What is done with long bodies off the event loop: plain synchronous functions of plain data. Values never cross
+ * The jobs on long bodies off the event loop: plain synchronous functions of plain data. Values never cross
  * between threads, only bytes, heads, notes, counts and the texts of an answer.
  */
 import { type JsonSource, parseBody } from '../../core/client-body.ts';
@@ -41,7 +41,7 @@ import {
   unpacked,
 } from './transfer.ts';
 
-/** What the thread has besides a job's input. */
+/** The thread's data besides a job's input. */
 interface JobTools {
   readonly newId: NewId;
   readonly sealer: Sealer;
@@ -66,7 +66,7 @@ export interface OpenInput {
   readonly traced: boolean;
 }
 
-/** What the event loop needs to know of a client's body. */
+/** The data of a client's body that the event loop needs. */
 export interface OpenedBody {
   /** Absent for a request to count. */
   readonly head?: RequestHead;
@@ -79,7 +79,7 @@ export interface OpenedBody {
   readonly unambiguous: boolean;
   /** Bits of the features that it has (`featureBits`). */
   readonly features: number;
-  /** How the conversation begins (`conversationKey` of routing.ts). */
+  /** The key of the conversation's beginning (`conversationKey` of routing.ts). */
   readonly opening: string;
   /** By `RequestDescription.reasonsWithTools`. */
   readonly reasonsWithTools: boolean;
@@ -110,7 +110,7 @@ export interface MadeBody {
   readonly scanned: readonly string[];
   readonly needed: readonly string[];
   readonly notes: readonly Note[];
-  /** What writers of the answer look at; absent where the client's own bytes go up. */
+  /** The data that writers of the answer read; absent if the client's own bytes are sent. */
   readonly conversation?: Conversation;
   /** Digest of what the users said (`PromptTrail`). */
   readonly asked: string;
@@ -121,7 +121,7 @@ export interface MadeBody {
 /** The target cannot take this request. */
 export interface RefusedBody {
   readonly refused: SentError;
-  /** What was noted before it. */
+  /** The earlier notes. */
   readonly notes: readonly Note[];
 }
 
@@ -158,7 +158,7 @@ export interface ExpandedBody {
   readonly body: readonly SentPiece[];
 }
 
-/** Where the response is in the end of an answer (`StoredResponseCodec.answered`). */
+/** The position of the response in the end of an answer (`StoredResponseCodec.answered`). */
 export interface AnsweredRange extends Span {
   readonly id: string;
   readonly items: readonly string[];
@@ -550,7 +550,7 @@ function memoryOf(output: unknown): readonly ArrayBuffer[] {
   for (const value of Object.values(output)) {
     for (const each of Array.isArray(value) || value instanceof Map ? value.values() : [value]) {
       if (!(each instanceof Uint8Array) || !(each.buffer instanceof ArrayBuffer)) continue;
-      // What shares its memory with others is copied.
+      // Buffers that share their memory with others are copied.
       if (each.byteLength === each.buffer.byteLength) found.add(each.buffer);
     }
   }

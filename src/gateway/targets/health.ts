@@ -242,7 +242,10 @@ export class TargetHealth {
     return descriptions;
   }
 
-  /** The worst state of a provider, its models and credentials, as `describe` words it; undefined when it gave no answer yet. */
+  /**
+   * The worst state of a provider, its models and credentials, as `describe` words it; undefined when it gave no answer
+   * yet.
+   */
   ofProvider(id: string): string | undefined {
     return describeProvider(this.descriptions(), id);
   }
@@ -447,7 +450,7 @@ export function nameOf({ provider, model }: Target): string {
   return `${provider.id}/${model}`;
 }
 
-/** What an entry is about: provider ids and credential names contain no slash. */
+/** The name of an entry: provider ids and credential names contain no slash. */
 function changeOf(name: string): TargetChange {
   const [of = '', credential] = name.split('\n');
   const slash = of.indexOf('/');

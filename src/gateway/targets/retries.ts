@@ -168,7 +168,7 @@ function moreTelling(before: GatewayError | undefined, error: GatewayError): Gat
   return before.code === error.code && sooner ? before : error;
 }
 
-/** What a retry depends on besides the error. */
+/** The conditions of a retry besides the error. */
 export interface FailedTry {
   /** HTTP status of the upstream; 0 when none came. */
   readonly status: number;

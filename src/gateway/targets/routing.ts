@@ -18,7 +18,7 @@ export interface RoutingDeps {
   readonly clock: { now(): number };
   /** A number in [0, 1). */
   readonly random: () => number;
-  /** What a target costs, in any unit; undefined = unknown. */
+  /** The cost of a target, in any unit; undefined = unknown. */
   readonly priceOf: (target: Target) => number | undefined;
 }
 
@@ -186,7 +186,10 @@ function fnv(from: number, text: string): number {
   return hash;
 }
 
-/** The score of a draw for a weight: the highest of several wins, each in proportion to its weight. @param draw in [0, 1). */
+/**
+ * The score of a draw for a weight: the highest of several wins, each in proportion to its weight. @param draw in [0,
+ * 1).
+ */
 function weightedScore(draw: number, weight: number): number {
   return weight / -Math.log(draw);
 }

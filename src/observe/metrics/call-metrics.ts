@@ -1,5 +1,5 @@
 /**
- * What is counted of calls: once a call, from the row that its ledger gets, and never while it runs. A
+ * Metrics of calls: counted once a call, from its ledger row, and never while it runs. A
  * scrape makes text of it; calls only add numbers (docs/decisions/0026).
  */
 import type { CountedUsage } from '../../core/token-classes.ts';
@@ -149,7 +149,7 @@ class CallTable {
   }
 }
 
-// What keys and teams use.
+// Usage of keys and teams.
 
 const outcomes = ['ok', 'failed', 'canceled'] as const satisfies readonly CallOutcome[];
 
@@ -240,7 +240,7 @@ class KeyTable {
   }
 }
 
-// What is counted of the tries at targets.
+// Metrics of attempts at targets.
 
 /** Of `gen_ai.server.request.duration`, s. */
 const durationBounds = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
@@ -380,7 +380,7 @@ function counter(name: string, { help, value }: { help: string; value: number })
   return { name, type: 'counter', help, samples: [{ labels: '', value }] };
 }
 
-// What is counted of the calls to one model, under the names and with the buckets of OpenTelemetry's
+// Metrics of calls to one model, with the names and buckets of OpenTelemetry's
 // semantic conventions for generative AI, and what they cost.
 
 /** Of `gen_ai.client.token.usage`. */
@@ -408,7 +408,7 @@ class ModelSeries {
   readonly #input = new Histogram(tokenBounds);
   readonly #output = new Histogram(tokenBounds);
   readonly #ok = new Histogram(durationBounds);
-  /** By what the call ended with. */
+  /** By the outcome of the call. */
   readonly #failed = new Map<string, Histogram>();
   readonly #firstToken = new Histogram(firstTokenBounds);
   readonly #outputToken = new Histogram(outputTokenBounds);

@@ -1,5 +1,5 @@
 /**
- * What a scrape reads: families of samples, plain data that can be sent to another process and summed
+ * Families of samples for a scrape: plain data that can be sent to another process and summed
  * there (`labels` distinguishes series). `metrics.ts` writes them as text.
  */
 
@@ -26,7 +26,7 @@ interface FamilyHead {
 
 export interface NumberFamily extends FamilyHead {
   readonly type: 'counter' | 'gauge';
-  /** What several processes of one gateway make of their gauges; absent = the sum. */
+  /** How the gauges of several processes of one gateway are combined; absent = the sum. */
   readonly across?: 'max' | 'min';
   readonly samples: readonly NumberSample[];
 }
@@ -62,11 +62,11 @@ export function single(value: number): readonly NumberSample[] {
 
 // A histogram that costs a few additions an observation: all of its memory is there from the start.
 
-/** What a scrape reads; the arrays are the histogram's own and continue changing. */
+/** The data for a scrape. The arrays belong to the histogram and continue to change. */
 interface HistogramData {
   /** Upper bounds, rising; the last bucket (+Inf) is not among them. */
   readonly bounds: readonly number[];
-  /** Of each bucket alone, the last one that of +Inf. */
+  /** The count of each bucket alone; the last one is that of +Inf. */
   readonly counts: Float64Array;
   readonly sum: number;
   readonly exemplars?: Exemplars;
@@ -237,7 +237,7 @@ export function sumFamilies(processes: readonly (readonly Family[])[]): readonly
   return [...sums.values()];
 }
 
-/** What a process has counted and does not take back when it ends: a sum without it would go down. */
+/** The counts of an ended process that must stay in the sum, which would decrease otherwise. */
 export function countedFamilies(families: readonly Family[]): readonly Family[] {
   return families.filter(({ type }) => type !== 'gauge');
 }

@@ -279,7 +279,7 @@ function targetSeries({ health, targets }: GatewayFacts): readonly TargetSeries[
   };
   const declared = new Set(targets);
   for (const target of declared) at(target, '');
-  // Those that are in trouble before those that only were.
+  // Targets that are unhealthy now come before those that were.
   const known = health.toSorted((a, b) => stateNumbers[b.state] - stateNumbers[a.state]);
   for (const { target, credential, state, cooling } of known) {
     const stands = declared.has(target) || (mayBeLabel(target) && series.size < maxTargets);
@@ -327,7 +327,7 @@ function budgetFamilies({ budgets }: GatewayFacts): readonly Family[] {
   ];
 }
 
-// What a scrape asks the parts of a gateway: all of it is there anyway, and nothing is counted for it.
+// Values that a scrape reads from the parts of a gateway. They exist anyway, so nothing is counted for it.
 
 export interface GatewayFacts {
   readonly version: string;
@@ -384,7 +384,7 @@ export interface GatewayFacts {
   };
   /** Responses that were to be retained. */
   readonly responses: { readonly tallies: { readonly [outcome: string]: number } };
-  /** What calls said, of keys whose content is logged. */
+  /** The content of calls, for keys whose content is logged. */
   readonly contents: {
     readonly tallies: { readonly [outcome: string]: number };
     /** Calls in whose words a key stood. */

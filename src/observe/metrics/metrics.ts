@@ -53,7 +53,7 @@ export class Metrics {
     this.calls = new CallMetrics(deps);
   }
 
-  /** Of this process alone; families of several can be summed by name and labels. */
+  /** The metrics of this process. Those of several processes can be summed by name and labels. */
   async families(): Promise<readonly Family[]> {
     const facts = await this.#deps.facts();
     return [
@@ -75,11 +75,11 @@ export async function scrapeText(families: readonly Family[], format: Format): P
     text += familyText(family, format);
     await turn();
   }
-  // What ends a scrape.
+  // The end of a scrape.
   return text + (format === 'openmetrics' ? '# EOF\n' : '');
 }
 
-// What this process uses. Names without a prefix are those that every exporter has.
+// Resources of this process. Names without a prefix are common to all exporters.
 
 const startedAt = (): number => performance.timeOrigin / 1000;
 
@@ -113,7 +113,10 @@ export function processFamilies(): readonly Family[] {
   ];
 }
 
-/** None where no file can be opened to read it from, since no descriptor is left (F92): the other metrics are still written. */
+/**
+ * None where no file can be opened to read it from, since no descriptor is left (F92): the other metrics are still
+ * written.
+ */
 function memoryFamilies(): readonly Family[] {
   try {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();

@@ -129,7 +129,7 @@ class Texts {
     return parts.map((part) => this.#part(part)).filter((part) => part !== undefined);
   }
 
-  /** What tools answered is a message of its own. */
+  /** Tool results are a separate message. */
   turn({ role, parts }: Turn): readonly Message[] {
     const results = this.parts(parts.filter(({ type }) => type === 'tool-result'));
     const others = this.parts(parts.filter(({ type }) => type !== 'tool-result'));
@@ -221,7 +221,7 @@ class Texts {
   }
 }
 
-/** What clients and upstreams choose is cut here. */
+/** Texts that clients and upstreams choose are cut here. */
 const maxText = 256;
 const operation = 'chat';
 
@@ -405,7 +405,7 @@ function ends(trace: CallTrace): Pick<SpanData, 'kind' | 'trace' | 'spanId' | 'p
   return { kind: 'server', trace, spanId, ...(parentId === undefined ? {} : { parentId }) };
 }
 
-/** What the client did wrong is not a failure of the server (conventions for HTTP). */
+/** An error of the client is no failure of the server (conventions for HTTP). */
 function failureOf({ outcome, status, error }: CallRow): { readonly failure?: string } {
   if (outcome !== 'failed' || (status !== undefined && status >= 400 && status < 500)) return {};
   return { failure: error ?? 'failed' };
@@ -486,7 +486,7 @@ function usageOf(usage: Usage): Attributes {
   };
 }
 
-/** Of an engine on a socket the socket. */
+/** For an engine on a socket, its path. */
 function addressOf({ provider }: Target): Attributes {
   const { origin, socketPath } = provider.generate;
   if (socketPath !== undefined) return { 'server.address': socketPath };

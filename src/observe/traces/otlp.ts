@@ -24,7 +24,7 @@ export interface OtlpOptions {
     readonly cert?: string | undefined;
     readonly key?: string | undefined;
   };
-  /** What all spans have in common: `service.name` and so on. */
+  /** The attributes of all spans: `service.name` and others. */
   readonly resource: { readonly [name: string]: string };
   /** Of the gateway. */
   readonly version: string;

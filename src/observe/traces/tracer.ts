@@ -18,7 +18,7 @@ export function newHex(digits: number): string {
   return /[^0]/.test(text) ? text : newHex(digits);
 }
 
-/** What became of spans since the start. */
+/** The outcomes of spans since the start. */
 export interface SpanCounts {
   readonly waiting: number;
   /** The collector took them. */
