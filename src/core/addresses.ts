@@ -33,7 +33,7 @@ export class AddressRange {
 }
 
 /**
- * What is wrong with the text of a range, in words that follow its name; undefined when nothing is.
+ * The problem of the text of a range, as a text that follows its name; undefined if it is valid.
  * Bits after the prefix are an error: 10.1.2.3/8 is probably meant as something else.
  */
 export function rangeProblem(text: string): string | undefined {
@@ -186,7 +186,7 @@ export function isForbiddenHost(host: string): boolean {
   return metadataNames.has(bare) || isForbiddenAddress(bare);
 }
 
-/** What is wrong with such a host, in words that follow its name in the config. */
+/** The problem of such a host, as a text that follows its name in the config. */
 export const forbiddenHost =
   'is a link-local or cloud-metadata address, which can expose credentials of the machine; the gateway never connects there';
 
@@ -277,7 +277,7 @@ export interface ServerAddress {
   readonly shown: string;
 }
 
-/** What a listener shows its clients, and asks of them. */
+/** The certificate of a listener, and the authorities of client certificates. */
 export interface ListenerTls {
   /** PEM: the certificate, and the intermediate ones after it. */
   readonly cert: string;

@@ -36,11 +36,11 @@ export interface Call {
   readonly strict: boolean;
   /** The key or the route requests cache marks where the client sets none. */
   readonly cache?: 'auto' | undefined;
-  /** Whose call it is. */
+  /** The key of the call. */
   readonly caller: Caller;
   /** By what its cost is attributed. */
   readonly labels: Labels;
-  /** What it may use; undefined = nothing limits it. */
+  /** The grant of a limited call; undefined = no limits. */
   readonly grant: Grant | undefined;
   /** Its position in a trace; absent if traces are not configured. */
   readonly trace?: CallTrace | undefined;
@@ -58,7 +58,7 @@ export interface Call {
 export interface CallTrace {
   /** 32 hex digits. */
   readonly traceId: string;
-  /** Of the span of the call itself, 16 hex digits. */
+  /** The id of the call's own span, 16 hex digits. */
   readonly spanId: string;
   /** The client's span; absent when the trace begins here. */
   readonly parentId?: string;
@@ -113,7 +113,7 @@ export interface Tracer {
   record(span: SpanData): void;
 }
 
-// What is known of a call when it is over; becomes the ledger row, a log line and metrics.
+// The data of a finished call; becomes the ledger row, a log line and metrics.
 
 export type Mode = 'relay' | 'translate';
 
@@ -152,7 +152,7 @@ export interface AttemptReceipt {
   readonly errorBody?: string | undefined;
 }
 
-/** What an upstream reported about its answer, as far as it came. */
+/** The upstream's report about its answer, as far as it arrived. */
 export interface UpstreamStatement {
   /** Its own id of the answer and the model that it says answered. */
   readonly start: { readonly id: string; readonly model: string } | undefined;
@@ -164,7 +164,7 @@ export interface UpstreamStatement {
 /** `limit`: at the end of what was reserved (F63); `stop`: at a stop sequence that was not sent upstream. */
 export type CutReason = 'limit' | 'stop';
 
-/** A hedged request that was canceled: its vendor may bill it all the same. */
+/** A canceled hedged request, which its vendor may bill nevertheless. */
 export interface ChargedTry {
   readonly target: Target;
   readonly charged: Usage;
@@ -194,7 +194,7 @@ export interface Receipt {
   readonly readToEnd?: boolean | undefined;
 }
 
-/** What is known of a call that still runs. */
+/** The data of a running call. */
 export interface RunningCall extends Pick<
   Receipt,
   'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'

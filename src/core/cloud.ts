@@ -1,4 +1,4 @@
-/** What an operator says of a cloud: its own names instead of an address and a key (docs/operator/clouds.md). */
+/** The operator's settings of a cloud: names instead of an address and a key (docs/operator/clouds.md). */
 import type { Secret } from './secret.ts';
 
 /** The keys of a provider of the config that only clouds have. */
@@ -24,7 +24,7 @@ export interface CloudSettings {
   readonly profile?: string;
   readonly accessKeyId?: string;
   readonly secretAccessKey?: Secret;
-  /** Of temporary keys. */
+  /** The session token of temporary keys. */
   readonly sessionToken?: Secret;
   /** Bedrock: an address for calls, instead of that of the region. */
   readonly endpoint?: string;
@@ -76,7 +76,7 @@ export interface CloudInput {
   readonly env: Environment;
 }
 
-/** What is wrong with a declaration, in words that follow the name of the key. */
+/** A problem of a declaration, as a text that follows the name of the key. */
 export interface CloudProblem {
   /** As the file spells it; absent = the provider as a whole. */
   readonly key?: string;
@@ -85,7 +85,7 @@ export interface CloudProblem {
   readonly unresolved?: true;
 }
 
-/** What the configuration must know of a cloud. */
+/** The rules of a cloud that the configuration needs. */
 export interface CloudRules {
   /** Its keys, as the file spells them. */
   readonly keys: readonly string[];

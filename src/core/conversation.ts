@@ -44,7 +44,7 @@ export interface CacheMark {
   readonly ttl?: string;
 }
 
-/** What every part may carry besides its own fields. */
+/** The members that every part may have besides its own. */
 export interface PartBase {
   readonly cacheUntilHere?: CacheMark;
   /** Fields of this part that only the named dialect knows. */
@@ -108,7 +108,7 @@ export interface ReasoningPart extends PartBase {
   readonly text: string;
   readonly signature?: string;
   readonly encrypted?: string;
-  /** Who made it, where the gateway knows; else it is what the client's dialect says. */
+  /** The origin, if the gateway knows it; else the client's dialect says it. */
   readonly origin?: Origin;
   /** It came back changed or incomplete. Its author would refuse it, so it is not sent. */
   readonly broken?: true;

@@ -1,4 +1,4 @@
-/** What the gateway wants to know about a request, whatever its format. */
+/** A description of a request, independent of its format. */
 import type { JsonSource } from './client-body.ts';
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import type { RaisedCost } from './policy.ts';
@@ -11,7 +11,7 @@ export interface Medium {
   readonly lowDetail: boolean;
 }
 
-/** What a model reads of a request. */
+/** The prompt of a request for token counting. */
 export interface Prompt {
   readonly texts: readonly string[];
   readonly media: readonly Medium[];
@@ -19,7 +19,7 @@ export interface Prompt {
   readonly frameTokens: number;
 }
 
-/** What a public tokenizer has to count of a prompt. */
+/** The texts of a prompt that a public tokenizer counts. */
 export interface Countable {
   readonly texts: readonly string[];
   readonly media: readonly Medium[];
@@ -94,7 +94,7 @@ export interface RequestDescription {
   otherModels(): NamedModels | undefined;
   /** @param always the target searches for each request that requests it. */
   searches(always: boolean): readonly SearchRequest[];
-  /** What members add to the cost of the prompt and the output cap; undefined = nothing. */
+  /** The cost that members add to that of the prompt and the output cap; undefined = none. */
   raisedCost(terms: CostTerms): RaisedCost | undefined;
   /** The service tier, or `fast`. */
   serviceTier(): string | undefined;
@@ -109,7 +109,7 @@ export interface RequestDescription {
   parameters(): RequestParameters;
 }
 
-// What a span shows of a prompt: its instructions from their beginning and its turns from their end, under limits. A copy
+// The prompt in a span: its instructions from their beginning and its turns from their end, under limits. A copy
 // of it that is small is all that is retained of a long body, which is not read on the event loop.
 
 /** Characters of one part; the rest of it is omitted. */
@@ -118,7 +118,7 @@ export const maxPartLength = 8192;
 export const maxAttributeLength = 65_536;
 /** So much more of a text is examined for keys, so that none is cut in two. */
 export const keyMargin = 512;
-/** What a part costs besides its texts. */
+/** The size of a part besides its texts. */
 const partCost = 32;
 
 export interface PromptExcerpt extends Pick<Conversation, 'system' | 'turns'> {

@@ -29,7 +29,7 @@ export interface RequestHead {
   readonly reasons?: boolean;
   /** Chat `stream_options.include_usage`; always true for messages and responses. */
   readonly wantsUsageFrame: boolean;
-  /** What the request wants to be retained or refers to; absent = its dialect has no such thing. */
+  /** The stored responses that the request makes or refers to; absent = its dialect has none. */
   readonly state?: RequestState;
   /** The conversation is to be compacted and not answered. */
   readonly compacts?: true;
@@ -43,7 +43,10 @@ export interface RequestState {
   readonly previousResponseId?: string;
   /** Ids of retained items that are in the request by their id only, in their order. */
   readonly itemReferences: readonly string[];
-  /** Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is retained. */
+  /**
+   * Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is
+   * retained.
+   */
   readonly itemIds?: readonly string[];
   /** How many items it has. */
   readonly items?: number;
@@ -51,7 +54,7 @@ export interface RequestState {
   readonly earlierItems?: number;
 }
 
-/** What a writer needs to know about the call that it answers. */
+/** The data about a call that the writer of its answer needs. */
 export interface AnswerContext {
   /** The model name that the client used; the answer repeats it. */
   readonly model: string;
@@ -61,7 +64,7 @@ export interface AnswerContext {
   /** Unix time when it is read. */
   readonly nowSeconds: number;
   readonly wantsUsageFrame: boolean;
-  /** What the request referred to, and whether the answer is retained: the answer says so. */
+  /** The response that the request referred to, and whether the answer is stored. The answer repeats both. */
   readonly state?: RequestState;
   /** The answer is a compacted conversation. */
   readonly compacts?: true;
@@ -109,7 +112,7 @@ export interface Frame {
 export interface FrameSplitter {
   /** Chunks in order. @throws GatewayError `upstream_invalid` */
   push(chunk: Buffer): readonly Frame[];
-  /** What is left when the upstream closed. */
+  /** The rest when the upstream closed. */
   end(): Frame | undefined;
 }
 
@@ -156,7 +159,7 @@ export interface AnswerRelay {
   document(answer: WholeDocument, gap?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped. */
   readonly ended: boolean;
-  /** What the upstream owes of a proper ending after its finish; '' when nothing (F55). */
+  /** The missing frames of a proper ending after the upstream's finish; '' = none (F55). */
   ending(gap?: Usage): string;
   /**
    * The ending of an answer that is cut at its cap before the upstream finished it (F63).
@@ -230,7 +233,7 @@ export interface ClientDialect {
    * @throws GatewayError `invalid_request` with the path of the field.
    */
   readHead(body: JsonObject): RequestHead;
-  /** What code outside of the dialect may ask about a request. */
+  /** The description of a request for code outside of the dialect. */
   describe(source: DescribedSource): RequestDescription;
   /**
    * Reads the whole request, for translation only.
@@ -274,9 +277,9 @@ export interface Ask {
   readonly cache?: 'auto' | undefined;
   /** The provider of this request: data that another provider sealed is not sent. */
   readonly provider?: string;
-  /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */
+  /** The remembered turns of this key, for relayed requests to upstreams that require them back. */
   readonly recall?: Recall;
-  /** Who answered this key with reasoning of this text; undefined = not remembered. */
+  /** The origin of reasoning by its text, for this key; undefined = not remembered. */
   readonly originOf?: (reasoning: string) => Origin | undefined;
   /** Proves what the gateway marked itself. */
   readonly sealer?: Sealer;

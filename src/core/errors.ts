@@ -53,7 +53,7 @@ export type FieldPath = readonly (string | number)[];
 export type Repeat = 'never' | 'once' | 'may';
 
 export interface GatewayErrorOptions {
-  /** What the client's field was, e.g. `['messages', 3, 'content']`. */
+  /** The path of the client's field, e.g. `['messages', 3, 'content']`. */
   readonly path?: FieldPath;
   /** A named reason for the chat `code` field, e.g. `unsupported_parameter`. */
   readonly reason?: string;
@@ -61,9 +61,9 @@ export interface GatewayErrorOptions {
   readonly status?: number;
   /** How long the caller should wait, in ms. */
   readonly retryAfterMs?: number;
-  /** What the operator needs and no client may read: addresses above all. For the log only. */
+  /** Details for the operator that no client may read, such as addresses. For the log only. */
   readonly detail?: string;
-  /** What the upstream said; for the log only. */
+  /** The upstream's answer; for the log only. */
   readonly upstream?: { readonly status: number; readonly body: string };
   /** Target of a redirect, which is not followed; for the log only. */
   readonly location?: string;

@@ -1,4 +1,4 @@
-/** Whose fault a failure is: what operators count apart. */
+/** Whose fault a failure is. Operators see separate counts. */
 import { type ErrorCode, GatewayError } from './errors.ts';
 import { LimitError } from './policy.ts';
 
@@ -54,7 +54,7 @@ export interface Failure {
   readonly limit?: string;
 }
 
-/** Of a call that ran when its gateway died. */
+/** The failure of a call that ran when its gateway died. */
 export const gatewayDied: Failure = {
   fault: 'gateway',
   message: 'The gateway ended while this call ran; what it cost is an estimate.',
@@ -108,7 +108,7 @@ export function failureOf(error: GatewayError): Failure {
   return withMessage(error, error.message);
 }
 
-/** What only the operator may read, where there is more: the provider's own words, its address. */
+/** The failure with details that only the operator may read: the provider's text, its address. */
 export function attemptFailureOf(error: GatewayError): Failure {
   return withMessage(error, error.detail ?? error.message);
 }

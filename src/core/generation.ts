@@ -92,7 +92,7 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   return merged;
 }
 
-/** What two requests cost together; what only one of them reported counts as it is. */
+/** The sum of two requests' usage. A count that only one of them reported is used as the sum. */
 export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
   if (first === undefined || second === undefined) return first ?? second;
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = mergeUsage(first, second);
@@ -103,7 +103,7 @@ export function addUsage(first: Usage | undefined, second: Usage | undefined): U
   return sum;
 }
 
-/** What the last of the requests used that made the answer. */
+/** The usage of the last request of the answer. */
 export function lastRequest(usage: Usage): Usage {
   const { earlier, ...all } = usage;
   if (earlier === undefined) return usage;
@@ -172,7 +172,7 @@ export class Collector {
     }
   }
 
-  /** What was answered so far, finished or not. */
+  /** The parts of the answer so far, finished or not. */
   parts(): readonly Part[] {
     return this.#parts.filter((part) => part !== undefined);
   }

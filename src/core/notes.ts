@@ -1,4 +1,4 @@
-/** What a translation lost or changed. Loss is a value: it reaches the client and the log. */
+/** Notes about losses and changes of a translation. Loss is a value: it reaches the client and the log. */
 import { type FieldPath, GatewayError } from './errors.ts';
 
 export interface Notes {
@@ -85,7 +85,7 @@ export function withPathOf<T extends object>(original: object, copy: T): T {
 /** Paths of members that are no objects in the conversation, by its `extras`, which all copies of it share. */
 const memberPaths = new WeakMap<object, { readonly [member: string]: FieldPath }>();
 
-/** Remembers what the client calls members of a conversation. */
+/** Remembers the client's paths of members of a conversation. */
 export function withMemberPaths<T extends object>(
   extras: T,
   named: { readonly [member: string]: FieldPath },
@@ -94,7 +94,7 @@ export function withMemberPaths<T extends object>(
   return extras;
 }
 
-/** What the client calls a member of the conversation, or `otherwise` where that is not known. */
+/** The client's path of a member of the conversation, or `otherwise` if it is not known. */
 export function memberPath(extras: object, member: string, otherwise: FieldPath): FieldPath {
   return memberPaths.get(extras)?.[member] ?? otherwise;
 }

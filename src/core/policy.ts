@@ -1,4 +1,7 @@
-/** What a key, a team or a tag may use (rate limits and budgets; absent = no limit), and what one admitted call may use. */
+/**
+ * The limits of a key, a team or a tag (rate limits and budgets; absent = no limit), and the grant of one admitted
+ * call.
+ */
 import { GatewayError, type GatewayErrorOptions } from './errors.ts';
 import type { Usage } from './generation.ts';
 
@@ -42,9 +45,9 @@ export interface NamedBy {
   readonly teams: readonly string[];
 }
 
-/** What several keys share. */
+/** A policy that several keys share. */
 export interface CommonPolicy extends Policy {
-  /** Of a tag; absent = no other key. */
+  /** For a tag: the keys that may name it; absent = no other key. */
   readonly namedBy?: NamedBy;
 }
 
@@ -62,7 +65,7 @@ export const endpointScopes = ['chat', 'messages', 'responses', 'count_tokens', 
 /** State of one of the caller's rate limits when the call was admitted. */
 export interface Standing {
   readonly limit: number;
-  /** What remained after this call, at least 0. */
+  /** The remaining amount after this call, at least 0. */
   readonly remaining: number;
   /** Ms since the epoch, by the gateway's clock, when the whole limit is available again without further calls. */
   readonly fullAt: number;
@@ -74,7 +77,7 @@ export interface Standings {
   readonly tokens?: Standing;
 }
 
-/** What one admitted call may use, as its path sees it; access/admission.ts makes it. */
+/** The grant of one admitted call, as its path sees it; access/admission.ts makes it. */
 export interface Grant {
   readonly standings: Standings;
   /** Output tokens of each choice that were reserved; absent = they are not counted. */
@@ -125,7 +128,7 @@ export class LimitError extends GatewayError {
   }
 }
 
-/** What members of a request may add to what it costs by its prompt, its cap and its price. */
+/** The cost that members of a request may add to that of its prompt, its cap and its price. */
 export interface RaisedCost {
   /** Tokens of each answer, whatever the client's cap says. */
   readonly outputAtLeast: number;

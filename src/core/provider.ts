@@ -21,7 +21,7 @@ export interface Endpoint {
   readonly headers: readonly string[];
   /** Adds the credential to each request, if it changes over time; absent = the headers contain it, or none is needed. */
   readonly credential?: RequestCredential;
-  /** Whose requests may follow each other on a connection; absent = all. */
+  /** Which requests may share a connection; absent = all. */
   readonly connections?: ConnectionSharing;
 }
 
@@ -48,7 +48,10 @@ export interface TokenCounter {
   readonly countsMedia: boolean;
   /** The number in the answer to the last step. */
   read(answer: JsonObject): Json | undefined;
-  /** Whether an answer says that this model has no counter: the counter is not tried again for an hour. Absent = no answer says so. */
+  /**
+   * Whether an answer says that this model has no counter: the counter is not tried again for an hour. Absent = no
+   * answer says so.
+   */
   lacks?(status: number, body: string): boolean;
 }
 
@@ -96,7 +99,7 @@ export interface ProviderOptions {
   readonly traceContext?: boolean;
   /** next: a prompt that a filter of the provider blocks is sent to the route's other targets. */
   readonly onContentFilter?: 'stop' | 'next';
-  /** Whose calls may share a connection; absent = all calls. */
+  /** Which calls may share a connection; absent = all. */
   readonly connections?: 'shared' | ConnectionSharing;
 }
 
@@ -131,7 +134,7 @@ export interface Provider {
   readonly forwardedHeaders: readonly ForwardedHeader[];
   /** As the config says; absent of engines that are part of the gateway. */
   readonly options?: ProviderOptions;
-  /** What telemetry calls the vendor (`gen_ai.provider.name`); absent = its id. */
+  /** The vendor's name in telemetry (`gen_ai.provider.name`); absent = its id. */
   readonly telemetryName?: string;
   /** For a stream that is no server-sent events; undefined for a content type that is none. Absent = there are none. */
   splitter?(contentType: string): FrameSplitter | undefined;

@@ -1,5 +1,5 @@
 /**
- * What an upstream wants back with a turn that called tools, retained for clients that drop it,
+ * Data that an upstream requires back with a turn that called tools, remembered for clients that drop it,
  * and where reasoning is in such a turn.
  */
 import { createHash } from 'node:crypto';
@@ -15,11 +15,11 @@ export interface PositionedReasoning {
 export interface RecalledTurn {
   readonly origin: Origin;
   readonly reasoning: readonly PositionedReasoning[];
-  /** What the upstream's dialect said of single calls, by the id that the client saw. */
+  /** The upstream's extras of single calls, by the client's id. */
   readonly calls: ReadonlyMap<string, JsonObject>;
 }
 
-/** What makes a call known again. */
+/** The members by which a call is recognised. */
 export type KnownCall = Pick<ToolCallPart, 'id' | 'name' | 'argumentsJson'>;
 
 /**

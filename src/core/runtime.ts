@@ -1,4 +1,4 @@
-/** What the outside world gives a pure function: time, ids. Injected, so that tests can hold it. */
+/** Inputs of pure functions from outside: time, ids. They are injected, so that tests can control them. */
 
 export interface Clock {
   /** Monotonic milliseconds; for durations and timeouts. */

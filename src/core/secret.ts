@@ -87,7 +87,7 @@ export function isSealed(text: string | undefined): boolean {
 
 /** @param key 32 random bytes. */
 export function createSealer(key: Uint8Array): Sealer {
-  // What the digest is for goes first, so that a digest of a text is never a valid seal.
+  // The purpose of the digest comes first, so that a digest of a text is never a valid seal.
   const mac = (purpose: string, text: string): Buffer =>
     createHmac('sha256', key).update(`${purpose}\n${text}`).digest().subarray(0, macBytes);
   return {

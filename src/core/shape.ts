@@ -71,7 +71,7 @@ interface Stranger {
 /** Where a value is: which of those before holds it, and under what name or number. */
 type Step = readonly [parent: number, step: string | number];
 
-/** What is left to check, and how it was reached; a path is made only for members that are reported. */
+/** The unchecked rest, and its position; a path is made only for members that are reported. */
 class Queue {
   readonly values: (JsonObject | readonly Json[])[] = [];
   readonly shapes: Fields[] = [];
@@ -171,7 +171,7 @@ function twinOf(name: string, { members, family = members }: Fields): string | u
   return folded.get(foldCase(name));
 }
 
-/** What is known of the names in a body. */
+/** The names in a body. */
 interface Named {
   /** Of all but the top-level members: none can be another's twin. */
   lacks(feature: 'unusualName'): boolean;

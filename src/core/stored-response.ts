@@ -31,9 +31,9 @@ export interface ItemPage {
   readonly after: string | undefined;
 }
 
-/** What a dialect with state on the side of the service knows of it. */
+/** The codec of stored responses, for a dialect with state at the service. */
 export interface StoredResponseCodec {
-  /** What a request refers to. @throws GatewayError for what is never retained */
+  /** The state that a request refers to. @throws GatewayError for state that is never stored */
   stateOf(body: JsonObject): RequestState;
   /**
    * The request's own items as one array.
@@ -56,16 +56,19 @@ export interface StoredResponseCodec {
   ownError(error: GatewayError, earlier: number): GatewayError;
   /** The value of `x-gateway-notes` likewise. */
   ownNotes(notes: string, earlier: number): string;
-  /** @param keeps whether responses are retained at all; so below */
+  /** @param keeps whether the gateway stores responses; so below */
   unknownItem(id: string, keeps: boolean): GatewayError;
-  /** Of a request that continues from it. */
+  /** The error of a request that continues from it. */
   unknownResponse(id: string, keeps: boolean): GatewayError;
-  /** Of a request for what came before a response, where that is not there any more. */
+  /** The error of a request for the items before a response, if they were removed. */
   brokenChain(id: string, previous: string): GatewayError;
-  /** Of a request for the response itself. */
+  /** The error of a request for the response itself. */
   unknownId(id: string, keeps: boolean): GatewayError;
   deleted(id: string): JsonObject;
-  /** The response as the events of a stream. @param after events up to this `sequence_number` are omitted, but for the last one */
+  /**
+   * The response as the events of a stream. @param after events up to this `sequence_number` are omitted, but for the
+   * last one
+   */
   events(response: Buffer, after: number | undefined): string;
   /**
    * One page of the items that the last response of a chain answers, each with an id that names it in later requests.

@@ -1,4 +1,4 @@
-/** What is counted of a call: token classes, and what else has a price. */
+/** The counted items of a call: token classes, and other items with a price. */
 
 /**
  * A new class is one row here: the usage of the dialects, the columns and sums of the store, the counts of the admin

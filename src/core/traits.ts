@@ -139,7 +139,7 @@ export interface UpstreamTraits {
   readonly historyReasoning?: false;
   /** A trailing assistant message is continued, not answered. */
   readonly prefill: boolean;
-  /** What must be said for that: on the request (vLLM), or on the message (Mistral, DeepSeek). */
+  /** Where the member for it is: on the request (vLLM), or on the message (Mistral, DeepSeek). */
   readonly prefillSwitch?: 'continue_final_message' | 'prefix';
   /**
    * Messages upstreams: the first line of Claude Code's instructions, which changes with each call,
@@ -203,7 +203,7 @@ export interface UpstreamTraits {
   readonly reportsStopSequence?: true;
   /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;
-  /** What stands for a signature in a history that never had one, by the vendor's own word. */
+  /** The vendor's placeholder for a missing signature in a history. */
   readonly callSignatureFiller?: string;
   /** Tool-call ids must be exactly nine letters and digits (Mistral). */
   readonly nineCharacterToolIds?: boolean;
