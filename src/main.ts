@@ -94,9 +94,9 @@ async function run(args: readonly string[]): Promise<number> {
     const { readGatewayFlags } = await import('./cli/gateway-flags.ts');
     const { withUsage } = await import('./cli/arguments.ts');
     return withUsage(context, name, async () => {
-      const place = readGatewayFlags(rest);
-      Object.assign(process.env, place.env);
-      return command.run(place.args, context);
+      const gatewayFlags = readGatewayFlags(rest);
+      Object.assign(process.env, gatewayFlags.env);
+      return command.run(gatewayFlags.args, context);
     });
   }
   const { helpCommand, unknownCommand } = await import('./cli/help.ts');

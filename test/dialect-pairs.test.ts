@@ -13,7 +13,7 @@ import { answerSamples } from './corpus/answers.ts';
 import { corpus } from './corpus/samples.ts';
 import { answerTables, requestTables } from './decisions/rows.ts';
 import { halves, upstreamHalves } from './property/dialect-halves.ts';
-import { recordedDocuments, recordedStreams, whyLeftOut } from './recordings/recorded.ts';
+import { recordedDocuments, recordedStreams, whyOmitted } from './recordings/recorded.ts';
 import { clientDialects, pairs, type Pair, upstreamDialects } from './support/dialects.ts';
 import { allDialects } from './support/reading.ts';
 import { firstTurns } from './two-turn/first-turns.ts';
@@ -102,7 +102,7 @@ const suites: {
   },
   recordings: {
     count: ({ upstream }) =>
-      whyLeftOut === undefined
+      whyOmitted === undefined
         ? Math.min(recordedDocuments([upstream]).length, recordedStreams([upstream]).length)
         : 1,
   },

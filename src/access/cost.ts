@@ -63,20 +63,20 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
   const writeRate = rates.cacheWrite ?? rates.input;
   freshTerms(rates, usage);
-  term(place.cacheWrite, write - long, writeRate);
-  term(place.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
+  term(slot.cacheWrite, write - long, writeRate);
+  term(slot.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
   outputTerms(rates, usage);
-  term(place.call, 1, price.call ?? 0);
-  term(place.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
-  term(place.call + 2, usage.images ?? 0, price.perImage ?? 0);
+  term(slot.call, 1, price.call ?? 0);
+  term(slot.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
+  term(slot.call + 2, usage.images ?? 0, price.perImage ?? 0);
   return {
-    total: nanodollars(0, place.end, 500),
-    input: nanodollars(place.input, place.cacheRead, 500),
-    cacheRead: nanodollars(place.cacheRead, place.cacheWrite, 500),
-    cacheWrite: nanodollars(place.cacheWrite, place.output, 500),
-    output: nanodollars(place.output, place.reasoning, 500),
-    reasoning: nanodollars(place.reasoning, place.call, 500),
-    call: nanodollars(place.call, place.end, 500),
+    total: nanodollars(0, slot.end, 500),
+    input: nanodollars(slot.input, slot.cacheRead, 500),
+    cacheRead: nanodollars(slot.cacheRead, slot.cacheWrite, 500),
+    cacheWrite: nanodollars(slot.cacheWrite, slot.output, 500),
+    output: nanodollars(slot.output, slot.reasoning, 500),
+    reasoning: nanodollars(slot.reasoning, slot.call, 500),
+    call: nanodollars(slot.call, slot.end, 500),
   };
 }
 
@@ -246,13 +246,13 @@ function hasFreeOutput(rates: Rates): boolean {
  */
 const terms = new Float64Array(32);
 
-function term(place: number, tokens: number, rate: number): void {
-  terms[2 * place] = tokens;
-  terms[2 * place + 1] = rate;
+function term(slot: number, tokens: number, rate: number): void {
+  terms[2 * slot] = tokens;
+  terms[2 * slot + 1] = rate;
 }
 
 /** Index of the first term of each part of a cost. */
-const place = {
+const slot = {
   input: 0,
   cacheRead: 4,
   cacheWrite: 6,
@@ -271,12 +271,12 @@ function freshTerms(rates: Rates, usage: BilledTokens): void {
   const video = Math.min(videoInputTokens, fresh - audio - image);
   const readAudio = Math.min(audioInputTokens - audio, read);
   const readRate = rates.cacheRead ?? rates.input;
-  term(place.input, fresh - audio - image - video, rates.input);
-  term(place.input + 1, audio, rates.audioInput ?? rates.input);
-  term(place.input + 2, image, rates.imageInput ?? rates.input);
-  term(place.input + 3, video, rates.videoInput ?? rates.input);
-  term(place.cacheRead, read - readAudio, readRate);
-  term(place.cacheRead + 1, readAudio, rates.audioCacheRead ?? readRate);
+  term(slot.input, fresh - audio - image - video, rates.input);
+  term(slot.input + 1, audio, rates.audioInput ?? rates.input);
+  term(slot.input + 2, image, rates.imageInput ?? rates.input);
+  term(slot.input + 3, video, rates.videoInput ?? rates.input);
+  term(slot.cacheRead, read - readAudio, readRate);
+  term(slot.cacheRead + 1, readAudio, rates.audioCacheRead ?? readRate);
 }
 
 function outputTerms(rates: Rates, usage: BilledTokens): void {
@@ -286,13 +286,13 @@ function outputTerms(rates: Rates, usage: BilledTokens): void {
   const audio = Math.min(usage.audioOutputTokens ?? 0, all - reasoning);
   const image = Math.min(usage.imageOutputTokens ?? 0, all - reasoning - audio);
   term(
-    place.output,
+    slot.output,
     all - reasoning - audio - image,
     areReported ? rates.output : highestOutput(rates),
   );
-  term(place.output + 1, audio, rates.audioOutput ?? rates.output);
-  term(place.output + 2, image, rates.imageOutput ?? rates.output);
-  term(place.reasoning, reasoning, rates.reasoning ?? rates.output);
+  term(slot.output + 1, audio, rates.audioOutput ?? rates.output);
+  term(slot.output + 2, image, rates.imageOutput ?? rates.output);
+  term(slot.reasoning, reasoning, rates.reasoning ?? rates.output);
 }
 
 /** Whether the upstream reports the output classes that have their own rate. */

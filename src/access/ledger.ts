@@ -5,7 +5,7 @@
  * crash does not lose them (F81).
  */
 import type { Clock, Log } from '../core/runtime.ts';
-import { quarantine, lineOf, recordApart, type RefusedRow } from '../store/refused-rows.ts';
+import { quarantine, lineOf, recordSeparately, type RefusedRow } from '../store/refused-rows.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
@@ -200,7 +200,7 @@ export class Ledger {
     const batch = this.#queue.slice(0, batchRows);
     if (batch.length === 0) return;
     const begun = this.#clock.now();
-    const refused = await recordApart(batch, (rows) => this.#store.calls.record(rows));
+    const refused = await recordSeparately(batch, (rows) => this.#store.calls.record(rows));
     this.#lastWriteMs = this.#clock.now() - begun;
     if (refused.length > 0) await this.#quarantine(refused);
     this.#queue = this.#queue.slice(batch.length);

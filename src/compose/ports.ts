@@ -83,22 +83,22 @@ export class PlanePorts {
   async #explain(name: PlaneName, code: string): Promise<string | undefined> {
     const address = this.#addresses[name];
     const { label, flag } = planes[name];
-    const place = `${addressText(address)} (${label})`;
+    const listener = `${addressText(address)} (${label})`;
     const choose = (example: Address): string =>
       `choose another address, for example: ${this.#start(flag, addressText(example))}`;
     switch (code) {
       case 'EADDRINUSE': {
         const owner = portOwner(address.port);
         const by = owner === undefined ? '' : ` by ${owner}`;
-        return `${place} is in use${by}. Stop that program, or ${choose(await this.#free(address))}`;
+        return `${listener} is in use${by}. Stop that program, or ${choose(await this.#free(address))}`;
       }
       case 'EACCES':
-        return `${place}: this user may not listen on port ${address.port}. Ports from 1024 on are open to all users: ${choose({ ...address, port: 8686 })}`;
+        return `${listener}: this user may not listen on port ${address.port}. Ports from 1024 on are open to all users: ${choose({ ...address, port: 8686 })}`;
       case 'EADDRNOTAVAIL':
-        return `${place}: this machine has no such address. Use one of its own, 127.0.0.1 (only this machine) or 0.0.0.0 (all): ${choose({ ...address, host: '127.0.0.1' })}`;
+        return `${listener}: this machine has no such address. Use one of its own, 127.0.0.1 (only this machine) or 0.0.0.0 (all): ${choose({ ...address, host: '127.0.0.1' })}`;
       case 'ENOTFOUND':
       case 'EAI_AGAIN':
-        return `${place}: the host name cannot be resolved. Use an IP address: ${choose({ ...address, host: '127.0.0.1' })}`;
+        return `${listener}: the host name cannot be resolved. Use an IP address: ${choose({ ...address, host: '127.0.0.1' })}`;
       default:
         return undefined;
     }

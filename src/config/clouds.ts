@@ -50,7 +50,7 @@ export function readCloud(
     ...(requestMetadata === undefined ? {} : { requestMetadata }),
     ...Object.fromEntries(secrets),
     ...(typeof credentials === 'string'
-      ? { credentialsFile: resolve(dirname(file.place.path), credentials) }
+      ? { credentialsFile: resolve(dirname(file.location.path), credentials) }
       : {}),
   };
   return Object.keys(cloud).length === 0 ? {} : { cloud };

@@ -20,7 +20,7 @@ interface ConfigLocation {
 const fileName = 'gateway.yaml';
 
 export interface CheckedFile {
-  readonly place: ConfigLocation;
+  readonly location: ConfigLocation;
   /** Without the entries that have errors, so that the others can still be checked further. */
   readonly content: ConfigFile;
   /** No text, or only comments. */
@@ -64,17 +64,17 @@ interface ReadScope {
  * @param text default: what the file has
  */
 export async function readConfig(
-  place: ConfigLocation,
+  location: ConfigLocation,
   { env, referred, text }: ReadScope,
 ): Promise<CheckedFile> {
-  const read = text === undefined ? readText(place.path) : { text };
+  const read = text === undefined ? readText(location.path) : { text };
   if ('problem' in read) {
-    const issues = [{ file: place.name, path: '', message: read.problem }];
-    return checkedFile({ place, content: {}, issues });
+    const issues = [{ file: location.name, path: '', message: read.problem }];
+    return checkedFile({ location, content: {}, issues });
   }
   // Loaded on demand: they cost start time, and many gateways run without a file.
   const { readYaml } = await import('./yaml-text.ts');
-  const references = resolver({ env, directory: dirname(place.path), referred });
+  const references = resolver({ env, directory: dirname(location.path), referred });
   const resolve: Resolve = (text, path) => {
     const resolved = references(text);
     if ('text' in resolved && hasReference(text)) referred.noteText(path, text, resolved.text);
@@ -82,14 +82,14 @@ export async function readConfig(
   };
   const yaml = readYaml({ text: read.text, resolve });
   const own = await checkForm(yaml);
-  const foreign = foreignFile(yaml.value, own.content, place.name);
+  const foreign = foreignFile(yaml.value, own.content, location.name);
   const { content, findings } =
     foreign === undefined ? own : { content: {}, findings: [{ path: [], message: foreign }] };
   return checkedFile({
-    place,
+    location,
     content,
-    issues: findings.map((finding) => toIssue(place, finding, yaml)),
-    warnings: openKeys(place, content, referred),
+    issues: findings.map((finding) => toIssue(location, finding, yaml)),
+    warnings: openKeys(location, content, referred),
     yaml,
   });
 }
@@ -152,18 +152,18 @@ function without(value: unknown, findings: readonly Finding[]): unknown {
 }
 
 interface FileInput {
-  readonly place: ConfigLocation;
+  readonly location: ConfigLocation;
   readonly content: ConfigFile;
   readonly issues: readonly ConfigIssue[];
   readonly warnings?: readonly string[];
   readonly yaml?: YamlText;
 }
 
-function checkedFile({ place, content, issues, warnings = [], yaml }: FileInput): CheckedFile {
+function checkedFile({ location, content, issues, warnings = [], yaml }: FileInput): CheckedFile {
   const root = yaml?.value;
   const providers = isObject(root) ? root['providers'] : undefined;
   return {
-    place,
+    location,
     content,
     isEmpty: yaml !== undefined && yaml.value === undefined && issues.length === 0,
     declared: new Set(isObject(providers) ? Object.keys(providers) : []),
@@ -174,15 +174,15 @@ function checkedFile({ place, content, issues, warnings = [], yaml }: FileInput)
         (value, step) => (isObject(value) ? value[String(step)] : undefined),
         content,
       ) !== undefined,
-    where: (path) => fileAndLine(place.name, yaml?.lineOf(path)),
-    issue: (path, message) => toIssue(place, { path, message }, yaml),
+    where: (path) => fileAndLine(location.name, yaml?.lineOf(path)),
+    issue: (path, message) => toIssue(location, { path, message }, yaml),
   };
 }
 
-function toIssue(place: ConfigLocation, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
+function toIssue(location: ConfigLocation, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
   const line = finding.line ?? yaml?.lineOf(finding.path);
   return {
-    file: place.name,
+    file: location.name,
     ...(line === undefined ? {} : { line }),
     path: pathText(finding.path),
     message: finding.message,
@@ -207,7 +207,7 @@ function keysIn(credentials: string | { readonly [name: string]: string } = {}):
 
 /** S25: a key in plain text in a file that every user of the machine can read. */
 function openKeys(
-  place: ConfigLocation,
+  location: ConfigLocation,
   content: ConfigFile,
   referred: Referred,
 ): readonly string[] {
@@ -216,9 +216,9 @@ function openKeys(
       .flat()
       .some((key) => !referred.isFilled(key)),
   );
-  if (plain === undefined || !isOpenToAll(place.path)) return [];
+  if (plain === undefined || !isOpenToAll(location.path)) return [];
   return [
-    `${place.name} holds providers.${plain[0]}.${plain[1]?.credentials === undefined ? 'api_key' : 'credentials'} in plain text and every user of this machine can read it: chmod 600, or use \${NAME}`,
+    `${location.name} holds providers.${plain[0]}.${plain[1]?.credentials === undefined ? 'api_key' : 'credentials'} in plain text and every user of this machine can read it: chmod 600, or use \${NAME}`,
   ];
 }
 

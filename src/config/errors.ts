@@ -37,8 +37,8 @@ export class ConfigError extends Error {
 
 /** One issue as one line. */
 export function issueText(issue: ConfigIssue): string {
-  const place = issue.file === undefined ? [] : [fileAndLine(issue.file, issue.line)];
-  return [...place, ...(issue.path === '' ? [] : [issue.path]), issue.message].join(': ');
+  const prefix = issue.file === undefined ? [] : [fileAndLine(issue.file, issue.line)];
+  return [...prefix, ...(issue.path === '' ? [] : [issue.path]), issue.message].join(': ');
 }
 
 /** `gateway.yaml:12` */

@@ -179,7 +179,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     traces: traces.settings,
     oidc,
     unresolved,
-    configFile: file?.place.path,
+    configFile: file?.location.path,
     configIsEmpty: file?.isEmpty === true,
     origins: [
       ...base.origins,
@@ -268,13 +268,13 @@ async function openConfig(
   report: (issue: ConfigIssue) => void,
 ): Promise<{ readonly file: CheckedFile | undefined; readonly origin: OriginLine }> {
   const asked = outerChoice('config', { flags, env });
-  const place = findConfig(asked?.text, cwd);
+  const location = findConfig(asked?.text, cwd);
   const origin = asked?.origin ?? 'default';
-  if (place === undefined)
+  if (location === undefined)
     return { file: undefined, origin: { path: 'config', value: 'none', origin } };
-  const file = await readConfig(place, { env, referred, text });
+  const file = await readConfig(location, { env, referred, text });
   for (const issue of file.issues) report(issue);
-  return { file, origin: { path: 'config', value: place.path, origin } };
+  return { file, origin: { path: 'config', value: location.path, origin } };
 }
 
 /** Each worker gets its part of what is bounded for all of them: a part is 1 at least. */
@@ -414,7 +414,7 @@ const demonstration = 'tiny';
 
 function readLocal(file: CheckedFile | undefined, scope: LocalScope): LocalSettings {
   const local = file?.content.local ?? {};
-  const directory = file === undefined ? '' : dirname(file.place.path);
+  const directory = file === undefined ? '' : dirname(file.location.path);
   const { modelsDir: folder, ...options } = givenOptions(localOptions, local);
   const models = Object.entries(local.models ?? {}).map(([name, form]) => {
     const isDemonstration = name.toLowerCase() === demonstration;

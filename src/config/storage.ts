@@ -124,7 +124,7 @@ function findPieces(sources: BaseSources): Pieces {
     const database = { text: defaultDatabase, path: 'storage', origin: 'default', complain };
     return { database, directory: cwd };
   }
-  return { ...ofFile(file, form, report), directory: dirname(file.place.path) };
+  return { ...ofFile(file, form, report), directory: dirname(file.location.path) };
 }
 
 type Form = NonNullable<CheckedFile['content']['storage']>;
@@ -284,7 +284,7 @@ function address(
 ): ServerAddress {
   const port = parts.port ?? (scheme === 'postgres' ? 5432 : 6379);
   const { host } = parts;
-  const place = host.includes(':') ? `[${host}]` : host;
+  const shownHost = host.includes(':') ? `[${host}]` : host;
   return {
     scheme,
     host,
@@ -293,7 +293,7 @@ function address(
     ...(parts.password === '' ? {} : { password: new Secret(parts.password) }),
     database,
     ...(tls === undefined ? {} : { tls }),
-    shown: `${scheme}://${place}:${port}/${database}`,
+    shown: `${scheme}://${shownHost}:${port}/${database}`,
   };
 }
 

@@ -44,7 +44,7 @@ export function readTls(file: CheckedFile | undefined, scope: Scope): ReadTls {
 export function readAdminCertificate(file: CheckedFile | undefined): string | undefined {
   const cert = file?.content.admin_tls?.cert;
   if (file === undefined || cert === undefined) return undefined;
-  const scope = { directory: dirname(file.place.path), complain: () => undefined };
+  const scope = { directory: dirname(file.location.path), complain: () => undefined };
   const text = readPem(cert, '', scope);
   return text === 'wrong' ? undefined : text;
 }
@@ -68,7 +68,7 @@ function readSection(section: Section, file: CheckedFile | undefined, scope: Sco
   }
   const texts = readFiles(section, file, scope);
   if (texts === undefined) return nothing;
-  const directory = dirname(file.place.path);
+  const directory = dirname(file.location.path);
   const paths = [cert, key, ...(clientCa === undefined ? [] : [clientCa])];
   const line = (part: Part, value: string): OriginLine => ({
     path: `${section}.${part}`,
@@ -105,7 +105,7 @@ function readFiles(
         ...file.issue([section, part], message),
         ...(message.includes(unreadable) && { unresolved: true }),
       });
-    const text = readPem(path, what, { directory: dirname(file.place.path), complain });
+    const text = readPem(path, what, { directory: dirname(file.location.path), complain });
     if (text === undefined || text === 'wrong') return undefined;
     const problem = part === 'key' ? keyProblem(text) : certificateProblem(text);
     if (problem === undefined) return text;

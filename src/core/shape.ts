@@ -125,13 +125,13 @@ function isInner(value: Json | undefined): value is JsonObject | readonly Json[]
   return typeof value === 'object' && value !== null;
 }
 
-interface Looking {
+interface CapScanner {
   readonly queue: Queue;
   readonly fields: Fields;
   see(member: Stranger): void;
 }
 
-function lookAt(value: JsonObject, at: number, { queue, fields, see }: Looking): void {
+function lookAt(value: JsonObject, at: number, { queue, fields, see }: CapScanner): void {
   for (const key in value) {
     const inner = fields.members.get(key);
     if (inner === whole) continue;

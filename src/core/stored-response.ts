@@ -45,7 +45,7 @@ export interface StoredResponseCodec {
   /** The response in the last bytes of an answer, document or stream; undefined for an answer that failed. */
   answered(last: Buffer): EndedResponse | undefined;
   /** The last bytes of an answer that says that it was not retained. */
-  unkept(last: Buffer): Buffer;
+  markUnstored(last: Buffer): Buffer;
   /** The array of a response's output items. */
   outputOf(response: Buffer): Buffer;
   /** Items of a response by each id that names one: its own, and the one that `list` makes where that names no other. */

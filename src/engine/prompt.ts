@@ -157,9 +157,9 @@ export class PromptWriter {
     yield text.slice(from);
   }
 
-  #markerBehind(text: string, place: number): number | undefined {
+  #markerBehind(text: string, offset: number): number | undefined {
     if (this.#markers === undefined) return undefined;
-    this.#markers.lastIndex = place;
+    this.#markers.lastIndex = offset;
     const at = this.#markers.exec(text)?.index;
     this.#markers.lastIndex = 0;
     return at;

@@ -34,16 +34,16 @@ export function sealKey(bytes: Uint8Array): SealKey {
 }
 
 /**
- * @param place identifies the row; bytes of another row do not open
+ * @param binding identifies the row; bytes of another row do not open
  * @param sealing `iv`: 12 random bytes, other ones each time
  */
 export function sealBytes(
   plain: Uint8Array,
-  place: string,
+  binding: string,
   { key, iv }: { readonly key: SealKey; readonly iv: Uint8Array },
 ): Buffer {
   const cipher = createCipheriv('aes-256-gcm', key.secret, iv);
-  cipher.setAAD(Buffer.from(place));
+  cipher.setAAD(Buffer.from(binding));
   const parts = [cipher.update(plain), cipher.final()];
   const head = [Buffer.of(version), key.fingerprint, iv, cipher.getAuthTag()];
   // Memory of its own: the store's thread gets a copy, which of a small buffer is one of the whole pool around it.
@@ -59,7 +59,7 @@ export function sealBytes(
 /** @param key undefined where there is none: then nothing opens. */
 export function openBytes(
   sealed: Uint8Array,
-  place: string,
+  binding: string,
   key: SealKey | undefined,
 ): Buffer | 'other key' | 'unreadable' {
   if (sealed.length < headBytes || sealed[0] !== version) return 'unreadable';
@@ -70,7 +70,7 @@ export function openBytes(
   const cipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(ivAt, tagAt), {
     authTagLength: tagBytes,
   });
-  cipher.setAAD(Buffer.from(place));
+  cipher.setAAD(Buffer.from(binding));
   cipher.setAuthTag(sealed.subarray(tagAt, headBytes));
   try {
     return Buffer.concat([cipher.update(sealed.subarray(headBytes)), cipher.final()]);

@@ -571,7 +571,7 @@ export class AttemptLoop {
       rounds,
       source: {
         cut: () => cut(track, 'stop'),
-        goOn: async () => {
+        continueTurn: async () => {
           const rest = await this.#nextRound(track);
           if (rest !== undefined) this.#feed(track, rest, delivery);
         },
@@ -633,7 +633,7 @@ export class AttemptLoop {
       meter.see(finish);
       return { kind: 'collected', events: [finish] };
     }
-    const { answered, resume } = rounds.goOn(used);
+    const { answered, resume } = rounds.nextRound(used);
     try {
       const most = await payRound(this.#call, used, room);
       if (track.stopped) return undefined;
@@ -645,7 +645,7 @@ export class AttemptLoop {
         most,
         resume,
       });
-      meter.goOn(used);
+      meter.nextRound(used);
       const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
         // A request that no upstream began to answer costs nothing.
         if (attempt.firstEventAt === undefined && !track.stopped) meter.wentNowhere();

@@ -116,7 +116,7 @@ const lateMs = 2 * sweepEveryMs;
 
 export interface Swept {
   /** The item's index in the sweeper's list; -1 if it is not in the list. Only the sweeper sets it. */
-  place: number;
+  index: number;
   /** Compares its deadlines with the monotonic time. */
   check(now: number): void;
   /** Of its call. */
@@ -176,20 +176,20 @@ export class Sweeper {
   add(item: Swept): void {
     // Time without live calls does not count as a late sweep.
     if (this.#live.length === 0) this.#sweptAt = this.#clock.now();
-    item.place = this.#live.length;
+    item.index = this.#live.length;
     this.#live.push(item);
     this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   /** Removes the item; the last one moves to its index. A second call does nothing. */
   delete(item: Swept): void {
-    const { place } = item;
-    if (place === -1) return;
-    item.place = -1;
+    const { index } = item;
+    if (index === -1) return;
+    item.index = -1;
     const last = this.#live.pop();
     if (last !== undefined && last !== item) {
-      this.#live[place] = last;
-      last.place = place;
+      this.#live[index] = last;
+      last.index = index;
     }
   }
 

@@ -51,7 +51,7 @@ export async function explainCall(gateway: Gateway, call: Call): Promise<Explain
       why: whyHere(gateway, call, i),
     });
   }
-  const why = whyLeftOut(gateway, targets);
+  const why = whyOmitted(gateway, targets);
   for (const target of left) {
     explained.push({ ...(await explainTarget(gateway, call, target)), why });
   }
@@ -98,7 +98,7 @@ async function explainTarget(
 }
 
 /** @param targets the ones that are tried */
-function whyLeftOut({ health }: Gateway, targets: readonly Target[]): string {
+function whyOmitted({ health }: Gateway, targets: readonly Target[]): string {
   if (targets.length === 0) return 'skipped: no target of the route accepts calls now';
   return targets.some((target) => health.isReady(target))
     ? 'skipped: another target of the route is ready'

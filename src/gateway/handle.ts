@@ -71,7 +71,7 @@ export function handleCall(gateway: Gateway, call: Call, sink: ClientSink): Prom
 }
 
 class CallRun implements ClientObserver, StreamOwner, Swept {
-  place = -1;
+  index = -1;
   readonly #gateway: Gateway;
   readonly #call: Call;
   readonly #sink: ClientSink;

@@ -99,9 +99,9 @@ function pageOf(listings: readonly ModelListing[], { start, end, more }: Bounds)
 }
 
 function indexOfModel(listings: readonly ModelListing[], id: string, parameter: string): number {
-  const place = listings.findIndex((listing) => listing.id === id);
-  if (place === -1) throw invalidRequest('There is no such model in the list.', [parameter]);
-  return place;
+  const index = listings.findIndex((listing) => listing.id === id);
+  if (index === -1) throw invalidRequest('There is no such model in the list.', [parameter]);
+  return index;
 }
 
 function readLimit(text: string | null): number | undefined {

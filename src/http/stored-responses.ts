@@ -141,11 +141,11 @@ function longEnds(
         return codec.answered(last);
       }
     },
-    unkept: async (last) => {
+    markUnstored: async (last) => {
       try {
-        return bufferOver((await bodies.run('unkept', { client }, bodyOf(last))).bytes);
+        return bufferOver((await bodies.run('markUnstored', { client }, bodyOf(last))).bytes);
       } catch {
-        return codec.unkept(last);
+        return codec.markUnstored(last);
       }
     },
   };

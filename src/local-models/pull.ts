@@ -432,7 +432,7 @@ class Download {
     const { status, linked } = answer;
     const named = linked.sha256 === undefined ? {} : { namedSha256: linked.sha256 };
     if (status === 416 && (await this.#isWhole(answer))) return named;
-    if (status === 416 || (status === 206 && !this.#goesOn(answer))) {
+    if (status === 416 || (status === 206 && !this.#continues(answer))) {
       await answer.body.dump().catch(() => {});
       await this.#restart('The file on the server is another now, or may be.');
       return this.attempt();
@@ -458,7 +458,7 @@ class Download {
   }
 
   /** Whether a 206 continues the bytes that are there. */
-  #goesOn({ headers }: WebAnswer): boolean {
+  #continues({ headers }: WebAnswer): boolean {
     const { length, state } = this.#job.part;
     const range = rangeOf(headers);
     if (range?.start !== length) return false;

@@ -233,7 +233,7 @@ class EnginePool implements LocalEngines {
         room,
       );
       if (blocking.length > 0) {
-        if (!(await anyLeft(blocking))) await delay(roomPollMs, undefined, { ref: false });
+        if (!(await anyExited(blocking))) await delay(roomPollMs, undefined, { ref: false });
         continue;
       }
       const { name, bytes } = model;
@@ -252,7 +252,7 @@ class EnginePool implements LocalEngines {
 }
 
 /** Asks one after the other; the first that leaves is enough to look again. */
-async function anyLeft(members: readonly Member[]): Promise<boolean> {
+async function anyExited(members: readonly Member[]): Promise<boolean> {
   for (const { engine } of members) if (await engine.leave('room')) return true;
   return false;
 }

@@ -19,7 +19,7 @@ export interface RefusedRow {
  * @returns those that are refused because of their content
  * @throws what `record` throws for another reason; then any of them may be written.
  */
-export async function recordApart(
+export async function recordSeparately(
   rows: readonly CallRow[],
   record: (rows: readonly CallRow[]) => Promise<void>,
 ): Promise<readonly RefusedRow[]> {
@@ -33,8 +33,8 @@ export async function recordApart(
     if (rows.length === 1) return [{ row, reason: String(error) }];
   }
   const middle = Math.ceil(rows.length / 2);
-  const refused = await recordApart(rows.slice(0, middle), record);
-  return [...refused, ...(await recordApart(rows.slice(middle), record))];
+  const refused = await recordSeparately(rows.slice(0, middle), record);
+  return [...refused, ...(await recordSeparately(rows.slice(middle), record))];
 }
 
 /** Appends them to a private file, a line of JSON each. @throws the system's error */
@@ -52,7 +52,7 @@ export interface RefusedOrphan {
 }
 
 /** Appends it to a private file, for a person to read. @throws the system's error */
-export async function layOrphanAside(path: string, orphan: RefusedOrphan): Promise<void> {
+export async function quarantineOrphan(path: string, orphan: RefusedOrphan): Promise<void> {
   createPrivateFile(path);
   await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
 }

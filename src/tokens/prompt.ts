@@ -36,13 +36,13 @@ function sampling(prompt: Prompt, most: number, random?: () => number): number {
   for (const text of prompt.texts) length += text.length;
   if (length <= most) return estimatePrompt(prompt);
   const stride = Math.ceil((length / most) * pieceLength);
-  const place = (piece: number): number =>
+  const offsetOf = (piece: number): number =>
     // Spread unevenly, so that a text which repeats itself is seen in all of its parts.
     piece * stride + Math.floor((random?.() ?? (piece * goldenRatio) % 1) * (stride - pieceLength));
   let seen = 0;
   let tokens = 0;
   let piece = 0;
-  let next = place(0);
+  let next = offsetOf(0);
   /** Where the text begins in all of them. */
   let from = 0;
   for (const text of prompt.texts) {
@@ -51,7 +51,7 @@ function sampling(prompt: Prompt, most: number, random?: () => number): number {
       tokens += estimateText(looked);
       seen += looked.length;
       piece += 1;
-      next = place(piece);
+      next = offsetOf(piece);
     }
     from += text.length;
   }

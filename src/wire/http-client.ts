@@ -92,8 +92,8 @@ export class HttpClient {
   /** Equal ways share connections, whichever providers they are of. */
   #connectionsTo(endpoint: Endpoint, connectMs: number): SocketConnections {
     const { origin, socketPath, way, connections: sharing } = endpoint;
-    const place = [socketPath ?? origin, connectMs, sharing, ...wayKey(way)];
-    const key = JSON.stringify(place);
+    const parts = [socketPath ?? origin, connectMs, sharing, ...wayKey(way)];
+    const key = JSON.stringify(parts);
     let connections = this.#connections.get(key)?.connections;
     if (connections === undefined) {
       const connector = this.#connector?.(connectMs) ?? this.#connectorTo(endpoint, connectMs);

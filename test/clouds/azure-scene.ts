@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import { startTestGateway, type TestConfig, type TestGateway } from '../support/gateway.ts';
 import { ScriptedUpstream, type Answer, type Received } from '../upstream/scripted.ts';
 import { TokenServer } from '../upstream/token-server.ts';
@@ -16,7 +16,7 @@ export function recording(name: string): string {
   return readFileSync(join(folder, name), 'utf8');
 }
 
-export const noRecordings = whyLeftOut ?? false;
+export const noRecordings = whyOmitted ?? false;
 
 /** The key that the config of each scene names. */
 export const azureKey = 'azure-key-canary-0123456789';

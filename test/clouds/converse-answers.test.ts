@@ -20,7 +20,7 @@ import {
   type Seen,
 } from '../support/reading.ts';
 import { shown } from '../support/requests.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import { converseEvent, eventMessage, eventStream, exceptionMessage } from '../upstream/aws.ts';
 import {
   converseAnswer,
@@ -34,7 +34,7 @@ import { type BedrockScene } from './bedrock-scene.ts';
 import { callConverse, claude, startConverse } from './converse-scene.ts';
 
 const recordings = join(import.meta.dirname, '../../../shared/recordings');
-const skip = whyLeftOut ?? false;
+const skip = whyOmitted ?? false;
 
 function recordedDocument(name: string): Answer {
   return { body: readFileSync(join(recordings, 'bedrock-converse', `${name}.json`), 'utf8') };

@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { listAt, objectAt } from '../support/reading.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import { assertSigned, awsError } from '../upstream/aws.ts';
 import { converseAnswer, streamOf } from '../upstream/converse.ts';
 import type { Answer } from '../upstream/scripted.ts';
@@ -26,7 +26,7 @@ import type { BedrockScene } from './bedrock-scene.ts';
 import { callConverse, claude, nova } from './converse-scene.ts';
 
 const profile = 'arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile';
-const skip = whyLeftOut ?? false;
+const skip = whyOmitted ?? false;
 
 let scene: BedrockScene;
 before(async () => {

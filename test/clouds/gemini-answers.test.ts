@@ -20,13 +20,13 @@ import {
   textAt,
   type Seen,
 } from '../support/reading.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import { geminiAnswer, geminiStream, streamOf, type GeminiAnswer } from '../upstream/gemini.ts';
 import type { Answer, Received } from '../upstream/scripted.ts';
 import { callGemini, startGemini, type GeminiScene } from './gemini-scene.ts';
 
 const folder = join(import.meta.dirname, '../../../shared/recordings/gemini');
-const skip = whyLeftOut ?? false;
+const skip = whyOmitted ?? false;
 
 function recordedDocument(name: string): Answer {
   return { body: readFileSync(join(folder, `${name}.json`), 'utf8') };

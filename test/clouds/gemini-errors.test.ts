@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { geminiUpstream } from '../../src/dialects/gemini/upstream.ts';
 import { clientDialects } from '../support/dialects.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import { geminiDocument, geminiStream } from '../upstream/gemini.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { callGemini, geminiKey, startGemini, type GeminiScene } from './gemini-scene.ts';
@@ -37,7 +37,7 @@ function refusal(
   };
 }
 
-describe('recorded errors', { skip: whyLeftOut ?? false }, () => {
+describe('recorded errors', { skip: whyOmitted ?? false }, () => {
   it('11 32 a refused request is reported in the words of the service, in a list or not', async () => {
     for (const [name, words] of [
       ['reported-400-missing-signature.array', /missing a thought_signature/],

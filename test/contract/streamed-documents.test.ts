@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
+import { recordedStreams, whyOmitted } from '../recordings/recorded.ts';
 import { objectAt, readDocument, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -87,7 +87,7 @@ describe('equal to the document', () => {
 });
 
 describe('equal to the stream', () => {
-  if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+  if (whyOmitted !== undefined) test('recordings', { skip: whyOmitted }, () => undefined);
   for (const { name, upstream, frames } of recordedStreams()) {
     if (upstream !== 'messages' || name === 'spliced-message-start') continue;
     test(`§1.2 F2 ${name}`, async () => {

@@ -6,7 +6,7 @@ import { PriceList } from '../../src/access/prices.ts';
 import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
-import { recordedDocuments, recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
+import { recordedDocuments, recordedStreams, whyOmitted } from '../recordings/recorded.ts';
 import { replying, toldUsage } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
@@ -67,7 +67,7 @@ for (const dialect of clientDialects) {
 }
 
 describe('F2 F4 recorded answers, with what the vendor itself says that they cost', () => {
-  if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+  if (whyOmitted !== undefined) test('recordings', { skip: whyOmitted }, () => undefined);
   const recorded = [
     ...recordedDocuments(['chat']).map(({ name, body, text }) => ({
       name,

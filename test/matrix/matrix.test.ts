@@ -9,7 +9,7 @@ import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import { endingOf, readDocument, readStream, type Seen } from '../support/reading.ts';
 import { ask, type Rig } from '../support/rig.ts';
 import { requestBody, shown } from '../support/requests.ts';
-import { whyLeftOut } from '../recordings/recorded.ts';
+import { whyOmitted } from '../recordings/recorded.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { bookedCost, bookedUsage, samples, startVendorRig, type Sample } from './cells.ts';
 
@@ -19,7 +19,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-if (whyLeftOut !== undefined) test('matrix', { skip: whyLeftOut }, () => undefined);
+if (whyOmitted !== undefined) test('matrix', { skip: whyOmitted }, () => undefined);
 
 interface Cell {
   readonly seen: Seen;

@@ -12,7 +12,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import {
   recordedDocuments,
   recordedStreams,
-  whyLeftOut,
+  whyOmitted,
   type RecordedStream,
 } from '../recordings/recorded.ts';
 import {
@@ -157,7 +157,7 @@ function pick(at: number): RecordedStream<Dialect> {
 }
 
 for (const client of dialects) {
-  describe(`recordings with a fault, ${client} client`, { skip: whyLeftOut ?? false }, () => {
+  describe(`recordings with a fault, ${client} client`, { skip: whyOmitted ?? false }, () => {
     test('C3 E4 events dropped, doubled, swapped, cut off', (context) => {
       let equal = 0;
       let failures = 0;

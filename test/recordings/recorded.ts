@@ -21,7 +21,7 @@ import { joined } from '../upstream/reply.ts';
 const folder = join(import.meta.dirname, '../../../shared/recordings');
 
 /** Why the tests on recordings are left out, or undefined where they can run. */
-export const whyLeftOut = existsSync(folder)
+export const whyOmitted = existsSync(folder)
   ? undefined
   : 'left out: there are no recordings at ../shared/recordings';
 
@@ -62,7 +62,7 @@ function files<D extends UpstreamDialect>(
   ending: string,
   of: readonly D[],
 ): readonly (readonly [upstream: D, name: string, text: string])[] {
-  if (whyLeftOut !== undefined) return [];
+  if (whyOmitted !== undefined) return [];
   return of.flatMap((upstream) =>
     patterns[upstream]
       .flatMap((pattern) => globSync(`${pattern}${ending}`, { cwd: folder }).sort())

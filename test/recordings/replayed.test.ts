@@ -23,7 +23,7 @@ import {
   expectedOfStream,
   recordedDocuments,
   recordedStreams,
-  whyLeftOut,
+  whyOmitted,
   withRecordedIds,
   type RecordedStream,
 } from './recorded.ts';
@@ -34,7 +34,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+if (whyOmitted !== undefined) test('recordings', { skip: whyOmitted }, () => undefined);
 
 /** A recording of a stream that was spliced from two: no client can make sense of it. */
 const spliced = 'spliced-message-start';
@@ -149,7 +149,7 @@ async function assertSdks(
   }
 }
 
-describe('single recordings', { skip: whyLeftOut ?? false }, () => {
+describe('single recordings', { skip: whyOmitted ?? false }, () => {
   for (const dialect of clientDialects) {
     test(`F61 C3 a stream spliced from two has one ending, ${dialect}`, async () => {
       const recorded = recordedStreams().find(({ name }) => name === spliced);

@@ -9,7 +9,7 @@ import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody, shown } from '../support/requests.ts';
 import { joined } from '../upstream/reply.ts';
 import { everyBytes, randomSplit, type Answer } from '../upstream/scripted.ts';
-import { recordedStreams, whyLeftOut, type RecordedStream } from './recorded.ts';
+import { recordedStreams, whyOmitted, type RecordedStream } from './recorded.ts';
 
 let rig: Rig;
 before(async () => {
@@ -17,7 +17,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+if (whyOmitted !== undefined) test('recordings', { skip: whyOmitted }, () => undefined);
 
 /** A stream that was spliced from two, and one that tells of a failure: replayed.test.ts has them. */
 const oneSided = new Set(['spliced-message-start', 'openai-error.1']);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { saysNothing } from '../../src/dialects/openai-chat/relay/edits.ts';
+import { hasNoEffect } from '../../src/dialects/openai-chat/relay/edits.ts';
 import { isInSample, runsNow } from '../support/depth.ts';
 import { send, type Reply } from '../support/http.ts';
 import { readDocument, readStream } from '../support/reading.ts';
@@ -49,7 +49,7 @@ async function reaches(rules: VendorRules, { body: asked }: Shape): Promise<void
   assert.equal(seen.text, 'ok');
   const notes = String(reply.headers['x-gateway-notes'] ?? '');
   const missing = unnamedChanges(body, received.json, notes).filter(
-    (name) => !saysNothing(name, body[name]) && !(name === 'messages' && isInstructed(notes)),
+    (name) => !hasNoEffect(name, body[name]) && !(name === 'messages' && isInstructed(notes)),
   );
   assert.deepEqual(missing, [], notes);
   const again = await ask({ ...body, model: strictName(rules.model) });

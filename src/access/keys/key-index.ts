@@ -320,12 +320,12 @@ export class KeyIndex {
     }
     const literals = this.#fixed.filter(({ source }) => source === 'environment');
     const declared = records.map((record, i) => {
-      const place = literals.length + i;
+      const position = literals.length + i;
       const known = old.get(record.id);
-      if (known === undefined) return this.#add(record, 'config', place);
+      if (known === undefined) return this.#add(record, 'config', position);
       const { version, createdAt } = known.record;
       known.replace({ ...record, createdAt, version: version + 1 });
-      known.position = place;
+      known.position = position;
       return known;
     });
     this.#setFixed(literals, declared);
@@ -381,7 +381,7 @@ export class KeyIndex {
   ): Promise<{ readonly entries: readonly KeyEntry[]; readonly more: boolean } | undefined> {
     const placed = (entry: KeyEntry): Placed => {
       const before = entry.source === 'store' ? this.#fixed.length : 0;
-      return { entry, rank: rankOf(entry) ?? -1, place: before + entry.position };
+      return { entry, rank: rankOf(entry) ?? -1, order: before + entry.position };
     };
     const last = after === undefined ? undefined : this.#entries.get(after);
     if (after !== undefined && last === undefined) return undefined;
@@ -405,10 +405,10 @@ export class KeyIndex {
 
   /** Positions of the keys after them move up. */
   #forgetPositions(removed: readonly KeyEntry[]): void {
-    const places = removed.map(({ position }) => position);
-    const movedUp = (place: number): number =>
-      place - places.filter((position) => position < place).length;
-    for (const [id, place] of this.#gone) this.#gone.set(id, movedUp(place));
+    const positions = removed.map(({ position }) => position);
+    const movedUp = (from: number): number =>
+      from - positions.filter((position) => position < from).length;
+    for (const [id, position] of this.#gone) this.#gone.set(id, movedUp(position));
     for (const { record, position } of removed) this.#gone.set(record.id, movedUp(position));
     for (const id of this.#gone.keys()) {
       if (this.#gone.size <= maxGone) break;
@@ -526,11 +526,11 @@ interface Placed {
   readonly entry: KeyEntry;
   /** -1: none. */
   readonly rank: number;
-  readonly place: number;
+  readonly order: number;
 }
 
 function byRank(a: Placed, b: Placed): number {
-  return b.rank - a.rank || a.place - b.place;
+  return b.rank - a.rank || a.order - b.order;
 }
 
 function isPeppered({ peppered, previous }: KeyRecord): boolean {

@@ -243,25 +243,25 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
     throw new Error(`--write: ${name} ${why}`);
   }
   if (file !== undefined && files.length > 1) throw new Error(`--file: ${name} has several files`);
-  const places = files.map((each) => ({ ...each, place: settingsPath(each, { ask, file }) }));
+  const targets = files.map((each) => ({ ...each, target: settingsPath(each, { ask, file }) }));
   const edits = files.flatMap((each) => each.edits(ask));
   const needsKey = edits.some(({ secret }) => secret === true);
   if (needsKey && ask.connection.key === placeholderKey) {
     throw new Error(`--write: needs a key: --key KEY or ${keyVariable}`);
   }
-  for (const each of places) {
-    const { changes, backup } = editSettings(each.place, each.format, each.edits(ask));
-    if (changes.length === 0) stdout(`${each.place} is up to date\n`);
-    else stdout(`${each.place}\n${changes.map((change) => `  ${change}\n`).join('')}`);
+  for (const each of targets) {
+    const { changes, backup } = editSettings(each.target, each.format, each.edits(ask));
+    if (changes.length === 0) stdout(`${each.target} is up to date\n`);
+    else stdout(`${each.target}\n${changes.map((change) => `  ${change}\n`).join('')}`);
     if (backup !== undefined) stdout(`Backup of the old file: ${backup}\n`);
   }
   for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
 }
 
 function settingsPath(settings: SettingsFile, { ask, file }: Target): string {
-  const place = file ?? settings.path(ask.env);
-  if (file !== undefined || isAbsolute(place)) return place;
-  throw new Error(`--write: give the path of ${place} with --file`);
+  const target = file ?? settings.path(ask.env);
+  if (file !== undefined || isAbsolute(target)) return target;
+  throw new Error(`--write: give the path of ${target} with --file`);
 }
 
 // Asks a gateway what it knows of a model.

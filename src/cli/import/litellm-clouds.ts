@@ -34,7 +34,7 @@ export interface CloudDeployment {
   readonly input: Pick<ProviderInput, 'apiKey' | 'cloud'>;
 }
 
-type Reader = (place: CloudContext) => CloudDeployment | undefined;
+type Reader = (context: CloudContext) => CloudDeployment | undefined;
 
 /** By the cloud's id here. */
 const readers: ReadonlyMap<string, Reader> = new Map([
@@ -72,10 +72,10 @@ export const cloudParams: readonly string[] = [
 export const namesDeployments: ReadonlySet<string> = new Set(['azure', 'foundry', 'bedrock']);
 
 /** @returns undefined where the model cannot be called here, which is noted */
-export function readCloud(place: CloudContext): CloudDeployment | undefined {
-  const reader = readers.get(place.vendor);
-  if (reader !== undefined) return reader(place);
-  place.draft.note('left out', place.path, `import writes no provider for ${place.vendor}`);
+export function readCloud(context: CloudContext): CloudDeployment | undefined {
+  const reader = readers.get(context.vendor);
+  if (reader !== undefined) return reader(context);
+  context.draft.note('left out', context.path, `import writes no provider for ${context.vendor}`);
   return undefined;
 }
 
@@ -91,16 +91,16 @@ function plain({ params, draft }: CloudContext, member: string): string | undefi
 }
 
 /** A member that is a secret; `variable` takes its place where it is in the file. */
-function secret(place: CloudContext, member: string, variable: string): string | undefined {
-  const { params, draft, path } = place;
+function secret(context: CloudContext, member: string, variable: string): string | undefined {
+  const { params, draft, path } = context;
   const value = textOf(params[member]);
   return value === undefined
     ? undefined
     : secretReference(value, { draft, path: [...path, member], variable });
 }
 
-function readAzure(place: CloudContext): CloudDeployment {
-  const { vendor, model, address, draft, path } = place;
+function readAzure(context: CloudContext): CloudDeployment {
+  const { vendor, model, address, draft, path } = context;
   const resource =
     /^https:\/\/([A-Za-z0-9-]+)\.(?:openai\.azure|services\.ai\.azure|cognitiveservices\.azure)\.com(?:\/|$)/.exec(
       address ?? '',
@@ -109,25 +109,25 @@ function readAzure(place: CloudContext): CloudDeployment {
     draft.note('changed', path, `${vendor} needs its address: AZURE_API_BASE of the environment`);
   }
   const base = address ?? draft.variable('AZURE_API_BASE');
-  const version = vendor === 'foundry' ? undefined : plain(place, 'api_version');
+  const version = vendor === 'foundry' ? undefined : plain(context, 'api_version');
   const isDated = version !== undefined && /^(\$\{|20\d\d-|preview$)/.test(version);
-  const tenant = plain(place, 'tenant_id');
-  const client = plain(place, 'client_id');
+  const tenant = plain(context, 'tenant_id');
+  const client = plain(context, 'client_id');
   const entra = tenant !== undefined && client !== undefined;
   const cloud = defined({
     resource,
     base_url: resource === undefined ? base : undefined,
     api_version: isDated ? version : undefined,
     ...(entra ? { auth: 'entra', tenant_id: tenant, client_id: client } : {}),
-    client_secret: secret(place, 'client_secret', 'AZURE_CLIENT_SECRET'),
+    client_secret: secret(context, 'client_secret', 'AZURE_CLIENT_SECRET'),
   });
   if (entra) return { model, input: { cloud } };
-  const apiKey = secret(place, 'api_key', 'AZURE_API_KEY') ?? draft.variable('AZURE_API_KEY');
+  const apiKey = secret(context, 'api_key', 'AZURE_API_KEY') ?? draft.variable('AZURE_API_KEY');
   return { model, input: { apiKey, cloud } };
 }
 
-function readVertex(place: CloudContext): CloudDeployment | undefined {
-  const { model, address, draft, path } = place;
+function readVertex(context: CloudContext): CloudDeployment | undefined {
+  const { model, address, draft, path } = context;
   // The number of an endpoint of one's own, which runs a tuned model.
   const endpoint = /^(?:gemini\/)?(\d+)$/.exec(model)?.[1];
   if (/^openai\/\d/.test(model)) {
@@ -135,24 +135,24 @@ function readVertex(place: CloudContext): CloudDeployment | undefined {
     draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
-  const { params } = place;
-  const location = plain(place, vertexMember(params, 'location'));
+  const { params } = context;
+  const location = plain(context, vertexMember(params, 'location'));
   if (location === undefined) {
     const text = 'without vertex_location LiteLLM asks us-central1; VERTEXAI_LOCATION is not read';
     draft.note('changed', path, text);
   }
   const cloud = defined({
-    project: plain(place, vertexMember(params, 'project')) ?? draft.variable('VERTEXAI_PROJECT'),
+    project: plain(context, vertexMember(params, 'project')) ?? draft.variable('VERTEXAI_PROJECT'),
     location: location ?? 'us-central1',
     base_url: address,
-    credentials: googleFile(place),
+    credentials: googleFile(context),
   });
   return { model: endpoint === undefined ? model : `endpoints/${endpoint}`, input: { cloud } };
 }
 
 /** The path of the file, or of the variable that names it. */
-function googleFile(place: CloudContext): string | undefined {
-  const { params, draft, path } = place;
+function googleFile(context: CloudContext): string | undefined {
+  const { params, draft, path } = context;
   const member = vertexMember(params, 'credentials');
   const at = [...path, member];
   const value = params[member];
@@ -181,9 +181,9 @@ const regionInFront = /^([a-z]{2}(?:-[a-z]{2,12}){1,3}-\d{1,2})\//;
 /** Agents, and models that an account has imported: neither Converse nor InvokeModel takes them as they are named. */
 const notModels = /^(?:agent|agentcore|async_invoke|llama|deepseek_r1|qwen3|openai)\//;
 
-function readBedrock(place: CloudContext): CloudDeployment | undefined {
-  const { draft, path, address } = place;
-  const named = place.model.replace(apiPrefix, '');
+function readBedrock(context: CloudContext): CloudDeployment | undefined {
+  const { draft, path, address } = context;
+  const named = context.model.replace(apiPrefix, '');
   const region = regionInFront.exec(named)?.[1];
   const model = region === undefined ? named : named.slice(region.length + 1);
   if (notModels.test(model)) {
@@ -191,19 +191,19 @@ function readBedrock(place: CloudContext): CloudDeployment | undefined {
     draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
-  const apiKey = secret(place, 'api_key', 'AWS_BEARER_TOKEN_BEDROCK');
+  const apiKey = secret(context, 'api_key', 'AWS_BEARER_TOKEN_BEDROCK');
   const cloud = defined({
-    region: plain(place, 'aws_region_name') ?? region ?? draft.variable('AWS_REGION_NAME'),
-    ...(apiKey === undefined ? awsAuth(place) : { auth: 'bearer' }),
-    endpoint: plain(place, 'aws_bedrock_runtime_endpoint') ?? address,
-    guardrail: guardrail(place),
+    region: plain(context, 'aws_region_name') ?? region ?? draft.variable('AWS_REGION_NAME'),
+    ...(apiKey === undefined ? awsAuth(context) : { auth: 'bearer' }),
+    endpoint: plain(context, 'aws_bedrock_runtime_endpoint') ?? address,
+    guardrail: guardrail(context),
   });
   return { model, input: { ...(apiKey === undefined ? {} : { apiKey }), cloud } };
 }
 
 /** What signs the calls. A role is not taken over by import: the chain of roles is in `~/.aws/config` here. */
-function awsAuth(place: CloudContext): Fields {
-  const { params, draft, path } = place;
+function awsAuth(context: CloudContext): Fields {
+  const { params, draft, path } = context;
   if (params['aws_web_identity_token'] !== undefined) {
     const names = ['AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_ROLE_ARN'];
     for (const name of names) draft.variable(name);
@@ -215,18 +215,18 @@ function awsAuth(place: CloudContext): Fields {
     const text = 'a role is taken by a profile: role_arn in ~/.aws/config, and profile: NAME here';
     draft.note('changed', [...path, 'aws_role_name'], text);
   }
-  const profile = plain(place, 'aws_profile_name');
+  const profile = plain(context, 'aws_profile_name');
   if (profile !== undefined) return { auth: 'profile', profile };
-  const id = secret(place, 'aws_access_key_id', 'AWS_ACCESS_KEY_ID');
+  const id = secret(context, 'aws_access_key_id', 'AWS_ACCESS_KEY_ID');
   if (id === undefined) {
     const text =
       'keys come from the environment; auth: container, instance, profile or web_identity take them elsewhere';
     draft.note('changed', path, text);
   }
   const key =
-    secret(place, 'aws_secret_access_key', 'AWS_SECRET_ACCESS_KEY') ??
+    secret(context, 'aws_secret_access_key', 'AWS_SECRET_ACCESS_KEY') ??
     draft.variable('AWS_SECRET_ACCESS_KEY');
-  const token = secret(place, 'aws_session_token', 'AWS_SESSION_TOKEN');
+  const token = secret(context, 'aws_session_token', 'AWS_SESSION_TOKEN');
   return defined({
     auth: 'keys',
     access_key_id: id ?? draft.variable('AWS_ACCESS_KEY_ID'),

@@ -34,13 +34,13 @@ export function readLitellmKeys(root: unknown, draft: Draft): void {
   });
 }
 
-interface Place {
+interface Position {
   readonly draft: Draft;
   readonly path: ConfigPath;
 }
 
-function keyFields(token: string, key: Table, place: Place): object {
-  const { draft, path } = place;
+function keyFields(token: string, key: Table, position: Position): object {
+  const { draft, path } = position;
   const models = listOf(key['models']).filter((name) => typeof name === 'string');
   const isAll =
     models.length === 0 || models.some((name) => /^all-(team|proxy)-models$/.test(name));
@@ -69,11 +69,11 @@ function keyFields(token: string, key: Table, place: Place): object {
     ...(owner === undefined ? {} : { owner }),
     ...(expires === undefined ? {} : { expires: `${expires}Z` }),
     ...Object.fromEntries(limits),
-    ...budgetFields(key, place),
+    ...budgetFields(key, position),
   };
 }
 
-function budgetFields(key: Table, { draft, path }: Place): object {
+function budgetFields(key: Table, { draft, path }: Position): object {
   const budget = numberOf(key['max_budget']);
   if (budget === undefined) return {};
   const duration = textOf(key['budget_duration']);

@@ -179,12 +179,12 @@ function readCredentials(root: Table, draft: Draft): ReadonlyMap<string, Table> 
   return new Map(entries);
 }
 
-interface Place extends Context {
+interface Scope extends Context {
   readonly path: ConfigPath;
 }
 
-function readDeployment(name: string, entry: Table, place: Place): Deployment | undefined {
-  const { draft, path, credentials, settings } = place;
+function readDeployment(name: string, entry: Table, scope: Scope): Deployment | undefined {
+  const { draft, path, credentials, settings } = scope;
   const own = tableOf(entry['litellm_params']);
   const credential = credentials.get(String(own['litellm_credential_name']));
   const params = { ...vertexSettings(settings), ...credential, ...own };
@@ -200,10 +200,10 @@ function readDeployment(name: string, entry: Table, place: Place): Deployment | 
     draft.note('left out', path, `${name}: there is no endpoint for mode ${mode}`);
     return undefined;
   }
-  const found = readUpstream(model, params, { ...place, path: at });
+  const found = readUpstream(model, params, { ...scope, path: at });
   if (found === undefined) return undefined;
   const id = draft.provider(found.input, path);
-  noteRest({ name, own, info, place });
+  noteRest({ name, own, info, scope });
   if (found.model.includes('*')) {
     draft.note('changed', path, `every model of ${id} is called ${id}/MODEL, without an entry`);
     return undefined;
@@ -213,7 +213,7 @@ function readDeployment(name: string, entry: Table, place: Place): Deployment | 
     draft.deployment(id, found.model, base);
   }
   const target = `${id}/${found.model}`;
-  readPrice(target, { ...info, ...params }, place);
+  readPrice(target, { ...info, ...params }, scope);
   if (/\s/.test(name)) {
     draft.note('changed', path, 'names of models have no spaces: they became -');
   }
@@ -247,8 +247,8 @@ interface Upstream {
   readonly usesResponses: boolean;
 }
 
-function readUpstream(text: string, params: Table, place: Place): Upstream | undefined {
-  const { draft, path } = place;
+function readUpstream(text: string, params: Table, scope: Scope): Upstream | undefined {
+  const { draft, path } = scope;
   const named = textOf(params['custom_llm_provider']);
   const slash = text.indexOf('/');
   const guessed = namesOfVendors.find(([form]) => form.test(text))?.[1];
@@ -260,11 +260,11 @@ function readUpstream(text: string, params: Table, place: Place): Upstream | und
     return undefined;
   }
   const model = rest.replace(/^responses\//, '');
-  const server = readServer(prefix, { ...place, params, model });
+  const server = readServer(prefix, { ...scope, params, model });
   return server === undefined ? undefined : { model, usesResponses: model !== rest, ...server };
 }
 
-interface Server extends Place {
+interface Server extends Scope {
   readonly params: Table;
   readonly model: string;
 }
@@ -275,34 +275,34 @@ interface FoundServer {
   readonly model?: string;
 }
 
-function readServer(prefix: string, place: Server): FoundServer | undefined {
-  const { draft, path } = place;
-  const address = readAddress(place);
+function readServer(prefix: string, scope: Server): FoundServer | undefined {
+  const { draft, path } = scope;
+  const address = readAddress(scope);
   if (address === false) return undefined;
   const vendorId = vendorIds.get(prefix);
   const isOwn = isOwnAddress(vendorId, address, draft);
   const isGeneric = anyServer.has(prefix) || (vendorId === 'openai' && !isOwn);
   const compatible = compatibleAddresses.get(prefix);
   const vendor = isGeneric ? undefined : draft.vendor(vendorId ?? '');
-  if (vendor?.isCloud === true) return cloudServer(vendor.id, address, place);
+  if (vendor?.isCloud === true) return cloudServer(vendor.id, address, scope);
   if (vendor === undefined && compatible === undefined && !(isGeneric && address !== undefined)) {
     const text = `import writes no provider for ${prefix}: declare it under providers: (docs/operator/clouds.md)`;
     draft.note('left out', [...path, 'model'], text);
     return undefined;
   }
   const baseUrl = isOwn && vendor !== undefined ? undefined : (address ?? compatible);
-  return { input: serverInput({ vendor, baseUrl, prefix }, place) };
+  return { input: serverInput({ vendor, baseUrl, prefix }, scope) };
 }
 
 function cloudServer(
   vendor: string,
   address: string | undefined,
-  place: Server,
+  scope: Server,
 ): FoundServer | undefined {
-  const { model, params, draft, path } = place;
+  const { model, params, draft, path } = scope;
   const cloud = readCloud({ vendor, model, address, params, draft, path });
   if (cloud === undefined) return undefined;
-  const headers = readHeaders(params, { ...place, prefix: vendor });
+  const headers = readHeaders(params, { ...scope, prefix: vendor });
   return { model: cloud.model, input: { vendor, headers, ...cloud.input } };
 }
 
@@ -312,12 +312,12 @@ interface ServerInput {
   readonly prefix: string;
 }
 
-function serverInput({ vendor, baseUrl, prefix }: ServerInput, place: Server): ProviderInput {
-  const { draft, params } = place;
+function serverInput({ vendor, baseUrl, prefix }: ServerInput, scope: Server): ProviderInput {
+  const { draft, params } = scope;
   const isNamed = compatibleAddresses.has(prefix);
   const server = baseUrl === undefined || isNamed ? prefix : slug(baseUrl);
   const variable = vendor?.keyVariable ?? variableName(`${server}_API_KEY`);
-  const given = readKey(params, { ...place, variable });
+  const given = readKey(params, { ...scope, variable });
   // LiteLLM reads the vendor's variable itself.
   const isUsual = vendor?.keyVariable !== undefined || isNamed;
   const apiKey = given ?? (isUsual ? draft.variable(variable) : undefined);
@@ -330,7 +330,7 @@ function serverInput({ vendor, baseUrl, prefix }: ServerInput, place: Server): P
       ...(organization === undefined
         ? {}
         : { 'openai-organization': plainText(organization, draft) }),
-      ...readHeaders(params, { ...place, prefix }),
+      ...readHeaders(params, { ...scope, prefix }),
     },
     ...(isNamed ? { name: prefix } : {}),
   };
@@ -388,7 +388,7 @@ function readHeaders(
 }
 
 /** Dollars a token there, dollars per million tokens here. */
-function readPrice(target: string, source: Table, { draft, path }: Place): void {
+function readPrice(target: string, source: Table, { draft, path }: Scope): void {
   const rates = costNames.flatMap(([there, here]) => {
     const value = numberOf(source[there]);
     const read = value === undefined ? undefined : scaledDecimal(String(value), 12);
@@ -411,11 +411,11 @@ interface RestOf {
   readonly name: string;
   readonly own: Table;
   readonly info: Table;
-  readonly place: Place;
+  readonly scope: Scope;
 }
 
 /** Notes on members that have no counterpart. */
-function noteRest({ own, info, place: { draft, path } }: RestOf): void {
+function noteRest({ own, info, scope: { draft, path } }: RestOf): void {
   const costs = new Set(costNames.map(([there]) => there));
   for (const member of Object.keys(own)) {
     if (readParams.has(member) || costs.has(member)) continue;

@@ -154,13 +154,13 @@ function noteTargetMembers(table: Table, path: ConfigPath, draft: Draft): void {
   }
 }
 
-interface Place {
+interface Position {
   readonly draft: Draft;
   readonly path: ConfigPath;
 }
 
-function readProvider(slug: string, table: Table, place: Place): ProviderInput | undefined {
-  const { draft, path } = place;
+function readProvider(slug: string, table: Table, position: Position): ProviderInput | undefined {
+  const { draft, path } = position;
   const plain = slug.replace(/^@/, '');
   const vendor = vendorOf(plain, draft);
   const host = textOf(table['custom_host']);
@@ -175,9 +175,9 @@ function readProvider(slug: string, table: Table, place: Place): ProviderInput |
   const named = { name: plain, ...baseUrl };
   const vendorId = vendor?.id;
   const signed = signedClouds.get(vendorId ?? '');
-  if (signed !== undefined) return { vendor: vendorId, ...named, cloud: signed(table, place) };
+  if (signed !== undefined) return { vendor: vendorId, ...named, cloud: signed(table, position) };
   const apiKey = keyOf(slug, vendor?.keyVariable ?? variableName(`${plain}_API_KEY`), {
-    ...place,
+    ...position,
     table,
   });
   const input = { vendor: vendorId, apiKey, ...named };
@@ -187,16 +187,16 @@ function readProvider(slug: string, table: Table, place: Place): ProviderInput |
 function keyOf(
   slug: string,
   variable: string,
-  { table, ...place }: Place & { readonly table: Table },
+  { table, ...position }: Position & { readonly table: Table },
 ): string {
   if (table['virtual_key'] !== undefined || slug.startsWith('@')) {
-    place.draft.note('changed', place.path, `its key stays with Portkey: set ${variable}`);
+    position.draft.note('changed', position.path, `its key stays with Portkey: set ${variable}`);
   }
-  return secretOf(table, 'api_key', variable, place);
+  return secretOf(table, 'api_key', variable, position);
 }
 
 /** A secret, or the variable that takes its place where the config has none. */
-function secretOf(table: Table, member: string, variable: string, { draft, path }: Place): string {
+function secretOf(table: Table, member: string, variable: string, { draft, path }: Position): string {
   const text = textOf(table[member]);
   return text === undefined
     ? draft.variable(variable)
@@ -220,26 +220,26 @@ function azureOf(table: Table, draft: Draft): Fields {
 }
 
 /** Clouds that take no single key, by id: the members of the provider. */
-const signedClouds: ReadonlyMap<string, (table: Table, place: Place) => Fields> = new Map([
+const signedClouds: ReadonlyMap<string, (table: Table, position: Position) => Fields> = new Map([
   ['bedrock', bedrockOf],
   ['vertex', vertexOf],
 ]);
 
-function bedrockOf(table: Table, place: Place): Fields {
-  const { draft } = place;
+function bedrockOf(table: Table, position: Position): Fields {
+  const { draft } = position;
   const token = textOf(table['aws_session_token']);
   return {
     region: plainText(textOf(table['aws_region']) ?? '', draft) || draft.variable('AWS_REGION'),
     auth: 'keys',
-    access_key_id: secretOf(table, 'aws_access_key_id', 'AWS_ACCESS_KEY_ID', place),
-    secret_access_key: secretOf(table, 'aws_secret_access_key', 'AWS_SECRET_ACCESS_KEY', place),
+    access_key_id: secretOf(table, 'aws_access_key_id', 'AWS_ACCESS_KEY_ID', position),
+    secret_access_key: secretOf(table, 'aws_secret_access_key', 'AWS_SECRET_ACCESS_KEY', position),
     ...(token === undefined
       ? {}
-      : { session_token: secretOf(table, 'aws_session_token', 'AWS_SESSION_TOKEN', place) }),
+      : { session_token: secretOf(table, 'aws_session_token', 'AWS_SESSION_TOKEN', position) }),
   };
 }
 
-function vertexOf(table: Table, { draft, path }: Place): Fields {
+function vertexOf(table: Table, { draft, path }: Position): Fields {
   const text = 'the account is read from the file that GOOGLE_APPLICATION_CREDENTIALS names';
   draft.note('changed', path, text);
   draft.variables.add('GOOGLE_APPLICATION_CREDENTIALS');

@@ -36,14 +36,14 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
  * there is no store
  */
 export async function findGateway(env: Environment, cwd: string): Promise<FoundGateway> {
-  const place = await loadLocation({ flags: {}, env, cwd });
-  const running = await runningGateway(place, env);
+  const location = await loadLocation({ flags: {}, env, cwd });
+  const running = await runningGateway(location, env);
   if (running !== undefined) return running;
-  const { dataDir, adminListen } = place;
+  const { dataDir, adminListen } = location;
   const { storeOfDirectory } = await import('./admin-of-directory.ts');
   const store = await storeOfDirectory(env, cwd);
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
-    const other = (await answers(place, env)) ? addressText(adminListen) : undefined;
+    const other = (await answers(location, env)) ? addressText(adminListen) : undefined;
     return {
       from: `No running gateway was found in ${dataDir}`,
       client: withoutStore(store.withoutData, missingText(dataDir, other)),
@@ -76,18 +76,18 @@ function ownCertificate(env: Environment): HttpAdminOptions['own'] {
 }
 
 async function runningGateway(
-  place: GatewayLocation,
+  location: GatewayLocation,
   env: Environment,
 ): Promise<FoundGateway | undefined> {
-  const { dataDir } = place;
+  const { dataDir } = location;
   const running = runningAdmin(dataDir, env);
   if (running !== undefined) return running;
   const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
   // A store of this directory goes before a gateway elsewhere that has the same token.
-  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(place, env))) {
+  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(location, env))) {
     return undefined;
   }
-  const options = adminOptions(place, env);
+  const options = adminOptions(location, env);
   const client = httpAdminClient({ ...options, token: new Secret(token) });
   const { address } = options;
   return { from: `Gateway ${address}, by MODEL_GATEWAY_ADMIN_TOKEN`, client };
@@ -106,10 +106,10 @@ function adminOptions(
 }
 
 /** Whether the admin plane of a gateway answers there. */
-async function answers(place: GatewayLocation, env: Environment): Promise<boolean> {
-  if (place.adminListen.port === 0) return false;
+async function answers(location: GatewayLocation, env: Environment): Promise<boolean> {
+  if (location.adminListen.port === 0) return false;
   try {
-    const client = httpAdminClient({ ...adminOptions(place, env), timeoutMs: probeMs });
+    const client = httpAdminClient({ ...adminOptions(location, env), timeoutMs: probeMs });
     const { body } = await client.request('GET', '/api/session');
     return isObject(body) && ('signed_in' in body || 'error' in body);
   } catch {

@@ -14,7 +14,7 @@ import type {
 } from '../../store/counters/counters.ts';
 import { type LostHold, aboutHold, lostCall } from '../../store/lost-calls.ts';
 import type { KeyUse } from '../../store/records.ts';
-import { recordApart } from '../../store/refused-rows.ts';
+import { recordSeparately } from '../../store/refused-rows.ts';
 import { type PartName, callMethod, overridden, remoteParts } from '../../store/remote.ts';
 import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
@@ -228,7 +228,7 @@ export class WorkerSession {
     const { log, store } = this.#deps;
     for (let left = rows; left.length > 0;) {
       try {
-        const refused = await recordApart(left, (part) => store.calls.record(part));
+        const refused = await recordSeparately(left, (part) => store.calls.record(part));
         for (const { row, reason } of refused)
           log.error('ledger_row_refused', { call: row.id, reason });
         return;

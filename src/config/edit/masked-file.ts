@@ -59,7 +59,7 @@ export function maskFile(text: string): MaskedFile | { readonly problem: string 
   if (isPlaceholder(text)) return { problem: 'the file has a text that begins with <kept:' };
   const openKey = read.keys.find(({ value }) => looksSecret(String(value)));
   if (openKey !== undefined) {
-    const { line } = read.place(openKey.range.start);
+    const { line } = read.position(openKey.range.start);
     return { problem: `the name on line ${line} of the file looks like a secret` };
   }
   const values = keptValues(read, text);
@@ -151,25 +151,25 @@ class Masked implements MaskedFile {
       // `check` has its own words for it, and names all of it.
       return isSyntax ? { text: typed, typedLine: (line) => line } : [{ ...problem, path: '' }];
     }
-    const { problems, places, values } = this.#places(typed, read);
+    const { problems, placeholders, values } = this.#placeholders(typed, read);
     if (problems.length > 0) return problems;
-    const asBefore = restored(typed, places, ({ raw }) => raw);
+    const asBefore = restored(typed, placeholders, ({ raw }) => raw);
     const found = readLeaves(asBefore.text).leaves.map(({ value }) => value);
     const wanted = read.leaves.map(({ range, value }) => values.get(range.start) ?? value);
     if (JSON.stringify(found) === JSON.stringify(wanted)) return asBefore;
     // Its old form does not fit at the new path: indented elsewhere, or within braces.
-    return restored(typed, places, ({ raw, value, isComment }) =>
+    return restored(typed, placeholders, ({ raw, value, isComment }) =>
       isComment ? raw : JSON.stringify(String(value)),
     );
   }
 
   /** Which secret belongs where, and which placeholders are where they may not. */
-  #places(typed: string, read: ReadLeaves) {
+  #placeholders(typed: string, read: ReadLeaves) {
     const problems: EditProblem[] = [];
-    const places = new Map<number, Place>();
+    const placeholders = new Map<number, Placeholder>();
     const values = new Map<number, unknown>();
     const report = (start: number, path: string, message: string): void =>
-      void problems.push({ ...read.place(start), path, message });
+      void problems.push({ ...read.position(start), path, message });
     for (const leaf of read.leaves) {
       const { path, value, range } = leaf;
       if (typeof value !== 'string' || !isPlaceholder(value)) continue;
@@ -178,7 +178,7 @@ class Masked implements MaskedFile {
       if (kept === undefined || problem !== undefined) {
         report(range.start, pathText(path), `${value.slice(0, 200)} ${problem}`);
       } else {
-        places.set(range.start, { range, kept });
+        placeholders.set(range.start, { range, kept });
         values.set(range.start, kept.value);
       }
     }
@@ -188,10 +188,10 @@ class Masked implements MaskedFile {
     for (const range of read.comments) {
       const comment = typed.slice(range.start, range.end);
       const kept = this.#comments.get(comment.trimEnd());
-      if (kept !== undefined) places.set(range.start, { range, kept });
+      if (kept !== undefined) placeholders.set(range.start, { range, kept });
       else if (isPlaceholder(comment)) report(range.start, '', inComment);
     }
-    return { problems, places: [...places.values()], values };
+    return { problems, placeholders: [...placeholders.values()], values };
   }
 
   /** Why a retained value may not be at the path of a leaf. */
@@ -210,7 +210,7 @@ class Masked implements MaskedFile {
   }
 }
 
-interface Place {
+interface Placeholder {
   readonly range: TextRange;
   readonly kept: Kept;
 }
@@ -245,10 +245,10 @@ function shownFor({ placeholder, raw, isComment }: Kept): string {
 
 function restored(
   typed: string,
-  places: readonly Place[],
+  placeholders: readonly Placeholder[],
   write: (kept: Kept) => string,
 ): RestoredText {
-  const pieces = places
+  const pieces = placeholders
     .toSorted((a, b) => a.range.start - b.range.start)
     .map(({ range, kept }) => {
       const by = write(kept);

@@ -41,7 +41,7 @@ export interface ReadLeaves {
   readonly comments: readonly TextRange[];
   /** Why the values cannot be listed. */
   readonly broken?: Broken;
-  place(offset: number): { readonly line: number; readonly column: number };
+  position(offset: number): { readonly line: number; readonly column: number };
 }
 
 /** Aliases of aliases multiply. */
@@ -55,29 +55,29 @@ export function readLeaves(text: string): ReadLeaves {
     uniqueKeys: false,
     prettyErrors: false,
   });
-  const place = (offset: number) => {
+  const position = (offset: number) => {
     const { line, col: column } = lines.linePos(offset);
     return { line, column };
   };
   const [error] = [...document.errors, ...document.warnings];
   if (error !== undefined) {
     const message = error.message.split('\n')[0] ?? '';
-    const broken = { ...place(error.pos[0]), message, isSyntax: true };
-    return { leaves: [], keys: [], comments: [], broken, place };
+    const broken = { ...position(error.pos[0]), message, isSyntax: true };
+    return { leaves: [], keys: [], comments: [], broken, position };
   }
   const walk = new Walk(document);
   walk.visit(document.contents, []);
   if (walk.isTooLarge) {
     const message = `has more than ${maxLeaves} values, counted as often as aliases use them`;
     const broken = { line: 1, column: 1, message, isSyntax: false };
-    return { leaves: [], keys: [], comments: [], broken, place };
+    return { leaves: [], keys: [], comments: [], broken, position };
   }
   const comments = commentsOf(text);
   if (comments === undefined) {
     const broken = { line: 1, column: 1, message: 'has control characters', isSyntax: false };
-    return { leaves: [], keys: [], comments: [], broken, place };
+    return { leaves: [], keys: [], comments: [], broken, position };
   }
-  return { leaves: walk.leaves, keys: walk.keys, comments, place };
+  return { leaves: walk.leaves, keys: walk.keys, comments, position };
 }
 
 class Walk {

@@ -73,11 +73,11 @@ function finished(
     ...begun,
     wantsUsageFrame: true,
     ...(reasoningBudget === undefined ? {} : { reasoningBudget }),
-    ...(asksThinking(body['thinking']) ? { reasons: true } : {}),
+    ...(requestsThinking(body['thinking']) ? { reasons: true } : {}),
   };
 }
 
-function asksThinking(thinking: Json | undefined): boolean {
+function requestsThinking(thinking: Json | undefined): boolean {
   return isObject(thinking) && thinking['type'] !== 'disabled';
 }
 
@@ -254,17 +254,17 @@ function hasEffort(message: JsonObject, at: FieldPath): boolean {
 // Checks content blocks. Unknown types pass.
 
 /** Where a block is. `result` is the inside of a tool result. */
-interface BlockPlace {
+interface BlockPosition {
   readonly path: FieldPath;
   readonly role: 'user' | 'assistant' | 'system' | 'result';
 }
 
 /** @throws GatewayError `invalid_request` with the path of the field. */
-function checkBlock(block: Json, place: BlockPlace): JsonObject {
-  const { path } = place;
+function checkBlock(block: Json, position: BlockPosition): JsonObject {
+  const { path } = position;
   if (!isObject(block)) throw wrongType(path, 'a valid dictionary');
   const type = requireString({ of: block, key: 'type', at: path });
-  checkRole(type, place);
+  checkRole(type, position);
   switch (type) {
     case 'text':
       requireString({ of: block, key: 'text', at: path });
@@ -302,7 +302,7 @@ function checkBlock(block: Json, place: BlockPlace): JsonObject {
   return block;
 }
 
-function checkRole(type: string, { path, role }: BlockPlace): void {
+function checkRole(type: string, { path, role }: BlockPosition): void {
   if (type === 'tool_use' && role !== 'assistant') {
     throw invalidRequest('`tool_use` blocks can only be in `assistant` messages', path);
   }

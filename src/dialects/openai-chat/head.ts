@@ -125,12 +125,12 @@ function finished(
     wantsUsageFrame,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(choices > 1 ? { choices } : {}),
-    ...(asksReasoning(body) ? { reasons: true } : {}),
+    ...(requestsReasoning(body) ? { reasons: true } : {}),
   };
 }
 
 /** In the vendors' words for it; what says "none" in one of them is not examined closely. */
-function asksReasoning(body: JsonObject): boolean {
+function requestsReasoning(body: JsonObject): boolean {
   const effort = body['reasoning_effort'];
   if (typeof effort === 'string') return effort !== 'none' && effort !== 'minimal';
   return (

@@ -451,7 +451,7 @@ export function readCall(value: JsonObject): SeenCall {
 }
 
 /** Whether a call has an id, a name or arguments. Others are padding. */
-export function saysSomething({ id, name, arguments: text }: SeenCall): boolean {
+export function isCall({ id, name, arguments: text }: SeenCall): boolean {
   return id !== '' || name !== '' || text !== '';
 }
 
@@ -478,7 +478,7 @@ export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined
  * An id for a call without one: the same for the same answer, another one for every other
  * answer and position.
  */
-export function derivedCallId(answer: AnswerIdentity, place: number): string {
-  const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, place]);
+export function derivedCallId(answer: AnswerIdentity, index: number): string {
+  const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, index]);
   return `call_${createHash('sha256').update(seed).digest('hex').slice(0, 24)}`;
 }

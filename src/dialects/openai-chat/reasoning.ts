@@ -198,9 +198,9 @@ export function isDetailMark(id: Json | undefined): boolean {
 }
 
 /** The `id` of an entry whose text is complete. */
-export function detailMark(part: ReasoningPart, place: DetailPosition, sealer: Sealer): string {
-  const { entry, callsBefore } = place;
-  return `gwr_${entry}_${callsBefore}_${sealer.digest(marked(part, place))}`;
+export function detailMark(part: ReasoningPart, position: DetailPosition, sealer: Sealer): string {
+  const { entry, callsBefore } = position;
+  return `gwr_${entry}_${callsBefore}_${sealer.digest(marked(part, position))}`;
 }
 
 function marked(part: ReasoningPart, { entry, callsBefore }: DetailPosition): string {
@@ -221,9 +221,9 @@ export function checkReasoning(
     const id = part.extras?.['openai-chat']?.['id'];
     const mark = typeof id === 'string' ? markForm.exec(id) : null;
     if (mark === null) return { callsBefore: 0, part };
-    const place = { entry: Number(mark[1]), callsBefore: Number(mark[2]) };
-    if (place.entry !== i || sealer?.digest(marked(part, place)) !== mark[3]) whole = false;
-    return { callsBefore: place.callsBefore, part: withoutMark(part) };
+    const position = { entry: Number(mark[1]), callsBefore: Number(mark[2]) };
+    if (position.entry !== i || sealer?.digest(marked(part, position)) !== mark[3]) whole = false;
+    return { callsBefore: position.callsBefore, part: withoutMark(part) };
   });
   if (whole) return placed;
   return placed.map(({ callsBefore, part }) => ({ callsBefore, part: { ...part, broken: true } }));

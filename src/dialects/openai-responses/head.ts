@@ -21,7 +21,7 @@ import {
   requireString,
   wrongType,
 } from './fields.ts';
-import { callKindOf, nameableIds, outputKindOf } from './items.ts';
+import { callKindOf, referableIds, outputKindOf } from './items.ts';
 
 /** Keys that may occur only once in a body (B39). */
 export const ownedKeys: ReadonlySet<string> = new Set([
@@ -65,7 +65,7 @@ export function readHead(body: JsonObject): RequestHead {
     wantsUsageFrame: true,
     state,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(asksReasoning(body) ? { reasons: true } : {}),
+    ...(requestsReasoning(body) ? { reasons: true } : {}),
   };
 }
 
@@ -83,7 +83,7 @@ function readModel(body: JsonObject): string {
   return model;
 }
 
-function asksReasoning({ reasoning }: JsonObject): boolean {
+function requestsReasoning({ reasoning }: JsonObject): boolean {
   const effort = isObject(reasoning) ? reasoning['effort'] : undefined;
   return typeof effort === 'string' && effort !== 'none';
 }
@@ -108,7 +108,7 @@ export function readState(body: JsonObject): RequestState {
   }
   const previous = readString({ of: body, key: 'previous_response_id' });
   const { input } = body;
-  const itemIds = store === false || !isArray(input) ? [] : nameableIds(input);
+  const itemIds = store === false || !isArray(input) ? [] : referableIds(input);
   return {
     store: store ?? true,
     itemReferences: referencesIn(input),

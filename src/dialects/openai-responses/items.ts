@@ -84,7 +84,7 @@ const madeForm = /^[a-z]{1,5}_([A-Za-z0-9]{1,40})_[io]\d{1,6}$/;
  * An id that names an item by its position in a stored response. It needs no index in the store.
  * @param position `i` for input or `o` for output, and the item's number there
  */
-export function madeId({ type }: JsonObject, response: string, position: string): string {
+export function positionalId({ type }: JsonObject, response: string, position: string): string {
   return `${itemPrefix(type)}${response.slice(idPrefixes.response.length)}_${position}`;
 }
 
@@ -99,14 +99,14 @@ export function responseOf(id: string): string | undefined {
  * clients send their whole history each time, so only the last items are indexed. An earlier request indexed the
  * others.
  */
-const maxNameable = 100;
+const maxReferable = 100;
 
 /** The own id of each item, if a later request can name the item by it. Of two items with one id, the later has it. */
-export function nameableIds(items: readonly Json[]): readonly (string | undefined)[] {
+export function referableIds(items: readonly Json[]): readonly (string | undefined)[] {
   const ids = new Set<string>();
   const named = items.toReversed().map((item) => {
     const id = isObject(item) ? item['id'] : undefined;
-    if (ids.size === maxNameable || !isStableItemId(id) || ids.has(id)) return undefined;
+    if (ids.size === maxReferable || !isStableItemId(id) || ids.has(id)) return undefined;
     if (responseOf(id) !== undefined) return undefined;
     ids.add(id);
     return id;

@@ -17,7 +17,7 @@ import { isObject, type JsonObject, textOf } from '../../json/value.ts';
 import { brokenChain, unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
 import { isArray, spellPath } from './fields.ts';
-import { madeId, nameableIds, responseOf } from './items.ts';
+import { positionalId, referableIds, responseOf } from './items.ts';
 import { itemList, replayEvents } from './replay.ts';
 
 const openBracket = 0x5b;
@@ -30,7 +30,7 @@ export const storedResponses: StoredResponseCodec = {
   inputOf: ownInput,
   expand,
   answered,
-  unkept,
+  markUnstored,
   outputOf,
   itemsOf,
   responseOf,
@@ -136,7 +136,7 @@ function terminalIn(last: Buffer): FoundResponse | undefined {
 }
 
 /** The same bytes with `store: false` in the response. */
-function unkept(last: Buffer): Buffer {
+function markUnstored(last: Buffer): Buffer {
   const found = responseIn(last);
   if (found === undefined || found.response['store'] === false) return last;
   const { response: body, start, end } = found;
@@ -165,18 +165,18 @@ interface StoredItem {
 
 function inputsOf({ id, input }: StoredResponse): readonly StoredItem[] {
   const parsed = parsedElements(input);
-  const ids = nameableIds(parsed.map(({ item }) => item));
+  const ids = referableIds(parsed.map(({ item }) => item));
   return parsed.map((each, at) => ({
     ...each,
     own: ids[at],
-    made: madeId(each.item, id, `i${at}`),
+    made: positionalId(each.item, id, `i${at}`),
   }));
 }
 
 function outputsOf({ id, response }: StoredResponse): readonly StoredItem[] {
   return parsedElements(outputOf(response)).map((each, at) => {
     const [own] = idsIn(each.item);
-    return { ...each, own, made: madeId(each.item, id, `o${at}`) };
+    return { ...each, own, made: positionalId(each.item, id, `o${at}`) };
   });
 }
 

@@ -17,7 +17,7 @@ import { type Json, type JsonObject, isObject } from '../../json/value.ts';
  * either alphabet. If the kind of a text is not `known`, it is refused only if it is an address that may not be
  * sent.
  */
-type Place = 'web' | 'image' | 'medium' | 'data' | 'base64' | 'unknown';
+type TextKind = 'web' | 'image' | 'medium' | 'data' | 'base64' | 'unknown';
 
 const maxUrlLength = 2048;
 /** Length of a text that is examined to classify it. */
@@ -42,7 +42,7 @@ const skipped: ReadonlySet<string> = new Set([
   'extra_content',
 ]);
 
-const contextOfMember: ReadonlyMap<string, Place> = new Map([
+const contextOfMember: ReadonlyMap<string, TextKind> = new Map([
   ['image_url', 'image'],
   ['video_url', 'medium'],
   ['audio_url', 'medium'],
@@ -60,7 +60,7 @@ const contextOfMember: ReadonlyMap<string, Place> = new Map([
   ['links', 'unknown'],
 ]);
 /** `url` is what the member around it says. */
-const contextOfUrl: ReadonlyMap<string, Place> = new Map([
+const contextOfUrl: ReadonlyMap<string, TextKind> = new Map([
   ...contextOfMember,
   ['mcp_servers', 'web'],
 ]);
@@ -85,10 +85,10 @@ export function checkMedia(body: JsonObject, fault: Fault): void {
   for (let value = values.pop(); value !== undefined; value = values.pop()) {
     const name = names.pop() ?? '';
     const candidates = isList(value)
-      ? lookInto(value, name, waiting)
+      ? collectCandidates(value, name, waiting)
       : lookAt(value, name, waiting);
-    for (const { key, text, place } of candidates) {
-      const wrong = wrongWith(text, place, value);
+    for (const { key, text, kind } of candidates) {
+      const wrong = wrongWith(text, kind, value);
       if (wrong !== undefined) throw fault(pathTo(body, value, key), wrong);
     }
   }
@@ -103,13 +103,13 @@ interface Waiting {
 interface Candidate {
   readonly key: string | number;
   readonly text: string;
-  readonly place: Place;
+  readonly kind: TextKind;
 }
 
 const none: readonly Candidate[] = [];
 
 /** What is in a list is called as the list is. */
-function lookInto(list: readonly Json[], name: string, waiting: Waiting): readonly Candidate[] {
+function collectCandidates(list: readonly Json[], name: string, waiting: Waiting): readonly Candidate[] {
   let found: Candidate[] | undefined;
   for (let key = 0; key < list.length; key += 1) {
     const item = list[key];
@@ -117,8 +117,8 @@ function lookInto(list: readonly Json[], name: string, waiting: Waiting): readon
       waiting.values.push(item);
       waiting.names.push(name);
     } else if (typeof item === 'string') {
-      const place = placeNamed(name);
-      if (place !== undefined) (found ??= []).push({ key, text: item, place });
+      const kind = kindNamed(name);
+      if (kind !== undefined) (found ??= []).push({ key, text: item, kind });
     }
   }
   return found ?? none;
@@ -129,12 +129,12 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
   for (const key in members) {
     const item = members[key];
     if (typeof item === 'object' && item !== null) {
-      if (skipped.has(key) && !isLookedAt(key, name, members)) continue;
+      if (skipped.has(key) && !isExamined(key, name, members)) continue;
       waiting.values.push(item);
       waiting.names.push(key);
     } else if (typeof item === 'string') {
-      const place = contextOf(key, name, members);
-      if (place !== undefined) (found ??= []).push({ key, text: item, place });
+      const kind = contextOf(key, name, members);
+      if (kind !== undefined) (found ??= []).push({ key, text: item, kind });
     }
   }
   return found ?? none;
@@ -145,7 +145,7 @@ function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly C
  * options of a tool or plugin of the service itself.
  * @param around the name of the member that holds it; '' for the body.
  */
-function isLookedAt(key: string, around: string, holder: JsonObject): boolean {
+function isExamined(key: string, around: string, holder: JsonObject): boolean {
   if (key === 'input') return around === '';
   if (key !== 'parameters') return false;
   return around !== 'function' && around !== 'functions' && holder['type'] !== 'function';
@@ -157,7 +157,7 @@ function isList(value: Container): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-function contextOf(key: string, around: string, holder: Container): Place | undefined {
+function contextOf(key: string, around: string, holder: Container): TextKind | undefined {
   if (key === 'data' || key === 'url') {
     const type = isObject(holder) ? holder['type'] : undefined;
     if (around === 'source' && type === 'url') return 'web';
@@ -166,10 +166,10 @@ function contextOf(key: string, around: string, holder: Container): Place | unde
     if (around === 'audio') return 'unknown';
     return around === 'source' && type === 'base64' ? 'base64' : undefined;
   }
-  return placeNamed(key);
+  return kindNamed(key);
 }
 
-function placeNamed(name: string): Place | undefined {
+function kindNamed(name: string): TextKind | undefined {
   const known = contextOfMember.get(name);
   if (known !== undefined) return known;
   return lastLetters.has(name.at(-1)) && addressName.test(name) ? 'unknown' : undefined;
@@ -190,13 +190,13 @@ function find(value: Container, wanted: Container): FieldPath | undefined {
 }
 
 /** The end of a sentence that says what is wrong; undefined = nothing. */
-function wrongWith(text: string, place: Place, holder: Container): string | undefined {
-  if (place === 'base64') return wrongBytes(text, holder);
-  if (text === '') return place === 'unknown' ? undefined : 'must not be empty';
+function wrongWith(text: string, kind: TextKind, holder: Container): string | undefined {
+  if (kind === 'base64') return wrongBytes(text, holder);
+  if (text === '') return kind === 'unknown' ? undefined : 'must not be empty';
   const scheme = schemeOf(text);
-  if (scheme === 'data') return wrongDataUrl(text, place);
-  if (scheme !== undefined) return wrongAddress(text, scheme, place);
-  switch (place) {
+  if (scheme === 'data') return wrongDataUrl(text, kind);
+  if (scheme !== undefined) return wrongAddress(text, scheme, kind);
+  switch (kind) {
     case 'web':
       return 'must be an http or https URL';
     case 'medium':
@@ -235,13 +235,13 @@ const credentials = /^[a-z]+:[/\\]*[^/\\?#]*@/i;
 // oxlint-disable-next-line no-control-regex
 const ambiguous = /[\0-\x1f\x7f\\]/;
 
-function wrongAddress(text: string, scheme: string, place: Place): string | undefined {
-  if (place === 'unknown') {
+function wrongAddress(text: string, scheme: string, kind: TextKind): string | undefined {
+  if (kind === 'unknown') {
     if (scheme === 'file') return 'must be an http or https URL';
     const fetched = webSchemes.has(scheme) || (otherSchemes.has(scheme) && text.includes('://'));
     return fetched && mayBeInternal(text) ? inside : undefined;
   }
-  if (place === 'web' && !webSchemes.has(scheme)) return 'must be an http or https URL';
+  if (kind === 'web' && !webSchemes.has(scheme)) return 'must be an http or https URL';
   if (!mediaSchemes.has(scheme)) return 'must be an http, https or data URL';
   if (text.length > maxUrlLength) return `must have at most ${maxUrlLength} characters`;
   const url = text.trim();
@@ -262,15 +262,15 @@ function mayBeInternal(text: string): boolean {
 /** Leaves the payload alone: it may be megabytes. */
 const dataUrlHead = /^[\0-\x20]*data:([^;,]{0,256})((?:;[^;,]{0,256}){0,8}),/i;
 
-function wrongDataUrl(text: string, place: Place): string | undefined {
-  if (place === 'unknown') return undefined;
-  if (place === 'web') return 'must be an http or https URL';
+function wrongDataUrl(text: string, kind: TextKind): string | undefined {
+  if (kind === 'unknown') return undefined;
+  if (kind === 'web') return 'must be an http or https URL';
   const head = dataUrlHead.exec(text.slice(0, headLength));
   const coded = head?.[2]?.toLowerCase().includes(';base64') === true;
   if (head === null || !coded || !isBase64(text, head[0].length)) {
     return 'must be a data URL with base64 content';
   }
-  return place === 'image' ? wrongImage(head[1] ?? '', text, head[0].length) : undefined;
+  return kind === 'image' ? wrongImage(head[1] ?? '', text, head[0].length) : undefined;
 }
 
 /** @param from where the base64 begins. */

@@ -109,7 +109,7 @@ function answersByJsonTool({ output, tools }: Conversation): boolean {
 }
 
 /** Whether the client requested any thinking. */
-export function asksToThink({ reasoning }: Conversation): boolean {
+export function wantsThinking({ reasoning }: Conversation): boolean {
   const { effort, budgetTokens, adaptive } = reasoning ?? {};
   if (effort !== undefined) return effort !== 'none';
   return budgetTokens !== undefined || adaptive === true;

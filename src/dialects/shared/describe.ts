@@ -68,7 +68,7 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   [
     'thinking',
     (value, raising, { reasoningBudget: within }) => {
-      if (within === undefined) new Looking(raising, 'thinking').at('thinking', value, 0);
+      if (within === undefined) new CapScanner(raising, 'thinking').at('thinking', value, 0);
       else raising.outputAtLeast = Math.max(raising.outputAtLeast, Math.min(within, tokenCap));
     },
   ],
@@ -159,7 +159,7 @@ const answersName =
   /^(n|bestof|num(return)?(sequences|generations|completions|outputs|samples|choices|candidates|beams)|(candidate|sample)count|ncandidates|nsamples|beam(width|size))$/;
 
 /** Searches for numbers whose names say that they raise the cost, in members that the gateway does not know. */
-class Looking {
+class CapScanner {
   readonly #raising: Raising;
   readonly #member: string;
   #left = maxLooks;
@@ -313,7 +313,7 @@ export class BodyDescription implements RequestDescription {
       any = true;
       const reader = readers.get(member);
       if (reader !== undefined) reader(value, raising, terms);
-      else if (!otherName.test(plain(member))) new Looking(raising, member).at(member, value, 0);
+      else if (!otherName.test(plain(member))) new CapScanner(raising, member).at(member, value, 0);
     }
     return any ? raising : undefined;
   }

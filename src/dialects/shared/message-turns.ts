@@ -35,7 +35,7 @@ export interface BlockWriter {
   /** A text block with the text in its member `text`. */
   text(text: string): JsonMembers;
   /** Whether a trailing assistant message that ends with this block is a paused turn, which is sent unchanged. */
-  goesOn(block: JsonMembers): boolean;
+  continuesTurn(block: JsonMembers): boolean;
 }
 
 interface Setting {
@@ -174,7 +174,7 @@ class MessageBuilder {
     if (last?.role !== 'assistant') return;
     const block = last.content.at(-1);
     // A paused turn is sent unchanged.
-    if (block !== undefined && this.#blocks.goesOn(block)) return;
+    if (block !== undefined && this.#blocks.continuesTurn(block)) return;
     if (!this.#setting.traits.prefill) {
       this.#messages.push({ role: 'user', content: [this.#blocks.text('Continue.')] });
       this.#setting.notes.changed(this.#last, 'the model is asked to continue its last message');

@@ -166,7 +166,7 @@ const needed: ReadonlySet<string | number> = new Set([
 ]);
 
 /** The body without the member at a path; undefined when it is not there or is needed. */
-export function leftOut(body: JsonObject, path: FieldPath): JsonObject | undefined {
+export function withoutMember(body: JsonObject, path: FieldPath): JsonObject | undefined {
   const [key, ...rest] = path;
   if (typeof key !== 'string') return undefined;
   const value = body[key];
@@ -181,7 +181,7 @@ export function leftOut(body: JsonObject, path: FieldPath): JsonObject | undefin
 }
 
 function without(value: Json, path: FieldPath): Json | undefined {
-  if (isObject(value)) return leftOut(value, path);
+  if (isObject(value)) return withoutMember(value, path);
   const [index, ...rest] = path;
   if (!Array.isArray(value) || typeof index !== 'number' || !(index in value)) return undefined;
   const items: readonly Json[] = value;

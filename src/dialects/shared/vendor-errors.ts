@@ -199,7 +199,7 @@ export function upstreamFailure(
   { status, message, inAnswer }: UpstreamFailure,
   options: GatewayErrorOptions,
 ): GatewayError {
-  const words = tellable(message);
+  const words = shownMessage(message);
   const isRelayed =
     words !== undefined && (relayedCodes.has(code) || (inAnswer && code !== 'upstream_auth'));
   return new GatewayError(code, isRelayed ? words : standardText(code, status), {
@@ -210,7 +210,7 @@ export function upstreamFailure(
 }
 
 /** The upstream's text, safe to show: cut, and without anything that looks like a key. */
-function tellable(message: string): string | undefined {
+function shownMessage(message: string): string | undefined {
   if (message === '') return undefined;
   return message.slice(0, maxMessageLength).replace(secrets, '[redacted]');
 }

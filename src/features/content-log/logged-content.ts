@@ -185,15 +185,15 @@ export function mergedEvents(bytes: Buffer): readonly Json[] {
   // The same events: each text whole in the first that has some of it, and empty in the others.
   const events = merger.events;
   const texts = new Map<string, WholeText>();
-  const reader = new Places((place, text) => {
-    const known = texts.get(place);
+  const reader = new EventTexts((path, text) => {
+    const known = texts.get(path);
     if (known !== undefined) known.text += text;
-    else if (text !== '') texts.set(place, { at: reader.event, text });
+    else if (text !== '') texts.set(path, { at: reader.event, text });
     return text;
   });
   for (const event of events) reader.next(event);
-  const writer = new Places((place) => {
-    const whole = texts.get(place);
+  const writer = new EventTexts((path) => {
+    const whole = texts.get(path);
     if (whole?.at !== writer.event) return '';
     whole.at = -1;
     return whole.text;
@@ -204,7 +204,7 @@ export function mergedEvents(bytes: Buffer): readonly Json[] {
 class Merger {
   readonly events: Json[] = [];
   /** By what an event is but for the text in it. */
-  readonly #places = new Map<string, number>();
+  readonly #indexes = new Map<string, number>();
 
   add(data: string): void {
     const parsed = tryParseObject(data);
@@ -214,13 +214,13 @@ class Merger {
     }
     const event = without(parsed, leftOut);
     const kind = JSON.stringify(signature(without(event, passing), false));
-    const place = hasDelta(event) ? this.#places.get(kind) : undefined;
-    const before = place === undefined ? undefined : this.events[place];
-    if (place === undefined || !isObject(before)) {
-      this.#places.set(kind, this.events.push(event) - 1);
+    const index = hasDelta(event) ? this.#indexes.get(kind) : undefined;
+    const before = index === undefined ? undefined : this.events[index];
+    if (index === undefined || !isObject(before)) {
+      this.#indexes.set(kind, this.events.push(event) - 1);
       return;
     }
-    this.events[place] = joined(before, event, false);
+    this.events[index] = joined(before, event, false);
   }
 }
 
@@ -292,10 +292,10 @@ interface WholeText {
   text: string;
 }
 
-type EachText = (place: string, text: string) => string;
+type EachText = (path: string, text: string) => string;
 
 /** Walks through the events of a stream, and says of every piece of a text to which it belongs. */
-class Places {
+class EventTexts {
   /** The number of the event that is walked through. */
   event = -1;
   readonly #each: EachText;
@@ -312,28 +312,28 @@ class Places {
     return this.#walk(event, JSON.stringify(index ?? null), false);
   }
 
-  #walk(value: Json, place: string, inPiece: boolean): Json {
-    if (typeof value === 'string') return inPiece ? this.#each(place, value) : value;
+  #walk(value: Json, path: string, inPiece: boolean): Json {
+    if (typeof value === 'string') return inPiece ? this.#each(path, value) : value;
     if (Array.isArray(value)) {
-      return value.map((each: Json, i) => this.#walk(each, this.#placeIn(place, each, i), inPiece));
+      return value.map((each: Json, i) => this.#walk(each, this.#pathIn(path, each, i), inPiece));
     }
     if (!isObject(value)) return value;
     const walked = Object.entries(value).map(([name, member]): [string, Json] => {
       const given = member ?? null;
       if (names.has(name) || comeWhole.has(name)) return [name, given];
       const begins = pieceOf.has(name);
-      const at = `${place}.${begins ? 'delta' : name}`;
+      const at = `${path}.${begins ? 'delta' : name}`;
       return [name, this.#walk(given, at, inPiece || begins)];
     });
     return Object.fromEntries(walked);
   }
 
-  #placeIn(list: string, item: Json, position: number): string {
+  #pathIn(list: string, item: Json, position: number): string {
     if (!isObject(item)) return `${list}.${position}`;
     const { index, id } = item;
-    const place = `${list}.${typeof index === 'number' ? index : position}`;
-    if (typeof id === 'string') this.#ids.set(place, id);
-    return `${place}#${this.#ids.get(place) ?? ''}`;
+    const path = `${list}.${typeof index === 'number' ? index : position}`;
+    if (typeof id === 'string') this.#ids.set(path, id);
+    return `${path}#${this.#ids.get(path) ?? ''}`;
   }
 }
 

@@ -24,20 +24,20 @@ type OpenedContent = JsonObject | 'other key' | 'unreadable';
 /** @param key 32 bytes. @param iv 12 random bytes, other ones each time. */
 export function sealContent(
   content: LoggedContent,
-  place: ContentPosition,
+  position: ContentPosition,
   { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
 ): Buffer {
   const packed = deflateRawSync(JSON.stringify(content));
-  return sealBytes(packed, boundTo(place), { key: sealKey(key), iv });
+  return sealBytes(packed, boundTo(position), { key: sealKey(key), iv });
 }
 
 /** @param key undefined where there is none: then nothing opens. */
 export function openContent(
   sealed: Uint8Array,
-  place: ContentPosition,
+  position: ContentPosition,
   key: Uint8Array | undefined,
 ): OpenedContent {
-  const packed = openBytes(sealed, boundTo(place), key && sealKey(key));
+  const packed = openBytes(sealed, boundTo(position), key && sealKey(key));
   if (typeof packed === 'string') return packed;
   try {
     const text = inflateRawSync(packed, { maxOutputLength: maxOpenedBytes }).toString('utf8');

@@ -122,14 +122,14 @@ export class StoredResponses {
   async keep(owner: ResponseOwner, response: ResponseToStore): Promise<boolean> {
     const { random, settings } = this.#deps;
     const { id, input, inputIds, previous, startedAt } = response;
-    const place = { id, keyId: owner.keyId };
+    const rowId = { id, keyId: owner.keyId };
     const sealing = { key: this.#keyOf(owner), iv: random(12) };
-    const sealed = await sealResponse({ input, response: response.response }, place, sealing);
+    const sealed = await sealResponse({ input, response: response.response }, rowId, sealing);
     const items = [...new Set([...response.items, ...inputIds])].filter((item) =>
       indexed.test(item),
     );
     const { keepMs } = settings();
-    const row = { ...place, previous, sealed, items, startedAt, keepMs };
+    const row = { ...rowId, previous, sealed, items, startedAt, keepMs };
     const kept = await this.#queue.add(row);
     if (!kept) return false;
     this.tallies.kept += 1;
@@ -208,26 +208,26 @@ export class StoredResponses {
     if (ids.length === 0) return found;
     const wanted = [...new Set(ids)];
     const named = new Set(wanted.flatMap((id) => dialect.responseOf(id) ?? []));
-    const { places, responses } = await this.#asked(
+    const { places: owners, responses } = await this.#asked(
       this.#deps.store.holding(owner.keyId, [...wanted, ...named], bytes),
     );
-    const indexOf = new Map(places);
-    const placeOf = (id: string): string | undefined =>
-      indexOf.get(id) ?? indexOf.get(dialect.responseOf(id) ?? '');
+    const ownerOf = new Map(owners);
+    const responseOf = (id: string): string | undefined =>
+      ownerOf.get(id) ?? ownerOf.get(dialect.responseOf(id) ?? '');
     const read = new Set(responses.map(({ id }) => id));
     for (const sealed of responses) {
       const opened = await this.#opened(owner, sealed);
       if (opened === undefined) continue;
       const items = dialect.itemsOf(opened);
       for (const id of wanted) {
-        const bytesOf = placeOf(id) === sealed.id ? items.get(id) : undefined;
+        const bytesOf = responseOf(id) === sealed.id ? items.get(id) : undefined;
         if (bytesOf !== undefined) found.set(id, bytesOf);
       }
     }
     for (const id of wanted) {
       if (found.has(id)) continue;
-      const place = placeOf(id);
-      if (place !== undefined && !read.has(place)) throw tooLong(bytes);
+      const response = responseOf(id);
+      if (response !== undefined && !read.has(response)) throw tooLong(bytes);
       throw dialect.unknownItem(id, this.on);
     }
     return found;
@@ -282,7 +282,7 @@ export interface OpenedResponse {
   readonly response: Buffer;
 }
 
-type Place = Pick<SealedResponse, 'id' | 'keyId'>;
+type RowId = Pick<SealedResponse, 'id' | 'keyId'>;
 
 const pack = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
 const unpack = promisify(inflateRaw);
@@ -302,24 +302,24 @@ export function responseKey(root: Uint8Array | string, keyId: string): SealKey {
 /** @param iv 12 random bytes, other ones each time. */
 export async function sealResponse(
   { input, response }: OpenedResponse,
-  place: Place,
+  rowId: RowId,
   { key, iv }: { readonly key: SealKey; readonly iv: Uint8Array },
 ): Promise<Buffer> {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(input.length, 1);
   const plain = Buffer.concat([head, input, response]);
-  if (plain.length < packedFrom) return sealBytes(plain, boundTo(place), { key, iv });
+  if (plain.length < packedFrom) return sealBytes(plain, boundTo(rowId), { key, iv });
   const packed = await pack(plain.subarray(1), packing);
   const marked = Buffer.concat([Buffer.of(1), packed]);
-  return sealBytes(marked, boundTo(place), { key, iv });
+  return sealBytes(marked, boundTo(rowId), { key, iv });
 }
 
 /** Undefined for bytes that another key sealed, that belong to another row, or that were changed since. */
 export async function openResponse(
-  { sealed, ...place }: SealedResponse,
+  { sealed, ...rowId }: SealedResponse,
   key: SealKey,
 ): Promise<OpenedResponse | undefined> {
-  const opened = openBytes(sealed, boundTo(place), key);
+  const opened = openBytes(sealed, boundTo(rowId), key);
   if (!(opened instanceof Uint8Array)) return undefined;
   const rest = opened.subarray(1);
   const plain = opened[0] === 1 ? await unpack(rest, { maxOutputLength: maxOpenedBytes }) : rest;
@@ -327,7 +327,7 @@ export async function openResponse(
   return { input: plain.subarray(4, end), response: plain.subarray(end) };
 }
 
-function boundTo({ id, keyId }: Place): string {
+function boundTo({ id, keyId }: RowId): string {
   return `response ${keyId} ${id}`;
 }
 

@@ -6,12 +6,12 @@ import type { ClientObserver, ClientSink } from '../../gateway/answer/client-ans
 import type { Receipt } from '../../core/call.ts';
 
 /** Reads the end of an answer. */
-type EndCodec = Pick<StoredResponseCodec, 'answered' | 'unkept'>;
+type EndCodec = Pick<StoredResponseCodec, 'answered' | 'markUnstored'>;
 
 /** The same for one that is too long to be read on the event loop. Never rejects. */
 export interface LongEndCodec {
   answered(last: Buffer): Promise<EndedResponse | undefined>;
-  unkept(last: Buffer): Promise<Buffer>;
+  markUnstored(last: Buffer): Promise<Buffer>;
 }
 
 interface StoringSinkDeps {
@@ -96,7 +96,7 @@ export class StoringSink implements ClientSink {
     const kept = await this.#atMost(this.#deps.keep(answer));
     if (kept === 'kept') return this.#pass(last);
     const note = kept === 'large' ? 'store: dropped, too large' : undefined;
-    this.#pass(await codec.unkept(last), note);
+    this.#pass(await codec.markUnstored(last), note);
   }
 
   #pass(bytes?: Buffer | string, note?: string): void {

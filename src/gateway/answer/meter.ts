@@ -81,7 +81,7 @@ export class Meter {
    * A further request of the same turn was sent: it is charged for, whatever it reports.
    * @param used by all requests before it
    */
-  goOn(used: Usage): void {
+  nextRound(used: Usage): void {
     this.#finish = undefined;
     this.#answered = false;
     this.#further = {

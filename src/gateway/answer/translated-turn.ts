@@ -23,7 +23,7 @@ export interface TurnSource {
   /** The answer is complete, whatever the upstream would still say. */
   cut(): void;
   /** Requests the rest of a paused turn and hands it to the same consumer; rejects with its failure. */
-  goOn(): Promise<void>;
+  continueTurn(): Promise<void>;
 }
 
 export interface TranslatedTurnOptions {
@@ -67,7 +67,7 @@ export class TranslatedTurn implements StreamConsumer {
     this.#options.consumer.frames(passed);
     const { rounds, source } = this.#options;
     if (this.#over || rounds?.paused !== true) return;
-    source.goOn().catch((error: unknown) => this.failed(asGatewayError(error)));
+    source.continueTurn().catch((error: unknown) => this.failed(asGatewayError(error)));
   }
 
   /** The upstream is gone: the consumer would not learn otherwise that it failed. */
@@ -376,7 +376,7 @@ export class TurnRounds {
    * @param used by all rounds so far, gaps filled
    * @returns the assistant's turn so far, and what the next request must name, where the upstream said so
    */
-  goOn(used: Usage): Pick<NextRound, 'answered' | 'resume'> {
+  nextRound(used: Usage): Pick<NextRound, 'answered' | 'resume'> {
     const resume = this.#pause?.resume;
     this.#pause = undefined;
     this.#round += 1;

@@ -223,7 +223,7 @@ export interface Jobs {
     readonly output: AnsweredRange | undefined;
   };
   /** The last bytes of an answer that says that it was not retained. */
-  readonly unkept: {
+  readonly markUnstored: {
     readonly input: { readonly client: DialectId };
     readonly output: { readonly bytes: Uint8Array };
   };
@@ -266,7 +266,7 @@ type Work = {
   ) => Jobs[N]['output'];
 };
 
-const work: Work = { open, request, count, expand, answered, unkept, correct, read, answer };
+const work: Work = { open, request, count, expand, answered, markUnstored, correct, read, answer };
 
 /** Does a job. @throws what its function throws. */
 export function doJob<N extends JobName>(
@@ -441,8 +441,8 @@ function answered(
   return { id, items, start, end: start + response.length };
 }
 
-function unkept({ client }: Jobs['unkept']['input'], { bytes }: JobBody): Jobs['unkept']['output'] {
-  return { bytes: codecOf(client).unkept(bytes) };
+function markUnstored({ client }: Jobs['markUnstored']['input'], { bytes }: JobBody): Jobs['markUnstored']['output'] {
+  return { bytes: codecOf(client).markUnstored(bytes) };
 }
 
 function codecOf(id: DialectId): StoredResponseCodec {

@@ -59,7 +59,7 @@ export class Retries {
     const times = (this.#failed[before]?.times ?? 0) + 1;
     if (before !== -1) this.#failed.splice(before, 1);
     this.#failed.push({ target, error, how, times, at });
-    this.#failure = moreTelling(this.#failure, error);
+    this.#failure = moreSpecific(this.#failure, error);
   }
 
   /** The next attempt after the last noted failure; undefined when there is none. */
@@ -100,10 +100,10 @@ export class Retries {
     const { health, retryBudget, clock } = this.#gateway;
     const ofCredential = error.code === 'rate_limited' || error.code === 'upstream_auth';
     for (;;) {
-      const place = this.#unasked.findIndex(
+      const index = this.#unasked.findIndex(
         (target) => ofCredential || nameOf(target) !== nameOf(failed),
       );
-      const [target] = place === -1 ? [] : this.#unasked.splice(place, 1);
+      const [target] = index === -1 ? [] : this.#unasked.splice(index, 1);
       if (target === undefined) return undefined;
       // The target failed with another credential, for a reason of its own.
       if (
@@ -158,7 +158,7 @@ export class Retries {
 }
 
 /** The failure that helps the client more: a transient one rather than one that stays. */
-function moreTelling(before: GatewayError | undefined, error: GatewayError): GatewayError {
+function moreSpecific(before: GatewayError | undefined, error: GatewayError): GatewayError {
   if (before === undefined) return error;
   if (error instanceof StrictRefusal) return before;
   // A transient failure of one target is worth another call.

@@ -170,7 +170,7 @@ const checkEveryMs = 1000;
 interface Entry {
   readonly body: ComingBody;
   /** Index in the list; -1 if absent. */
-  place: number;
+  index: number;
   /** Bytes that it may be behind before it is too slow. */
   credit: number;
   seen: number;
@@ -194,7 +194,7 @@ export class SlowBodies {
   watch(body: ComingBody): () => void {
     const credit = (this.#deps.rate() * bodyGraceMs) / 1000;
     const checkedAt = this.#deps.clock.now();
-    const entry: Entry = { body, place: this.#entries.length, credit, seen: 0, checkedAt };
+    const entry: Entry = { body, index: this.#entries.length, credit, seen: 0, checkedAt };
     this.#entries.push(entry);
     // One timer for all bodies; it stops when it finds none.
     this.#timer ??= setInterval(() => this.check(), checkEveryMs).unref();
@@ -226,13 +226,13 @@ export class SlowBodies {
 
   /** Swap-removes the entry. */
   #forget(entry: Entry): void {
-    const { place } = entry;
-    if (place === -1) return;
-    entry.place = -1;
+    const { index } = entry;
+    if (index === -1) return;
+    entry.index = -1;
     const last = this.#entries.pop();
     if (last !== undefined && last !== entry) {
-      this.#entries[place] = last;
-      last.place = place;
+      this.#entries[index] = last;
+      last.index = index;
     }
   }
 }

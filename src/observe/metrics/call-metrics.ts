@@ -165,8 +165,8 @@ class KeySeries {
   }
 
   called({ outcome, charged, cost }: CallRow): void {
-    const place = outcome === 'ok' ? 0 : outcome === 'failed' ? 1 : 2;
-    this.#calls[place] = (this.#calls[place] ?? 0) + 1;
+    const index = outcome === 'ok' ? 0 : outcome === 'failed' ? 1 : 2;
+    this.#calls[index] = (this.#calls[index] ?? 0) + 1;
     const { freshInputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = charged;
     this.#input += (freshInputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
     this.#output += outputTokens ?? 0;
@@ -467,8 +467,8 @@ class ModelSeries {
     this.#addTokens(4, reasoning);
   }
 
-  #addTokens(place: number, tokens: number): void {
-    this.#tokens[place] = (this.#tokens[place] ?? 0) + tokens;
+  #addTokens(index: number, tokens: number): void {
+    this.#tokens[index] = (this.#tokens[index] ?? 0) + tokens;
   }
 
   #countCost({ cost, charged, suspect, usageSource }: CallRow): void {

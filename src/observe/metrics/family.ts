@@ -101,10 +101,10 @@ export class Histogram implements HistogramData {
   /** @param at seconds since the epoch */
   observeAs(id: string, value: number, at: number): void {
     const bucket = this.#count(value);
-    const places = this.counts.length;
-    this.#ids ??= Array.from({ length: places }, () => '');
-    this.#values ??= new Float64Array(places);
-    this.#times ??= new Float64Array(places);
+    const size = this.counts.length;
+    this.#ids ??= Array.from({ length: size }, () => '');
+    this.#values ??= new Float64Array(size);
+    this.#times ??= new Float64Array(size);
     this.#ids[bucket] = id;
     this.#values[bucket] = value;
     this.#times[bucket] = at;

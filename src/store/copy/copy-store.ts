@@ -82,7 +82,7 @@ async function copyTable(
   last: CopyRow | undefined,
 ): Promise<number> {
   const most = tablesWithBlobs.has(table.name) ? blobRows : usualRows;
-  const places = table.key.map((name) => table.columns.indexOf(name));
+  const indexes = table.key.map((name) => table.columns.indexOf(name));
   let after = last;
   for (let written = 0; ;) {
     const rows = await from.rows(table, after, most);
@@ -90,7 +90,7 @@ async function copyTable(
     if (end === undefined) return written;
     await to.write(table, rows);
     written += rows.length;
-    after = places.map((place) => end[place] ?? null);
+    after = indexes.map((index) => end[index] ?? null);
   }
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { CallRow, OpenCall } from '../calls.ts';
-import { layOrphanAside, type RefusedOrphan } from '../refused-rows.ts';
+import { quarantineOrphan, type RefusedOrphan } from '../refused-rows.ts';
 import { overridden } from '../remote.ts';
 import { StoreError, type StoreFailure } from '../store-error.ts';
 import type { CallStore, Store, StoreParts } from '../store.ts';
@@ -215,7 +215,7 @@ export class PostgresStore implements Store, LeaseRegister {
 
   async #setAside(orphan: RefusedOrphan): Promise<void> {
     const path = join(this.#options.spoolDirectory, 'orphans.unread');
-    await layOrphanAside(path, orphan);
+    await quarantineOrphan(path, orphan);
     const { id: call, reason } = orphan;
     this.#options.log.error('orphan_refused', { call, path, reason });
   }

@@ -10,7 +10,7 @@ import type { Log } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { makeDirectories } from '../data-dir.ts';
 import { callText, readCallText } from '../call-rows.ts';
-import { recordApart } from '../refused-rows.ts';
+import { recordSeparately } from '../refused-rows.ts';
 import { StoreError } from '../store-error.ts';
 
 export interface SpoolOptions {
@@ -151,7 +151,7 @@ export class Spool {
     let lines = unread;
     let reason = 'lines that are not calls';
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
-      const refused = await recordApart(rows.slice(from, from + rowsAtOnce), write);
+      const refused = await recordSeparately(rows.slice(from, from + rowsAtOnce), write);
       lines += refused.length;
       reason = refused[0]?.reason ?? reason;
     }

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { callValues } from '../call-rows.ts';
 import { prepareDataDir } from '../data-dir.ts';
-import { layOrphanAside, type RefusedOrphan } from '../refused-rows.ts';
+import { quarantineOrphan, type RefusedOrphan } from '../refused-rows.ts';
 import { remotePart, remoteParts, type Asynchronous } from '../remote.ts';
 import { StoreError } from '../store-error.ts';
 import { type ResponseStore, responseColumns } from '../sealed.ts';
@@ -148,7 +148,7 @@ class Threads {
   /** Beside the file. */
   async setAside(orphan: RefusedOrphan): Promise<void> {
     const path = join(dirname(this.#path), 'orphans.unread');
-    await layOrphanAside(path, orphan);
+    await quarantineOrphan(path, orphan);
     const { id: call, reason } = orphan;
     this.#log.error('orphan_refused', { call, path, reason });
   }

@@ -170,7 +170,7 @@ class Written implements ClientSink {
 /** Short answers are none of its concern. */
 const long: LongEndCodec = {
   answered: async () => assert.fail('it is short'),
-  unkept: async () => assert.fail('it is short'),
+  markUnstored: async () => assert.fail('it is short'),
 };
 
 const document = '{"id":"r","status":"completed","output":[],"store":true}';
@@ -247,11 +247,11 @@ test('an error and a failed stream are passed on at once', () => {
 test('G11 R-32 an answer beyond 1 MiB is not read on the event loop, kept or not', async () => {
   const onLoop = {
     answered: () => assert.fail('read on the event loop'),
-    unkept: () => assert.fail('written on the event loop'),
+    markUnstored: () => assert.fail('written on the event loop'),
   };
   const elsewhere: LongEndCodec = {
     answered: async (last) => dialect.answered(last),
-    unkept: async (last) => dialect.unkept(last),
+    markUnstored: async (last) => dialect.markUnstored(last),
   };
   const said = JSON.stringify('x'.repeat(1024 * 1024));
   const text = document.replace('[]', `[${said}]`);

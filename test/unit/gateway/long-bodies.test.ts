@@ -134,7 +134,7 @@ test('R-32 G11 the thread finds a response at the end of an answer, and says in 
     const found = await thread.run('answered', { client }, body(text));
     assert.deepEqual([found?.id, found?.items], ['r', ['msg_1']]);
     assert.equal(text.slice(found?.start, found?.end), response);
-    const { bytes } = await thread.run('unkept', { client }, body(text));
+    const { bytes } = await thread.run('markUnstored', { client }, body(text));
     assert.equal(Buffer.from(bytes).toString(), text.replace('true', 'false'));
   }
   assert.equal(await thread.run('answered', { client }, body('{"error":{}}')), undefined);

@@ -11,7 +11,7 @@ function item(id: string): Item {
   const told: string[] = [];
   return {
     id,
-    place: -1,
+    index: -1,
     told,
     check: () => told.push('check'),
     end: ({ code }) => told.push(code),

@@ -7,13 +7,13 @@ import { SseSplitter } from '../../../src/wire/sse.ts';
 import {
   recordedDocuments as documentsOf,
   recordedStreams as streamsOf,
-  whyLeftOut,
+  whyOmitted,
   type RecordedDocument,
   type RecordedStream,
 } from '../../recordings/recorded.ts';
 
 /** Why the tests on recordings are left out, or false where they can run. */
-export const leftOut = whyLeftOut ?? false;
+export const leftOut = whyOmitted ?? false;
 
 export const recordedDocuments = (): readonly RecordedDocument[] => documentsOf(['responses']);
 

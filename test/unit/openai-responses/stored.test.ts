@@ -66,11 +66,11 @@ test('the response of a document and of the last event of a stream is found', ()
     );
     const found = storedResponses.answered(stream);
     assert.equal(found?.response.toString(), response);
-    const told = storedResponses.unkept(stream).toString();
+    const told = storedResponses.markUnstored(stream).toString();
     assert.equal(told, stream.toString().replace('"store":true', '"store":false'));
   }
   assert.equal(
-    storedResponses.unkept(Buffer.from(response)).toString(),
+    storedResponses.markUnstored(Buffer.from(response)).toString(),
     response.replace('true', 'false'),
   );
 });
@@ -162,7 +162,7 @@ test('R-32 an answer of more values than a request may have is found, and says t
     assert.equal(found?.items.length, 100);
     assert.ok(found.response.toString() === large);
     assert.equal(elementsOf(storedResponses.outputOf(found.response)).length, 100);
-    const told = storedResponses.unkept(Buffer.from(last)).toString();
+    const told = storedResponses.markUnstored(Buffer.from(last)).toString();
     assert.ok(told === last.replace('"store":true', '"store":false'));
   }
 });

@@ -12,7 +12,7 @@ import {
   type AwsKeys,
   encodedSegment,
 } from '../../../src/providers/credentials/aws-signature.ts';
-import { whyLeftOut } from '../../recordings/recorded.ts';
+import { whyOmitted } from '../../recordings/recorded.ts';
 import { assertSigned } from '../../upstream/aws.ts';
 
 const file = join(
@@ -33,7 +33,7 @@ interface Vectors {
   }[];
 }
 
-test('bedrock 23: the three vectors', { skip: whyLeftOut ?? false }, () => {
+test('bedrock 23: the three vectors', { skip: whyOmitted ?? false }, () => {
   const { credentials, vectors } = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
   assert.equal(vectors.length, 3);
   for (const { region, service, host, path, body, signature, signedHeaders } of vectors) {

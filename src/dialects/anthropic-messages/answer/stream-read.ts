@@ -66,7 +66,7 @@ export class MessagesStreamReader implements StreamReader {
     const { data, event: name } = frame;
     if (this.#over || data === undefined || data === '') return none;
     if (name !== undefined && !known.has(name)) return none;
-    const again = name === 'error' ? undefined : this.#goOn(data);
+    const again = name === 'error' ? undefined : this.#continueText(data);
     if (again !== undefined) return again;
     const event = tryParseExactEvent(data);
     if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
@@ -91,9 +91,9 @@ export class MessagesStreamReader implements StreamReader {
   }
 
   /** The events of a frame with the learned layout. Undefined for any other frame. */
-  #goOn(data: string): readonly GenerationEvent[] | undefined {
+  #continueText(data: string): readonly GenerationEvent[] | undefined {
     const text = this.#layout.textOf(data);
-    return text === undefined ? undefined : this.#blocks.goOn(this.#taught, text);
+    return text === undefined ? undefined : this.#blocks.continueText(this.#taught, text);
   }
 
   end(): readonly GenerationEvent[] {
@@ -306,7 +306,7 @@ class StreamBlocks {
   }
 
   /** A piece of an open text. Undefined if no text is open. */
-  goOn({ index }: JsonObject, text: string): readonly GenerationEvent[] | undefined {
+  continueText({ index }: JsonObject, text: string): readonly GenerationEvent[] | undefined {
     const open = this.#open.get(indexOf(index));
     return open?.kind === 'text' ? textEvent(open, 'text', text) : undefined;
   }

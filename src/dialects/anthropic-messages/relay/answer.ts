@@ -118,8 +118,8 @@ export class MessagesAnswerRelay implements AnswerRelay {
 
 /** Frames that continue a part never name a model. There is one for each token. */
 function mayNameModel(data: string, events: readonly GenerationEvent[]): boolean {
-  const goesOn = events.length === 1 && events[0]?.type === 'part-delta';
-  return !goesOn && (data.includes('"model"') || data.includes('"message_start"'));
+  const continues = events.length === 1 && events[0]?.type === 'part-delta';
+  return !continues && (data.includes('"model"') || data.includes('"message_start"'));
 }
 
 /** The event with this model name; the same object if it names none, or this one already. */

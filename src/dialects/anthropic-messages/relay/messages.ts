@@ -76,7 +76,7 @@ function instructionEdits(
     if (edits.length === 0) {
       notes.changed(['messages', i], 'an instruction behind the first message is sent as the user');
     }
-    const results = resultsBehind(messages, i);
+    const results = resultsAfter(messages, i);
     edits.push({ path: ['messages', i], text: results === undefined ? written : undefined });
     if (results !== undefined && written !== undefined) {
       edits.push({ path: ['messages', results + 1], text: written, insert: true });
@@ -98,7 +98,7 @@ function asUser(message: Json | undefined): string | undefined {
 }
 
 /** The index of the message with results that the instruction at `i` keeps from its calls. */
-function resultsBehind(messages: readonly Json[], i: number): number | undefined {
+function resultsAfter(messages: readonly Json[], i: number): number | undefined {
   const isInstruction = (message: Json | undefined): boolean =>
     isObject(message) && message['role'] === 'system';
   let next = i + 1;
@@ -200,7 +200,7 @@ class BlockEdits {
     return empty ? [{ path: ['messages', i], text: undefined }] : edits;
   }
 
-  #block(block: JsonObject, path: FieldPath, place: 'turn' | 'result'): readonly JsonEdit[] {
+  #block(block: JsonObject, path: FieldPath, within: 'turn' | 'result'): readonly JsonEdit[] {
     const type = textOf(block['type']);
     switch (type) {
       case 'text':
@@ -217,7 +217,7 @@ class BlockEdits {
       }
       case 'image':
       case 'document':
-        return this.#media(block, path, place);
+        return this.#media(block, path, within);
       case 'tool_result': {
         const { content } = block;
         const inner = isArray(content) ? content : [];
@@ -246,7 +246,7 @@ class BlockEdits {
     return sealed ? 'encrypted reasoning that this provider cannot read' : undefined;
   }
 
-  #media(block: JsonObject, path: FieldPath, place: 'turn' | 'result'): readonly JsonEdit[] {
+  #media(block: JsonObject, path: FieldPath, within: 'turn' | 'result'): readonly JsonEdit[] {
     const { type, source } = block;
     const kind = textOf(type);
     const form = isObject(source) ? textOf(source['type']) : '';
@@ -254,7 +254,7 @@ class BlockEdits {
     // What is text goes as text.
     if (kind === 'document' && (form === 'text' || form === 'content')) return this.#asText(path);
     const name = kind === 'image' ? 'an image' : 'a document';
-    if (place === 'turn') {
+    if (within === 'turn') {
       throw unsupported(path, `This model does not take ${name} of this kind.`);
     }
     // Agents send screenshots unasked: a refusal would end their session.

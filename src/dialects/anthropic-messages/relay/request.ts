@@ -148,7 +148,7 @@ function skippedEdits(
 ): readonly JsonEdit[] {
   return skippedFields.flatMap((key) => {
     const value = skeleton[key];
-    if (!isPresent(value) || asksNothing(key, value)) return [];
+    if (!isPresent(value) || requestsNothing(key, value)) return [];
     const why = refused.get(key);
     if (why !== undefined) throw unsupported([key], why);
     notes.lost([key], 'the model knows no such field');
@@ -156,7 +156,7 @@ function skippedEdits(
   });
 }
 
-function asksNothing(key: string, value: Json): boolean {
+function requestsNothing(key: string, value: Json): boolean {
   if (isArray(value)) return value.length === 0;
   if (isObject(value)) return Object.values(value).every((each) => !isPresent(each));
   if (key === 'inference_geo') return value === 'global';

@@ -46,12 +46,12 @@ export class BlockReader {
     this.#reading = reading;
   }
 
-  readContent(content: Json | undefined, place: ContentPosition): readonly Part[] {
+  readContent(content: Json | undefined, position: ContentPosition): readonly Part[] {
     if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
     if (!isArray(content)) return [];
-    const paragraphs = new Paragraphs(place.role);
+    const paragraphs = new Paragraphs(position.role);
     return content.flatMap((block, j) => {
-      const path = [...place.path, j];
+      const path = [...position.path, j];
       if (!isObject(block)) return [];
       return this.readBlock(block, path).map((part) => withPath(paragraphs.add(part, block), path));
     });

@@ -207,8 +207,8 @@ function readOutput(body: JsonObject): OutputFormat {
   const current = isObject(config) ? config['format'] : undefined;
   const format = current ?? body['output_format'];
   if (!isObject(format) || !isObject(format['schema'])) return { type: 'text' };
-  const place = isObject(current) ? ['output_config', 'format'] : ['output_format'];
-  return withPath({ type: 'json', schema: format['schema'] }, place);
+  const path = isObject(current) ? ['output_config', 'format'] : ['output_format'];
+  return withPath({ type: 'json', schema: format['schema'] }, path);
 }
 
 // Tools and the choice among them.
@@ -308,8 +308,8 @@ function readTurns(messages: Json | undefined, reading: Reading): readonly Turn[
     const { content } = message;
     noteSettings(message, i, reading);
     const role = roleOf(message['role']);
-    const place = { role, path: ['messages', i, 'content'] };
-    const parts = blocks.readContent(content, place);
+    const position = { role, path: ['messages', i, 'content'] };
+    const parts = blocks.readContent(content, position);
     builder.add(withPath({ role, parts }, ['messages', i]));
   }
   blocks.finish();

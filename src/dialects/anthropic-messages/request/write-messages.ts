@@ -98,7 +98,7 @@ class ContentWriter implements BlockWriter {
     return textBlock(text);
   }
 
-  goesOn(block: JsonMembers): boolean {
+  continuesTurn(block: JsonMembers): boolean {
     return isServerBlock(block);
   }
 
@@ -217,19 +217,19 @@ interface MediaWriting {
 }
 
 /**
- * @param place in a tool result, what the model cannot see becomes a placeholder: agents send
+ * @param within in a tool result, what the model cannot see becomes a placeholder: agents send
  * screenshots of their own accord, and a refusal would end their session.
  * @throws GatewayError `invalid_request` for media that the upstream cannot take.
  */
 function writeMedia(
   part: MediaPart,
   { traits, notes }: MediaWriting,
-  place: 'turn' | 'result',
+  within: 'turn' | 'result',
 ): JsonMembers {
   const block =
     part.kind === 'image' ? writeImage(part, traits, notes) : writeDocument(part, traits);
   if (block !== undefined) return { ...block, ...part.extras?.['anthropic-messages'] };
-  if (place === 'turn') throw refused(part);
+  if (within === 'turn') throw refused(part);
   notes.lost(
     pathOf(part, ['messages']),
     `${withArticle(part.kind)} in a tool result that the model cannot see`,

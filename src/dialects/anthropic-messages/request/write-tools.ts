@@ -44,7 +44,7 @@ export function writeJsonTool(
 /** If the client allows only some tools, only those are offered: this dialect has no other way. */
 function offeredTools(conversation: Conversation, { traits, notes }: Writing): readonly Tool[] {
   const tools = toolsOf(conversation, traits, notes).filter((tool) => {
-    if (!isLeftOut(tool, conversation, traits)) return true;
+    if (!isOmitted(tool, conversation, traits)) return true;
     notes.lost([...pathOf(tool, ['tools']), 'type'], 'the model has no web search');
     return false;
   });
@@ -56,7 +56,7 @@ function offeredTools(conversation: Conversation, { traits, notes }: Writing): r
 }
 
 /** Agents of the Responses API always offer a web search in addition to their own tools; they work without it. */
-function isLeftOut(tool: Tool, conversation: Conversation, traits: UpstreamTraits): boolean {
+function isOmitted(tool: Tool, conversation: Conversation, traits: UpstreamTraits): boolean {
   if (tool.native?.dialect !== 'openai-responses' || searches(traits)) return false;
   const { toolChoice, tools } = conversation;
   if (toolChoice?.type === 'tool' && toolChoice.name === tool.name) return false;
@@ -98,11 +98,11 @@ function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writin
   if (size !== undefined && size !== null && size !== 'medium') {
     notes.lost(['web_search_options', 'search_context_size'], 'the search has no such setting');
   }
-  const place = isObject(location) ? location['approximate'] : undefined;
+  const approximate = isObject(location) ? location['approximate'] : undefined;
   return {
     type: 'web_search_20250305',
     name: tool.name,
-    ...(isObject(place) ? { user_location: { type: 'approximate', ...place } } : {}),
+    ...(isObject(approximate) ? { user_location: { type: 'approximate', ...approximate } } : {}),
   };
 }
 

@@ -58,7 +58,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeMetadata(conversation.endUser, native['metadata']),
     ...writeForeignFields(conversation.extras, traits, notes),
   };
-  if (keepsLonger(conversation)) {
+  if (extendsMarks(conversation)) {
     notes.changed(['prompt_cache_retention'], 'a marked prompt is kept for one hour');
   }
   marks.apply(notes, native['cache_control'] === undefined ? 0 : 1);
@@ -67,7 +67,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 }
 
 /** Whether a chat client requests a longer life of marks that it set (`prompt_cache_retention: "24h"`). */
-function keepsLonger({ extras, tools, system, turns }: Conversation): boolean {
+function extendsMarks({ extras, tools, system, turns }: Conversation): boolean {
   if (extras['openai-chat']?.['prompt_cache_retention'] !== '24h') return false;
   const lasts = (part: PartBase): boolean => part.cacheUntilHere?.ttl === '1h';
   return (
@@ -357,7 +357,7 @@ export const minBudget = 1024;
 export function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
   const { conversation, traits } = question;
   const { reasoning } = conversation;
-  if (reasoning === undefined || asksNothing(reasoning)) return writeDefaultThinking(question);
+  if (reasoning === undefined || requestsNothing(reasoning)) return writeDefaultThinking(question);
   const wanted = reasoning.effort !== 'none';
   if (traits.thinking === 'none') {
     if (wanted) notes.lost(reasoningPath(reasoning), 'the model does not think');
@@ -394,7 +394,7 @@ function writeOff(
   return efforts.includes('low') ? { effort: 'low', on: true } : { on: true };
 }
 
-function asksNothing({ effort, budgetTokens, adaptive }: Reasoning): boolean {
+function requestsNothing({ effort, budgetTokens, adaptive }: Reasoning): boolean {
   return effort === undefined && budgetTokens === undefined && adaptive !== true;
 }
 

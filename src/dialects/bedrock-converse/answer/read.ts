@@ -17,7 +17,7 @@ interface OpenBlock {
   /** Index of its part. */
   readonly index: number;
   /** A piece of the arguments was read. */
-  said: boolean;
+  hasArguments: boolean;
 }
 
 export class AnswerReader {
@@ -30,7 +30,7 @@ export class AnswerReader {
   #next = 0;
   #calls = 0;
   /** A text, a call or a part of the provider's own tools was read. */
-  #said = false;
+  #hasContent = false;
   #stop: { readonly reason: string; readonly more: JsonObject | undefined } | undefined;
 
   get started(): boolean {
@@ -76,7 +76,7 @@ export class AnswerReader {
     const open = this.#open.get(block);
     if (open !== undefined) {
       this.#open.delete(block);
-      if (open.kind === 'call' && !open.said) this.#bare.push(open.index);
+      if (open.kind === 'call' && !open.hasArguments) this.#bare.push(open.index);
       else events.push({ type: 'part-end', index: open.index });
     }
     const pieces = this.#redacted.get(block);
@@ -140,7 +140,7 @@ export class AnswerReader {
     for (const block of [...this.#open.keys(), ...this.#redacted.keys()]) {
       this.blockStop(block, events);
     }
-    if (malformed.has(stop.reason) && !this.#said) {
+    if (malformed.has(stop.reason) && !this.#hasContent) {
       return [...events, { type: 'error', error: emptyError(stop.reason) }];
     }
     const reason = readStop(stop.reason, this.#calls > 0, stop.more);
@@ -168,7 +168,7 @@ export class AnswerReader {
       this.#closeOthers(block, events);
       open = this.#begin(block, kind, { type: kind, text: '' }, events);
     }
-    if (kind === 'text') this.#said = true;
+    if (kind === 'text') this.#hasContent = true;
     const { index } = open;
     if (delta !== '') events.push({ type: 'part-delta', index, field: 'text', delta });
     return index;
@@ -201,7 +201,7 @@ export class AnswerReader {
     }
     const id = answerText(call['toolUseId'], 'an id');
     this.#calls += 1;
-    this.#said = true;
+    this.#hasContent = true;
     this.#begin(block, 'call', { type: 'tool-call', id, name, argumentsJson: '' }, events);
   }
 
@@ -211,7 +211,7 @@ export class AnswerReader {
     if (open?.kind === 'other') return;
     if (open?.kind !== 'call') throw wrongType('arguments of a call');
     if (delta === '') return;
-    open.said = true;
+    open.hasArguments = true;
     events.push({ type: 'part-delta', index: open.index, field: 'arguments', delta });
   }
 
@@ -221,9 +221,9 @@ export class AnswerReader {
   }
 
   #begin(block: number, kind: Kind, part: Part, events: GenerationEvent[]): OpenBlock {
-    const open = { kind, index: this.#next++, said: false };
+    const open = { kind, index: this.#next++, hasArguments: false };
     this.#open.set(block, open);
-    if (kind === 'other') this.#said = true;
+    if (kind === 'other') this.#hasContent = true;
     events.push({ type: 'part-start', index: open.index, part });
     return open;
   }

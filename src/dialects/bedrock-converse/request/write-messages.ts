@@ -147,7 +147,7 @@ class ContentWriter implements BlockWriter {
     return { text };
   }
 
-  goesOn(): boolean {
+  continuesTurn(): boolean {
     return false;
   }
 

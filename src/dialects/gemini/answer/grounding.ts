@@ -57,10 +57,10 @@ export function searchesOf(grounding: JsonObject, model: string): number {
 /** Undefined for a source without an address. */
 function sourceOf(chunk: JsonObject): Citation | undefined {
   const kinds = [chunk['web'], chunk['retrievedContext'], chunk['maps'], chunk['image']];
-  const place = kinds.find(isObject);
-  const url = textOf(place?.['uri'] ?? place?.['sourceUri']);
-  if (place === undefined || url === '') return undefined;
-  const title = textOf(place['title']);
+  const source = kinds.find(isObject);
+  const url = textOf(source?.['uri'] ?? source?.['sourceUri']);
+  if (source === undefined || url === '') return undefined;
+  const title = textOf(source['title']);
   return {
     url,
     ...(title === '' ? {} : { title }),

@@ -38,8 +38,8 @@ export class PartialArgs {
     });
     const before = own(at, last);
     // A second piece with the same path continues the string.
-    const goesOn = typeof before === 'string' && typeof value === 'string';
-    put(at, last, goesOn ? before + value : value);
+    const continues = typeof before === 'string' && typeof value === 'string';
+    put(at, last, continues ? before + value : value);
   }
 }
 

@@ -45,7 +45,7 @@ export class AnswerReader {
   #call: OpenCall | undefined;
   #calls = 0;
   /** A text, a call or a part of the provider's own tools was read. */
-  #said = false;
+  #hasContent = false;
   #finish: SeenFinish | undefined;
   /** The token with which a further request continues the answer. The last one counts. */
   #continuation = '';
@@ -98,7 +98,7 @@ export class AnswerReader {
     const isCut = reason?.kind !== 'stop' && reason?.kind !== 'tool-calls';
     this.#closeCall(this.#held ?? events, isCut);
     if (this.#grounding !== undefined) {
-      if (this.#said) this.#cite(this.#grounding, events);
+      if (this.#hasContent) this.#cite(this.#grounding, events);
       const webSearches = searchesOf(this.#grounding, this.#model);
       if (webSearches > 0) events.push({ type: 'usage', usage: { webSearches } });
     }
@@ -164,7 +164,7 @@ export class AnswerReader {
     }
     const spoken = kind === 'text' ? this.#texts.at(-1) : undefined;
     if (spoken !== undefined) {
-      this.#said = true;
+      this.#hasContent = true;
       spoken.text += delta;
     }
     events.push({ type: 'part-delta', index: this.#open.index, field: 'text', delta });
@@ -177,28 +177,28 @@ export class AnswerReader {
     this.#release(events);
     this.#closeCall(events);
     this.#close(events);
-    this.#said = true;
+    this.#hasContent = true;
     const index = this.#begin(otherPart(part), events);
     events.push({ type: 'part-end', index });
   }
 
   #readCall(call: JsonObject, signature: string, events: GenerationEvent[]): void {
     const name = answerText(call['name'], 'a name');
-    const goesOn = call['willContinue'] === true;
+    const continues = call['willContinue'] === true;
     if (name === '') {
       if (this.#call === undefined) {
         if (Object.keys(call).length === 0) return;
         throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
       }
       this.#call.args.add(call['partialArgs']);
-      if (!goesOn) this.#closeCall(events);
+      if (!continues) this.#closeCall(events);
       return;
     }
     this.#closeCall(events);
     this.#close(events);
-    this.#said = true;
+    this.#hasContent = true;
     const given = answerObject(call['args'], 'args');
-    const isPiece = given === undefined && (goesOn || isPresent(call['partialArgs']));
+    const isPiece = given === undefined && (continues || isPresent(call['partialArgs']));
     const index = this.#begin(
       {
         type: 'tool-call',
@@ -217,7 +217,7 @@ export class AnswerReader {
     const args = new PartialArgs();
     args.add(call['partialArgs']);
     this.#call = { index, args };
-    if (!goesOn) this.#closeCall(events);
+    if (!continues) this.#closeCall(events);
   }
 
   /** The id is the same for the same answer. Without an id of the answer, it is valid in its conversation only. */
@@ -304,7 +304,7 @@ export class AnswerReader {
       return { kind: 'pause', raw: reason, resume };
     if (reason === 'MAX_TOKENS' || reason === 'CONTINUATION')
       return { kind: 'length', raw: reason };
-    return this.#said ? { kind: 'other', raw: reason } : undefined;
+    return this.#hasContent ? { kind: 'other', raw: reason } : undefined;
   }
 }
 

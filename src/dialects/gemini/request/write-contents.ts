@@ -120,8 +120,8 @@ export class ContentWriter {
     const results = run.flatMap(({ turn }) =>
       turn.parts.filter((part): part is ToolResultPart => part.type === 'tool-result'),
     );
-    const places = new Map(this.#calls.map((id, place) => [id, place]));
-    const order = (id: string): number => places.get(id) ?? -1;
+    const indexes = new Map(this.#calls.map((id, index) => [id, index]));
+    const order = (id: string): number => indexes.get(id) ?? -1;
     return results.toSorted((a, b) => order(a.callId) - order(b.callId));
   }
 

@@ -93,8 +93,8 @@ function offeredTools(setting: ToolSetting): Offer {
     return { functions, searches: true };
   }
   const { native } = search.tool;
-  const place = native?.dialect === 'openai-chat' ? search.path : [...search.path, 'type'];
-  if (!isOptional(search.tool, conversation)) throw searchRefusal(place);
+  const at = native?.dialect === 'openai-chat' ? search.path : [...search.path, 'type'];
+  if (!isOptional(search.tool, conversation)) throw searchRefusal(at);
   // The note names the whole tool, since all of its members are lost.
   notes.lost(
     search.path,

@@ -44,7 +44,7 @@ import {
   MessageBounds,
   readCall,
   readCitations,
-  saysSomething,
+  isCall,
   type SeenCall,
   writeCitation,
 } from '../message-forms.ts';
@@ -118,7 +118,7 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   if (refusal !== '') parts.push({ type: 'refusal', text: refusal });
   for (const value of callsOf(message)) {
     const call = readCall(value);
-    if (saysSomething(call)) parts.push(callPart(named(call), answer, parts.length));
+    if (isCall(call)) parts.push(callPart(named(call), answer, parts.length));
   }
   return misplacedJson(parts) ?? parts;
 }
@@ -197,10 +197,10 @@ function named(call: SeenCall): SeenCall {
   return call;
 }
 
-function callPart(call: SeenCall, answer: ReadAnswer, place: number): ToolCallPart {
+function callPart(call: SeenCall, answer: ReadAnswer, index: number): ToolCallPart {
   return {
     type: 'tool-call',
-    id: call.id === '' ? derivedCallId(answer, place) : call.id,
+    id: call.id === '' ? derivedCallId(answer, index) : call.id,
     name: call.name,
     argumentsJson: argumentsOf(call, answer),
     ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),

@@ -11,14 +11,14 @@ import type { PartCounter } from './stream-read.ts';
 import {
   derivedCallId,
   readCall,
-  saysSomething,
+  isCall,
   type AnswerIdentity,
   type SeenCall,
 } from '../message-forms.ts';
 
 interface StreamCall {
   /** The index among all calls of the answer, in the order of their start. */
-  readonly place: number;
+  readonly order: number;
   readonly index: number | undefined;
   readonly freeText: boolean;
   readonly extras: JsonObject | undefined;
@@ -67,8 +67,8 @@ export class StreamCalls {
   }
 
   /** The id that the client gets for the call at this index; undefined before its start is sent. */
-  shownId(place: number): string | undefined {
-    return this.#all[place]?.shownId;
+  shownId(order: number): string | undefined {
+    return this.#all[order]?.shownId;
   }
 
   /** @returns the index of the call among all calls of the answer. */
@@ -77,7 +77,7 @@ export class StreamCalls {
     const call = this.#find(seen) ?? this.#add(seen);
     // Data for a call that is complete and closed can only be padding.
     if (!call.ended) {
-      call.says ||= saysSomething(seen);
+      call.says ||= isCall(seen);
       if (call.id === '') call.id = seen.id;
       if (call.name === '') call.name = seen.name;
       if (call.part !== undefined) this.#append(call, seen.arguments, events);
@@ -88,7 +88,7 @@ export class StreamCalls {
           this.#start(call, events);
       }
     }
-    return call.place;
+    return call.order;
   }
 
   /** Ends the calls whose arguments are complete, so that later parts do not wait. */
@@ -134,7 +134,7 @@ export class StreamCalls {
   #add(seen: SeenCall): StreamCall {
     const call: StreamCall = {
       ...seen,
-      place: this.#all.length,
+      order: this.#all.length,
       says: false,
       arguments: '',
       mayBeWhole: false,
@@ -149,13 +149,13 @@ export class StreamCalls {
 
   #start(call: StreamCall, events: GenerationEvent[]): void {
     // Calls appear in the order of their start, so an earlier one no longer waits for its id.
-    for (const earlier of this.#all.slice(0, call.place)) {
+    for (const earlier of this.#all.slice(0, call.order)) {
       if (earlier.part === undefined && earlier.name !== '') this.#start(earlier, events);
     }
     this.closeComplete(events);
     const index = this.#counter.next++;
     call.part = index;
-    call.shownId = call.id === '' ? derivedCallId(this.answer, call.place) : call.id;
+    call.shownId = call.id === '' ? derivedCallId(this.answer, call.order) : call.id;
     this.started += 1;
     events.push({
       type: 'part-start',

@@ -74,7 +74,7 @@ export class ChatStreamReader implements StreamReader {
     this.#plain = false;
     if (this.#over || data === undefined || data === '') return none;
     const text = frame.event !== 'error' ? this.#layout.textOf(data) : undefined;
-    const again = text === undefined ? undefined : this.#goOn(text);
+    const again = text === undefined ? undefined : this.#continueText(text);
     if (again !== undefined) return [again];
     const chunk = tryParseAnswerEvent(data);
     if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
@@ -116,7 +116,7 @@ export class ChatStreamReader implements StreamReader {
 
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
     const text = plainTextOf(chunk);
-    const only = text === undefined ? undefined : this.#goOn(text);
+    const only = text === undefined ? undefined : this.#continueText(text);
     if (only !== undefined) {
       this.#layout.learn(data);
       return [only];
@@ -152,7 +152,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   /** The one event of a frame that continues an open text; undefined where none is open. */
-  #goOn(text: string): GenerationEvent | undefined {
+  #continueText(text: string): GenerationEvent | undefined {
     if (!this.#started || this.#finish !== undefined) return undefined;
     const event = this.#parts.continueText(text);
     this.#plain = event !== undefined;

@@ -354,8 +354,8 @@ class ReasoningDeltas {
   /** Occurs once per entry, with its signature: the Python helper concatenates repeated values. */
   #mark({ part, detail, callsBefore, text }: OpenReasoning): JsonObject {
     if (this.#sealer === undefined) return {};
-    const place = { entry: detail, callsBefore };
-    return { id: detailMark({ ...part, text }, place, this.#sealer) };
+    const position = { entry: detail, callsBefore };
+    return { id: detailMark({ ...part, text }, position, this.#sealer) };
   }
 
   #content(text: string): string {

@@ -339,15 +339,15 @@ function withoutName(called: Json | undefined): Json | undefined {
 /** The entries of one delta, with an id for each call that has one of the gateway's ids. */
 function withIds(calls: readonly Json[], { calls: all, sent }: ChoiceState): readonly Json[] {
   let named = calls;
-  for (const [place, each] of sent.entries()) {
-    const id = each.id ? undefined : all.shownId(place);
+  for (const [index, each] of sent.entries()) {
+    const id = each.id ? undefined : all.shownId(index);
     if (id === undefined) continue;
     each.id = true;
-    const at = named.findIndex((call) => isObject(call) && call['index'] === place);
+    const at = named.findIndex((call) => isObject(call) && call['index'] === index);
     const call = named[at];
     named = isObject(call)
       ? named.with(at, { ...call, id })
-      : [...named, { index: place, id, function: { arguments: '' } }];
+      : [...named, { index, id, function: { arguments: '' } }];
   }
   return named;
 }

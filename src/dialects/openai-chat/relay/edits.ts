@@ -21,7 +21,7 @@ const defaults: ReadonlyMap<string, Json> = new Map<string, Json>([
 ]);
 
 /** Whether a member has no effect. */
-export function saysNothing(key: string, value: Json | undefined): boolean {
+export function hasNoEffect(key: string, value: Json | undefined): boolean {
   if (isDefault(key, value) || value === defaults.get(key)) return true;
   return key === 'modalities' && Array.isArray(value) && value.every((one) => one === 'text');
 }
@@ -54,7 +54,7 @@ export class Relayed {
   drop(key: string, why: string): void {
     if (!this.source.spans.has(key)) return;
     this.edits.push({ path: [key], text: undefined });
-    if (!saysNothing(key, this.skeleton[key])) this.notes.lost([key], why);
+    if (!hasNoEffect(key, this.skeleton[key])) this.notes.lost([key], why);
   }
 
   /** Removes a member that the upstream is known to refuse, whatever its value. */

@@ -108,7 +108,7 @@ class MessageAdapter {
       const adapted = isObject(message) ? this.#one(message, i) : message;
       if (adapted !== message) this.#changed = true;
       if (this.#probes && this.#changed) return [];
-      if (isObject(adapted)) this.#place(adapted, i);
+      if (isObject(adapted)) this.#append(adapted, i);
       else if (adapted !== undefined) this.#out.push({ message: adapted, from: i });
     }
     this.#flush();
@@ -222,7 +222,7 @@ class MessageAdapter {
     return changed ? { ...message, tool_calls: named } : message;
   }
 
-  #place(message: JsonObject, i: number): void {
+  #append(message: JsonObject, i: number): void {
     const { role } = message;
     if (role === 'assistant') this.#answered = true;
     const { systemAnywhere, refusesSystemRole } = this.#traits;

@@ -42,7 +42,7 @@ const read: { readonly [C in ReasoningControl]: readonly Member[] } = {
 export function relayReasoning(request: Relayed): void {
   const { traits } = request;
   dropTemplateArguments(request);
-  const asked = reasoningMembers.filter((member) => saysSomething(member, request));
+  const asked = reasoningMembers.filter((member) => hasEffect(member, request));
   const tools = request.value('tools');
   const offersTools = isArray(tools) && tools.length > 0;
   const excluded = offersTools && traits.toolsExcludeReasoning === true;
@@ -66,7 +66,7 @@ function dropTemplateArguments(request: Relayed): void {
   const member = 'chat_template_kwargs';
   const { known, reasoningControl } = request.traits;
   if (known !== true || read[reasoningControl].includes(member)) return;
-  if (!saysSomething(member, request)) request.drop(member, 'the model does not take it');
+  if (!hasEffect(member, request)) request.drop(member, 'the model does not take it');
 }
 
 /** Whether the upstream reads the client's members. It is assumed for unknown servers. */
@@ -98,7 +98,7 @@ function takesEffort(
 }
 
 /** Of the arguments of a template only the switch of the reasoning counts. */
-function saysSomething(member: Member, request: Relayed): boolean {
+function hasEffect(member: Member, request: Relayed): boolean {
   const value = request.value(member);
   if (member !== 'chat_template_kwargs') return value !== undefined;
   return isObject(value) && typeof value['enable_thinking'] === 'boolean';

@@ -41,7 +41,7 @@ interface MessageWriting {
 }
 
 /** A result and its path, for notes. */
-interface PlacedResult {
+interface PositionedResult {
   readonly part: ToolResultPart;
   readonly path: FieldPath;
 }
@@ -138,9 +138,9 @@ export class MessageWriter {
   }
 
   /** Results in the order of their calls, since some servers pair them by order. */
-  #resultsOf(run: readonly PositionedTurn[]): readonly PlacedResult[] {
+  #resultsOf(run: readonly PositionedTurn[]): readonly PositionedResult[] {
     const results = run.flatMap(({ turn, path }) =>
-      turn.parts.flatMap((part, j): readonly PlacedResult[] =>
+      turn.parts.flatMap((part, j): readonly PositionedResult[] =>
         part.type === 'tool-result' ? [{ part, path: pathOf(part, [...path, 'content', j]) }] : [],
       ),
     );

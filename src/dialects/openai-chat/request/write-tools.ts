@@ -5,7 +5,7 @@ import { memberPath, type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
-import { asksToThink, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
+import { wantsThinking, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
 import { describedTool, grammarOf } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
 import { isArray } from '../fields.ts';
@@ -328,7 +328,7 @@ function writeFormatTool(
   notes: Notes,
 ): WrittenOutput {
   const path = formatPath(conversation.output);
-  const thinks = traits.efforts.length > 0 && asksToThink(conversation);
+  const thinks = traits.efforts.length > 0 && wantsThinking(conversation);
   const tool = traits.toolChoice ? jsonTool(conversation, thinks) : undefined;
   if (tool === undefined) {
     throw unsupported(path, 'This model cannot be held to a JSON schema in this request.');

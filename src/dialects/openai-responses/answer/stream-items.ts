@@ -73,7 +73,7 @@ type Item = MessageItem | ReasoningItem | CallItem | OtherItem;
 /** The events of a text, and whether they only continue it. */
 interface TextEvents {
   readonly event: readonly GenerationEvent[];
-  readonly goesOn: boolean;
+  readonly continues: boolean;
 }
 
 /** The reader of each event type that belongs to an item. */
@@ -135,18 +135,18 @@ export class StreamItems {
 
   /** A piece of text. */
   text(event: JsonObject): TextEvents {
-    const again = this.goOn(event, answerText(event['delta'], 'a text'));
+    const again = this.continueText(event, answerText(event['delta'], 'a text'));
     if (again !== undefined) return again;
     const events: Events = [];
     this.#contentDelta(event, 'text', events);
-    return { event: events, goesOn: false };
+    return { event: events, continues: false };
   }
 
   /**
    * A piece of an open text; the hottest path of a stream. Undefined if the text is not open.
    * @param event an event of the same text. Its own piece may be another one.
    */
-  goOn(event: JsonObject, delta: string): TextEvents | undefined {
+  continueText(event: JsonObject, delta: string): TextEvents | undefined {
     const item = this.#items.get(this.#outputIndex(event));
     if (item?.kind !== 'message' || delta === '') return undefined;
     const open = item.contents.get(indexOf(event['content_index'], 'content_index'));
@@ -155,7 +155,7 @@ export class StreamItems {
     return {
       event: [{ type: 'part-delta', index: open.part, field: 'text', delta }],
       // Clients know an item by the id of its first event. An event with another id is not passed on unchanged.
-      goesOn: event['item_id'] === undefined || event['item_id'] === item.added['id'],
+      continues: event['item_id'] === undefined || event['item_id'] === item.added['id'],
     };
   }
 

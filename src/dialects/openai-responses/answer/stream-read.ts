@@ -56,7 +56,7 @@ export class ResponsesStreamReader implements StreamReader {
     const { data, event: name } = frame;
     this.#plain = false;
     if (this.#over || data === undefined || data === '') return none;
-    const again = this.#response === undefined ? undefined : this.#goOn(data);
+    const again = this.#response === undefined ? undefined : this.#continueText(data);
     if (again !== undefined) return again;
     // Items have arguments as JSON values, whose numbers must not lose digits. Deltas have texts.
     const isDelta = name?.endsWith('.delta') === true;
@@ -64,9 +64,9 @@ export class ResponsesStreamReader implements StreamReader {
     if (event === undefined) return this.#readOther(data, name);
     const type = answerText(event['type'], 'a type') || (name ?? '');
     if (type === textDelta && this.#response !== undefined) {
-      const { event: told, goesOn } = this.#items.text(event);
-      this.#plain = goesOn;
-      if (goesOn) {
+      const { event: told, continues } = this.#items.text(event);
+      this.#plain = continues;
+      if (continues) {
         this.#layout.learn(data);
         this.#taught = event;
       }
@@ -78,10 +78,10 @@ export class ResponsesStreamReader implements StreamReader {
   }
 
   /** The events of a frame with the learned layout. Undefined for any other frame. */
-  #goOn(data: string): readonly GenerationEvent[] | undefined {
+  #continueText(data: string): readonly GenerationEvent[] | undefined {
     const text = this.#layout.textOf(data);
-    const told = text === undefined ? undefined : this.#items.goOn(this.#taught, text);
-    this.#plain = told?.goesOn === true;
+    const told = text === undefined ? undefined : this.#items.continueText(this.#taught, text);
+    this.#plain = told?.continues === true;
     return told?.event;
   }
 

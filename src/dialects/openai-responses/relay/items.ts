@@ -10,7 +10,7 @@ interface OpenItem {
   /** An event with a piece of the item. */
   delta: string | undefined;
   /** The item's events so far, if the gateway may have to end it. */
-  readonly kept: string[] | undefined;
+  readonly events: string[] | undefined;
 }
 
 interface StreamedItem {
@@ -34,7 +34,7 @@ export class RelayedItems {
   readonly #mayBeCut: boolean;
   readonly #ownId: (item: JsonObject) => string | undefined;
   /** By output index. */
-  readonly #told = new Map<number, StreamedItem>();
+  readonly #items = new Map<number, StreamedItem>();
   /** Output indexes of pieces that arrived before the start of their item. */
   readonly #loose = new Set<number>();
   #changing = false;
@@ -51,7 +51,7 @@ export class RelayedItems {
 
   /** The items that are done, in order. */
   get done(): readonly JsonObject[] {
-    return [...this.#told]
+    return [...this.#items]
       .toSorted(([a], [b]) => a - b)
       .flatMap(([, { done }]) => (done === undefined ? [] : [done]));
   }
@@ -84,7 +84,7 @@ export class RelayedItems {
     const open = this.#open;
     if (open === undefined) return;
     open.delta ??= data;
-    open.kept?.push(data);
+    open.events?.push(data);
   }
 
   /** @returns the events that must come before this one, if it ends an item that never began */
@@ -96,11 +96,11 @@ export class RelayedItems {
     if (typeof output !== 'number') return [];
     if (type === 'response.output_item.added' && isObject(item)) this.#begin(output, item);
     else if (type === 'response.output_item.done' && isObject(item)) {
-      const begun = this.#told.get(output)?.begun === true;
+      const begun = this.#items.get(output)?.begun === true;
       this.#end(output, item);
       return begun ? [] : this.#whole(output, item).slice(0, -1);
-    } else if (this.#open?.output === output) this.#goOn(this.#open, type, data);
-    else if (!this.#told.has(output)) this.#loose.add(output);
+    } else if (this.#open?.output === output) this.#noteDelta(this.#open, type, data);
+    else if (!this.#items.has(output)) this.#loose.add(output);
     return [];
   }
 
@@ -112,11 +112,11 @@ export class RelayedItems {
    */
   settle(output: readonly JsonObject[], cut: boolean): SettledItems {
     const events: ItemEvent[] = [];
-    const seen = [...this.#told].map(([at, { first }]) => [at, first] as const);
+    const seen = [...this.#items].map(([at, { first }]) => [at, first] as const);
     const indexes = streamedIndexes(output, seen);
     const settled = output.map((item, index) => {
       const at = indexes[index] ?? this.#free(index);
-      const known = this.#told.get(at);
+      const known = this.#items.get(at);
       if (known?.done !== undefined) return this.#changing ? known.done : item;
       const id = this.#idOf(at, item);
       const whole = id === '' ? item : { ...item, id };
@@ -133,34 +133,34 @@ export class RelayedItems {
   /** Ends the open message. Other open items get no end, so that no client runs an incomplete call. */
   cut(): CutMessage | undefined {
     if (this.#open === undefined) return undefined;
-    const { output, item, kept = [] } = this.#open;
-    const cut = cutMessage(output, item, kept);
+    const { output, item, events = [] } = this.#open;
+    const cut = cutMessage(output, item, events);
     if (cut !== undefined) this.#end(output, cut.item);
     return cut;
   }
 
   #idOf(output: number, item: unknown): string {
-    const told = this.#told.get(output);
-    if (told !== undefined) return told.id;
+    const known = this.#items.get(output);
+    if (known !== undefined) return known.id;
     if (!isObject(item)) return '';
     const id = this.#ownId(item) ?? textOf(item['id']);
-    this.#told.set(output, { first: item, id, begun: false, done: undefined });
+    this.#items.set(output, { first: item, id, begun: false, done: undefined });
     return id;
   }
 
   #free(index: number): number {
-    return this.#told.has(index) ? Math.max(...this.#told.keys()) + 1 : index;
+    return this.#items.has(index) ? Math.max(...this.#items.keys()) + 1 : index;
   }
 
   #begin(output: number, item: JsonObject): void {
-    const told = this.#told.get(output);
-    if (told !== undefined) told.begun = true;
-    this.#open = { output, item, delta: undefined, kept: this.#mayBeCut ? [] : undefined };
+    const known = this.#items.get(output);
+    if (known !== undefined) known.begun = true;
+    this.#open = { output, item, delta: undefined, events: this.#mayBeCut ? [] : undefined };
   }
 
   #end(output: number, item: JsonObject): void {
-    const told = this.#told.get(output);
-    if (told !== undefined) told.done = item;
+    const known = this.#items.get(output);
+    if (known !== undefined) known.done = item;
     if (this.#open?.output === output) this.#open = undefined;
   }
 
@@ -174,8 +174,8 @@ export class RelayedItems {
     ];
   }
 
-  #goOn(open: OpenItem, type: string, data: string): void {
-    open.kept?.push(data);
+  #noteDelta(open: OpenItem, type: string, data: string): void {
+    open.events?.push(data);
     if (type.endsWith('.delta')) open.delta ??= data;
     else if (type.endsWith('.done')) open.delta = undefined;
   }

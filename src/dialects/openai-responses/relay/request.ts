@@ -13,7 +13,7 @@ import { ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
 import { isArray } from '../fields.ts';
 import { abandonedItems, abandonedNote } from '../head.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from '../items.ts';
-import { asksForSummary } from '../request/read.ts';
+import { requestsSummary } from '../request/read.ts';
 import { encryptedReasoning } from '../request/write.ts';
 
 /** Codex sends data about its session here for OpenAI: local paths and ids. */
@@ -81,7 +81,7 @@ function withSummary(given: Json | undefined, { traits }: Ask): JsonObject | und
     return undefined;
   }
   const reasoning = isObject(given) ? given : {};
-  if (reasoning['effort'] === 'none' || asksForSummary(reasoning)) return undefined;
+  if (reasoning['effort'] === 'none' || requestsSummary(reasoning)) return undefined;
   return { ...reasoning, summary: 'auto' };
 }
 
@@ -100,7 +100,7 @@ function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEd
       notes.lost(path, abandonedNote);
       return;
     }
-    if (isLeftOut(item, ask)) {
+    if (isOmitted(item, ask)) {
       edits.push({ path, text: undefined });
       notes.lost(path, 'reasoning of another provider is not shown to this one');
       return;
@@ -119,7 +119,7 @@ function inputEdits(source: JsonSource, ask: Ask, notes: Notes): readonly JsonEd
 /**
  * Reasoning that the gateway sealed belongs to another dialect. Other reasoning is omitted if the provider refused it.
  */
-function isLeftOut(item: JsonObject, { traits }: Ask): boolean {
+function isOmitted(item: JsonObject, { traits }: Ask): boolean {
   if (item['type'] !== 'reasoning') return false;
   const blob = item['encrypted_content'];
   return traits.historyReasoning === false || (typeof blob === 'string' && isSealed(blob));

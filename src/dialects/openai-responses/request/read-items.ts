@@ -66,7 +66,7 @@ interface OpenTurn {
 }
 
 /** The position of a call. */
-interface PlacedCall {
+interface PositionedCall {
   readonly turn: OpenTurn;
   readonly index: number;
 }
@@ -79,7 +79,7 @@ class TurnBuilder {
   readonly system: Part[] = [];
   readonly #context: ReadContext;
   readonly #turns: OpenTurn[] = [];
-  readonly #calls = new Map<string, PlacedCall>();
+  readonly #calls = new Map<string, PositionedCall>();
   /** Extras of calls from upstreams of other dialects, by call id. Reasoning items carry them sealed. */
   readonly #callExtras = new Map<
     string,

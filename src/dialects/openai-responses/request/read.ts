@@ -173,7 +173,7 @@ const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 
 function readReasoning(body: JsonObject): Reasoning {
   const reasoning = isObject(body['reasoning']) ? body['reasoning'] : {};
   const effort = readEffort(reasoning['effort']);
-  const shown: Reasoning = asksForSummary(reasoning)
+  const shown: Reasoning = requestsSummary(reasoning)
     ? { hidden: false }
     : { hidden: true, unasked: true };
   return withPath({ ...(effort === undefined ? {} : { effort }), ...shown }, [
@@ -183,7 +183,7 @@ function readReasoning(body: JsonObject): Reasoning {
 }
 
 /** @param reasoning the member of a request */
-export function asksForSummary({ summary, generate_summary: older }: JsonObject): boolean {
+export function requestsSummary({ summary, generate_summary: older }: JsonObject): boolean {
   return isPresent(summary) || isPresent(older);
 }
 
