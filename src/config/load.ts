@@ -151,16 +151,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const webhooks = readWebhooks(file, { report });
   const traces = readTraces(file, { env, report });
   const oidc = readOidc(file, { report });
-  const sections = {
-    limits: readLimits(file, { workers: base.workers, report }),
-    timeouts: readTimeouts(file),
-    clients: readClients(file),
-    drain: readOptions(drainOptions, file?.content.drain),
-    ledger: readLedger(file, report),
-    idempotency: readOptions(idempotencyOptions, file?.content.idempotency, inMemory),
-    content: readOptions(contentOptions, file?.content.content, inMemory),
-    responses: readOptions(responseOptions, file?.content.responses, inMemory),
-  };
+  const sections = readSections(file, { workers: base.workers, inMemory, report });
   if (issues.length > 0) {
     throw new ConfigError(inOrder(issues).map((each) => referred.issue(each)));
   }
@@ -211,6 +202,31 @@ type Sections = Pick<
   Settings,
   'limits' | 'timeouts' | 'clients' | 'drain' | 'ledger' | 'idempotency' | 'content' | 'responses'
 >;
+
+/** The sections whose options have defaults. @param inMemory the store is in memory, which lowers some defaults */
+function readSections(
+  file: CheckedFile | undefined,
+  {
+    workers,
+    inMemory,
+    report,
+  }: {
+    readonly workers: number;
+    readonly inMemory: boolean;
+    report(this: void, issue: ConfigIssue): void;
+  },
+): Sections {
+  return {
+    limits: readLimits(file, { workers, report }),
+    timeouts: readTimeouts(file),
+    clients: readClients(file),
+    drain: readOptions(drainOptions, file?.content.drain),
+    ledger: readLedger(file, report),
+    idempotency: readOptions(idempotencyOptions, file?.content.idempotency, inMemory),
+    content: readOptions(contentOptions, file?.content.content, inMemory),
+    responses: readOptions(responseOptions, file?.content.responses, inMemory),
+  };
+}
 
 /** The lines of `check` for the options that have a default. */
 function sectionLines(
