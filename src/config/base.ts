@@ -313,7 +313,7 @@ function choose<T>(
   return {
     value,
     origin: file?.where([key]) ?? 'default',
-    directory: resolve(file?.place.path ?? cwd, '..'),
+    directory: resolve(file?.location.path ?? cwd, '..'),
     complain,
   };
 }

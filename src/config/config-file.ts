@@ -179,7 +179,11 @@ function checkedFile({ location, content, issues, warnings = [], yaml }: FileInp
   };
 }
 
-function toIssue(location: ConfigLocation, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
+function toIssue(
+  location: ConfigLocation,
+  finding: Finding,
+  yaml: YamlText | undefined,
+): ConfigIssue {
   const line = finding.line ?? yaml?.lineOf(finding.path);
   return {
     file: location.name,

@@ -375,7 +375,7 @@ function isProxy(text: string): boolean {
 
 function readAuthorities(path: string, file: CheckedFile, complain: Complain): string | undefined {
   try {
-    const pem = readFileSync(resolve(dirname(file.place.path), path), 'utf8');
+    const pem = readFileSync(resolve(dirname(file.location.path), path), 'utf8');
     // Node takes what it cannot read for no authority at all, and says nothing.
     void new X509Certificate(pem);
     return pem;

@@ -314,7 +314,7 @@ function readPart(part: Part, named: string | undefined, scope: TlsScope): strin
   const { file, env, report } = scope;
   if (named !== undefined && file !== undefined) {
     const complain = (message: string): void => report(file.issue(['traces', part], message));
-    return pemOf(part, named, { directory: dirname(file.place.path), complain });
+    return pemOf(part, named, { directory: dirname(file.location.path), complain });
   }
   for (const signal of ['TRACES_', '']) {
     const variable = `OTEL_EXPORTER_OTLP_${signal}${variables[part]}`;

@@ -112,9 +112,9 @@ class Reader {
     for (const step of path) {
       const found = isMap(node) ? pairOf(node, String(step)) : undefined;
       const next = isSeq(node) && typeof step === 'number' ? node.items[step] : found?.value;
-      const node = found?.key ?? next;
-      if (node === undefined) break;
-      line = this.#line(node) ?? line;
+      const at = found?.key ?? next;
+      if (at === undefined) break;
+      line = this.#line(at) ?? line;
       node = this.#target(next);
     }
     return line;

@@ -196,7 +196,12 @@ function keyOf(
 }
 
 /** A secret, or the variable that takes its place where the config has none. */
-function secretOf(table: Table, member: string, variable: string, { draft, path }: Position): string {
+function secretOf(
+  table: Table,
+  member: string,
+  variable: string,
+  { draft, path }: Position,
+): string {
   const text = textOf(table[member]);
   return text === undefined
     ? draft.variable(variable)

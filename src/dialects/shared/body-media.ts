@@ -109,7 +109,11 @@ interface Candidate {
 const none: readonly Candidate[] = [];
 
 /** What is in a list is called as the list is. */
-function collectCandidates(list: readonly Json[], name: string, waiting: Waiting): readonly Candidate[] {
+function collectCandidates(
+  list: readonly Json[],
+  name: string,
+  waiting: Waiting,
+): readonly Candidate[] {
   let found: Candidate[] | undefined;
   for (let key = 0; key < list.length; key += 1) {
     const item = list[key];

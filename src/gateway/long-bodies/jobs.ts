@@ -441,7 +441,10 @@ function answered(
   return { id, items, start, end: start + response.length };
 }
 
-function markUnstored({ client }: Jobs['markUnstored']['input'], { bytes }: JobBody): Jobs['markUnstored']['output'] {
+function markUnstored(
+  { client }: Jobs['markUnstored']['input'],
+  { bytes }: JobBody,
+): Jobs['markUnstored']['output'] {
   return { bytes: codecOf(client).markUnstored(bytes) };
 }
 
