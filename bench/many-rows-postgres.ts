@@ -29,8 +29,8 @@ const attempts = `INSERT INTO attempts (call_id, ordinal, provider, upstream_mod
   SELECT 'req_' || lpad(n::text, 9, '0') || substr(md5(n::text), 1, 14), 0, 'openai', substr(model, 8), at,
     812.5, 200, 'ok', fresh, 50, output
   FROM (${keyed}) keyed`;
-const groups = `INSERT INTO usage_groups (id, key_id, team, model, provider, tags)
-  SELECT DISTINCT id::uuid, key, 'team-' || key_n % 20, model, 'openai', tags FROM (${made}) made
+const groups = `INSERT INTO usage_groups (id, key_id, team, model, provider, answered, tags)
+  SELECT DISTINCT id::uuid, key, 'team-' || key_n % 20, model, 'openai', model, tags FROM (${made}) made
   ON CONFLICT DO NOTHING`;
 const sums: { readonly [column: string]: string } = {
   calls: 'count(*)',
@@ -47,7 +47,13 @@ const hours = `INSERT INTO usage_hours ${into} SELECT at / 3600000 * 3600000, id
   ${sumColumns.map((name) => sums[name] ?? '0').join(', ')} FROM (${made}) made GROUP BY 1, 2 ORDER BY 1`;
 const daysSql = `INSERT INTO usage_days ${into} SELECT at / 86400000 * 86400000, group_id,
   ${sumColumns.map((name) => `sum(${name})`).join(', ')} FROM usage_hours GROUP BY 1, 2 ORDER BY 1`;
-const totalNames = { all: "''", model: 'model', provider: 'provider', team: 'team' } as const;
+const totalNames = {
+  all: "''",
+  model: 'model',
+  answered: 'answered',
+  provider: 'provider',
+  team: 'team',
+} as const;
 const totals = (['hours', 'days'] as const).flatMap((step) =>
   Object.entries(totalNames).map(
     ([kind, label]) => `INSERT INTO total_${step} (kind, at, name, ${sumColumns.join(', ')})

@@ -96,7 +96,7 @@ const counts = z.strictObject(
 /** Of a call, and of each attempt. */
 const failure = {
   fault: text.describe('Whose fault a failure is: limit, client, provider or gateway.'),
-  reason: text.describe('Named reason that the client was told, such as price_unknown.'),
+  reason: text.describe('Named reason of the error, such as price_unknown.'),
   message: text.describe('Why it failed, at most 500 characters; credentials are masked.'),
 };
 

@@ -14,8 +14,12 @@ import {
 } from './route.ts';
 import { groupFilter, inPeriod, readFilter, readPeriod, type UsageRouteDeps } from './usage.ts';
 
-const groupings = ['error', 'provider', 'key', 'model', 'team', 'limit'] as const;
+/** Groupings by name. */
+const facets = ['provider', 'key', 'model', 'answered', 'team', 'limit'] as const;
+const groupings = ['error', ...facets] as const;
 type Grouping = (typeof groupings)[number];
+/** Groups of a facet, at most: those that one page shows. */
+const maxOfFacet = 50;
 
 const faults = faultKinds.map(({ fault }) => fault);
 export const faultFilter = z
@@ -27,11 +31,20 @@ const query = z.strictObject({
   by: z
     .enum(groupings, `must be one of ${groupings.join(', ')}`)
     .default('error')
-    .describe('error: by fault, error code, reason and HTTP status.'),
+    .describe(
+      'error: by fault, error code, reason and HTTP status. model: as it was asked; answered: the target that answered, provider/model.',
+    ),
   ...inPeriod,
   since: inPeriod.since.default('24h'),
   ...groupFilter,
   fault: faultFilter,
+  facets: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(maxOfFacet, `must be at most ${maxOfFacet}`)
+    .optional()
+    .describe('Also so many groups of each other grouping, in `facets`: one look for all.'),
   ...page.shape,
 });
 
@@ -49,7 +62,7 @@ const group = z.strictObject({
   ...Object.fromEntries(faultKinds.map(({ column, about }) => [column, count.describe(about)])),
   last_at: time,
   last_call: z.string().describe('Id of the newest of these calls.'),
-  last_message: text.describe('What its client was told.'),
+  last_message: text.describe('The error message that its client got.'),
 });
 
 const answer = z.strictObject({
@@ -59,6 +72,17 @@ const answer = z.strictObject({
     .boolean()
     .describe('There are more failed calls than the newest 50,000, which are counted.'),
   groups: z.array(group),
+  facets: z
+    .strictObject({
+      provider: z.array(group),
+      key: z.array(group),
+      model: z.array(group),
+      answered: z.array(group),
+      team: z.array(group),
+      limit: z.array(group),
+    })
+    .optional()
+    .describe('Only with `facets`: the groups with the most calls of each grouping by name.'),
   next,
 });
 
@@ -68,7 +92,8 @@ export function failureRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/errors',
       about: {
-        summary: 'Failed calls by error, provider, key, model, team or limit; the most first.',
+        summary:
+          'Failed calls by error, provider, key, model, answering target, team or limit; the most first.',
         query,
         answer,
       },
@@ -84,7 +109,7 @@ async function failures(
   const { store, clock, flushLedger } = deps;
   const { since, until } = readPeriod(wanted, clock);
   await flushLedger?.().catch(() => undefined);
-  const { by, fault, limit, after } = wanted;
+  const { by, fault, limit, after, facets: ofFacet } = wanted;
   const filter = readFilter(wanted);
   const found = await store.calls.failures({
     since,
@@ -101,9 +126,23 @@ async function failures(
     until: dateText(until),
     cut: found.isCut,
     groups: shown.map((each) => groupJson(each, by, deps)),
+    ...(ofFacet === undefined ? {} : { facets: facetsJson(found.groups, ofFacet, deps) }),
     next: hasMore ? (shown.at(-1)?.id ?? null) : null,
   };
   return { status: 200, body };
+}
+
+function facetsJson(
+  groups: readonly FailureGroup[],
+  ofFacet: number,
+  deps: UsageRouteDeps,
+): JsonObject {
+  return Object.fromEntries(
+    facets.map((by) => {
+      const shown = mergedBy(by, groups).slice(0, ofFacet);
+      return [by, shown.map((each) => groupJson(each, by, deps))];
+    }),
+  );
 }
 
 interface Merged {

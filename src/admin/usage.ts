@@ -8,7 +8,7 @@ import type { Clock } from '../core/runtime.ts';
 import { summedClasses } from '../core/token-classes.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { UsageFilter } from '../store/calls.ts';
-import { addSums, busiestOf, noSums, type Sums } from '../store/roll-up.ts';
+import { addSums, answeredBy, busiestOf, noSums, type Sums } from '../store/roll-up.ts';
 import type {
   LatencySample,
   LatencySamples,
@@ -109,14 +109,26 @@ export interface UsageRouteDeps {
   readonly flushLedger?: () => Promise<void>;
 }
 
-const groupings = ['key', 'model', 'provider', 'team', 'tag', 'user', 'day', 'hour'] as const;
+const groupings = [
+  'key',
+  'model',
+  'answered',
+  'provider',
+  'team',
+  'tag',
+  'user',
+  'day',
+  'hour',
+] as const;
+
+const aboutAnswered = 'answered: the target that answered, provider/model; model: as it was asked.';
 
 const query = z.strictObject({
   by: z
     .enum(groupings, `must be one of ${groupings.join(', ')}`)
     .default('key')
     .describe(
-      'Days and hours are UTC. A call counts for each of its tags. Sums by user take a million calls at most.',
+      `${aboutAnswered} Days and hours are UTC. A call counts for each of its tags. Sums by user take a million calls at most.`,
     ),
   ...inPeriod,
   since: inPeriod.since.default('30d'),
@@ -145,6 +157,7 @@ const row = z.strictObject({
   key: group,
   key_name: z.string().nullable().optional().describe('Only with `by=key`.'),
   model: z.string().nullable().optional().describe('Null: calls to unknown models.'),
+  answered: group,
   provider: group,
   team: group,
   tag: group,
@@ -173,7 +186,7 @@ export function usageRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
       path: '/api/usage',
       about: {
         summary:
-          'Sum calls, tokens and costs by key, model, provider, team, tag, user, day or hour.',
+          'Sum calls, tokens and costs by key, model, answering target, provider, team, tag, user, day or hour.',
         query,
         answer: z.strictObject({
           by: z.enum(groupings),
@@ -300,7 +313,7 @@ function failedByJson(sums: Pick<UsageRow, FaultKind['member']>): JsonObject {
 
 // `/api/series`: sums over time by model, provider, key, team, tag or user, for charts.
 
-const groupingsSeries = ['model', 'provider', 'key', 'team', 'tag', 'user'] as const;
+const groupingsSeries = ['model', 'answered', 'provider', 'key', 'team', 'tag', 'user'] as const;
 const steps = ['minute', 'hour', '6h', 'day'] as const;
 
 const stepMs = { minute: 60_000, hour: 3_600_000, '6h': 21_600_000, day: 86_400_000 } as const;
@@ -317,7 +330,9 @@ const querySeries = z.strictObject({
   by: z
     .enum(groupingsSeries, `must be one of ${groupingsSeries.join(', ')}`)
     .optional()
-    .describe('A call counts for each of its tags. Sums by user take a million calls at most.'),
+    .describe(
+      `${aboutAnswered} A call counts for each of its tags. Sums by user take a million calls at most.`,
+    ),
   step: z
     .enum(steps, `must be one of ${steps.join(', ')}`)
     .optional()
@@ -329,6 +344,10 @@ const querySeries = z.strictObject({
     .max(50, 'must be at most 50')
     .default(8)
     .describe('Maximum number of groups; those with the most calls.'),
+  with: z
+    .enum(['total'], 'must be total')
+    .optional()
+    .describe('total: also all calls, in `total`: one look at latencies for both.'),
 });
 
 const countSeries = z.number().int();
@@ -365,6 +384,14 @@ const latency = {
   speed_p5: ms.describe('Nineteen of twenty streams were faster.'),
 };
 
+const seriesGroup = z.strictObject({
+  name: z.string().nullable().describe('Null: all calls, or calls without this property.'),
+  key_name: z.string().nullable().optional().describe('Only with by=key.'),
+  ...sums,
+  ...latency,
+  points: z.array(z.strictObject({ at: time, ...sums, ...latency })),
+});
+
 const answer = z.strictObject({
   since: time,
   until: time,
@@ -373,15 +400,8 @@ const answer = z.strictObject({
   percentiles: z
     .enum(['exact', 'sampled'])
     .describe('Of successful calls; above 6,000 calls of an evenly spread sample.'),
-  groups: z.array(
-    z.strictObject({
-      name: z.string().nullable().describe('Null: all calls, or calls without this property.'),
-      key_name: z.string().nullable().optional().describe('Only with by=key.'),
-      ...sums,
-      ...latency,
-      points: z.array(z.strictObject({ at: time, ...sums, ...latency })),
-    }),
-  ),
+  groups: z.array(seriesGroup),
+  total: seriesGroup.optional().describe('Of all calls; only with `with=total`.'),
 });
 
 export function seriesRoutes(deps: UsageRouteDeps): readonly AdminRoute[] {
@@ -414,7 +434,8 @@ async function series(
   await flushLedger?.().catch(() => undefined);
   const { by, groups } = wanted;
   const filter = { ...readFilter(wanted), ...withinOf(member, deps.keys) };
-  const asked = { since, until, filter, groups, step, ...(by === undefined ? {} : { by }) };
+  const all = { since, until, filter, groups, step };
+  const asked = { ...all, ...(by === undefined ? {} : { by }) };
   const rows = inSteps(await seriesRows(store, asked), stepMs[step]);
   const { calls, isAll } = await sampleOf(store, asked);
   const names = busiest(rows, groups);
@@ -434,8 +455,20 @@ async function series(
     sampled: calls.length,
     percentiles: isAll ? 'exact' : 'sampled',
     groups: shown,
+    ...(wanted.with === undefined ? {} : { total: await totalJson(store, all, calls) }),
   };
   return { status: 200, body };
+}
+
+/** @param samples of the same period and filter */
+async function totalJson(
+  store: Store,
+  asked: AskedSeries,
+  samples: readonly LatencySample[],
+): Promise<JsonObject> {
+  const rows = inSteps(await seriesRows(store, asked), stepMs[asked.step]);
+  const latencies = new Latencies(samples, asked);
+  return { name: null, ...groupJsonSeries(rows, (at) => latencies.of('', at)) };
 }
 
 type Step = (typeof steps)[number];
@@ -573,6 +606,8 @@ class Latencies {
         return [keyId];
       case 'model':
         return [model];
+      case 'answered':
+        return [answeredBy(sample)];
       case 'provider':
         return [provider];
       case 'team':

@@ -253,6 +253,7 @@ export function readFailureGroup(row: Columns): FailureGroup {
     team: text(row, 'team'),
     model: text(row, 'model'),
     provider: text(row, 'provider'),
+    answered: text(row, 'answered'),
     calls: number(row, 'calls'),
     last: { at: number(row, 'last_at'), id: text(row, 'last_id'), message: text(row, 'message') },
   };
@@ -311,6 +312,7 @@ export function sampleOf(row: Columns): LatencySample {
     tags: row['tags'] === null ? [] : readTexts(text(row, 'tags')),
     model: text(row, 'model'),
     ...present('provider', optionalText(row, 'provider')),
+    ...present('upstreamModel', optionalText(row, 'upstream_model')),
     totalMs: number(row, 'total_ms'),
     ...present('firstEventMs', optionalNumber(row, 'first_event_ms')),
     ...present('outputTokens', optionalNumber(row, 'charged_output_tokens')),

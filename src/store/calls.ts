@@ -116,14 +116,15 @@ export interface Spent {
 }
 
 /** `user` reads the calls themselves, those that have expired omitted: for a bounded number of calls only. */
-export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'user' | 'day' | 'hour';
+export type UsageGrouping =
+  'key' | 'model' | 'answered' | 'provider' | 'team' | 'tag' | 'user' | 'day' | 'hour';
 
 /** Sums over time: one row for each step in which there were calls, and each group. */
 export interface SeriesQuery {
   /** `minute` reads the calls themselves: for a few hours only. */
   readonly step: 'minute' | 'hour' | 'day';
   /** Absent = one group with the name ''. `user` reads the calls themselves, as `minute` does. */
-  readonly by?: 'key' | 'model' | 'provider' | 'team' | 'user';
+  readonly by?: 'key' | 'model' | 'answered' | 'provider' | 'team' | 'user';
   readonly since: number;
   readonly until: number;
   readonly filter?: UsageFilter;
@@ -238,6 +239,8 @@ export interface FailureGroup {
   /** '' = unknown. */
   readonly model: string;
   readonly provider: string;
+  /** As in `UsageGroup`. */
+  readonly answered: string;
   readonly calls: number;
   /** The newest of them. */
   readonly last: { readonly at: number; readonly id: string; readonly message: string };

@@ -33,6 +33,8 @@ export interface UsageGroup {
   /** '' = one that is not known. */
   readonly model: string;
   readonly provider: string;
+  /** `provider/model` of the target that answered, or that was asked last; '' = none was asked. */
+  readonly answered: string;
   /** Without repetition, sorted. */
   readonly tags: readonly string[];
 }
@@ -55,8 +57,25 @@ export function groupOf(row: CallRow): UsageGroup {
     team: row.team ?? '',
     model: row.error === unknownModelError ? '' : row.model,
     provider: row.provider ?? '',
+    answered: answeredBy(row),
     tags: row.tags.length < 2 ? row.tags : [...new Set(row.tags)].sort(),
   };
+}
+
+interface Answered {
+  readonly provider?: string;
+  readonly upstreamModel?: string;
+  /** Of a failed call. */
+  readonly error?: string;
+}
+
+/** A target by its name. Names that no model has are left out, as those that clients ask for. */
+export function answeredBy({
+  provider = '',
+  upstreamModel = '',
+  error,
+}: Answered): string {
+  return provider === '' || error === unknownModelError ? '' : `${provider}/${upstreamModel}`;
 }
 
 export function noSums(): Sums {
@@ -127,6 +146,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
     case 'key':
     case 'team':
     case 'model':
+    case 'answered':
     case 'provider':
       return [group[by]];
     case 'user':
@@ -141,7 +161,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
  * The totals of whole hours and days besides groups: for a week with a thousand groups, a chart of all calls would
  * have to add up 168,000 rows.
  */
-export const totalKinds = ['all', 'model', 'provider', 'team'] as const;
+export const totalKinds = ['all', 'model', 'answered', 'provider', 'team'] as const;
 export type TotalKind = (typeof totalKinds)[number];
 
 /** The total of a kind that a group's sums belong to. */
@@ -149,10 +169,17 @@ export function totalName(kind: TotalKind, group: Omit<UsageGroup, 'key' | 'tags
   return kind === 'all' ? '' : group[kind];
 }
 
-/** The totals that a series can be read from; undefined: only its groups have it. */
-export function totalKindOf({ by, filter = {} }: SeriesQuery): TotalKind | undefined {
+/** The totals that sums can be read from; undefined: only their groups have them. */
+export function totalKindOf({
+  by,
+  filter = {},
+}: {
+  readonly by?: UsageGrouping;
+  readonly filter?: UsageFilter;
+}): TotalKind | undefined {
   if (Object.values(filter).some((value) => value !== undefined)) return undefined;
-  return by === undefined ? 'all' : totalKinds.find((kind) => kind === by);
+  if (by === undefined || by === 'day' || by === 'hour') return 'all';
+  return totalKinds.find((kind) => kind === by);
 }
 
 export interface UsageTime {
@@ -324,6 +351,7 @@ export interface LatencySample {
   readonly tags: readonly string[];
   readonly model: string;
   readonly provider?: string;
+  readonly upstreamModel?: string;
   readonly totalMs: number;
   /** Of streams alone: the first part of a document comes when all of it is there. */
   readonly firstEventMs?: number;

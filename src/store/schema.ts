@@ -5,7 +5,7 @@ import { StoreError } from './store-error.ts';
  * Rises with every released change of a table, of either engine; a release that raises it migrates. Versions below 20
  * are those of development before the first release.
  */
-export const schemaVersion = 29;
+export const schemaVersion = 30;
 
 /** Stored instead of the version until a copy into the database has ended. */
 export const unfinishedCopy = 0;

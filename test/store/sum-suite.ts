@@ -18,7 +18,12 @@ const tokens = fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined });
 
 /** Some calls lack them. */
 const homes = fc.record(
-  { team: fc.constantFrom('red', 'blue'), provider: fc.constantFrom('p1', 'p2') },
+  {
+    team: fc.constantFrom('red', 'blue'),
+    provider: fc.constantFrom('p1', 'p2'),
+    upstreamModel: fc.constantFrom('a', 'b'),
+    error: fc.constantFrom('overloaded', 'model_not_found'),
+  },
   { requiredKeys: [] },
 );
 
@@ -67,12 +72,21 @@ const written = rows.chain((all) =>
     batches: fc.array(fc.array(fc.constantFrom(...all), { maxLength: 9 }), {
       maxLength: 8,
     }),
-    by: fc.constantFrom<UsageGrouping>('key', 'model', 'tag', 'day', 'hour'),
+    by: fc.constantFrom<UsageGrouping>(
+      'key',
+      'model',
+      'answered',
+      'provider',
+      'team',
+      'tag',
+      'day',
+      'hour',
+    ),
     since: fc.integer({ min: -1, max: 60 * hour }),
     length: fc.option(fc.integer({ min: 0, max: 60 * hour }), { nil: undefined }),
     key: fc.option(fc.constantFrom('k1', 'k9'), { nil: undefined }),
     step: fc.constantFrom('hour', 'day'),
-    ofSeries: fc.constantFrom('model', 'team', 'provider', 'key', undefined),
+    ofSeries: fc.constantFrom('model', 'answered', 'team', 'provider', 'key', undefined),
   }),
 );
 
@@ -81,7 +95,27 @@ function groupsOf(by: UsageGrouping, row: CallRow): readonly string[] {
   if (by === 'tag') return row.tags.length === 0 ? [''] : [...new Set(row.tags)];
   if (by === 'day') return [time.slice(0, 10)];
   if (by === 'hour') return [`${time.slice(0, 13)}:00Z`];
-  return [by === 'key' ? row.keyId : row.model];
+  return [nameOf(by as Named, row)];
+}
+
+type Named = 'key' | 'model' | 'answered' | 'provider' | 'team';
+
+/** The group of a call. Names that no model has are summed as one. */
+function nameOf(by: Named, row: CallRow): string {
+  const { keyId, model, provider = '', upstreamModel = '', team = '', error } = row;
+  const isKnown = error !== 'model_not_found';
+  switch (by) {
+    case 'key':
+      return keyId;
+    case 'model':
+      return isKnown ? model : '';
+    case 'answered':
+      return isKnown && provider !== '' ? `${provider}/${upstreamModel}` : '';
+    case 'provider':
+      return provider;
+    case 'team':
+      return team;
+  }
 }
 
 /** The sums as a person would make them from the rows. */
@@ -104,10 +138,8 @@ function folded(all: readonly CallRow[], query: UsageQuery): ReadonlyMap<string,
 /** The same by group and by the beginning of each step. */
 function foldedSeries(all: readonly CallRow[], query: SeriesQuery): ReadonlyMap<string, string> {
   const unit = query.step === 'day' ? day : hour;
-  const groupOf = (row: CallRow): string => {
-    if (query.by === undefined) return '';
-    return (query.by === 'key' ? row.keyId : row[query.by as 'model' | 'team' | 'provider']) ?? '';
-  };
+  const groupOf = (row: CallRow): string =>
+    query.by === undefined ? '' : nameOf(query.by as Named, row);
   const steps = Map.groupBy(
     all.filter(
       (row) =>

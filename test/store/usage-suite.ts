@@ -21,6 +21,7 @@ export function usageSuite(open: OpenStore): void {
       await store.calls.record([
         callRow('c1', {
           provider: 'p',
+          upstreamModel: 'm',
           team: 'red',
           tags: ['x', 'y'],
           charged: {
@@ -40,8 +41,13 @@ export function usageSuite(open: OpenStore): void {
           },
         }),
         callRow('c2', { keyId: 'k2', model: 'm2', tags: ['y'], outcome: 'failed', charged: {} }),
-        callRow('c3', { startedAt: march + day - 1, outcome: 'canceled', provider: 'p' }),
-        callRow('c4', { startedAt: march + day, provider: 'p' }),
+        callRow('c3', {
+          startedAt: march + day - 1,
+          outcome: 'canceled',
+          provider: 'p',
+          upstreamModel: 'm',
+        }),
+        callRow('c4', { startedAt: march + day, provider: 'p', upstreamModel: 'n' }),
         callRow('old', { startedAt: march - 1 }),
       ]);
       const sums = async (by: UsageGrouping): Promise<readonly string[]> =>
@@ -51,6 +57,7 @@ export function usageSuite(open: OpenStore): void {
         );
       assert.deepEqual(await sums('key'), ['k1: 3 0 341 17', 'k2: 1 1 0 0']);
       assert.deepEqual(await sums('model'), ['local/tiny: 3 0 341 17', 'm2: 1 1 0 0']);
+      assert.deepEqual(await sums('answered'), [': 1 1 0 0', 'p/m: 2 0 331 12', 'p/n: 1 0 10 5']);
       assert.deepEqual(await sums('provider'), [': 1 1 0 0', 'p: 3 0 341 17']);
       assert.deepEqual(await sums('team'), [': 3 1 20 10', 'red: 1 0 321 7']);
       assert.deepEqual(await sums('tag'), [': 2 0 20 10', 'x: 1 0 321 7', 'y: 2 1 321 7']);

@@ -6,7 +6,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { lockDataDir, type DataDirLock } from '../data-dir.ts';
 import { openForReading, openForWriting } from '../sqlite/database.ts';
 import { StoreError } from '../store-error.ts';
-import { orderedTables } from './tables.ts';
+import { groupMembers, orderedTables } from './tables.ts';
 import {
   copyValue,
   type CopyProgress,
@@ -19,8 +19,7 @@ import {
 } from './side.ts';
 
 const marks = 'CREATE TABLE gateway_copy (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT';
-const group = ['key_id', 'team', 'model', 'provider', 'tags'].map((name) => `g.${name}`);
-const groupText = group.join(' || char(31) || ');
+const groupText = groupMembers.map((name) => `g.${name}`).join(' || char(31) || ');
 
 /** How a column of the copy is read. */
 function expression(table: string, column: string): string {

@@ -50,10 +50,14 @@ import type { PostgresServer } from './server.ts';
 
 // Sums over time in PostgreSQL, in two passes as on SQLite: `sqlite/call-reads.ts` says why.
 
+/** As `answeredBy` (roll-up.ts) of a row. */
+const answered = `CASE WHEN provider IS NULL OR error = '${unknownModelError}' THEN ''
+    ELSE provider || '/' || coalesce(upstream_model, '') END`;
+
 /** With columns as in the roll-ups. */
 const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
-    coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+    coalesce(provider, '') AS provider, ${answered} AS answered, coalesce(tags, '[]') AS tags,
     coalesce(user_name, '') AS user_name,
     1 AS calls, (outcome = 'failed')::integer AS failed,
     ${faultKinds.map(({ fault, column }) => `(fault = '${fault}')::integer AS ${column}`).join(', ')},
@@ -80,6 +84,7 @@ const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
   model: 'model',
+  answered: 'answered',
   provider: 'provider',
   tag: 'tags',
   user: 'user_name',
@@ -104,6 +109,16 @@ function usageStatement(source: Source, by: UsageGrouping): Statement {
     name: `usage_${source}_${by}`,
     text: `SELECT ${labels[by]} AS label, ${totals} FROM ${sources[source]}
       WHERE at >= $1 AND at < $2 AND ${inGroup} GROUP BY label`,
+  };
+}
+
+/** The same sums as `usageStatement`, where there are totals. */
+function totalUsageStatement(source: Exclude<Source, 'calls'>, by: UsageGrouping): Statement {
+  const label = by === 'day' || by === 'hour' ? labels[by] : 'name';
+  return {
+    name: `total_usage_${source}_${by}`,
+    text: `SELECT ${label} AS label, ${totals} FROM total_${source}
+      WHERE ${inPeriod} AND kind = $3 GROUP BY label`,
   };
 }
 
@@ -254,18 +269,18 @@ const lastScannedOfKey: Statement = {
 
 const failures: Statement = {
   name: 'failures',
-  text: `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider,
+  text: `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider, answered,
       count(*)::double precision AS calls, max(started_at)::double precision AS last_at,
       (array_agg(id ORDER BY started_at DESC, id))[1] AS last_id,
       (array_agg(message ORDER BY started_at DESC, id))[1] AS message
     FROM (SELECT started_at, id, fault, error, reason, refused_by, status, key_id, message,
-        coalesce(team, '') AS team, coalesce(provider, '') AS provider,
+        coalesce(team, '') AS team, coalesce(provider, '') AS provider, ${answered} AS answered,
         coalesce(tags, '[]') AS tags,
         CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model
       FROM calls WHERE outcome = 'failed' AND started_at >= $1 AND started_at < $2
       ORDER BY started_at DESC LIMIT ${maxFailures}) newest
     WHERE ($10::text IS NULL OR fault = $10) AND ${inGroup}
-    GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider`,
+    GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider, answered`,
 };
 const manyFailures: Statement = {
   name: 'many_failures',
@@ -361,12 +376,13 @@ async function retainedSinceOf(sql: Sql): Promise<RetainedSince> {
 async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
   const plan = planUsage(query, await retainedSinceOf(sql));
   const groups = new Map<string, Sums>();
-  for (const source of ['days', 'hours', 'calls'] as const) {
+  const kind = totalKindOf(query);
+  for (const source of sourcesInOrder) {
     for (const period of plan[source]) {
-      const { rows } = await sql.run(
-        usageStatement(source, query.by),
-        usageValues(query.filter, period),
-      );
+      const { rows } =
+        kind === undefined || source === 'calls'
+          ? await sql.run(usageStatement(source, query.by), usageValues(query.filter, period))
+          : await sql.run(totalUsageStatement(source, query.by), [period.from, period.to, kind]);
       for (const row of rows) addRow(groups, row, { by: query.by, day: source === 'days' });
     }
   }
@@ -394,7 +410,7 @@ function groupsOf(by: UsageGrouping, row: Row, day: boolean): readonly string[] 
   return tags.length === 0 ? [''] : tags;
 }
 
-const noGroup = { key: '', team: '', model: '', provider: '', tags: [] };
+const noGroup = { key: '', team: '', model: '', provider: '', answered: '', tags: [] };
 
 async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
   const { key, limit, before } = query;
@@ -446,7 +462,7 @@ function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor 
   return end === undefined || end <= since ? undefined : { startedAt: end, id: '' };
 }
 
-const columns = `c.started_at, c.key_id, c.team, c.user_name, c.tags, c.model, c.provider, c.total_ms,
+const columns = `c.started_at, c.key_id, c.team, c.user_name, c.tags, c.model, c.provider, c.upstream_model, c.total_ms,
   c.charged_output_tokens, CASE c.stream WHEN 1 THEN c.first_event_ms END AS first_event_ms`;
 
 const isWanted = `c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)

@@ -118,8 +118,8 @@ class PostgresTagGroups {
 }
 
 /** The same in every instance. */
-function groupId({ key, team, model, provider, tags }: UsageGroup): string {
-  return textId(JSON.stringify([key, team, model, provider, JSON.stringify(tags)]));
+function groupId({ key, team, model, provider, answered, tags }: UsageGroup): string {
+  return textId(JSON.stringify([key, team, model, provider, answered, JSON.stringify(tags)]));
 }
 
 /** The same id for the same text in every instance; 128 bits, so that no two texts share one. */
@@ -201,9 +201,9 @@ class Batch {
       this.#attempts.push([row.id, ordinal, ...flat.slice(from, from + attemptColumns.length)]);
     }
     const group = this.#known.groups.of(row);
-    const { key, team, model, provider, tags } = group;
+    const { key, team, model, provider, answered, tags } = group;
     const id = groupId(group);
-    this.#groups.set(id, [key, team, model, provider, JSON.stringify(tags)]);
+    this.#groups.set(id, [key, team, model, provider, answered, JSON.stringify(tags)]);
     const sign = this.#sign;
     this.#sums.push([
       row.id,
@@ -258,7 +258,7 @@ function rowsOf(parameter: number, columns: readonly string[]): string {
 
 const attemptInput = ['call_id', 'ordinal', ...attemptColumns];
 const sumInput = ['call_id', 'at', 'group_id', ...sumColumns];
-const groupInput = ['key_id', 'team', 'model', 'provider', 'tags'];
+const groupInput = ['key_id', 'team', 'model', 'provider', 'answered', 'tags'];
 const spendingInput = [
   'call_id',
   'counter',
@@ -294,7 +294,8 @@ const addTotals = (
 ): string => `INSERT INTO ${table} (kind, at, name, ${sumColumns.join(', ')})
     SELECT kind, at / ${unit} * ${unit}, name, ${summed}
     FROM summed JOIN ${rowsOf(groups, ['group_id', ...groupInput])} g USING (group_id)
-    CROSS JOIN LATERAL (VALUES ('all', ''), ('model', g.model), ('provider', g.provider), ('team', g.team))
+    CROSS JOIN LATERAL (VALUES ('all', ''), ('model', g.model), ('answered', g.answered),
+      ('provider', g.provider), ('team', g.team))
       AS totals (kind, name)
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     ON CONFLICT (kind, at, name) DO UPDATE SET ${withSums(table)}`;

@@ -101,6 +101,7 @@ CREATE TABLE usage_groups (
   team text NOT NULL,
   model text NOT NULL,
   provider text NOT NULL,
+  answered text NOT NULL,
   tags text NOT NULL
 );
 CREATE INDEX usage_groups_key ON usage_groups (key_id);

@@ -43,6 +43,7 @@ import {
   planSeries,
   SeriesSums,
   stepMs,
+  sourcesInOrder,
   totalKindOf,
   type TotalKind,
   type UsagePlan,
@@ -54,10 +55,14 @@ import type { Statements } from './database.ts';
 // days are 45,000 sums, and a chart shows those of eight. Roll-ups are then read one period after the other, so
 // that little has to be sorted by name: three times as fast as one query.
 
+/** As `answeredBy` (roll-up.ts) of a row. */
+const answered = `CASE WHEN provider IS NULL OR error = '${unknownModelError}' THEN ''
+    ELSE provider || '/' || coalesce(upstream_model, '') END`;
+
 /** With columns as in the roll-ups. */
 const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
-    coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+    coalesce(provider, '') AS provider, ${answered} AS answered, coalesce(tags, '[]') AS tags,
     coalesce(user_name, '') AS user_name,
     1 AS calls, outcome = 'failed' AS failed,
     ${faultKinds.map(({ fault, column }) => `fault IS '${fault}' AS ${column}`).join(', ')},
@@ -84,6 +89,7 @@ const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
   model: 'model',
+  answered: 'answered',
   provider: 'provider',
   tag: 'tags',
   user: 'user_name',
@@ -158,6 +164,12 @@ const shareWanted = `SELECT (SELECT count(*) FROM wanted_groups) * 1.0
 const fewShare = 0.2;
 
 const totalTables = { days: 'total_days', hours: 'total_hours' } as const;
+/** The same sums as `usageSql`, where there are totals. */
+function totalUsageSql(source: RollUp, by: UsageGrouping): string {
+  const label = by === 'day' || by === 'hour' ? labels[by] : 'name';
+  return `SELECT ${label} AS label, ${totals} FROM ${totalTables[source]}
+    WHERE kind = $kind AND at >= $from AND at < $to GROUP BY label`;
+}
 const totalsOf = (source: RollUp): string => `SELECT at, name, ${sumColumns.join(', ')}
   FROM ${totalTables[source]} WHERE kind = $kind AND at >= $from AND at < $to`;
 
@@ -299,15 +311,16 @@ const lastDay = `SELECT at FROM ${sources.days} WHERE at <= $to AND ${inGroup}
 const lastHour = `SELECT at FROM ${sources.hours} WHERE at >= $from AND at <= $to AND ${inGroup}
   ORDER BY at DESC LIMIT 1`;
 // A bare column beside max() is of the row with the maximum.
-const failures = `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider,
+const failures = `SELECT fault, error, reason, refused_by, status, key_id, team, model, provider, answered,
     count(*) AS calls, max(started_at) AS last_at, id AS last_id, message
   FROM (SELECT started_at, id, fault, error, reason, refused_by, status, key_id, message,
-      coalesce(team, '') AS team, coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+      coalesce(team, '') AS team, coalesce(provider, '') AS provider, ${answered} AS answered,
+      coalesce(tags, '[]') AS tags,
       CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model
     FROM calls WHERE outcome = 'failed' AND started_at >= $from AND started_at < $to
     ORDER BY started_at DESC LIMIT ${maxFailures})
   WHERE ($fault IS NULL OR fault = $fault) AND ${inGroup}
-  GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider`;
+  GROUP BY fault, error, reason, refused_by, status, key_id, team, model, provider, answered`;
 const manyFailures = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
   WHERE outcome = 'failed' AND started_at >= $from AND started_at < $to LIMIT ${maxFailures + 1})`;
 const attemptsOf = 'SELECT * FROM attempts WHERE call_n = ? ORDER BY ordinal';
@@ -360,7 +373,7 @@ export class SqliteCallReads {
   #sums(query: UsageQuery): ReadonlyMap<string, Sums> {
     const plan = planUsage(query, this.#retained());
     const groups = new Map<string, Sums>();
-    for (const source of ['days', 'hours', 'calls'] as const) {
+    for (const source of sourcesInOrder) {
       for (const period of plan[source]) {
         for (const row of this.#sumsOf(source, query, period)) {
           for (const group of groupsOf(query.by, row, source === 'days')) {
@@ -375,6 +388,10 @@ export class SqliteCallReads {
   }
 
   #sumsOf(source: Source, query: UsageQuery, period: Period): Columns[] {
+    const kind = totalKindOf(query);
+    if (kind !== undefined && source !== 'calls') {
+      return this.#sql.of(totalUsageSql(source, query.by)).all({ kind, ...period });
+    }
     return this.#sql.of(usageSql(source, query.by)).all({
       ...groupFilter(query.filter ?? {}),
       from: period.from,
@@ -475,13 +492,13 @@ function groupsOf(by: UsageGrouping, row: Columns, day: boolean): readonly strin
   return tags.length === 0 ? [''] : tags;
 }
 
-const noGroup = { key: '', team: '', model: '', provider: '', tags: [] };
+const noGroup = { key: '', team: '', model: '', provider: '', answered: '', tags: [] };
 
 const first = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at LIMIT 1`;
 const last = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at DESC LIMIT 1`;
-const columns = `started_at, key_id, team, user_name, tags, model, provider, outcome, total_ms,
+const columns = `started_at, key_id, team, user_name, tags, model, provider, upstream_model, outcome, total_ms,
   charged_output_tokens, CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
 const piece = `SELECT ${columns} FROM calls WHERE n >= ? AND n < ?`;
 /** Calls that lie on one page of the file: reading one from the disk reads all of them. */

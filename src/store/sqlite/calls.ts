@@ -24,6 +24,7 @@ import {
   hourMs,
   hoursRetainedSince,
   addSums,
+  answeredBy,
   furtherTags,
   maxGroupsOfKey,
   noSums,
@@ -65,10 +66,10 @@ const addTotalHour = addTotal('total_hours');
 const addTotalDay = addTotal('total_days');
 const addSpending = `INSERT INTO spending (counter, period, ends_at, nanodollars) VALUES (?, ?, ?, ?)
   ON CONFLICT (counter, period) DO UPDATE SET nanodollars = nanodollars + excluded.nanodollars`;
-const groupColumns = ['key_id', 'team', 'model', 'provider', 'tags'];
+const groupColumns = ['key_id', 'team', 'model', 'provider', 'answered', 'tags'];
 const insertGroup = `${insertInto('usage_groups', groupColumns)} ON CONFLICT DO NOTHING`;
 const findGroup = `SELECT id FROM usage_groups
-  WHERE key_id = ? AND team = ? AND model = ? AND provider = ? AND tags = ?`;
+  WHERE key_id = ? AND team = ? AND model = ? AND provider = ? AND answered = ? AND tags = ?`;
 const countGroups = 'SELECT count(*) AS groups FROM usage_groups WHERE key_id = ?';
 
 const at = {
@@ -78,6 +79,7 @@ const at = {
   tags: callColumns.indexOf('tags'),
   model: callColumns.indexOf('model'),
   provider: callColumns.indexOf('provider'),
+  upstreamModel: callColumns.indexOf('upstream_model'),
   outcome: callColumns.indexOf('outcome'),
   error: callColumns.indexOf('error'),
   fault: callColumns.indexOf('fault'),
@@ -186,11 +188,16 @@ class SqliteSums {
     const team = textAt(call, at.team);
     const model = known ? textAt(call, at.model) : '';
     const provider = textAt(call, at.provider);
-    const values = [textAt(call, at.key), team, model, provider, textAt(call, at.tags)];
+    const answered = answeredBy({
+      provider,
+      upstreamModel: textAt(call, at.upstreamModel),
+      error: textAt(call, at.error),
+    });
+    const values = [textAt(call, at.key), team, model, provider, answered, textAt(call, at.tags)];
     const name = values.join('\n');
     let group = this.#groups.get(name);
     if (group === undefined) {
-      group = { id: this.#storedGroupId(values), team, model, provider };
+      group = { id: this.#storedGroupId(values), team, model, provider, answered };
       remember(this.#groups, name, group);
     }
     return group;

@@ -282,8 +282,9 @@ CREATE TABLE usage_groups (
   team TEXT NOT NULL,
   model TEXT NOT NULL,
   provider TEXT NOT NULL,
+  answered TEXT NOT NULL,
   tags TEXT NOT NULL,
-  UNIQUE (key_id, team, model, provider, tags)
+  UNIQUE (key_id, team, model, provider, answered, tags)
 ) STRICT;
 
 CREATE TABLE usage_hours (

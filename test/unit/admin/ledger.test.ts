@@ -315,6 +315,11 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
       },
     ],
   });
+  const { body: both } = await rig.ask('/api/series?since=12h&by=key&with=total');
+  const [first] = listOf(body, 'groups');
+  assert.deepEqual(both['groups'], body['groups']);
+  const { key_name: _, ...sumsOfKey } = first ?? {};
+  assert.deepEqual(both['total'], { ...sumsOfKey, name: null });
   const all = listOf((await rig.ask('/api/series?since=1h')).body, 'groups');
   assert.deepEqual(
     all.map((group) => [group['name'], group['calls']]),
@@ -326,6 +331,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
     ['since=1h&until=2h', 'since'],
     ['by=nothing', 'by'],
     ['groups=51', 'groups'],
+    ['with=more', 'with'],
   ]) {
     const refused = await rig.ask(`/api/series?${query}`);
     assert.deepEqual([refused.status, errorOf(refused)['field']], [400, field], query);
@@ -348,7 +354,13 @@ it('A4 a failed call says whose fault it was and why, and failed calls are count
     rig.ledger.record(callRow(`own${i}`, { ...failed, startedAt: now - i, failure: own }));
   }
   rig.ledger.record(
-    callRow('theirs', { ...failed, startedAt: now - 9, provider: 'openai', failure: vendor }),
+    callRow('theirs', {
+      ...failed,
+      startedAt: now - 9,
+      provider: 'openai',
+      upstreamModel: 'gpt-5',
+      failure: vendor,
+    }),
   );
   const { body: shown } = await rig.ask('/api/calls/own1');
   assert.partialDeepStrictEqual(shown, { ...own, reason: null });
@@ -370,6 +382,22 @@ it('A4 a failed call says whose fault it was and why, and failed calls are count
   const { body: keys } = await rig.ask('/api/errors?since=1h&by=key');
   assert.partialDeepStrictEqual(keys, {
     groups: [{ name: id, key_name: 'ci', calls: 4, failed_limit: 3, failed_provider: 1 }],
+  });
+  const { body: facets } = await rig.ask('/api/errors?since=1h&facets=1');
+  assert.partialDeepStrictEqual(facets, {
+    groups: [{ fault: 'limit' }, { fault: 'provider' }],
+    facets: {
+      key: [{ name: id, key_name: 'ci', calls: 4 }],
+      answered: [{ name: null, calls: 3 }],
+      limit: [{ name: limit, calls: 3 }],
+    },
+  });
+  const { body: answered } = await rig.ask('/api/errors?since=1h&by=answered');
+  assert.partialDeepStrictEqual(answered, {
+    groups: [
+      { name: null, calls: 3 },
+      { name: 'openai/gpt-5', calls: 1 },
+    ],
   });
   const first = await rig.ask('/api/errors?since=1h&by=limit&limit=1');
   assert.partialDeepStrictEqual(first.body, { groups: [{ name: limit }], next: limit });

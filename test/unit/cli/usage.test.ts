@@ -50,7 +50,7 @@ it('usage --json gives rows with the grouping column and the sums', async (t) =>
       images: 0,
     },
   ]);
-  for (const by of ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour']) {
+  for (const by of ['key', 'model', 'answered', 'provider', 'team', 'tag', 'day', 'hour']) {
     const rows = tryParse((await rig.run(usageCommand, ['--by', by, '--json'])).out);
     assert.ok(Array.isArray(rows) && rows.length > 0);
     for (const row of rows) assert.ok(isObject(row) && by in row && 'calls' in row, by);
