@@ -1,15 +1,16 @@
 /** Which page is shown: the door without a session, else the page of the address inside the frame. */
-import { createElement, lazy, Suspense, type ComponentType, type ReactElement } from 'react';
+import { createElement, type ComponentType, type ReactElement } from 'react';
 import { Link, Redirect, useLocation } from 'wouter';
 import { useSession, type Role } from './api/session.ts';
 import { ErrorBoundary } from './components/error-boundary.tsx';
+import { later } from './components/later.tsx';
 import { Empty, ErrorPanel, Loading } from './components/state.tsx';
 import { pages, pageOf, pagesOf, type PageEntry } from './pages/pages.ts';
 import { Shell } from './shell/shell.tsx';
 import { SignIn } from './shell/sign-in.tsx';
 
 const views: ReadonlyMap<string, ComponentType> = new Map(
-  pages.map(({ path, load }) => [path, lazy(async () => ({ default: await load() }))]),
+  pages.map(({ path, load }) => [path, later(load, <Loading />)]),
 );
 
 export function App(): ReactElement {
@@ -37,9 +38,7 @@ function Pages({ roles }: { roles: readonly Role[] }): ReactElement {
   return (
     <Shell pages={own}>
       <ErrorBoundary resetBy={location}>
-        <Suspense fallback={<Loading />}>
-          {isOthers ? <NotYours page={page} own={own} /> : viewOf(page)}
-        </Suspense>
+        {isOthers ? <NotYours page={page} own={own} /> : viewOf(page)}
       </ErrorBoundary>
     </Shell>
   );

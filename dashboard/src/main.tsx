@@ -4,9 +4,12 @@ import { CSPProvider } from '@base-ui/react/csp-provider';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { createQueryClient } from './api/query-client.ts';
+import { fetchSession } from './api/session.ts';
 import { App } from './app.tsx';
 import { LeaveGuard } from './components/leaving.tsx';
+import { prefetch } from './components/once.ts';
 import { ToastProvider } from './components/toast.tsx';
+import { pageOf } from './pages/pages.ts';
 import { applyTheme, readTheme } from './shell/theme.ts';
 import { restoreAddress } from './shell/wanted-address.ts';
 import './styles/tokens.css';
@@ -14,12 +17,17 @@ import './styles/base.css';
 
 applyTheme(readTheme());
 restoreAddress();
+const client = createQueryClient();
+// Neither waits for the other, nor for the first drawing: the session, and the code of the page.
+void client.prefetchQuery(fetchSession);
+const page = pageOf(location.pathname);
+if (page !== undefined) prefetch(page.load);
 const root = document.getElementById('root');
 if (root === null) throw new Error('index.html has no element "root"');
 createRoot(root).render(
   <StrictMode>
     <CSPProvider disableStyleElements>
-      <QueryClientProvider client={createQueryClient()}>
+      <QueryClientProvider client={client}>
         <ToastProvider>
           <LeaveGuard>
             <App />

@@ -85,9 +85,9 @@ function withMonth(stage: Stage): void {
           ['Team', 'team', 'research'],
           ['Tag', 'tag', 'ci'],
           ['User', 'user', 'user-3'],
-          ['Model that answered', 'upstream_model', 'gpt-5'],
+          ['Answering model', 'upstream_model', 'gpt-5'],
           ['Cost at least, $', 'min_cost_usd', '0.2'],
-          ['Took at least, ms', 'min_ms', '20000'],
+          ['Duration at least, ms', 'min_ms', '20000'],
         ] as const) {
           const [first] = await listed(`since=30d&limit=1&${name}=${encodeURIComponent(value)}`);
           assert.ok(first !== undefined, `${name} finds calls`);

@@ -146,8 +146,8 @@ function story(stage: Stage): void {
         await form.getByRole('button', { name: 'Add a budget' }).click();
         await form.getByLabel('Budget in dollars').nth(1).fill('100');
         await form.getByRole('button', { name: 'Add a limit' }).click();
-        await form.getByLabel('Of models').fill('local/*');
-        await form.getByLabel('At most').fill('2');
+        await form.getByLabel('For models').fill('local/*');
+        await form.getByLabel('Maximum').fill('2');
         await form.getByLabel('Requests per minute').fill('60');
         await form.getByText('More settings').click();
         await form.getByLabel('chat', { exact: true }).check();

@@ -60,11 +60,59 @@ function withMonth(stage: Stage): void {
         const teams = page.getByRole('list', { name: 'Cost by team' });
         await teams.getByRole('link', { name: 'platform' }).waitFor();
         const health = page.getByRole('list', { name: 'Health' });
-        await health.getByText('ready, store writes').waitFor();
+        await health.getByText('ready, store writable').waitFor();
         await health.getByText('none dropped').waitFor();
         await health.getByRole('link', { name: /Budgets ide-agents spent/ }).click();
         await page.waitForURL(/\/keys\?key=ideagent/);
         await page.getByRole('dialog', { name: 'ide-agents' }).waitFor();
+      });
+    });
+
+    test('issue 24 overview and errors ask the ledger two questions each: one for the total and its groups', async () => {
+      for (const [path, wanted] of [
+        [
+          '/?range=7d',
+          [
+            '/api/series?since=14d&until=7d',
+            '/api/series?since=7d&by=model&groups=50&with=total',
+          ],
+        ],
+        ['/errors?range=7d', ['/api/errors?since=7d&limit=100&facets=7', '/api/series?since=7d']],
+      ] as const) {
+        await stage.view('/no-such-page', async (page) => {
+          const asked: string[] = [];
+          page.on('request', (request) => {
+            const { pathname, search } = new URL(request.url());
+            if (/^\/api\/(series|errors|usage)$/.test(pathname)) asked.push(pathname + search);
+          });
+          await page.goto(stage.gateway.adminUrl + path);
+          await settled(page);
+          // Live pages ask the same again.
+          assert.deepEqual([...new Set(asked)].toSorted(), wanted);
+        });
+      }
+    });
+
+    test('issue 24 calls are grouped by the model that answered, and lead to those calls', async () => {
+      const { json } = await stage.gateway.admin('GET', '/api/series?since=7d&by=answered');
+      const [most] = json['groups'] as readonly { readonly name: string; readonly calls: number }[];
+      assert.equal(most?.name, 'anthropic/claude-sonnet-5');
+      await stage.view('/?range=7d', async (page) => {
+        await page.getByRole('button', { name: 'By answering model' }).click();
+        const list = page.getByRole('list', { name: 'Cost by answering model' });
+        await list.getByRole('link', { name: most.name }).click();
+        await page.waitForURL(/provider=anthropic&upstream_model=claude-sonnet-5/);
+        const first = page.getByRole('grid', { name: 'Calls' }).locator('[data-row="0"]');
+        await first.getByText(most.name).waitFor();
+      });
+      const { json: failed } = await stage.gateway.admin('GET', '/api/errors?since=30d&by=answered');
+      const names = (failed['groups'] as readonly { readonly name: string | null }[]).flatMap(
+        ({ name }) => name ?? [],
+      );
+      assert.ok(names.length > 0);
+      await stage.view('/errors?range=30d', async (page) => {
+        const list = page.getByRole('list', { name: 'Errors by answering model' });
+        assert.deepEqual(await list.getByRole('link').allInnerTexts(), names.slice(0, 6));
       });
     });
 
@@ -227,8 +275,8 @@ function withMonth(stage: Stage): void {
         const sheet = page.getByRole('dialog', { name: 'assistant' });
         await sheet.getByText('text, images', { exact: false }).waitFor();
         await sheet
-          .getByRole('list', { name: 'Calls by provider' })
-          .getByText('anthropic', { exact: true })
+          .getByRole('list', { name: 'Calls by answering model' })
+          .getByText('anthropic/claude-sonnet-5', { exact: true })
           .waitFor();
       });
     });

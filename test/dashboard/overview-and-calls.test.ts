@@ -330,7 +330,7 @@ function withWorld(stage: Stage): void {
         await dates.getByRole('button', { name: 'Show' }).click();
         await page.waitForURL(/since=20(19|20)-.*until=20(19|20)-/);
         await page.getByRole('heading', { name: 'No matching calls' }).waitFor();
-        await page.getByRole('button', { name: /^Without until/ }).click();
+        await page.getByRole('button', { name: /^Remove filter Until/ }).click();
         await page.getByText(counted(all), { exact: true }).waitFor();
         await page.getByLabel('Period').selectOption('1h');
         await page.waitForURL(/\?since=1h$/);

@@ -21,7 +21,8 @@ export const faultColours: { readonly [F in Fault]: string } = {
   limit: '--fault-limit',
 };
 
-export type ErrorGrouping = 'error' | 'provider' | 'key' | 'model' | 'team' | 'limit';
+/** What failed calls have in common besides their cause. */
+export type Facet = 'provider' | 'key' | 'model' | 'answered' | 'team' | 'limit';
 
 export interface ErrorGroup {
   /** Not where the grouping is by error. */
@@ -41,18 +42,22 @@ export interface ErrorGroup {
 export interface ErrorsAnswer {
   /** Only the newest of very many failed calls are counted. */
   readonly cut: boolean;
+  /** By cause. */
   readonly groups: readonly ErrorGroup[];
+  readonly facets: { readonly [F in Facet]: readonly ErrorGroup[] };
 }
 
 export interface ErrorsQuery {
   readonly [name: string]: QueryValue;
-  readonly by: ErrorGrouping;
   readonly since: string;
   readonly until?: string | undefined;
   readonly fault?: Fault | undefined;
-  readonly limit?: number;
+  readonly limit: number;
+  /** Groups of each facet. */
+  readonly facets: number;
 }
 
+/** By cause and by all facets: one question. */
 export function useErrors(query: ErrorsQuery, everyMs: number | false) {
   return useQuery({
     queryKey: ['errors', query],

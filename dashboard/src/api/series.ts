@@ -2,8 +2,34 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { get, type QueryValue } from './client.ts';
 
-export const groupings = ['model', 'provider', 'key', 'team', 'user', 'tag'] as const;
+export const groupings = [
+  'model',
+  'answered',
+  'provider',
+  'key',
+  'team',
+  'user',
+  'tag',
+] as const;
 export type Grouping = (typeof groupings)[number];
+
+/** What people call a group of each. `model` is the name that the client asked for. */
+export const groupingNames: { readonly [G in Grouping]: string } = {
+  model: 'model',
+  answered: 'answering model',
+  provider: 'provider',
+  key: 'key',
+  team: 'team',
+  user: 'user',
+  tag: 'tag',
+};
+
+/** The filter of the calls of a group. */
+export function filterOfGroup(by: string, name: string): { readonly [name: string]: string } {
+  if (by !== 'answered') return { [by]: name };
+  const slash = name.indexOf('/');
+  return { provider: name.slice(0, slash), upstream_model: name.slice(slash + 1) };
+}
 
 export interface SeriesSums {
   readonly calls: number;
@@ -51,6 +77,8 @@ export interface SeriesAnswer {
   readonly sampled: number;
   readonly percentiles: 'exact' | 'sampled';
   readonly groups: readonly SeriesGroup[];
+  /** Of all calls; only `with: 'total'`. */
+  readonly total?: SeriesGroup;
 }
 
 /** Parameters of a series; a change of them is another series. */
@@ -60,6 +88,26 @@ export interface SeriesQuery {
   readonly until?: string | undefined;
   readonly by?: Grouping | undefined;
   readonly groups?: number | undefined;
+  /** `total`: all calls beside the groups. */
+  readonly with?: 'total' | undefined;
+}
+
+/** All calls as the only group of an answer, or no group where there are no calls. */
+function totalOf(answer: SeriesAnswer): SeriesAnswer {
+  const { total } = answer;
+  if (total === undefined) return answer;
+  return { ...answer, groups: total.calls === 0 ? [] : [total] };
+}
+
+function seriesOptions(query: SeriesQuery, everyMs: number | false, enabled: boolean) {
+  return {
+    queryKey: ['series', query] as const,
+    queryFn: ({ signal }: { readonly signal: AbortSignal }) =>
+      get<SeriesAnswer>('/api/series', { query: query, signal }),
+    refetchInterval: everyMs,
+    enabled,
+    placeholderData: keepPreviousData,
+  };
 }
 
 /**
@@ -67,11 +115,10 @@ export interface SeriesQuery {
  * @param enabled false: never asked
  */
 export function useSeries(query: SeriesQuery, everyMs: number | false, enabled = true) {
-  return useQuery({
-    queryKey: ['series', query],
-    queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: query, signal }),
-    refetchInterval: everyMs,
-    enabled,
-    placeholderData: keepPreviousData,
-  });
+  return useQuery<SeriesAnswer>(seriesOptions(query, everyMs, enabled));
+}
+
+/** All calls of a series that is asked `with: 'total'`, or that has no groups. The same question is asked once. */
+export function useTotal(query: SeriesQuery, everyMs: number | false) {
+  return useQuery<SeriesAnswer>({ ...seriesOptions(query, everyMs, true), select: totalOf });
 }

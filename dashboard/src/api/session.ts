@@ -1,5 +1,11 @@
 /** The session of this browser, retained in a cookie that scripts cannot read; whose it is, and what they may. */
-import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import {
+  queryOptions,
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type QueryClient,
+} from '@tanstack/react-query';
 import { isSignedOut } from './api-error.ts';
 import { endSession, get, send } from './client.ts';
 import { beginLeaving, changesHeard, endLeaving } from './sign-out.ts';
@@ -29,12 +35,15 @@ export function forgetSession(client: QueryClient): void {
   }));
 }
 
+/** Asks whose session it is. */
+export const fetchSession = queryOptions({
+  queryKey: sessionKey,
+  queryFn: ({ signal }) => get<Session>('/api/session', { signal }),
+  staleTime: 60_000,
+});
+
 export function useSession() {
-  return useQuery({
-    queryKey: sessionKey,
-    queryFn: ({ signal }) => get<Session>('/api/session', { signal }),
-    staleTime: 60_000,
-  });
+  return useQuery(fetchSession);
 }
 
 /** Whether the person has one of these roles. It hides what they may not use; the gateway enforces it. */

@@ -41,6 +41,7 @@ export function BarList({ label, items, colour = '--series-1' }: BarListProps): 
               className={styles.bar}
               style={{
                 width: most === 0 ? 0 : `${(value / most) * 100}%`,
+                minWidth: value === 0 ? 0 : undefined,
                 background: `var(${own})`,
               }}
             />

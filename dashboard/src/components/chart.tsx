@@ -1,6 +1,8 @@
 /** A chart over time. The canvas is for the eyes; the same numbers are in a table for everybody else. */
-import { lazy, Suspense, useState, type ReactElement } from 'react';
+import { useDeferredValue, useState, type ReactElement } from 'react';
 import styles from './chart.module.css';
+import { later } from './later.tsx';
+import { once } from './once.ts';
 import { minute } from '../format/time.ts';
 
 export interface Series {
@@ -21,6 +23,8 @@ export interface ChartProps {
   readonly format: (value: number) => string;
   /** For the axis, where there is less room. */
   readonly shortFormat?: (value: number) => string;
+  /** Ticks are whole numbers: counts. */
+  readonly isWhole?: boolean | undefined;
   /**
    * `bars`: stacked, for counts and amounts of each step. `steps`: lines that stay at their value for the step, for
    * percentiles. `band`: the same, with the space between the first two filled.
@@ -30,18 +34,20 @@ export interface ChartProps {
   readonly stepMs: number;
 }
 
-const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }));
+/** Fetches the code of charts: a page that shows some asks for it beside its data. */
+export const loadPlot = once(async () => (await import('./plot.tsx')).Plot);
+const Plot = later(loadPlot);
 
 export function Chart(props: ChartProps): ReactElement {
   const { label, times, series, format } = props;
   const [at, setAt] = useState<number>();
+  // Behind the first drawing: a page has hundreds of rows in its charts, and none of them is in sight.
+  const hasTable = useDeferredValue(true, false);
   const shown = at === undefined ? undefined : times[at];
   return (
     <figure className={styles.figure} aria-label={label}>
       <div className={styles.plot} aria-hidden="true">
-        <Suspense>
-          <Plot {...props} onPoint={setAt} />
-        </Suspense>
+        <Plot {...props} onPoint={setAt} />
       </div>
       <figcaption>
         <ul className={styles.legend} aria-hidden="true">
@@ -61,7 +67,7 @@ export function Chart(props: ChartProps): ReactElement {
           ))}
           {shown === undefined ? null : <li>{minute(shown)}</li>}
         </ul>
-        <ChartTable {...props} />
+        {hasTable ? <ChartTable {...props} /> : null}
       </figcaption>
     </figure>
   );

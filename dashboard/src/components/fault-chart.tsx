@@ -24,6 +24,7 @@ export function FaultChart({ answer }: { answer: SeriesAnswer }): ReactElement {
       series={series}
       format={count}
       shortFormat={shortCount}
+      isWhole
     />
   );
 }

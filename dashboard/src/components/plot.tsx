@@ -46,6 +46,7 @@ export function Plot(props: PlotProps): ReactElement {
 
 function draw(element: HTMLElement, props: PlotProps): uPlot {
   const { times, series, format, shortFormat = format, kind = 'steps', stepMs, onPoint } = props;
+  const increments = props.isWhole === true ? { incrs: wholeIncrements } : {};
   const colour = (name: string): string => resolved(element, name);
   const strokes = series.map((each, i) => colour(each.colour ?? seriesColour(i)));
   const values = series.map((each) => [...each.values]);
@@ -70,8 +71,20 @@ function draw(element: HTMLElement, props: PlotProps): uPlot {
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, size: 28, grid: { show: false }, values: (_, splits) => timeTexts(splits) },
-      { ...axis, size: 56, values: (_, splits) => splits.map((split) => shortFormat(split)) },
+      // The gap keeps the first time apart from the 0 of the other axis.
+      {
+        ...axis,
+        size: 32,
+        gap: 9,
+        grid: { show: false },
+        values: (_, splits) => timeTexts(splits),
+      },
+      {
+        ...axis,
+        ...increments,
+        size: 56,
+        values: (_, splits) => splits.map((split) => shortFormat(split)),
+      },
     ],
     series: [
       {},
@@ -81,7 +94,7 @@ function draw(element: HTMLElement, props: PlotProps): uPlot {
           : { stroke, width: 1.5, points: { show: false } },
       ),
     ],
-    bands: kind === 'band' ? [{ series: [1, 2], fill: faded(strokes[0] ?? '') }] : [],
+    bands: kind === 'band' ? [{ series: [1, 2], fill: faded(colour(seriesColour(0))) }] : [],
     hooks: { setCursor: [({ cursor: { idx } }) => onPoint(pointAt(idx, kind))] },
   };
   const at = times.map((time) => time / 1000);
@@ -91,6 +104,9 @@ function draw(element: HTMLElement, props: PlotProps): uPlot {
   const ends = at.flatMap((time) => [time, time + 0.999 * length]);
   return new uPlot(options, [ends, ...lines.map(twice)], element);
 }
+
+/** 1, 2, 5, 10 …: steps of the ticks of counts. */
+const wholeIncrements = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
 
 function pointAt(index: number | null | undefined, kind: ChartProps['kind']): number | undefined {
   if (index === null || index === undefined) return undefined;

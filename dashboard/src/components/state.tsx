@@ -83,6 +83,8 @@ export function ErrorPanel({ error, onRetry }: ErrorPanelProps): ReactElement {
 interface QueryStateProps<Data> {
   readonly query: UseQueryResult<Data>;
   readonly loading?: string;
+  /** Its error is shown elsewhere on the page. */
+  readonly withoutError?: boolean;
   readonly children: (data: Data) => ReactNode;
 }
 
@@ -90,12 +92,13 @@ interface QueryStateProps<Data> {
 export function QueryState<Data>({
   query,
   loading,
+  withoutError = false,
   children,
 }: QueryStateProps<Data>): ReactElement {
   const retry = (): void => void query.refetch();
   return (
     <>
-      {query.isError ? <ErrorPanel error={query.error} onRetry={retry} /> : null}
+      {query.isError && !withoutError ? <ErrorPanel error={query.error} onRetry={retry} /> : null}
       {query.data === undefined ? null : children(query.data)}
       {query.isPending && !query.isError ? (
         <Loading {...(loading === undefined ? {} : { what: loading })} />

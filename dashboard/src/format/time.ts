@@ -75,6 +75,19 @@ export function span(ms: number | null | undefined): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** `0`, `250 ms`, `20 s`, `1.5 min`: for axes, where ticks are round. */
+export function shortSpan(ms: number): string {
+  if (ms === 0) return '0';
+  if (ms < secondMs) return `${shortNumber(ms)} ms`;
+  if (ms < minuteMs) return `${shortNumber(ms / secondMs)} s`;
+  return ms < hourMs ? `${shortNumber(ms / minuteMs)} min` : `${shortNumber(ms / hourMs)} h`;
+}
+
+/** At most two digits behind the point. */
+function shortNumber(value: number): number {
+  return Number(value.toFixed(2));
+}
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const units = [
   ['day', dayMs],

@@ -2,6 +2,7 @@
 import type { ComponentType } from 'react';
 import { operators, type Role, viewers } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
+import { once } from '../components/once.ts';
 
 export interface PageEntry {
   /** First part of the address; a page may have more below it. */
@@ -12,6 +13,7 @@ export interface PageEntry {
   readonly group?: 'Operate';
   /** Roles that may open it; absent: all. */
   readonly roles?: readonly Role[];
+  /** Fetches its code, once. */
   readonly load: () => Promise<ComponentType>;
 }
 
@@ -21,40 +23,40 @@ export const pages: readonly PageEntry[] = [
     title: 'Overview',
     icon: 'overview',
     roles: viewers,
-    load: async () => (await import('./overview/page.tsx')).OverviewPage,
+    load: once(async () => (await import('./overview/page.tsx')).OverviewPage),
   },
   {
     path: '/calls',
     title: 'Calls',
     icon: 'calls',
-    load: async () => (await import('./calls/page.tsx')).CallsPage,
+    load: once(async () => (await import('./calls/page.tsx')).CallsPage),
   },
   {
     path: '/errors',
     title: 'Errors',
     icon: 'errors',
     roles: viewers,
-    load: async () => (await import('./errors/page.tsx')).ErrorsPage,
+    load: once(async () => (await import('./errors/page.tsx')).ErrorsPage),
   },
   {
     path: '/keys',
     title: 'Keys',
     icon: 'keys',
-    load: async () => (await import('./keys/page.tsx')).KeysPage,
+    load: once(async () => (await import('./keys/page.tsx')).KeysPage),
   },
   {
     path: '/models',
     title: 'Models',
     icon: 'models',
     roles: viewers,
-    load: async () => (await import('./models/page.tsx')).ModelsPage,
+    load: once(async () => (await import('./models/page.tsx')).ModelsPage),
   },
   {
     path: '/playground',
     title: 'Playground',
     icon: 'playground',
     roles: operators,
-    load: async () => (await import('./playground/page.tsx')).PlaygroundPage,
+    load: once(async () => (await import('./playground/page.tsx')).PlaygroundPage),
   },
   {
     path: '/events',
@@ -62,7 +64,7 @@ export const pages: readonly PageEntry[] = [
     icon: 'events',
     group: 'Operate',
     roles: viewers,
-    load: async () => (await import('./events/page.tsx')).EventsPage,
+    load: once(async () => (await import('./events/page.tsx')).EventsPage),
   },
   {
     path: '/audit',
@@ -70,7 +72,7 @@ export const pages: readonly PageEntry[] = [
     icon: 'audit',
     group: 'Operate',
     roles: viewers,
-    load: async () => (await import('./audit/page.tsx')).AuditPage,
+    load: once(async () => (await import('./audit/page.tsx')).AuditPage),
   },
   {
     path: '/diagnostics',
@@ -78,7 +80,7 @@ export const pages: readonly PageEntry[] = [
     icon: 'info',
     group: 'Operate',
     roles: viewers,
-    load: async () => (await import('./diagnostics/page.tsx')).DiagnosticsPage,
+    load: once(async () => (await import('./diagnostics/page.tsx')).DiagnosticsPage),
   },
   {
     path: '/setup',
@@ -86,14 +88,14 @@ export const pages: readonly PageEntry[] = [
     icon: 'setup',
     group: 'Operate',
     roles: viewers,
-    load: async () => (await import('./setup/page.tsx')).SetupPage,
+    load: once(async () => (await import('./setup/page.tsx')).SetupPage),
   },
   {
     path: '/sessions',
     title: 'Sessions',
     icon: 'people',
     group: 'Operate',
-    load: async () => (await import('./sessions/page.tsx')).SessionsPage,
+    load: once(async () => (await import('./sessions/page.tsx')).SessionsPage),
   },
 ];
 

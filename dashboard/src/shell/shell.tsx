@@ -1,11 +1,13 @@
 /** The frame around every page: navigation at the side, or behind a button where there is no room for it. */
 import { Dialog } from '@base-ui/react/dialog';
-import { lazy, Suspense, useEffect, useState, type ReactElement, type ReactNode } from 'react';
+import { useEffect, useState, type ReactElement, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { useSession, useSignOut } from '../api/session.ts';
 import { Button, IconButton } from '../components/button.tsx';
 import { Icon, type IconName } from '../components/icon.tsx';
+import { later } from '../components/later.tsx';
 import { leave } from '../components/leaving.tsx';
+import { prefetch } from '../components/once.ts';
 import { useToast } from '../components/toast.tsx';
 import { pageOf, type PageEntry } from '../pages/pages.ts';
 import styles from './shell.module.css';
@@ -54,12 +56,12 @@ export function Shell({ pages, children }: ShellProps): ReactElement {
       <main className={styles.main} id="main" tabIndex={-1}>
         <div className={styles.content}>{children}</div>
       </main>
-      <Suspense>{isGoing ? <Palette onClose={() => setGoing(false)} /> : null}</Suspense>
+      {isGoing ? <Palette onClose={() => setGoing(false)} /> : null}
     </div>
   );
 }
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }));
+const Palette = later(async () => (await import('./palette.tsx')).Palette);
 
 /** Ctrl-K, or Cmd-K where that is the key of commands. */
 function useGoKey(go: () => void): void {
@@ -99,11 +101,6 @@ function Brand(): ReactElement {
   );
 }
 
-/** The page itself shows a failure when it is opened. */
-function prefetch(page: PageEntry): void {
-  page.load().catch(() => undefined);
-}
-
 interface LinksProps extends Pick<ShellProps, 'pages'> {
   readonly onChosen?: () => void;
 }
@@ -136,8 +133,8 @@ function LinkList({ pages, onChosen }: LinksProps): ReactElement {
             className={styles.link}
             aria-current={page === current ? 'page' : undefined}
             // What is pointed at is fetched before it is clicked.
-            onPointerEnter={() => prefetch(page)}
-            onFocus={() => prefetch(page)}
+            onPointerEnter={() => prefetch(page.load)}
+            onFocus={() => prefetch(page.load)}
             onClick={() => onChosen?.()}
           >
             <Icon name={page.icon} />

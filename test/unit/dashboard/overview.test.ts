@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limitName } from '../../../dashboard/src/api/errors.ts';
 import { periodBefore, periodOf } from '../../../dashboard/src/api/period.ts';
+import { filterOfGroup } from '../../../dashboard/src/api/series.ts';
+import { once } from '../../../dashboard/src/components/once.ts';
 import { roughMoney } from '../../../dashboard/src/format/money.ts';
+import { shortSpan } from '../../../dashboard/src/format/time.ts';
 
 test('issue 24 sums at a glance have two significant digits, or whole dollars', () => {
   const amounts = [null, 0, 0.132_632, 0.000_31, 1.5, 9.99, 25.54, 412.4, 12_345, 2_500_000];
@@ -24,6 +27,35 @@ test('issue 24 the period before is as long as the period, and ends where it beg
     until: '2026-11-27T00:00:00.000Z',
   });
   assert.equal(periodBefore(periodOf({ since: 'no date' }), now), undefined);
+});
+
+test('issue 24 ticks of an axis have no digits that say nothing', () => {
+  const ticks = [0, 0.5, 250, 1500, 20_000, 90_000, 7_200_000];
+  const texts = ['0', '0.5 ms', '250 ms', '1.5 s', '20 s', '1.5 min', '2 h'];
+  assert.deepEqual(ticks.map(shortSpan), texts);
+});
+
+test('issue 24 the calls of an answering model are those of its provider and its name there, slashes and all', () => {
+  assert.deepEqual(filterOfGroup('model', 'a/b'), { model: 'a/b' });
+  assert.deepEqual(filterOfGroup('answered', 'router/meta/llama'), {
+    provider: 'router',
+    upstream_model: 'meta/llama',
+  });
+});
+
+test('issue 24 code is fetched once, and again where it did not come', async () => {
+  let fetched = 0;
+  const load = once(async () => {
+    fetched += 1;
+    if (fetched === 1) throw new Error('away');
+    return fetched;
+  });
+  const both = await Promise.allSettled([load(), load()]);
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  assert.deepEqual(await Promise.all([load(), load(), load()]), [2, 2, 2]);
 });
 
 test('A4 a limit is named in words, also of a tag with colons and of certain models', () => {

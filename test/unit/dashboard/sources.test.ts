@@ -79,6 +79,17 @@ function withImports(name: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
+test('issue 24 no code waits behind a fallback: React shows what suspended 300 ms after it at the earliest', () => {
+  const sources = globSync('dashboard/src/**/*.tsx', { cwd: root });
+  assert.ok(sources.length > 50);
+  const suspending = sources.filter((path) =>
+    /\b(lazy|Suspense|useSuspenseQuery)\b/.test(
+      readFileSync(join(root, path), 'utf8').replaceAll(/\/\*[^]*?\*\//g, ''),
+    ),
+  );
+  assert.deepEqual(suspending, []);
+});
+
 test('S12 the page has no script and no style of its own, and all that it loads is beside it', () => {
   const html = built('index.html');
   assert.ok(!/<style|style=|\son\w+=/i.test(html));

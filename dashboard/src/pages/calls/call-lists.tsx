@@ -103,7 +103,7 @@ function LiveBar({ calls, isPaused, onPause }: LiveBarProps): ReactElement {
       <span className={isPaused ? styles.pausedDot : styles.liveDot} aria-hidden="true" />
       <span>{`${count(ended)} ${ended === 1 ? 'call has' : 'calls have'} ended since ${begun}.`}</span>
       {ended > rows.length ? <span>{`The last ${rows.length} are shown.`}</span> : null}
-      {lost === 0 ? null : <span>{`${count(lost)} more were too many to follow.`}</span>}
+      {lost === 0 ? null : <span>{`${count(lost)} more came too fast to be shown.`}</span>}
       <Button small onClick={() => onPause(!isPaused)}>
         {isPaused ? 'Resume' : 'Pause'}
       </Button>

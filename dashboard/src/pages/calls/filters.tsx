@@ -62,6 +62,21 @@ const more = [
   'notes',
 ] as const;
 const withoutField = ['until'] as const;
+/** What people call those that are not always in sight. */
+const labels: { readonly [N in (typeof more)[number] | (typeof withoutField)[number]]: string } = {
+  team: 'Team',
+  tag: 'Tag',
+  upstream_model: 'Answering model',
+  endpoint: 'Endpoint',
+  fault: 'Fault',
+  error: 'Error code',
+  reason: 'Reason',
+  mode: 'Mode',
+  min_cost_usd: 'Cost at least, $',
+  min_ms: 'Duration at least, ms',
+  notes: 'Text in notes',
+  until: 'Until',
+};
 const names = [...first, ...more, ...withoutField] as const;
 
 /** The part of an address that chooses calls. */
@@ -171,21 +186,21 @@ function MoreFilters({ field, onFind }: MoreFiltersProps): ReactElement {
   const offered = (values: readonly string[]) => values.map((value) => ({ value }));
   return (
     <div className={styles.more}>
-      <DelayedField label="Team" {...field('team')} offers={offered(teams)} />
-      <DelayedField label="Tag" {...field('tag')} offers={offered(tags)} />
+      <DelayedField label={labels.team} {...field('team')} offers={offered(teams)} />
+      <DelayedField label={labels.tag} {...field('tag')} offers={offered(tags)} />
       <DelayedField
-        label="Model that answered"
+        label={labels.upstream_model}
         {...field('upstream_model')}
         offers={offered(upstreams)}
       />
-      <SelectField label="Endpoint" {...field('endpoint')} choices={endpoints} />
-      <SelectField label="Fault" {...field('fault')} choices={faultChoices} />
-      <DelayedField label="Error code" {...field('error')} />
-      <DelayedField label="Reason" {...field('reason')} />
-      <SelectField label="Mode" {...field('mode')} choices={modes} />
-      <DelayedField label="Cost at least, $" inputMode="decimal" {...field('min_cost_usd')} />
-      <DelayedField label="Took at least, ms" inputMode="numeric" {...field('min_ms')} />
-      <DelayedField label="Text in notes" {...field('notes')} />
+      <SelectField label={labels.endpoint} {...field('endpoint')} choices={endpoints} />
+      <SelectField label={labels.fault} {...field('fault')} choices={faultChoices} />
+      <DelayedField label={labels.error} {...field('error')} />
+      <DelayedField label={labels.reason} {...field('reason')} />
+      <SelectField label={labels.mode} {...field('mode')} choices={modes} />
+      <DelayedField label={labels.min_cost_usd} inputMode="decimal" {...field('min_cost_usd')} />
+      <DelayedField label={labels.min_ms} inputMode="numeric" {...field('min_ms')} />
+      <DelayedField label={labels.notes} {...field('notes')} />
       <DelayedField
         label="Request id"
         value=""
@@ -237,10 +252,10 @@ function Chips({
             small
             icon="close"
             className={styles.chip}
-            aria-label={`Without ${name} ${search[name]}`}
+            aria-label={`Remove filter ${labels[name]}: ${search[name]}`}
             onClick={() => change({ [name]: undefined })}
           >
-            <span className={styles.chipText}>{`${name}: ${search[name]}`}</span>
+            <span className={styles.chipText}>{`${labels[name]}: ${search[name]}`}</span>
           </Button>
         ),
       )}

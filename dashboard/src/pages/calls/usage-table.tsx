@@ -68,7 +68,7 @@ export function UsageTable({ call }: { call: CallDetails }): ReactElement {
         <tfoot>
           <tr>
             <th scope="row" colSpan={4}>
-              All
+              Total
             </th>
             <td title={exactMoney(call.cost_usd)}>{money(call.cost_usd)}</td>
           </tr>

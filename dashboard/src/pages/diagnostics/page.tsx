@@ -40,28 +40,20 @@ function Panels({ state, clockAheadMs, askedAt }: Asked): ReactElement {
     <div className={setup.page}>
       <div className={setup.column}>
         <BuildPanel state={state} askedAt={askedAt} />
-      </div>
-      <div className={setup.column}>
-        <Panel title="Process">
-          <Facts facts={processFacts(state, clockAheadMs)} />
-        </Panel>
-      </div>
-      <div className={setup.column}>
         <Panel title="Store" actions={<UpBadge isUp={state.store.up} />}>
           <Facts facts={storeFacts(state)} />
         </Panel>
-      </div>
-      <div className={setup.column}>
-        <Panel title="Configuration">
-          <ReloadFacts state={state} />
-        </Panel>
-      </div>
-      <div className={setup.column}>
         <Panel title="Providers">
           <Facts facts={providerFacts(state)} />
         </Panel>
       </div>
       <div className={setup.column}>
+        <Panel title="Process">
+          <Facts facts={processFacts(state, clockAheadMs)} />
+        </Panel>
+        <Panel title="Configuration">
+          <ReloadFacts state={state} />
+        </Panel>
         <Panel title="Counters">
           <Facts facts={counterFacts(state)} />
         </Panel>
@@ -79,7 +71,7 @@ function processFacts({ process, calls, engines }: Diagnostics, aheadMs: number)
     ['Event loop delay', span(process.loop_delay_ms)],
     [
       'Memory',
-      `${bytes(process.rss_bytes)}, ${percent(process.memory_share, 1)} of what it may use`,
+      `${bytes(process.rss_bytes)}, ${percent(process.memory_share, 1)} of its limit`,
     ],
     ['Heap', `${bytes(process.heap_bytes)} of ${bytes(process.heap_limit_bytes)}`],
     ['Pressure', `${process.pressure} of 3`],
@@ -118,7 +110,7 @@ function storeFacts({ store, counters, data }: Diagnostics): readonly Fact[] {
       `${counters.server ?? counters.kind}${counters.up ? '' : ', which does not answer'}`,
     ],
     ['Data directory', `${data.directory}, ${known(data.bytes)}`],
-    ['Left on its disk', `${known(data.free_bytes)} of ${known(data.total_bytes)}`],
+    ['Free on its disk', `${known(data.free_bytes)} of ${known(data.total_bytes)}`],
   ];
 }
 

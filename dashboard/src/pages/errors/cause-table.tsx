@@ -44,7 +44,7 @@ const columns: readonly Column<ErrorGroup>[] = [
   },
   {
     id: 'message',
-    title: 'What the client was told',
+    title: 'Error message of the last call',
     width: 'minmax(14rem, 5fr)',
     cell: ({ last_message: message }) => <CutText text={message ?? '–'} />,
   },

@@ -1,23 +1,37 @@
 /** Failed calls: whose fault, what it was, and where. */
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
-import { faultColours, faultNames, faults, useErrors, type Fault } from '../../api/errors.ts';
+import {
+  faultColours,
+  faultNames,
+  faults,
+  useErrors,
+  type ErrorsAnswer,
+  type Fault,
+} from '../../api/errors.ts';
 import { periodOf, type Period } from '../../api/period.ts';
 import { useSearch } from '../../api/search.ts';
 import { useSeries, type SeriesSums } from '../../api/series.ts';
+import { loadPlot } from '../../components/chart.tsx';
 import { failedOf, FaultChart } from '../../components/fault-chart.tsx';
+import { prefetch } from '../../components/once.ts';
 import { PeriodChoice } from '../../components/period-choice.tsx';
 import { PageHead, Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
 import { count, percent } from '../../format/number.ts';
 import { CauseTable } from './cause-table.tsx';
-import { Facet } from './facet.tsx';
+import { Facet, mostRows } from './facet.tsx';
 import styles from './errors.module.css';
+
+prefetch(loadPlot);
 
 const everyMs = 10_000;
 const facets = [
   { by: 'provider', title: 'By provider' },
   { by: 'model', title: 'By model' },
+  { by: 'answered', title: 'By answering model' },
   { by: 'key', title: 'By key' },
+  { by: 'team', title: 'By team' },
   { by: 'limit', title: 'By limit' },
 ] as const;
 
@@ -28,6 +42,8 @@ export function ErrorsPage(): ReactElement {
   const every = period.isOpen ? everyMs : false;
   const series = useSeries({ since, until }, every);
   const fault = faults.find((each) => each === search['fault']);
+  // Beside the series, not behind it.
+  const errors = useErrors({ since, until, fault, limit: 100, facets: mostRows + 1 }, every);
   const [sums] = series.data?.groups ?? [];
   return (
     <>
@@ -52,7 +68,7 @@ export function ErrorsPage(): ReactElement {
               <Panel title="Over time">
                 <FaultChart answer={answer} />
               </Panel>
-              <Groups period={period} fault={fault} every={every} />
+              <Groups errors={errors} period={period} fault={fault} />
             </div>
           )
         }
@@ -104,33 +120,29 @@ function FaultTiles({ sums, chosen, onChoose }: FaultTilesProps): ReactElement {
 }
 
 interface GroupsProps {
+  readonly errors: UseQueryResult<ErrorsAnswer>;
   readonly period: Period;
   readonly fault: Fault | undefined;
-  readonly every: number | false;
 }
 
-function Groups({ period, fault, every }: GroupsProps): ReactElement {
-  const { since, until } = period;
-  const causes = useErrors({ by: 'error', since, until, fault, limit: 100 }, every);
+function Groups({ errors, period, fault }: GroupsProps): ReactElement {
   return (
-    <>
-      <Panel title="By cause" flush>
-        <QueryState query={causes}>
-          {({ groups, cut }) => (
-            <>
-              <CauseTable groups={groups} period={period} />
-              {cut ? <p className={styles.cut}>Only the newest 50,000 are counted.</p> : null}
-            </>
-          )}
-        </QueryState>
-      </Panel>
-      <div className={styles.facets}>
-        {facets.map(({ by, title }) => (
-          <Panel key={by} title={title}>
-            <Facet by={by} period={period} fault={fault} every={every} />
+    <QueryState query={errors}>
+      {({ groups, facets: found, cut }) => (
+        <>
+          <Panel title="By cause" flush>
+            <CauseTable groups={groups} period={period} />
+            {cut ? <p className={styles.cut}>Only the newest 50,000 are counted.</p> : null}
           </Panel>
-        ))}
-      </div>
-    </>
+          <div className={styles.facets}>
+            {facets.map(({ by, title }) => (
+              <Panel key={by} title={title}>
+                <Facet by={by} title={title} groups={found[by]} period={period} fault={fault} />
+              </Panel>
+            ))}
+          </div>
+        </>
+      )}
+    </QueryState>
   );
 }

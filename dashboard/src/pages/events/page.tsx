@@ -38,7 +38,7 @@ export function EventsPage(): ReactElement {
     <>
       <PageHead
         title="Events"
-        about="What this gateway noticed since its start, and which webhooks were told."
+        about="Events since this gateway started, and their delivery to webhooks."
       />
       <div className={layout.stack}>
         <EventPanel search={search} change={change} />
@@ -138,9 +138,9 @@ function EventTable({ list, isFiltered }: EventTableProps): ReactElement {
       )}
       {since === null ? null : (
         <p className={layout.note}>
-          Kept in memory since the start of this gateway, {minute(since)}
-          {forgotten === 0 ? '' : `; ${count(forgotten)} older ones are no longer kept`}. The log
-          has a line of each.
+          In memory since this gateway started, {minute(since)}
+          {forgotten === 0 ? '' : `; ${count(forgotten)} older ones were dropped`}. The log has a
+          line for each.
         </p>
       )}
       {open === undefined ? null : <EventSheet event={open} onClose={opened.close} />}

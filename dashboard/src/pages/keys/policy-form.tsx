@@ -151,7 +151,7 @@ function LimitRow({ row, onChange, wrong, at }: RowProps<ModelLimitFields>): Rea
   return (
     <>
       <OfferedField
-        label="Of models"
+        label="For models"
         placeholder="openai/*"
         mono
         value={row.model}
@@ -160,14 +160,14 @@ function LimitRow({ row, onChange, wrong, at }: RowProps<ModelLimitFields>): Rea
         {...errorAt(wrong, `${at}.model`)}
       />
       <TextField
-        label="At most"
+        label="Maximum"
         inputMode="numeric"
         value={row.amount}
         onChange={(amount) => onChange({ ...row, amount })}
         {...errorAt(wrong, `${at}.amount`)}
       />
       <SelectField
-        label="Of what"
+        label="Unit"
         value={row.kind}
         choices={kinds}
         onChange={(value) => {

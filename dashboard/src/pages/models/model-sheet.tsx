@@ -70,21 +70,21 @@ function abilityFacts(model: Model): readonly Fact[] {
   const taken = abilities?.map((ability) => abilityWords[ability] ?? ability).join(', ');
   return [
     ['Context window', window === null ? 'unknown' : `${count(window)} tokens`],
-    ['Longest answer', output === null ? 'unknown' : `${count(output)} tokens`],
-    ['Its API takes', taken === undefined ? 'unknown' : `text, ${taken}`],
+    ['Max output', output === null ? 'unknown' : `${count(output)} tokens`],
+    ['Capabilities', taken === undefined ? 'unknown' : `text, ${taken}`],
   ];
 }
 
-/** Which providers answered in the last day; nothing where there were no calls. */
+/** Which targets answered in the last day; nothing where there were no calls. */
 function WhereCallsWent({ model }: { readonly model: string }): ReactElement | null {
-  const { data } = useSeries({ since: '24h', by: 'provider', model, groups: 8 }, 30_000);
+  const { data } = useSeries({ since: '24h', by: 'answered', model, groups: 8 }, 30_000);
   if (data === undefined || data.groups.length === 0) return null;
   const all = data.groups.reduce((sum, { calls }) => sum + calls, 0);
   return (
-    <section className={layout.sections} aria-label="Where its calls went">
-      <h3>Where its calls went in the last 24 hours</h3>
+    <section className={layout.sections} aria-label="Calls by answering model">
+      <h3>Calls by answering model, last 24 hours</h3>
       <BarList
-        label="Calls by provider"
+        label="Calls by answering model"
         items={data.groups.map((group) => ({
           id: group.name ?? '',
           name: group.name ?? 'refused before a provider was asked',

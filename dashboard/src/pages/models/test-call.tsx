@@ -29,7 +29,7 @@ export function TestCall({ model }: { readonly model: string }): ReactElement {
         <Button small busy={isRunning} onClick={call}>
           Test call
         </Button>
-        <span className={layout.muted}>Says “Say hello.”, and is charged as any call.</span>
+        <span className={layout.muted}>Sends “Say hello.” and is charged like any call.</span>
       </div>
       {played === undefined || isRunning ? null : <Result played={played} />}
     </div>

@@ -6,7 +6,7 @@ import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { count, shortCount, speed } from '../../format/number.ts';
-import { span } from '../../format/time.ts';
+import { shortSpan, span } from '../../format/time.ts';
 import { linesOfGroups, linesOfMeasures, type Measure } from './lines.ts';
 import styles from './page.module.css';
 
@@ -21,7 +21,13 @@ interface ChartEntry {
   readonly kind: 'bars' | 'band';
   readonly format: (value: number) => string;
   readonly short: (value: number) => string;
+  /** Parts of one mean nothing. */
+  readonly isWhole?: true;
 }
+
+/** The median has one colour in all charts, and the tail another. */
+const median = '--series-1';
+const tail = '--series-2';
 
 const input: Measure = { name: 'input', of: (sums) => sums.input_tokens, empty: 0 };
 const output: Measure = { name: 'output', of: (sums) => sums.output_tokens, empty: 0 };
@@ -52,6 +58,7 @@ const entries: readonly ChartEntry[] = [
     kind: 'bars',
     format: count,
     short: shortCount,
+    isWhole: true,
   },
   {
     title: 'Tokens',
@@ -60,32 +67,33 @@ const entries: readonly ChartEntry[] = [
     kind: 'bars',
     format: count,
     short: shortCount,
+    isWhole: true,
   },
   {
     title: 'Latency',
     measures: [
-      { name: 'p95', of: (sums) => sums.p95_ms, empty: null },
-      { name: 'p50', of: (sums) => sums.p50_ms, empty: null },
+      { name: 'p95', of: (sums) => sums.p95_ms, empty: null, colour: tail },
+      { name: 'p50', of: (sums) => sums.p50_ms, empty: null, colour: median },
     ],
     kind: 'band',
     format: span,
-    short: span,
+    short: shortSpan,
   },
   {
     title: 'Time to first token',
     measures: [
-      { name: 'p95', of: (sums) => sums.first_p95_ms, empty: null },
-      { name: 'p50', of: (sums) => sums.first_p50_ms, empty: null },
+      { name: 'p95', of: (sums) => sums.first_p95_ms, empty: null, colour: tail },
+      { name: 'p50', of: (sums) => sums.first_p50_ms, empty: null, colour: median },
     ],
     kind: 'band',
     format: span,
-    short: span,
+    short: shortSpan,
   },
   {
     title: 'Output speed',
     measures: [
-      { name: 'p50', of: (sums) => sums.speed_p50, empty: null },
-      { name: 'p5', of: (sums) => sums.speed_p5, empty: null },
+      { name: 'p50', of: (sums) => sums.speed_p50, empty: null, colour: median },
+      { name: 'p5', of: (sums) => sums.speed_p5, empty: null, colour: tail },
     ],
     kind: 'band',
     format: tokensASecond,
@@ -123,7 +131,7 @@ function ChartPanel({
   answer,
   by,
 }: ChartsProps & { readonly entry: ChartEntry }): ReactElement {
-  const { title, measures, ofGroups = measures, kind, format, short } = entry;
+  const { title, measures, ofGroups = measures, kind, format, short, isWhole } = entry;
   const [name, setName] = useState(ofGroups[0].name);
   const chosen = ofGroups.find((measure) => measure.name === name) ?? ofGroups[0];
   const lines = useMemo(
@@ -154,6 +162,7 @@ function ChartPanel({
         stepMs={stepMs[answer.step]}
         format={format}
         shortFormat={short}
+        isWhole={isWhole}
       />
     </Panel>
   );

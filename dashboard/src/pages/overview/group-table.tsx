@@ -2,7 +2,12 @@
 import type { ReactElement } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf } from '../../api/client.ts';
-import type { Grouping, SeriesGroup } from '../../api/series.ts';
+import {
+  filterOfGroup,
+  groupingNames,
+  type Grouping,
+  type SeriesGroup,
+} from '../../api/series.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { Empty } from '../../components/state.tsx';
@@ -79,11 +84,11 @@ export function GroupTable({ by, groups, period }: GroupTableProps): ReactElemen
   const open = ({ name }: SeriesGroup): void => {
     const { since, until } = period;
     // The API knows an empty name as "has none"; an address cannot carry one.
-    if (name !== null) navigate(addressOf('/calls', { since, until, [by]: name }));
+    if (name !== null) navigate(addressOf('/calls', { since, until, ...filterOfGroup(by, name) }));
   };
   return (
     <DataTable
-      label={`Sums by ${by}`}
+      label={`Sums by ${groupingNames[by]}`}
       columns={[nameColumn(by), ...sumColumns]}
       count={groups.length}
       rowAt={(index) => groups[index]}

@@ -23,9 +23,9 @@ export function HealthStrip(): ReactElement {
   const status = useStatus();
   const items = [
     storeItem(status.data, status.isError),
-    targetItem(models.data?.models),
-    budgetItem(budgets.data),
-    webhookItem(status.data),
+    models.isError ? failed('Providers', '/models') : targetItem(models.data?.models),
+    budgets.isError ? failed('Budgets', '/keys') : budgetItem(budgets.data),
+    status.isError ? failed('Webhooks', '/events') : webhookItem(status.data),
   ];
   return (
     <ul className={styles.strip} aria-label="Health">
@@ -44,17 +44,22 @@ export function HealthStrip(): ReactElement {
   );
 }
 
+/** What cannot be asked is not well, and not on its way either. */
+function failed(name: string, href: string): HealthItem {
+  return { name, href, state: 'unknown', text: 'not known: the request failed' };
+}
+
 export function storeItem(status: Status | undefined, isError: boolean): HealthItem {
   const item = { name: 'Gateway', href: '/setup' };
   if (isError) return { ...item, state: 'bad', text: 'unreachable' };
   if (status === undefined) return { ...item, state: 'unknown', text: '…' };
   if (status['store_up'] === false) {
     const why = status['store_reason'];
-    return { ...item, state: 'bad', text: typeof why === 'string' ? why : 'the store is away' };
+    return { ...item, state: 'bad', text: typeof why === 'string' ? why : 'store unreachable' };
   }
   return status.ready === false
     ? { ...item, state: 'warn', text: 'not ready' }
-    : { ...item, state: 'good', text: 'ready, store writes' };
+    : { ...item, state: 'good', text: 'ready, store writable' };
 }
 
 export function targetItem(models: readonly Model[] | undefined): HealthItem {
@@ -80,7 +85,7 @@ export function budgetItem(budgets: readonly BudgetState[] | undefined): HealthI
   const spent = budgets.filter(({ share }) => share >= 1);
   const near = budgets.filter(({ share }) => share >= nearEnd && share < 1);
   const [first] = [...spent, ...near];
-  if (first === undefined) return { ...item, state: 'good', text: 'none near its end' };
+  if (first === undefined) return { ...item, state: 'good', text: 'none above 80%' };
   const key = first.holder === 'key' ? 'key' : 'team';
   const href = first.holder === 'tag' ? '/keys' : `/keys?${key}=${encodeURIComponent(first.name)}`;
   const names = [...spent, ...near].map((each) => each.key_name ?? each.name);

@@ -47,6 +47,7 @@ export function linesOfGroups(answer: SeriesAnswer, measure: Measure, by: Groupi
 /** The group of calls that have no such property. */
 const withoutName: { readonly [G in Grouping]: string } = {
   model: 'no known model',
+  answered: 'no provider asked',
   provider: 'no provider asked',
   key: 'no key',
   team: 'no team',

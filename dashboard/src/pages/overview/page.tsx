@@ -4,15 +4,19 @@ import { useState, type ReactElement } from 'react';
 import { addressOf } from '../../api/client.ts';
 import { useSearch } from '../../api/search.ts';
 import {
+  groupingNames,
   groupings,
   useSeries,
+  useTotal,
   type Grouping,
   type SeriesAnswer,
   type SeriesSums,
 } from '../../api/series.ts';
 import { Button, DownloadLink } from '../../components/button.tsx';
+import { loadPlot } from '../../components/chart.tsx';
 import { FaultChart } from '../../components/fault-chart.tsx';
 import { SelectField } from '../../components/field.tsx';
+import { prefetch } from '../../components/once.ts';
 import { PeriodChoice } from '../../components/period-choice.tsx';
 import { PageHead, Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
@@ -28,17 +32,14 @@ import { periodBefore, periodOf, type Period } from '../../api/period.ts';
 import { SpendPanel } from './spend-panel.tsx';
 import { Stats } from './stats.tsx';
 
+prefetch(loadPlot);
+
 const liveMs = 10_000;
 /** Sums by user are added up call by call. */
 const usersMs = 60_000;
 const groupChoices = [
   { value: '', label: 'Total' },
-  { value: 'model', label: 'By model' },
-  { value: 'provider', label: 'By provider' },
-  { value: 'key', label: 'By key' },
-  { value: 'team', label: 'By team' },
-  { value: 'user', label: 'By user' },
-  { value: 'tag', label: 'By tag' },
+  ...groupings.map((value) => ({ value, label: `By ${groupingNames[value]}` })),
 ];
 
 export function OverviewPage(): ReactElement {
@@ -51,12 +52,11 @@ export function OverviewPage(): ReactElement {
   const by = groupings.find((grouping) => grouping === search['by']);
   const [tableBy, setTableBy] = useState<Grouping>('model');
   const shownBy = by ?? tableBy;
-  const againMs = everyMs !== false && shownBy === 'user' ? usersMs : everyMs;
-  // All at once: none waits for the answer of another.
-  const all = useSeries({ since, until }, everyMs);
-  const grouped = useSeries({ since, until, by: shownBy, groups: 50 }, againMs);
+  const { all, grouped } = useSums(period, shownBy, everyMs);
   const earlier = periodBefore(period, now);
-  const before = useSeries(earlier ?? { since, until }, false, earlier !== undefined);
+  // Behind the period itself: the figures come before what they are compared with.
+  const isKnown = all.data !== undefined && earlier !== undefined;
+  const before = useSeries(earlier ?? { since, until }, false, isKnown);
   return (
     <>
       <PageHead
@@ -102,6 +102,19 @@ export function OverviewPage(): ReactElement {
       </QueryState>
     </>
   );
+}
+
+/**
+ * The total of the period and its groups: one question for both, but for users, whose sums are added up call by call
+ * and asked for less often.
+ */
+function useSums({ since, until }: Period, by: Grouping, everyMs: number | false) {
+  const isByUser = by === 'user';
+  const againMs = everyMs !== false && isByUser ? usersMs : everyMs;
+  const both = { since, until, by, groups: 50, with: 'total' } as const;
+  const grouped = useSeries(isByUser ? { since, until, by, groups: 50 } : both, againMs);
+  const all = useTotal(isByUser ? { since, until } : both, isByUser ? everyMs : false);
+  return { all, grouped };
 }
 
 const stepTexts = {
@@ -161,11 +174,11 @@ function Sums(props: SumsProps): ReactElement {
       )}
       {by !== undefined && (grouped.data?.groups.length ?? 0) > maxLines ? (
         <p className={styles.note}>
-          {`The charts show the ${maxLines} ${by}s with the most calls; the table shows all.`}
+          {`The charts show the ${maxLines} ${groupingNames[by]}s with the most calls; the table shows all.`}
         </p>
       ) : null}
       <Panel
-        title={`Top ${shownBy}s`}
+        title={`Top ${groupingNames[shownBy]}s`}
         flush
         actions={
           <DownloadLink
@@ -175,7 +188,7 @@ function Sums(props: SumsProps): ReactElement {
           </DownloadLink>
         }
       >
-        <QueryState query={grouped}>
+        <QueryState query={grouped} withoutError={shownBy !== 'user'}>
           {({ groups }) => <GroupTable by={shownBy} groups={groups} period={period} />}
         </QueryState>
       </Panel>

@@ -3,7 +3,14 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useMemo, type ReactElement } from 'react';
 import { addressOf } from '../../api/client.ts';
 import { stepMs, stepsOf, type Period } from '../../api/period.ts';
-import { groupings, type Grouping, type SeriesAnswer, type SeriesGroup } from '../../api/series.ts';
+import {
+  filterOfGroup,
+  groupingNames,
+  groupings,
+  type Grouping,
+  type SeriesAnswer,
+  type SeriesGroup,
+} from '../../api/series.ts';
 import { BarList } from '../../components/bar-list.tsx';
 import { Chart, seriesColour } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
@@ -33,19 +40,20 @@ const cost = {
 export function SpendPanel({ all, grouped, by, onChoose, period }: SpendPanelProps): ReactElement {
   return (
     <Panel
-      title={`Cost by ${by}`}
+      title={`Cost by ${groupingNames[by]}`}
       actions={
         onChoose === undefined ? undefined : (
           <Choice
             label="Cost by"
-            options={groupings.map((value) => ({ value, label: `By ${value}` }))}
+            options={groupings.map((value) => ({ value, label: `By ${groupingNames[value]}` }))}
             value={by}
             onChange={(value) => onChoose(groupings.find((each) => each === value) ?? 'model')}
           />
         )
       }
     >
-      <QueryState query={grouped}>
+      {/* Of users alone: else it is the question of the page, which shows its error. */}
+      <QueryState query={grouped} withoutError={by !== 'user'}>
         {(answer) => <Spend all={all} grouped={answer} by={by} period={period} />}
       </QueryState>
     </Panel>
@@ -65,7 +73,7 @@ function Spend({
     <>
       <div className={styles.spend}>
         <Chart
-          label={`Cost over time, by ${by}`}
+          label={`Cost over time, by ${groupingNames[by]}`}
           kind="bars"
           stepMs={stepMs[all.step]}
           times={times}
@@ -73,7 +81,7 @@ function Spend({
           format={roughMoney}
         />
         <BarList
-          label={`Cost by ${by}`}
+          label={`Cost by ${groupingNames[by]}`}
           items={dearest.groups.slice(0, maxLines).map((group, i) => ({
             id: group.name ?? '',
             name: groupName(group, by),
@@ -83,7 +91,9 @@ function Spend({
             colour: seriesColour(i),
             ...(group.name === null
               ? {}
-              : { href: addressOf('/calls', { since, until, [by]: group.name }) }),
+              : {
+                  href: addressOf('/calls', { since, until, ...filterOfGroup(by, group.name) }),
+                }),
           }))}
         />
       </div>

@@ -67,7 +67,7 @@ function largeStats(sums: SeriesSums, answer: SeriesAnswer): readonly LargeStat[
       name: 'Cost',
       value: roughMoney(cost),
       title: exactMoney(cost),
-      aside: cost === null ? 'no call has a known price' : `${roughMoney(cost / calls)} a call`,
+      aside: cost === null ? 'no call has a known price' : `${roughMoney(cost / calls)} per call`,
       of: (each) => each.cost_usd,
       isBadUp: true,
     },
@@ -96,7 +96,7 @@ function largeStats(sums: SeriesSums, answer: SeriesAnswer): readonly LargeStat[
   ];
 }
 
-/** `12 a minute on average`: by the hour or the day where that is less than one. */
+/** `12 per minute on average`: by the hour or the day where that is less than one. */
 function callRate(calls: number, { since, until }: SeriesAnswer): string {
   const minutes = (Date.parse(until) - Date.parse(since)) / 60_000;
   const units = [
@@ -105,7 +105,7 @@ function callRate(calls: number, { since, until }: SeriesAnswer): string {
     ['day', 1440],
   ] as const;
   const [unit, size] = units.find((each) => (calls * each[1]) / minutes >= 1) ?? units[2];
-  return `${speed((calls * size) / minutes)} a ${unit} on average`;
+  return `${speed((calls * size) / minutes)} per ${unit} on average`;
 }
 
 type SmallStat = Pick<LargeStat, 'name' | 'value' | 'title' | 'aside'>;
@@ -125,8 +125,8 @@ function smallStats(sums: SeriesSums): readonly SmallStat[] {
 
 function savedByCaches(sums: SeriesSums): SmallStat {
   const { cost_usd: cost, cache_saved_usd: saved, unpriced_calls: unpriced } = sums;
-  const share = `${percent(saved ?? 0, (cost ?? 0) + (saved ?? 0))} of the cost without them`;
-  const unknown = `${count(unpriced)} calls without a known price are not in it`;
+  const share = `${percent(saved ?? 0, (cost ?? 0) + (saved ?? 0))} of the uncached cost`;
+  const unknown = `excludes ${count(unpriced)} calls without a known price`;
   return {
     name: 'Saved by caches',
     value: roughMoney(saved),
@@ -172,7 +172,7 @@ function Change({
   readonly isBadUp: boolean;
 }): ReactElement {
   if (now === null || before === null || before === 0) {
-    return <span className={styles.change}>nothing to compare with</span>;
+    return <span className={styles.change}>no earlier data</span>;
   }
   const share = (now - before) / before;
   const text = percentText(Math.abs(share));

@@ -16,7 +16,7 @@ interface SavedDialogProps {
 }
 
 const notKept =
-  'The browser does not keep it: its storage is full or switched off. Delete saved prompts, or remove images.';
+  'The browser cannot store it: its storage is full or switched off. Delete saved prompts, or remove images.';
 
 export function SavedDialog({ current, onOpen, onClose }: SavedDialogProps): ReactElement {
   const [saved, setSaved] = useState(readSaved);
@@ -38,7 +38,7 @@ export function SavedDialog({ current, onOpen, onClose }: SavedDialogProps): Rea
     <Dialog
       open
       title="Saved prompts"
-      description="Settings and conversations, kept in this browser until you delete them. Keys are not kept."
+      description="Settings and conversations, stored in this browser until you delete them. Keys are not stored."
       onClose={onClose}
     >
       <form className={styles.save} onSubmit={save}>

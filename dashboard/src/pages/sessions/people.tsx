@@ -101,7 +101,7 @@ function ChangeAccess({ person, onClose }: ChangeAccessProps): ReactElement {
       onConfirm={() => change.mutateAsync({ method: 'POST', path })}
     >
       {isIn
-        ? 'All sessions and keys of this person end now, and running calls are cut. Keys stay revoked for ever.'
+        ? 'All sessions and keys of this person end now, and running calls are cut. Keys stay revoked permanently.'
         : 'This person may sign in again. Revoked keys stay revoked.'}
     </Confirm>
   );

@@ -1,10 +1,11 @@
-/** The settings that hold, and where each comes from. */
+/** The effective configuration, and where each value comes from. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { lazy, Suspense, useState, type ReactElement } from 'react';
+import { useState, type ReactElement } from 'react';
 import { get, send } from '../../api/client.ts';
 import { operators, owners, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { TextField } from '../../components/field.tsx';
+import { later } from '../../components/later.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading, QueryState } from '../../components/state.tsx';
 import { useToast } from '../../components/toast.tsx';
@@ -29,7 +30,10 @@ interface Reloaded {
 
 const maxShown = 500;
 
-const Editor = lazy(async () => ({ default: (await import('./config-editor.tsx')).ConfigEditor }));
+const Editor = later(
+  async () => (await import('./config-editor.tsx')).ConfigEditor,
+  <Loading />,
+);
 
 export function ConfigPanel(): ReactElement {
   const [wanted, setWanted] = useState('');
@@ -77,11 +81,7 @@ export function ConfigPanel(): ReactElement {
       }
     >
       {reload.error === null ? null : <ErrorPanel error={reload.error} />}
-      {isEditing ? (
-        <Suspense fallback={<Loading />}>
-          <Editor onClose={() => setEditing(false)} />
-        </Suspense>
-      ) : null}
+      {isEditing ? <Editor onClose={() => setEditing(false)} /> : null}
       <QueryState query={config}>
         {(data) => (
           <>
