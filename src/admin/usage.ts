@@ -344,6 +344,15 @@ const querySeries = z.strictObject({
     .max(50, 'must be at most 50')
     .default(8)
     .describe('Maximum number of groups; those with the most calls.'),
+  points: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(0, 'must not be negative')
+    .max(50, 'must be at most 50')
+    .default(50)
+    .describe(
+      'Groups that have points: this many with the most calls, and this many with the highest cost; the others have sums only.',
+    ),
   with: z
     .enum(['total'], 'must be total')
     .optional()
@@ -439,13 +448,14 @@ async function series(
   const rows = inSteps(await seriesRows(store, asked), stepMs[step]);
   const { calls, isAll } = await sampleOf(store, asked);
   const names = busiest(rows, groups);
+  const drawn = drawnOf(names, rows, wanted.points);
   const ofGroup = new Latencies(calls, asked);
   const shown = names.map((name) => ({
     name: name === '' ? null : name,
     ...(by === 'key' ? { key_name: deps.keys.find(name)?.record.name ?? null } : {}),
     ...groupJsonSeries(
       rows.filter(({ group }) => group === name),
-      (at) => ofGroup.of(name, at),
+      { latencyAt: (at) => ofGroup.of(name, at), hasPoints: drawn.has(name) },
     ),
   }));
   const body = {
@@ -468,7 +478,8 @@ async function totalJson(
 ): Promise<JsonObject> {
   const rows = inSteps(await seriesRows(store, asked), stepMs[asked.step]);
   const latencies = new Latencies(samples, asked);
-  return { name: null, ...groupJsonSeries(rows, (at) => latencies.of('', at)) };
+  const latencyAt = (at: number | undefined): JsonObject => latencies.of('', at);
+  return { name: null, ...groupJsonSeries(rows, { latencyAt, hasPoints: true }) };
 }
 
 type Step = (typeof steps)[number];
@@ -507,6 +518,22 @@ function busiest(rows: readonly UsageRow[], groups: number): readonly string[] {
   return busiestOf(calls, groups);
 }
 
+/** The names that charts show: those with the most calls, which come first, and those with the highest cost. */
+function drawnOf(
+  names: readonly string[],
+  rows: readonly SeriesRow[],
+  most: number,
+): ReadonlySet<string> {
+  if (most >= names.length) return new Set(names);
+  const costs = new Map<string, number>();
+  for (const { group, nanodollars } of rows) {
+    costs.set(group, (costs.get(group) ?? 0) + nanodollars);
+  }
+  const costOf = (name: string): number => costs.get(name) ?? 0;
+  const dearest = names.toSorted((a, b) => costOf(b) - costOf(a));
+  return new Set([...names.slice(0, most), ...dearest.slice(0, most)]);
+}
+
 function stepFor(periodMs: number): Step {
   if (periodMs <= minutesUpToMs) return 'minute';
   if (periodMs <= hoursUpToMs) return 'hour';
@@ -538,16 +565,23 @@ function sampleOf(store: Store, asked: AskedSeries): Promise<LatencySamples> {
   });
 }
 
+interface GroupForm {
+  /** Percentiles of a step, or of the period. */
+  readonly latencyAt: (at: number | undefined) => JsonObject;
+  readonly hasPoints: boolean;
+}
+
 function groupJsonSeries(
   rows: readonly SeriesRow[],
-  latencyAt: (at: number | undefined) => JsonObject,
+  { latencyAt, hasPoints }: GroupForm,
 ): JsonObject {
   const total = noSums();
   for (const row of rows) addSums(total, row);
+  const points = hasPoints ? rows : [];
   return {
     ...sumsJsonSeries(total),
     ...latencyAt(undefined),
-    points: rows.map((row) => ({
+    points: points.map((row) => ({
       at: dateText(row.at),
       ...sumsJsonSeries(row),
       ...latencyAt(row.at),

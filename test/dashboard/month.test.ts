@@ -74,7 +74,7 @@ function withMonth(stage: Stage): void {
           '/?range=7d',
           [
             '/api/series?since=14d&until=7d',
-            '/api/series?since=7d&by=model&groups=50&with=total',
+            '/api/series?since=7d&by=model&groups=50&points=6&with=total',
           ],
         ],
         ['/errors?range=7d', ['/api/errors?since=7d&limit=100&facets=7', '/api/series?since=7d']],

@@ -80,6 +80,11 @@ async function story(browser: Browser): Promise<void> {
         assert.deepEqual(links, ['Calls', 'Keys', 'Sessions']);
         await page.getByText('Name of red').first().waitFor();
         await settled(page);
+        // Export and tail are of the whole gateway.
+        for (const name of ['CSV', 'JSON', 'Live']) {
+          const found = page.getByRole('main').getByText(name, { exact: true });
+          assert.equal(await found.count(), 0, name);
+        }
         await page.getByRole('link', { name: 'Keys' }).click();
         await page.getByRole('button', { name: 'Create key' }).click();
         const form = page.getByRole('dialog', { name: 'Create a key' });
@@ -118,10 +123,10 @@ async function story(browser: Browser): Promise<void> {
           await settled(page);
         }
         assert.equal(await page.getByRole('link', { name: 'Playground' }).count(), 0);
-        for (const path of ['/keys', '/setup']) {
+        for (const path of ['/keys', '/setup', '/models?model=local%2Ftiny']) {
           await page.goto(home + path);
           await settled(page);
-          const changing = page.getByRole('button', { name: /Create|Set up|Reload/ });
+          const changing = page.getByRole('button', { name: /Create|Set up|Reload|Test call/ });
           assert.equal(await changing.count(), 0, path);
         }
       });

@@ -88,6 +88,8 @@ export interface SeriesQuery {
   readonly until?: string | undefined;
   readonly by?: Grouping | undefined;
   readonly groups?: number | undefined;
+  /** Groups with points: so many by calls, and so many by cost. */
+  readonly points?: number | undefined;
   /** `total`: all calls beside the groups. */
   readonly with?: 'total' | undefined;
 }

@@ -315,6 +315,9 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
       },
     ],
   });
+  const { body: alone } = await rig.ask('/api/series?since=12h&by=key&points=0');
+  const [withoutPoints] = listOf(alone, 'groups');
+  assert.deepEqual([withoutPoints?.['calls'], withoutPoints?.['points']], [101, []]);
   const { body: both } = await rig.ask('/api/series?since=12h&by=key&with=total');
   const [first] = listOf(body, 'groups');
   assert.deepEqual(both['groups'], body['groups']);
@@ -331,6 +334,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
     ['since=1h&until=2h', 'since'],
     ['by=nothing', 'by'],
     ['groups=51', 'groups'],
+    ['points=51', 'points'],
     ['with=more', 'with'],
   ]) {
     const refused = await rig.ask(`/api/series?${query}`);

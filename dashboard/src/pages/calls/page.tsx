@@ -4,6 +4,7 @@ import { useLocation, useSearch as useSearchText } from 'wouter';
 import { useNewestCall, type CallFilter } from '../../api/calls.ts';
 import { addressOf } from '../../api/client.ts';
 import { useSearch } from '../../api/search.ts';
+import { useMay, viewers } from '../../api/session.ts';
 import { Button, DownloadLink } from '../../components/button.tsx';
 import { PageHead } from '../../components/panel.tsx';
 import { EndingCalls, LedgerCalls } from './call-lists.tsx';
@@ -26,7 +27,9 @@ export function CallsPage(): ReactElement {
   const [isChoosing, setChoosing] = useState(false);
   const columns = useColumns();
   const filter = useMemo(() => filterOf(search), [search]);
-  const isLive = search['live'] !== undefined;
+  // Export and tail are of the whole gateway: members of teams do not have them.
+  const seesAll = useMay(viewers);
+  const isLive = seesAll && search['live'] !== undefined;
   const list = `${since} ${JSON.stringify(filter)}`;
   const open = (id: string, isStep = false): void => {
     const path = id === '' ? '/calls' : pathOf(id);
@@ -41,17 +44,19 @@ export function CallsPage(): ReactElement {
         about={isLive ? 'As they end on this gateway, the last one first.' : 'Newest first.'}
         actions={
           <>
-            <Exports filter={filter} />
+            {seesAll ? <Exports filter={filter} /> : null}
             <Button icon="columns" onClick={() => setChoosing(true)}>
               Columns
             </Button>
-            <Button
-              aria-pressed={isLive}
-              onClick={() => change({ live: isLive ? undefined : '1' })}
-            >
-              <span className={isLive ? styles.liveDot : styles.pausedDot} aria-hidden="true" />
-              Live
-            </Button>
+            {seesAll ? (
+              <Button
+                aria-pressed={isLive}
+                onClick={() => change({ live: isLive ? undefined : '1' })}
+              >
+                <span className={isLive ? styles.liveDot : styles.pausedDot} aria-hidden="true" />
+                Live
+              </Button>
+            ) : null}
             {isLive ? null : (
               <NewCalls
                 key={list}

@@ -2,6 +2,7 @@
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { useSeries } from '../../api/series.ts';
+import { operators, useMay } from '../../api/session.ts';
 import { BarList } from '../../components/bar-list.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import layout from '../../components/layout.module.css';
@@ -24,6 +25,7 @@ interface SheetProps {
 
 export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
   const { id, targets, local } = model;
+  const mayCall = useMay(operators);
   return (
     <Dialog open onClose={onClose} title={id} shape="side">
       <div className={layout.sections}>
@@ -37,7 +39,7 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
             />
           ))}
         </section>
-        <TestCall model={id} />
+        {mayCall ? <TestCall model={id} /> : null}
         <Facts facts={abilityFacts(model)} />
         <WhereCallsWent model={id} />
         <section className={layout.sections} aria-label="Prices">

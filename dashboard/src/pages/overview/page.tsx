@@ -111,8 +111,9 @@ export function OverviewPage(): ReactElement {
 function useSums({ since, until }: Period, by: Grouping, everyMs: number | false) {
   const isByUser = by === 'user';
   const againMs = everyMs !== false && isByUser ? usersMs : everyMs;
-  const both = { since, until, by, groups: 50, with: 'total' } as const;
-  const grouped = useSeries(isByUser ? { since, until, by, groups: 50 } : both, againMs);
+  const groups = { since, until, by, groups: 50, points: maxLines } as const;
+  const both = { ...groups, with: 'total' } as const;
+  const grouped = useSeries(isByUser ? groups : both, againMs);
   const all = useTotal(isByUser ? { since, until } : both, isByUser ? everyMs : false);
   return { all, grouped };
 }
