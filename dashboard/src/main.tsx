@@ -18,7 +18,7 @@ import './styles/base.css';
 applyTheme(readTheme());
 restoreAddress();
 const client = createQueryClient();
-// Neither waits for the other, nor for the first drawing: the session, and the code of the page.
+// Session and code of the page are fetched in parallel, before the first render.
 void client.prefetchQuery(fetchSession);
 const page = pageOf(location.pathname);
 if (page !== undefined) prefetch(page.load);

@@ -44,7 +44,7 @@ const query = z.strictObject({
     .min(1, 'must be at least 1')
     .max(maxOfFacet, `must be at most ${maxOfFacet}`)
     .optional()
-    .describe('Also so many groups of each other grouping, in `facets`: one look for all.'),
+    .describe('Also this many groups of each other grouping, in `facets`.'),
   ...page.shape,
 });
 

@@ -356,7 +356,7 @@ const querySeries = z.strictObject({
   with: z
     .enum(['total'], 'must be total')
     .optional()
-    .describe('total: also all calls, in `total`: one look at latencies for both.'),
+    .describe('total: also all calls, in `total`. Both have the same sample of latencies.'),
 });
 
 const countSeries = z.number().int();

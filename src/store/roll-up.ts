@@ -33,7 +33,7 @@ export interface UsageGroup {
   /** '' = one that is not known. */
   readonly model: string;
   readonly provider: string;
-  /** `provider/model` of the target that answered, or that was asked last; '' = none was asked. */
+  /** `provider/model` of the target that answered, or of the last one tried; '' = none was tried. */
   readonly answered: string;
   /** Without repetition, sorted. */
   readonly tags: readonly string[];
@@ -69,7 +69,7 @@ interface Answered {
   readonly error?: string;
 }
 
-/** A target by its name. Names that no model has are left out, as those that clients ask for. */
+/** The name of a target. Unknown models have none: clients can make up any number of names. */
 export function answeredBy({
   provider = '',
   upstreamModel = '',

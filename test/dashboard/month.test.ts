@@ -68,7 +68,7 @@ function withMonth(stage: Stage): void {
       });
     });
 
-    test('issue 24 overview and errors ask the ledger two questions each: one for the total and its groups', async () => {
+    test('issue 24 overview and errors send two requests each to the ledger: one for the total and its groups', async () => {
       for (const [path, wanted] of [
         [
           '/?range=7d',
@@ -87,7 +87,7 @@ function withMonth(stage: Stage): void {
           });
           await page.goto(stage.gateway.adminUrl + path);
           await settled(page);
-          // Live pages ask the same again.
+          // Live pages repeat them.
           assert.deepEqual([...new Set(asked)].toSorted(), wanted);
         });
       }

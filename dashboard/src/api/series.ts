@@ -13,7 +13,7 @@ export const groupings = [
 ] as const;
 export type Grouping = (typeof groupings)[number];
 
-/** What people call a group of each. `model` is the name that the client asked for. */
+/** The word for a group. `model` is the name in the client's request. */
 export const groupingNames: { readonly [G in Grouping]: string } = {
   model: 'model',
   answered: 'answering model',
@@ -24,7 +24,7 @@ export const groupingNames: { readonly [G in Grouping]: string } = {
   tag: 'tag',
 };
 
-/** The filter of the calls of a group. */
+/** The filter that selects the calls of a group. */
 export function filterOfGroup(by: string, name: string): { readonly [name: string]: string } {
   if (by !== 'answered') return { [by]: name };
   const slash = name.indexOf('/');
@@ -120,7 +120,7 @@ export function useSeries(query: SeriesQuery, everyMs: number | false, enabled =
   return useQuery<SeriesAnswer>(seriesOptions(query, everyMs, enabled));
 }
 
-/** All calls of a series that is asked `with: 'total'`, or that has no groups. The same question is asked once. */
+/** All calls of a series `with: 'total'`, or of one without groups. Equal queries are fetched once. */
 export function useTotal(query: SeriesQuery, everyMs: number | false) {
   return useQuery<SeriesAnswer>({ ...seriesOptions(query, everyMs, true), select: totalOf });
 }

@@ -34,14 +34,14 @@ export interface ChartProps {
   readonly stepMs: number;
 }
 
-/** Fetches the code of charts: a page that shows some asks for it beside its data. */
+/** Fetches the code of charts. Pages with charts call it before their data are there. */
 export const loadPlot = once(async () => (await import('./plot.tsx')).Plot);
 const Plot = later(loadPlot);
 
 export function Chart(props: ChartProps): ReactElement {
   const { label, times, series, format } = props;
   const [at, setAt] = useState<number>();
-  // Behind the first drawing: a page has hundreds of rows in its charts, and none of them is in sight.
+  // After the first frame: the charts of a page have hundreds of rows, none of them visible.
   const hasTable = useDeferredValue(true, false);
   const shown = at === undefined ? undefined : times[at];
   return (

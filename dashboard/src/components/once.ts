@@ -1,6 +1,6 @@
 /** Code and other things that are loaded at most once. */
 
-/** Loads once, however often it is asked; a failure is forgotten, so that the next call tries again. */
+/** Loads once for all callers. A failure is forgotten, so that the next call tries again. */
 export function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return () => {

@@ -24,7 +24,7 @@ interface FacetProps {
   readonly fault: Fault | undefined;
 }
 
-/** Rows of a facet; one more is asked for, since calls without the property are a group, too. */
+/** Rows of a facet. One more is requested: calls without the property are a group, too. */
 export const mostRows = 6;
 
 export function Facet({ by, title, groups, period, fault }: FacetProps): ReactElement {

@@ -42,7 +42,7 @@ export function ErrorsPage(): ReactElement {
   const every = period.isOpen ? everyMs : false;
   const series = useSeries({ since, until }, every);
   const fault = faults.find((each) => each === search['fault']);
-  // Beside the series, not behind it.
+  // In parallel to the series.
   const errors = useErrors({ since, until, fault, limit: 100, facets: mostRows + 1 }, every);
   const [sums] = series.data?.groups ?? [];
   return (

@@ -44,9 +44,9 @@ export function HealthStrip(): ReactElement {
   );
 }
 
-/** What cannot be asked is not well, and not on its way either. */
+/** The item of a request that failed. */
 function failed(name: string, href: string): HealthItem {
-  return { name, href, state: 'unknown', text: 'not known: the request failed' };
+  return { name, href, state: 'unknown', text: 'unknown: the request failed' };
 }
 
 export function storeItem(status: Status | undefined, isError: boolean): HealthItem {

@@ -54,7 +54,7 @@ export function OverviewPage(): ReactElement {
   const shownBy = by ?? tableBy;
   const { all, grouped } = useSums(period, shownBy, everyMs);
   const earlier = periodBefore(period, now);
-  // Behind the period itself: the figures come before what they are compared with.
+  // After the period itself: its figures come first.
   const isKnown = all.data !== undefined && earlier !== undefined;
   const before = useSeries(earlier ?? { since, until }, false, isKnown);
   return (
@@ -105,8 +105,8 @@ export function OverviewPage(): ReactElement {
 }
 
 /**
- * The total of the period and its groups: one question for both, but for users, whose sums are added up call by call
- * and asked for less often.
+ * The total of the period and its groups, in one request. Sums by user are added up call by call: they have a request of
+ * their own, which is repeated less often.
  */
 function useSums({ since, until }: Period, by: Grouping, everyMs: number | false) {
   const isByUser = by === 'user';
