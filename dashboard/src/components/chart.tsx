@@ -3,6 +3,7 @@ import { useDeferredValue, useState, type ReactElement } from 'react';
 import styles from './chart.module.css';
 import { later } from './later.tsx';
 import { once } from './once.ts';
+import { seriesColour } from './series-colour.ts';
 import { minute } from '../format/time.ts';
 
 export interface Series {
@@ -71,11 +72,6 @@ export function Chart(props: ChartProps): ReactElement {
       </figcaption>
     </figure>
   );
-}
-
-/** Of the series at this place. */
-export function seriesColour(index: number): string {
-  return `--series-${(index % 8) + 1}`;
 }
 
 function valueText(value: number | null | undefined, format: ChartProps['format']): string {

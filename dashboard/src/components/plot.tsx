@@ -2,7 +2,8 @@
 import { useEffect, useRef, type ReactElement } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { seriesColour, type ChartProps } from './chart.tsx';
+import type { ChartProps } from './chart.tsx';
+import { seriesColour } from './series-colour.ts';
 
 interface PlotProps extends ChartProps {
   /** Index of the point under the mouse; undefined when there is none. */

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limitName } from '../../../dashboard/src/api/errors.ts';
 import { periodBefore, periodOf } from '../../../dashboard/src/api/period.ts';
-import { filterOfGroup } from '../../../dashboard/src/api/series.ts';
+import { filterOfGroup, type SeriesAnswer } from '../../../dashboard/src/api/series.ts';
 import { once } from '../../../dashboard/src/components/once.ts';
 import { roughMoney } from '../../../dashboard/src/format/money.ts';
+import { groupColours, linesOfGroups } from '../../../dashboard/src/pages/overview/lines.ts';
 import { shortSpan } from '../../../dashboard/src/format/time.ts';
 
 test('issue 24 sums at a glance have two significant digits, or whole dollars', () => {
@@ -41,6 +42,29 @@ test('issue 24 the calls of an answering model are those of its provider and its
     provider: 'router',
     upstream_model: 'meta/llama',
   });
+});
+
+test('issue 24 a group has one colour, in the chart of costs and in those of calls', () => {
+  const none = { points: [], cost_usd: 0 };
+  const groups = [
+    { ...none, name: 'cheap', calls: 9, cost_usd: 1 },
+    { ...none, name: 'dear', calls: 2, cost_usd: 5 },
+    ...['a', 'b', 'c', 'd', 'e'].map((name, i) => ({ ...none, name, calls: 8 - i })),
+  ];
+  const answer = {
+    since: '2026-03-01T00:00:00Z',
+    until: '2026-03-02T00:00:00Z',
+    step: 'day',
+    groups,
+  } as unknown as SeriesAnswer;
+  const colours = groupColours(answer);
+  assert.equal(new Set(colours.values()).size, 7);
+  assert.equal(colours.get('dear'), '--series-1');
+  const calls = { name: 'calls', of: () => 1, empty: 0 } as const;
+  for (const sorted of [groups, groups.toReversed()]) {
+    const { series } = linesOfGroups({ ...answer, groups: sorted } as SeriesAnswer, calls, 'model');
+    for (const { name, colour } of series) assert.equal(colour, colours.get(name), name);
+  }
 });
 
 test('issue 24 code is fetched once, and again where it did not come', async () => {

@@ -2,6 +2,7 @@
 import type { Grouping, SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
 import type { Series } from '../../components/chart.tsx';
 import { stepsOf } from '../../api/period.ts';
+import { seriesColour } from '../../components/series-colour.ts';
 
 export interface Lines {
   readonly times: readonly number[];
@@ -37,11 +38,24 @@ export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure
 export function linesOfGroups(answer: SeriesAnswer, measure: Measure, by: Grouping): Lines {
   const times = stepsOf(answer);
   const names = new Map<string, number>();
+  const colours = groupColours(answer);
   const series = answer.groups.slice(0, maxLines).map((group) => ({
     name: distinct(groupName(group, by), names),
     values: valuesOf(times, group, measure),
+    colour: colours.get(group.name) ?? '--line-strong',
   }));
   return { times, series };
+}
+
+/** A group has one colour in all charts of the page: those that cost most come first, then those with the most calls. */
+export function groupColours({ groups }: SeriesAnswer): ReadonlyMap<string | null, string> {
+  const cost = ({ cost_usd: usd }: SeriesGroup): number => usd ?? 0;
+  const shown = [
+    ...groups.toSorted((a, b) => cost(b) - cost(a) || b.calls - a.calls).slice(0, maxLines),
+    ...groups.toSorted((a, b) => b.calls - a.calls).slice(0, maxLines),
+  ];
+  const names = [...new Set(shown.map(({ name }) => name))];
+  return new Map(names.map((name, i) => [name, seriesColour(i)]));
 }
 
 /** The group of calls that have no such property. */

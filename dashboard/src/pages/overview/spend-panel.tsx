@@ -12,12 +12,12 @@ import {
   type SeriesGroup,
 } from '../../api/series.ts';
 import { BarList } from '../../components/bar-list.tsx';
-import { Chart, seriesColour } from '../../components/chart.tsx';
+import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { exactMoney, roughMoney } from '../../format/money.ts';
-import { groupName, linesOfGroups, maxLines } from './lines.ts';
+import { groupColours, groupName, linesOfGroups, maxLines } from './lines.ts';
 import styles from './page.module.css';
 
 interface SpendProps {
@@ -68,6 +68,7 @@ function Spend({
 }: SpendProps & { readonly grouped: SeriesAnswer }): ReactElement {
   const dearest = useMemo(() => byCost(grouped), [grouped]);
   const { times, series } = useMemo(() => stacks(all, dearest, by), [all, dearest, by]);
+  const colours = useMemo(() => groupColours(grouped), [grouped]);
   const { since, until } = period;
   return (
     <>
@@ -82,13 +83,13 @@ function Spend({
         />
         <BarList
           label={`Cost by ${groupingNames[by]}`}
-          items={dearest.groups.slice(0, maxLines).map((group, i) => ({
+          items={dearest.groups.slice(0, maxLines).map((group) => ({
             id: group.name ?? '',
             name: groupName(group, by),
             value: group.cost_usd ?? 0,
             text: roughMoney(group.cost_usd),
             title: exactMoney(group.cost_usd),
-            colour: seriesColour(i),
+            colour: colours.get(group.name) ?? '--series-1',
             ...(group.name === null
               ? {}
               : {
