@@ -70,11 +70,7 @@ interface Answered {
 }
 
 /** The name of a target. Unknown models have none: clients can make up any number of names. */
-export function answeredBy({
-  provider = '',
-  upstreamModel = '',
-  error,
-}: Answered): string {
+export function answeredBy({ provider = '', upstreamModel = '', error }: Answered): string {
   return provider === '' || error === unknownModelError ? '' : `${provider}/${upstreamModel}`;
 }
 

@@ -105,13 +105,17 @@ function withMonth(stage: Stage): void {
         const first = page.getByRole('grid', { name: 'Calls' }).locator('[data-row="0"]');
         await first.getByText(most.name).waitFor();
       });
-      const { json: failed } = await stage.gateway.admin('GET', '/api/errors?since=30d&by=answered');
+      const { json: failed } = await stage.gateway.admin(
+        'GET',
+        '/api/errors?since=30d&by=answered',
+      );
       const names = (failed['groups'] as readonly { readonly name: string | null }[]).flatMap(
         ({ name }) => name ?? [],
       );
       assert.ok(names.length > 0);
       await stage.view('/errors?range=30d', async (page) => {
         const list = page.getByRole('list', { name: 'Errors by answering model' });
+        await list.getByRole('link').first().waitFor();
         assert.deepEqual(await list.getByRole('link').allInnerTexts(), names.slice(0, 6));
       });
     });

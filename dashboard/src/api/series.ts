@@ -2,15 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { get, type QueryValue } from './client.ts';
 
-export const groupings = [
-  'model',
-  'answered',
-  'provider',
-  'key',
-  'team',
-  'user',
-  'tag',
-] as const;
+export const groupings = ['model', 'answered', 'provider', 'key', 'team', 'user', 'tag'] as const;
 export type Grouping = (typeof groupings)[number];
 
 /** The word for a group. `model` is the name in the client's request. */

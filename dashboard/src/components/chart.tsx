@@ -3,16 +3,8 @@ import { useDeferredValue, useState, type ReactElement } from 'react';
 import styles from './chart.module.css';
 import { later } from './later.tsx';
 import { once } from './once.ts';
-import { seriesColour } from './series-colour.ts';
+import { seriesColour, type Series } from './series-colour.ts';
 import { minute } from '../format/time.ts';
-
-export interface Series {
-  readonly name: string;
-  /** One for each time; null where there is nothing. */
-  readonly values: readonly (number | null)[];
-  /** A custom property of its own; default: by its place. */
-  readonly colour?: string;
-}
 
 export interface ChartProps {
   /** What it shows; read aloud. */

@@ -25,15 +25,16 @@ export function later<Props extends object>(
     useEffect(() => {
       if (loaded.component !== undefined) return undefined;
       let isShown = true;
-      load().then(
-        (component) => {
+      const fetch = async (): Promise<void> => {
+        try {
+          const component = await load();
           known = component;
           if (isShown) setLoaded({ component });
-        },
-        (error: unknown) => {
+        } catch (error) {
           if (isShown) setLoaded({ error });
-        },
-      );
+        }
+      };
+      void fetch();
       return () => {
         isShown = false;
       };

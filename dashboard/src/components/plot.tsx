@@ -107,7 +107,9 @@ function draw(element: HTMLElement, props: PlotProps): uPlot {
 }
 
 /** 1, 2, 5, 10 …: steps of the ticks of counts. */
-const wholeIncrements = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((each) => each * 10 ** power)).flat();
+const wholeIncrements = Array.from({ length: 12 }, (_, power) =>
+  [1, 2, 5].map((each) => each * 10 ** power),
+).flat();
 
 function pointAt(index: number | null | undefined, kind: ChartProps['kind']): number | undefined {
   if (index === null || index === undefined) return undefined;

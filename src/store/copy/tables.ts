@@ -43,14 +43,7 @@ const engineOnly = new Set([
  * Ids that each engine makes: a price by its text, a group by its members, a call by its own id. In rows of a copy
  * the text replaces them.
  */
-export const groupMembers = [
-  'key_id',
-  'team',
-  'model',
-  'provider',
-  'answered',
-  'tags',
-] as const;
+export const groupMembers = ['key_id', 'team', 'model', 'provider', 'answered', 'tags'] as const;
 
 /** Names are in SQL as they are (S21): a database may have tables that are not the gateway's. */
 const plainName = /^[a-z_][a-z0-9_]*$/;

@@ -62,7 +62,11 @@ test('issue 24 a group has one colour, in the chart of costs and in those of cal
   assert.equal(colours.get('dear'), '--series-1');
   const calls = { name: 'calls', of: () => 1, empty: 0 } as const;
   for (const sorted of [groups, groups.toReversed()]) {
-    const { series } = linesOfGroups({ ...answer, groups: sorted } as SeriesAnswer, calls, 'model');
+    const { series } = linesOfGroups(
+      { ...answer, groups: sorted } as unknown as SeriesAnswer,
+      calls,
+      'model',
+    );
     for (const { name, colour } of series) assert.equal(colour, colours.get(name), name);
   }
 });

@@ -69,10 +69,7 @@ function UpBadge({ isUp }: { readonly isUp: boolean }): ReactElement {
 function processFacts({ process, calls, engines }: Diagnostics, aheadMs: number): readonly Fact[] {
   return [
     ['Event loop delay', span(process.loop_delay_ms)],
-    [
-      'Memory',
-      `${bytes(process.rss_bytes)}, ${percent(process.memory_share, 1)} of its limit`,
-    ],
+    ['Memory', `${bytes(process.rss_bytes)}, ${percent(process.memory_share, 1)} of its limit`],
     ['Heap', `${bytes(process.heap_bytes)} of ${bytes(process.heap_limit_bytes)}`],
     ['Pressure', `${process.pressure} of 3`],
     ['Running calls', count(calls.live)],

@@ -2,12 +2,7 @@
 import type { ReactElement } from 'react';
 import { useLocation } from 'wouter';
 import { addressOf } from '../../api/client.ts';
-import {
-  filterOfGroup,
-  groupingNames,
-  type Grouping,
-  type SeriesGroup,
-} from '../../api/series.ts';
+import { filterOfGroup, groupingNames, type Grouping, type SeriesGroup } from '../../api/series.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { Empty } from '../../components/state.tsx';

@@ -1,8 +1,7 @@
 /** Points of an answer as the lines of a chart. */
 import type { Grouping, SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
-import type { Series } from '../../components/chart.tsx';
 import { stepsOf } from '../../api/period.ts';
-import { seriesColour } from '../../components/series-colour.ts';
+import { seriesColour, type Series } from '../../components/series-colour.ts';
 
 export interface Lines {
   readonly times: readonly number[];

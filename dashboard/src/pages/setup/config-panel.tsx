@@ -30,10 +30,7 @@ interface Reloaded {
 
 const maxShown = 500;
 
-const Editor = later(
-  async () => (await import('./config-editor.tsx')).ConfigEditor,
-  <Loading />,
-);
+const Editor = later(async () => (await import('./config-editor.tsx')).ConfigEditor, <Loading />);
 
 export function ConfigPanel(): ReactElement {
   const [wanted, setWanted] = useState('');
