@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Store } from '../../src/store/store.ts';
+import { totalKinds } from '../../src/store/roll-up.ts';
 import { callRow, day, march } from '../unit/store/call-rows.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 import { costing, fullCall } from './rows.ts';
@@ -78,9 +79,9 @@ export function pruneSuite(open: OpenStore): void {
         return (await store.calls.series(whole)).map(({ at, calls }) => `${at - march} ${calls}`);
       };
       const before = await counted();
-      // Four calls, and for each of their hours the sums of its group and four totals.
+      // Four calls, and for each of their hours the sums of its group and a total of each kind.
       const retention = { calls: march + 2 * day, hours: march + 2 * day };
-      assert.equal(await pruneAll(store, retention), 4 + 4 * (1 + 4));
+      assert.equal(await pruneAll(store, retention), 4 + 4 * (1 + totalKinds.length));
       assert.deepEqual(await counted(), before);
       assert.deepEqual(before, ['0 2', `${day} 2`, `${2 * day} 1`]);
       assert.equal(await total(march), 5);
