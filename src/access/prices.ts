@@ -76,7 +76,16 @@ export class PriceTable {
     const origin = this.#deps.origin(provider);
     if (origin === undefined) return undefined;
     if (origin.kind === 'free') return { at: () => free };
-    return this.#ofList(() => this.#deps.list.find(origin.name, origin.models?.[model] ?? model));
+    const { name, listedAs, adjusted } = origin;
+    const named = origin.models?.[model] ?? model;
+    const found = this.#ofList(() => this.#deps.list.find(name, named, listedAs));
+    if (found === undefined || adjusted === undefined) return found;
+    return {
+      at: (when) => {
+        const price = found.at(when);
+        return price && adjusted(named, price);
+      },
+    };
   }
 
   #configured(provider: string, model: string): Price | undefined {
@@ -138,26 +147,41 @@ export class PriceList {
     return this.#package().prices.findProvider({ providerId: list })?.id === list;
   }
 
-  /** The schedule of a model in the list of that name; undefined where the list has no such model. */
-  find(list: string, model: string): PriceSchedule | undefined {
-    const { prices, version } = this.#package();
-    for (const name of listedNames(model)) {
-      const found = prices.calcPrice({}, name, { providerId: list });
-      if (found === null) continue;
-      const source = `genai-prices ${version} ${found.provider.id}/${found.model.id}`;
-      return schedule(found.model.prices, source);
-    }
-    return undefined;
+  /**
+   * The schedule of a model in the list of that name; undefined where the list has no such model.
+   * @param listedAs which other ids of the list may be meant: the dearest counts, since a budget must hold
+   */
+  find(list: string, model: string, listedAs?: ListedAs): PriceSchedule | undefined {
+    const { version } = this.#package();
+    const [first, ...others] = this.#listed(list, model, listedAs).map(({ provider, found }) =>
+      schedule(found.prices, `genai-prices ${version} ${provider}/${found.id}`),
+    );
+    if (first === undefined || others.length === 0) return first;
+    return {
+      at: (at) => others.reduce((most, each) => dearer(most, each.at(at)), first.at(at)),
+    };
   }
 
   /** Context window by the list; undefined if it has none. */
-  window(list: string, model: string): number | undefined {
+  window(list: string, model: string, listedAs?: ListedAs): number | undefined {
+    return this.#listed(list, model, listedAs)[0]?.found.context_window;
+  }
+
+  /** What the list has for a model: one entry, or all that may be meant. */
+  #listed(list: string, model: string, listedAs: ListedAs = () => []): readonly Listed[] {
     const { prices } = this.#package();
     for (const name of listedNames(model)) {
       const found = prices.calcPrice({}, name, { providerId: list });
-      if (found !== null) return found.model.context_window;
+      if (found !== null) return [{ provider: found.provider.id, found: found.model }];
     }
-    return undefined;
+    const models = prices.findProvider({ providerId: list })?.models ?? [];
+    const meant = new Set(
+      listedAs(
+        model,
+        models.map(({ id }) => id),
+      ),
+    );
+    return models.filter(({ id }) => meant.has(id)).map((found) => ({ provider: list, found }));
   }
 
   #package(): Loaded {
@@ -173,6 +197,18 @@ export class PriceList {
 }
 
 type ListedPrices = GenaiPrices.ModelInfo['prices'];
+type ListedAs = (model: string, ids: readonly string[]) => readonly string[];
+
+interface Listed {
+  readonly provider: string;
+  readonly found: GenaiPrices.ModelInfo;
+}
+
+function dearer(a: Price | undefined, b: Price | undefined): Price | undefined {
+  const sum = (price: Price | undefined): number =>
+    price === undefined ? -1 : price.rates.input + price.rates.output;
+  return sum(b) > sum(a) ? b : a;
+}
 
 function schedule(listed: ListedPrices, source: string): PriceSchedule {
   if (!Array.isArray(listed)) {

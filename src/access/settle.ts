@@ -59,7 +59,10 @@ export interface SettlementDeps<C> {
 type Draft<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The usage of a call, so far or at its end. */
-type Used = Pick<Receipt, 'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'>;
+type Used = Pick<
+  Receipt,
+  'target' | 'answeredModel' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'
+>;
 
 /** Of a call that was cut since its client did not read. */
 const notRead: Failure = {
@@ -122,7 +125,10 @@ export class Settlement<C extends SettledCall> {
     const { caller, labels, grant } = call;
     const { target, charged } = used;
     const nothing = isNothing(charged);
-    const price = nothing || target === undefined ? undefined : this.#price(call, target, charged);
+    const price =
+      nothing || target === undefined
+        ? undefined
+        : this.#price(call, { target, charged }, used.answeredModel);
     const counts =
       target === undefined ? charged : this.#withPieces(call, { target, charged }, price);
     const own = nothing ? noCost : price && costOf(price, counts);
@@ -161,7 +167,7 @@ export class Settlement<C extends SettledCall> {
   #withSecondary(own: Cost | undefined, call: C, { secondary }: Used): Cost | undefined {
     let sum = own;
     for (const each of secondary) {
-      const price = this.#price(call, each.target, each.charged);
+      const price = this.#price(call, each);
       sum = addedCost(sum, price && costOf(price, this.#withPieces(call, each, price)));
     }
     return sum;
@@ -179,13 +185,23 @@ export class Settlement<C extends SettledCall> {
     return webSearches === 0 ? pictured : { ...pictured, webSearches };
   }
 
-  /** A price change while a call runs does not affect that call. */
-  #price({ grant, startedWall }: C, target: Target, charged: Usage): Price | undefined {
+  /**
+   * A price change while a call runs does not affect that call.
+   * @param answered the model that answered: a name of the operator's own, or of a router, may say nothing of it
+   */
+  #price(
+    { grant, startedWall }: C,
+    { target, charged }: ChargedTry,
+    answered = '',
+  ): Price | undefined {
     const { model } = target;
     const provider = target.provider.id;
     const own = grant instanceof CallGrant ? grant : undefined;
     const reserved = own?.priceOf({ provider, model });
-    const price = reserved ?? this.#deps.prices().find(provider, model, startedWall);
+    const prices = this.#deps.prices();
+    const listed = reserved ?? prices.find(provider, model, startedWall);
+    const price =
+      listed ?? (answered === '' ? listed : prices.find(provider, answered, startedWall));
     if (price?.service === undefined) return price;
     return servedPrice(price, charged.serviceTier ?? own?.requestedTier);
   }

@@ -139,7 +139,7 @@ export class Plane {
   #prices: PriceTable;
 
   constructor(deps: PlaneDeps) {
-    const { settings, log, access, client, events } = deps;
+    const { settings, env, log, access, client, events } = deps;
     this.#deps = deps;
     this.#settings = settings;
     this.#addresses = new ClientAddresses(settings.trustedProxies);
@@ -161,7 +161,7 @@ export class Plane {
       changed: (change) => events.targetChanged(change),
     });
     this.#registry = this.#buildRegistry(settings);
-    this.#prices = priceTable(settings, log);
+    this.#prices = priceTable(settings, env, log);
     this.#overload = this.#createOverload();
     this.#idempotency = createIdempotency(deps, () => this.#settings.idempotency);
     this.#contents = createContents(deps, () => this.#settings.content);
@@ -252,13 +252,13 @@ export class Plane {
 
   /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */
   async apply(settings: Settings): Promise<void> {
-    const { log, access, localModels } = this.#deps;
+    const { log, env, access, localModels } = this.#deps;
     // First of all: it is the one that may still refuse.
     access.authenticator.declare(settings);
     await localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
     this.health.forget();
-    this.#prices = priceTable(settings, log);
+    this.#prices = priceTable(settings, env, log);
     this.#settings = settings;
     renewTls(this.#server, settings.tls);
     this.#addresses = new ClientAddresses(settings.trustedProxies);
@@ -357,7 +357,7 @@ export class Plane {
       lists: this.#lists,
       credentials: this.#credentials,
       local: localModels.engines,
-      listedWindow: listedWindows(settings),
+      listedWindow: listedWindows(settings, env),
     });
   }
 

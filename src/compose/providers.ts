@@ -9,13 +9,15 @@ import type {
 import type { KnownProvider, KnownProviders } from '../config/providers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CloudInput } from '../core/cloud.ts';
+import type { PriceOrigin } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { systemClock } from '../observe/runtime.ts';
 import { readDownloads } from '../local-models/model-folder.ts';
 import { type Cloud, credentialDescription } from '../providers/clouds/cloud.ts';
+import { cloudInput } from '../providers/clouds/declaration.ts';
 import { priceOrigins, providerRow, providerRows } from '../providers/compatible.ts';
-import { cloudInput, type Registry } from '../providers/registry.ts';
+import type { Registry } from '../providers/registry.ts';
 
 /** Providers that the config may name without declaring them. */
 export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
@@ -116,8 +118,8 @@ export function providerDeps(
 const list = new PriceList();
 
 /** The prices of a configuration. */
-export function priceTable(settings: Settings, log: Log): PriceTable {
-  const origin = priceOrigins(settings.providers);
+export function priceTable(settings: Settings, env: Environment, log: Log): PriceTable {
+  const origin = priceOrigins(settings.providers, env);
   return new PriceTable({ settings: settings.prices, list, origin, log });
 }
 
@@ -127,8 +129,9 @@ const maxWindows = 10_000;
 /** The context window of a model as its vendor's list in the price package has it, each looked up once. */
 export function listedWindows(
   settings: Pick<Settings, 'providers'>,
+  env: Environment,
 ): (provider: string, model: string) => number | undefined {
-  const originOf = priceOrigins(settings.providers);
+  const originOf = priceOrigins(settings.providers, env);
   const known = new Map<string, number | undefined>();
   return (provider, model) => {
     const name = `${provider}/${model}`;
@@ -136,16 +139,19 @@ export function listedWindows(
     if (known.size >= maxWindows) known.clear();
     const origin = originOf(provider);
     const window =
-      origin?.kind === 'list' ? windowIn(origin.name, origin.models?.[model] ?? model) : undefined;
+      origin?.kind === 'list' ? windowIn(origin, origin.models?.[model] ?? model) : undefined;
     known.set(name, window);
     return window;
   };
 }
 
 /** The same as for prices: a package that cannot be loaded is logged there, once. */
-function windowIn(listName: string, model: string): number | undefined {
+function windowIn(
+  { name, listedAs }: Extract<PriceOrigin, { readonly kind: 'list' }>,
+  model: string,
+): number | undefined {
   try {
-    return list.window(listName, model);
+    return list.window(name, model, listedAs);
   } catch {
     return undefined;
   }

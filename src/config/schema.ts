@@ -314,7 +314,7 @@ const provider = z
       )
       .optional()
       .describe(
-        'azure, foundry, bedrock, bedrock-mantle: the model behind the name of a deployment, or behind an ARN; prices and what the model takes go by it. Default: the name says it.',
+        'azure, foundry, bedrock, bedrock-mantle, vertex: the model behind the name of a deployment, an ARN or a tuned endpoint; prices and what the model takes go by it. Default: the name says it.',
       ),
     request_metadata: z
       .record(metadataText, metadataText)

@@ -373,7 +373,7 @@ export const providerOptions = {
     key: 'region',
     kind: text,
     about:
-      'bedrock, bedrock-mantle: region of its address and signature (default AWS_REGION, AWS_DEFAULT_REGION). Other openai-chat providers: where they run their models; matched against inference_geo of a request.',
+      'bedrock, bedrock-mantle: region of its address and signature (default AWS_REGION, AWS_DEFAULT_REGION, that of the profile). Other openai-chat providers: where they run their models; matched against inference_geo of a request.',
   }),
   connections: option({
     key: 'connections',

@@ -179,6 +179,8 @@ export interface Receipt {
   readonly failure?: GatewayError | undefined;
   readonly attempts: readonly AttemptReceipt[];
   readonly target: Target | undefined;
+  /** The model that the upstream says answered; absent where it says none. */
+  readonly answeredModel?: string | undefined;
   readonly mode: Mode | undefined;
   readonly reported: Usage | undefined;
   readonly charged: Usage;
@@ -197,7 +199,7 @@ export interface Receipt {
 /** The data of a running call. */
 export interface RunningCall extends Pick<
   Receipt,
-  'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'
+  'target' | 'answeredModel' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'
 > {
   /** Attempts so far. */
   readonly attempts: number;

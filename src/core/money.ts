@@ -135,7 +135,30 @@ export type PriceOrigin =
       readonly name: string;
       /** The model of the list, where the provider knows it by another name; absent = none has another name. */
       readonly models?: { readonly [name: string]: string };
+      /** Ids of the list that a model may be meant by which it has under no such name; the dearest counts. */
+      listedAs?(model: string, ids: readonly string[]): readonly string[];
+      /** The price of a model there, by what the list says and leaves out; absent = that of the list. */
+      adjusted?(model: string, price: Price): Price;
     };
+
+/** The same price, all of whose tokens cost that much of it; fractions of a picodollar count whole. */
+export function atPercent(price: Price, percent: number): Price {
+  const source = `${price.source}, at ${percent} %`;
+  return { ...withRates(price, (rates) => scaled(rates, percent)), source };
+}
+
+function scaled(rates: Rates, percent: number): Rates {
+  const all = Object.entries(rates).map(
+    ([name, rate]: [string, number]) => [name, Math.ceil((rate * percent) / 100)] as const,
+  );
+  return { ...rates, ...Object.fromEntries(all) };
+}
+
+/** The same price, whose rates of each tier are others. */
+export function withRates(price: Price, change: (rates: Rates) => Rates): Price {
+  const tiers = price.tiers.map(({ above, rates }) => ({ above, rates: change(rates) }));
+  return { ...price, rates: change(price.rates), tiers };
+}
 
 /** `prices:` of the config. */
 export interface PriceSettings {

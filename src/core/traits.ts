@@ -133,6 +133,8 @@ export interface UpstreamTraits {
   readonly region?: string;
   /** `cache_control` marks are understood (Anthropic, OpenRouter). */
   readonly cacheMarks: boolean;
+  /** False: a `scope` of a mark is refused, as the clouds do; absent = it goes up. */
+  readonly cacheScopes?: boolean;
   /** Marks are understood as `prompt_cache_breakpoint` of text parts (OpenAI's newest models). */
   readonly cacheBreakpoints?: boolean;
   /** False for a call whose provider refused the reasoning of earlier turns: it goes without. */

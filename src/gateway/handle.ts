@@ -413,6 +413,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       failure: ending.failure,
       attempts: ending.attempts,
       target,
+      answeredModel: meter.answeredModel,
       mode,
       reported: meter.reported,
       charged: ending.charged,

@@ -3,6 +3,7 @@
  * speaks a known dialect needs nothing else (docs/maintainer/adding-a-provider.md).
  */
 import type { DialectId } from '../core/conversation.ts';
+import type { Environment } from '../core/cloud.ts';
 import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
 import { azureRows } from './clouds/azure.ts';
@@ -10,6 +11,7 @@ import { bedrockRow } from './clouds/bedrock.ts';
 import { mantleRow } from './clouds/mantle.ts';
 import { vertexRow } from './clouds/vertex.ts';
 import type { Cloud } from './clouds/cloud.ts';
+import { cloudInput } from './clouds/declaration.ts';
 import { geminiRow } from './clouds/gemini.ts';
 import type { CounterKind } from './http-provider.ts';
 import {
@@ -578,21 +580,34 @@ function hostOf(address: string | undefined): string | undefined {
 /** The embedded engine's provider. */
 const embedded = 'local';
 
+type PricedProvider = Pick<DeclaredProvider, 'id'> & Partial<DeclaredProvider>;
+
 /**
  * A provider has the prices of the vendor with its name, its `like` or its address. An own engine
  * has none: only its owner knows the cost.
  */
 export function priceOrigins(
-  declared: readonly Pick<DeclaredProvider, 'id' | 'like' | 'baseUrl' | 'cloud'>[],
+  declared: readonly PricedProvider[],
+  env: Environment,
 ): (provider: string) => PriceOrigin | undefined {
   const byId = new Map(declared.map((each) => [each.id, each]));
   return (id) => {
     if (id === embedded) return { kind: 'free' };
-    const { like, baseUrl, cloud } = byId.get(id) ?? {};
-    const row = providerRow(like ?? id) ?? rowAt(baseUrl);
+    const own = byId.get(id);
+    const row = providerRow(own?.like ?? id) ?? rowAt(own?.baseUrl);
     if (row?.prices === undefined) return undefined;
-    const models = cloud?.deployments;
-    return { kind: 'list', name: row.prices, ...(models === undefined ? {} : { models }) };
+    const models = own?.cloud?.deployments;
+    const { listedAs, priceOf } = row.cloud ?? {};
+    const input = cloudInput({ headers: new Map(), ...own }, env);
+    return {
+      kind: 'list',
+      name: row.prices,
+      ...(models === undefined ? {} : { models }),
+      ...(listedAs === undefined ? {} : { listedAs }),
+      ...(priceOf === undefined
+        ? {}
+        : { adjusted: (model, price) => priceOf(input, model, price) }),
+    };
   };
 }
 

@@ -154,12 +154,12 @@ export async function askProvider(
     if (status === 200) return { id, works: false, message: 'answered with no list of models' };
     const { code, message } = dialect.readError(status, body);
     const said = errorSentence(tryParseObject(body)).slice(0, maxSentenceLength);
+    const words = `(${status}): ${withoutKeys(said === '' ? message : said)}`;
+    if (status === 403 && mayNotList.test(said)) {
+      return { id, works: true, message: `lets the credential in, but not list models ${words}` };
+    }
     const why = code === 'upstream_auth' ? 'refused the credential' : 'has no list of models';
-    return {
-      id,
-      works: false,
-      message: `${why} (${status}): ${withoutKeys(said === '' ? message : said)}`,
-    };
+    return { id, works: false, message: `${why} ${words}` };
   } catch (error) {
     const why = error instanceof GatewayError ? (error.detail ?? error.message) : String(error);
     return { id, works: false, message: why };
@@ -167,6 +167,9 @@ export async function askProvider(
 }
 
 const maxSentenceLength = 300;
+
+/** Said to those who are known and lack this one permission, as roles that may only call models do. */
+const mayNotList = /not authorized to perform: \S*:List|permission '\S*\.list' denied/i;
 
 /** Lists belong to addresses: a reload may give a provider another one. */
 function place({ models }: Provider): string {

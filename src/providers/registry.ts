@@ -3,7 +3,7 @@
  * and from engines found on loopback ports, and the route behind each name.
  */
 import type { ModelNames } from '../core/model-names.ts';
-import type { CloudSettings, CloudInput } from '../core/cloud.ts';
+import type { CloudSettings } from '../core/cloud.ts';
 import { dialectOfApi } from '../core/conversation.ts';
 import type {
   NetworkWay,
@@ -26,6 +26,7 @@ import {
 } from './compatible.ts';
 import { createHttpProvider, type HttpDialect } from './http-provider.ts';
 import { type Cloud, createCloudProvider } from './clouds/cloud.ts';
+import { cloudInput } from './clouds/declaration.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts, ModelLists } from './model-list.ts';
@@ -499,26 +500,6 @@ export class Registry {
     );
     await Promise.all(remote.map(({ provider }) => lists.get(provider)));
   }
-}
-
-/** A declaration as its cloud examines it. */
-export function cloudInput(
-  declared: Omit<DeclaredProvider, 'id'>,
-  env: RegistryOptions['env'],
-): CloudInput {
-  const { dialect, baseUrl, apiKey, credentials, headers, cloud = {}, options = {} } = declared;
-  const { region } = options;
-  return {
-    env,
-    declared: {
-      cloud,
-      hasKey: apiKey !== undefined || credentials !== undefined,
-      hasHeaders: headers.size > 0,
-      ...(dialect === undefined ? {} : { dialect }),
-      ...(baseUrl === undefined ? {} : { baseUrl }),
-      ...(region === undefined ? {} : { region }),
-    },
-  };
 }
 
 /** Servers of one of OpenAI's APIs mostly have the other at the same address; those of the messages API have neither there. */

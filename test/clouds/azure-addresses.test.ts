@@ -232,6 +232,17 @@ describe('azure 42: the model behind a deployment', () => {
     const { input, output } = row['cost'] as JsonObject;
     assert.deepEqual([input, output], [0.000_003_2, 0.000_003_2]);
   });
+
+  it('of a name that tells nothing, the price is that of the model that answers', async () => {
+    scene.azure.script('router', chatDocument('gpt-4.1-mini-2025-04-14'));
+    const { reply } = await askFor('azure/router');
+    const row = await scene.gateway.callRow(String(reply.headers['x-request-id']));
+    assert.equal(row['cost_usd'], 0.000_006_4);
+    scene.azure.script('router', chatDocument('something-of-ours'));
+    const other = await askFor('azure/router');
+    const unknown = await scene.gateway.callRow(String(other.reply.headers['x-request-id']));
+    assert.equal(unknown['cost_usd'], null);
+  });
 });
 
 describe('azure 43–45: Claude on Foundry', () => {

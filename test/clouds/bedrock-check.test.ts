@@ -46,6 +46,21 @@ describe('bedrock: check', () => {
     assert.doesNotMatch(out + err, /secret-canary|bearer-canary/);
   });
 
+  it('--ask of a role that may call models and not list them: the credential works', async (t) => {
+    const told =
+      'User: arn:aws:sts::123456789012:assumed-role/gateway/i is not authorized to perform: bedrock:ListInferenceProfiles because no identity-based policy allows it';
+    bedrock.script(profiles, awsError(403, 'AccessDeniedException', { message: told }));
+    bedrock.script(models, awsError(403, 'AccessDeniedException', { message: told }));
+    const yaml = yamlOf().replace(/ {2}(machine|bearer).*\n/g, '');
+    const { directory } = scene(t, yaml);
+    const { code, out, err } = await run(checkCommand({ cwd: directory, ...means }), ['--ask'], {});
+    assert.equal(code, 0, err);
+    assert.match(
+      out,
+      /^ +keys +works +lets the credential in, but not list models \(403\): User: .*ListInferenceProfiles/m,
+    );
+  });
+
   it('--ask reports whether each credential works', async (t) => {
     bedrock.script(profiles, ({ header }) =>
       header('authorization')?.startsWith('AWS4-HMAC-SHA256') === true

@@ -66,6 +66,52 @@ describe('bedrock 24: what goes up', () => {
     });
   }
 
+  it('bedrock 59 [1m] behind the name, as Claude Code writes it, is no part of the id', async () => {
+    const script = scene.bedrock.script(pathOf(claude, 'invoke'), claudeDocument());
+    const headers = { 'anthropic-beta': 'context-1m-2025-08-07' };
+    const reply = await ask('messages', { model: `bedrock/${claude}[1m]`, headers });
+    assert.equal(reply.status, 200, reply.text);
+    const row = await scene.gateway.callRow(String(reply.headers['x-request-id']));
+    assert.ok(Number(row['cost_usd']) > 0);
+    await assertAsked(script.requests[0], {
+      path: pathOf(claude, 'invoke'),
+      body: {
+        messages: [hello],
+        max_tokens: 100,
+        anthropic_version: version,
+        anthropic_beta: ['context-1m-2025-08-07'],
+      },
+    });
+  });
+
+  it('the scope of a cache mark, which AWS refuses, is left out wherever it stands; the mark stays', async () => {
+    const mark = { type: 'ephemeral', ttl: '1h' };
+    const marked = (cache_control: JsonObject): JsonObject => {
+      const schema = { type: 'object' };
+      const result = [{ type: 'text', text: 'done', cache_control }];
+      return {
+        system: [{ type: 'text', text: 'Be brief.', cache_control }],
+        tools: [{ name: 'w', input_schema: schema, cache_control }],
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'A "scope".', cache_control }] },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'w', input: {} }] },
+          {
+            role: 'user',
+            content: [{ type: 'tool_result', tool_use_id: 't', content: result, cache_control }],
+          },
+        ],
+      };
+    };
+    const script = scene.bedrock.script(pathOf(claude, 'invoke'), claudeDocument());
+    const more = marked({ ...mark, scope: 'global' });
+    const reply = await ask('messages', { more });
+    assert.equal(reply.status, 200, reply.text);
+    const body = { max_tokens: 100, anthropic_version: version, ...marked(mark) };
+    await assertAsked(script.requests[0], { path: pathOf(claude, 'invoke'), body });
+    const notes = String(reply.headers['x-gateway-notes']);
+    assert.equal(notes.match(/caches of that scope/g)?.length, 1, notes);
+  });
+
   it('bedrock 49 an image by its address is refused by name, relayed or not', async () => {
     const url = 'https://a.example/1.png';
     const parts = {

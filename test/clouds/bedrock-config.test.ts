@@ -1,5 +1,8 @@
 /** Declarations of Bedrock: allowed options, and errors (wire/bedrock.md §13: 26, 27, 59; wire/clouds-config.md). */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type {
   CloudDeclaration,
@@ -125,6 +128,29 @@ describe('bedrock 26 and 59: addresses and names', () => {
     const endpoint = 'https://vpce-1.bedrock-runtime.eu-central-1.vpce.amazonaws.com';
     assert.equal(at({ region, cloud: { endpoint: `${endpoint}/` } }), endpoint);
     assert.equal(at({ region }, { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: endpoint }), endpoint);
+  });
+
+  it('by the region of the profile that lets calls in, behind all that names one', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'bedrock-config-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'config');
+    writeFileSync(
+      file,
+      '[default]\nregion = us-west-2\n[profile work]\ns3 =\n  region = ap-south-1\nregion=eu-west-1 # ours\n[profile "my own"]\r\nregion = eu-north-1\r\n[profile none]\noutput = json\n',
+    );
+    const env = { AWS_CONFIG_FILE: file };
+    const at = (declared: Declared, more: Environment = {}): string | undefined =>
+      cloud.address(wish(declared, { ...env, ...more }))?.slice('https://bedrock-runtime.'.length);
+    const of = (name: string): Declared => ({ cloud: { profile: name } });
+    assert.equal(at(of('work')), 'eu-west-1.amazonaws.com');
+    assert.equal(at({}, { AWS_PROFILE: 'my own' }), 'eu-north-1.amazonaws.com');
+    assert.equal(at({ cloud: { auth: 'profile' } }), 'us-west-2.amazonaws.com');
+    assert.equal(at({ ...of('work'), region }), `${region}.amazonaws.com`);
+    assert.equal(at(of('work'), { AWS_REGION: 'us-east-1' }), 'us-east-1.amazonaws.com');
+    assert.equal(at({ hasKey: true }), undefined, 'nothing is read where a key lets calls in');
+    for (const declared of [of('none'), of('gone')]) {
+      assert.match(cloud.problems(wish(declared, env))[0]?.message ?? '', /^needs region/);
+    }
   });
 
   it('no name leaves its segment of the path', () => {

@@ -81,6 +81,15 @@ describe('bedrock 53: errors over HTTP', () => {
     assert.equal(read.message, error.message);
   });
 
+  it('a guardrail that the account forces says what the operator can do', () => {
+    const body = JSON.stringify({
+      message: 'Guardrail was enabled but input is in incorrect format.',
+    });
+    const error = readAwsError({ status: 400, type: 'ValidationException', body }, readError);
+    assert.equal(error.code, 'upstream_rejected');
+    assert.match(error.message, /incorrect format\. The operator can .* \(door: converse\)\.$/);
+  });
+
   it('bedrock 52: a model that only profiles can call says what to do', () => {
     const message =
       'Invocation of model ID anthropic.claude-sonnet-4-5-20250929-v1:0 with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.';

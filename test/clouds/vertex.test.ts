@@ -57,6 +57,12 @@ before(async () => {
           headers: { 'x-goog-user-project': 'billing' },
         },
         express: { like: 'vertex', base_url: place.base_url, api_key: 'express-canary-1' },
+        tuned: {
+          like: 'vertex',
+          ...place,
+          auth: 'metadata',
+          deployments: { 'endpoints/123': 'gemini-2.5-flash' },
+        },
         broken: { like: 'vertex', ...place, credentials: file('no.json', '{}') },
       },
       models: {
@@ -263,9 +269,9 @@ describe('gemini 50: Claude on Vertex', () => {
     vertex.script(path, claudeDocument('claude-sonnet-4-5'));
     const { reply } = await askFor('vertex/claude-sonnet-4-5@20250929');
     const row = await gateway.callRow(String(reply.headers['x-request-id']));
-    // 3 and 15 dollars per million tokens, 8 and 2 tokens.
+    // 3 and 15 dollars per million tokens, a tenth more in a region; 8 and 2 tokens.
     const { input, output } = row['cost'] as JsonObject;
-    assert.deepEqual([input, output], [0.000_024, 0.000_03]);
+    assert.deepEqual([input, output], [0.000_026_4, 0.000_033]);
   });
 });
 
@@ -341,6 +347,46 @@ describe('vertex: Gemini by its own API', () => {
       });
     }
   }
+
+  it('a tuned endpoint takes what deployments says of its model, and costs as much', async () => {
+    const path = '/v1/projects/acme-ml/locations/global/endpoints/123:generateContent';
+    vertex.script(path, geminiAnswer());
+    const more = { reasoning_effort: 'low' };
+    const { reply, received } = await askFor('tuned/endpoints/123', { dialect: 'chat', more });
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(received?.path, path);
+    const config = received.json['generationConfig'];
+    const thinking = isObject(config) ? config['thinkingConfig'] : undefined;
+    // A budget, as 2.5 has it, and no level.
+    assert.deepEqual(isObject(thinking) ? Object.keys(thinking) : [], [
+      'thinkingBudget',
+      'includeThoughts',
+    ]);
+    const row = await gateway.callRow(String(reply.headers['x-request-id']));
+    assert.ok(Number(row['cost_usd']) > 0);
+  });
+
+  it('what an endpoint runs is a model of its own maker', () => {
+    const problems = (deployments: { readonly [name: string]: string }): string =>
+      (
+        providerRow('vertex')?.cloud?.problems({
+          declared: {
+            hasKey: false,
+            hasHeaders: false,
+            cloud: { project: 'p', auth: 'metadata', deployments },
+          },
+          env: {},
+        }) ?? []
+      )
+        .map(({ key, message }) => `${key} ${message}`)
+        .join();
+    assert.equal(problems({ 'endpoints/123': 'gemini-2.5-flash' }), '');
+    assert.match(
+      problems({ 'endpoints/123': 'claude-opus-4-6' }),
+      /^deployments "endpoints\/123" cannot be a model such as "claude-opus-4-6"$/,
+    );
+    assert.match(problems({ '..': 'gemini-2.5-flash' }), /^deployments/);
+  });
 
   it('tiers are an agreement there: one that is asked for is reported as lost', async () => {
     const path = `${google}/gemini-2.5-pro`;

@@ -116,7 +116,7 @@ function pricesWithoutGateway(
   env: Environment,
   model: string | undefined,
 ): Promise<readonly PricedTarget[]> {
-  const prices = priceTable(settings, silentLog);
+  const prices = priceTable(settings, env, silentLog);
   return withRegistry(settings, env, (registry) =>
     pricedTargets({ registry, prices, clock: systemClock }, model),
   );
@@ -151,7 +151,7 @@ async function withRegistry<T>(
     lists,
     credentials: new Credentials(systemClock),
     local: local.engines,
-    listedWindow: listedWindows(settings),
+    listedWindow: listedWindows(settings, env),
   });
   await local.refresh(settings.local);
   try {

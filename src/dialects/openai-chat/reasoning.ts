@@ -255,6 +255,14 @@ export function writeDetail(part: ReasoningPart, index: number): JsonObject {
   };
 }
 
+/** The same of an answer. Words that nobody sealed are in no maker's form; in a stream they have none, either. */
+export function writeAnswerDetail(part: ReasoningPart, index: number): JsonObject {
+  const entry = writeDetail(part, index);
+  if (hasProof(part) || entry['format'] !== nativeFormat) return entry;
+  const { format: _, ...unnamed } = entry;
+  return unnamed;
+}
+
 export function isSummary(part: ReasoningPart): boolean {
   const ofResponses = part.extras?.['openai-responses'];
   if (ofResponses !== undefined) return ofResponses['raw'] !== true;

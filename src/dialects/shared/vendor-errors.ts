@@ -382,7 +382,7 @@ function classify(
 }
 
 /** The pause of a credential whose daily quota is used up, before it is tried again. */
-const dayQuotaMs = 600_000;
+export const dayQuotaMs = 600_000;
 
 function waitOf(complaint: Complaint, code: ErrorCode): { readonly retryAfterMs?: number } {
   const stated = complaint.retryAfterMs;

@@ -162,6 +162,11 @@ export class Meter {
     }
   }
 
+  /** The model that answers, as the upstream names it. */
+  get answeredModel(): string | undefined {
+    return this.#start?.model;
+  }
+
   /** The upstream's statement so far. */
   get said(): UpstreamStatement {
     const output = this.#transcript?.answer();

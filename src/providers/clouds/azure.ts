@@ -8,7 +8,7 @@ import { entraApp, entraMachine, entraProblem, machineProblem } from '../credent
 import type { HttpDialect } from '../http-provider.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { alone, isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
+import { claudePrice, alone, isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
 /** The differences of the two services. */
 interface Service {
@@ -106,6 +106,7 @@ function cloudOf(service: Service, rowIn: (dialect: HttpDialect) => ProviderRow)
       return make({ settings, env, scope, clock });
     },
     mayHave: isSegment,
+    priceOf: (_, model, price) => (/^claude/i.test(model) ? claudePrice(price) : price),
     place: (input, name, model) => endpointOf(service, { input, name, model }),
     rowOf: (dialect) => {
       const row = rowIn(dialect);

@@ -25,13 +25,22 @@ import {
 import { awsErrorReader, readAwsError } from './aws/errors.ts';
 import { converseMembers, invokeHeaders } from './aws/call-settings.ts';
 import { EventFrames, eventStreamType } from './aws/event-frames.ts';
-import { baseModelId, converseModelTraits, isClaude, isModelId, makersName } from './aws/models.ts';
+import {
+  baseModelId,
+  converseModelTraits,
+  isClaude,
+  isModelId,
+  listedAs,
+  makersName,
+  sentModelId,
+} from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { alone, isSafe, makerRow, notSafe, set } from './declaration.ts';
+import { alone, claudePrice, isSafe, makerRow, notSafe, set } from './declaration.ts';
 
 const endpointVariable = 'AWS_ENDPOINT_URL_BEDROCK_RUNTIME';
 /** The parts of Anthropic's API that Bedrock takes, besides the members of the body. */
 const claudeTraits: Partial<UpstreamTraits> = {
+  cacheScopes: false,
   dropsBillingHeader: true,
   imageInput: 'base64',
   skippedFields: [
@@ -106,6 +115,8 @@ function bedrockCloud(rowOf: (dialect: HttpDialect) => ProviderRow): Cloud {
     tokens: () => undefined,
     signer: (input, credentials) => signerOf(input, credentials, 'bedrock'),
     listsModels: canList,
+    listedAs,
+    priceOf: (_, model, price) => (isClaude(model) ? claudePrice(price) : price),
     // Ids of application inference profiles have no dot.
     mayHave: isModelId,
     modelOf: makersName,
@@ -145,7 +156,7 @@ function hostIn(region: string): string {
 function placeOf(input: CloudInput, name: string, model: string | undefined): ModelPlace {
   const invokes = isClaude(model ?? '') && input.declared.cloud.door !== 'converse';
   const dialect = invokes ? 'anthropic-messages' : 'bedrock-converse';
-  const at = `/model/${encodedSegment(name)}`;
+  const at = `/model/${encodedSegment(sentModelId(name))}`;
   const paths = invokes
     ? { generate: `${at}/invoke`, stream: `${at}/invoke-with-response-stream` }
     : { generate: `${at}/converse`, stream: `${at}/converse-stream` };

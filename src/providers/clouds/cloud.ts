@@ -4,6 +4,7 @@
  */
 import type { CloudRules, CloudInput } from '../../core/cloud.ts';
 import type { RequestCredential } from '../../core/credential.ts';
+import type { Price } from '../../core/money.ts';
 import type { NetworkWay, Provider, ProviderOptions } from '../../core/provider.ts';
 import type { Clock } from '../../core/runtime.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -48,6 +49,10 @@ export interface Cloud extends CloudRules {
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** The signer of requests, instead of tokens and keys; absent = requests are not signed. */
   signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
+  /** Ids of its price list that may be meant by a model which is listed under no such name; absent = none. */
+  listedAs?(model: string, ids: readonly string[]): readonly string[];
+  /** The price of a model, by what its list says and leaves out; absent = that of the list. */
+  priceOf?(input: CloudInput, model: string, price: Price): Price;
   /** Whether it can list its models; absent = the config names them. */
   listsModels?(input: CloudInput): boolean;
   /** Whether it can have a model of that name. */

@@ -1,8 +1,10 @@
 /** Checks and values that all clouds share: of a declaration, of the environment and of the makers of models. */
 import type { CloudInput, Environment } from '../../core/cloud.ts';
+import { type Price, withRates } from '../../core/money.ts';
 import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../credentials/token-request.ts';
 import type { ProviderRow } from '../compatible.ts';
+import type { DeclaredProvider } from '../registry.ts';
 import type { Cloud } from './cloud.ts';
 
 /**
@@ -14,6 +16,33 @@ export function makerRow(vendors: readonly ProviderRow[], maker: string): Provid
   if (found === undefined) throw new Error(`No provider row has the id ${maker}.`);
   const { baseUrlVariable: _, keyVariable: __, ...row } = found;
   return row;
+}
+
+/** A declaration as its cloud looks at it. */
+export function cloudInput(declared: Omit<DeclaredProvider, 'id'>, env: Environment): CloudInput {
+  const { dialect, baseUrl, apiKey, credentials, headers, cloud = {}, options = {} } = declared;
+  const { region } = options;
+  return {
+    env,
+    declared: {
+      cloud,
+      hasKey: apiKey !== undefined || credentials !== undefined,
+      hasHeaders: headers.size > 0,
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(region === undefined ? {} : { region }),
+    },
+  };
+}
+
+/**
+ * The price of Claude at a cloud. Lists of the clouds have one rate for what is written to a cache; what is kept for an
+ * hour costs twice the input, as at Anthropic.
+ */
+export function claudePrice(price: Price): Price {
+  return withRates(price, (rates) =>
+    rates.cacheWrite === undefined ? rates : { cacheWriteLong: rates.input * 2, ...rates },
+  );
 }
 
 /** The value of a variable; an empty one counts as not set. */

@@ -16,9 +16,9 @@ import {
   signerOf,
 } from './aws/account.ts';
 import { awsErrorReader } from './aws/errors.ts';
-import { isClaude, isModelId, makersName } from './aws/models.ts';
+import { isClaude, isModelId, listedAs, makersName } from './aws/models.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { makerRow } from './declaration.ts';
+import { claudePrice, makerRow } from './declaration.ts';
 
 /** The dialects of models other than Claude. */
 const dialects: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses']);
@@ -56,6 +56,8 @@ export function mantleRow(vendors: readonly ProviderRow[]): ProviderRow {
       tokens: () => undefined,
       signer: (input, credentials) => signerOf(input, credentials, 'bedrock-mantle'),
       listsModels: () => true,
+      listedAs,
+      priceOf: (_, model, price) => (isClaude(model) ? claudePrice(price) : price),
       mayHave: isModelId,
       modelOf: makersName,
       place: placeOf,

@@ -3,6 +3,7 @@
  * own (docs/operator/clouds.md).
  */
 import type { CloudProblem, CloudInput } from '../../core/cloud.ts';
+import { atPercent, type Price } from '../../core/money.ts';
 import type { ForwardedHeader } from '../../core/provider.ts';
 import type { ProviderRow } from '../compatible.ts';
 import {
@@ -13,7 +14,7 @@ import {
 } from '../credentials/google.ts';
 import { hostedModelTraits } from '../model-traits.ts';
 import type { Cloud, ModelPlace } from './cloud.ts';
-import { isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
+import { claudePrice, isSafe, keyOf, makerRow, notSafe, set } from './declaration.ts';
 
 const keyVariable = 'GOOGLE_VERTEX_API_KEY';
 
@@ -31,7 +32,12 @@ export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
   const rows: Rows = {
     // Media only as data. The older spelling of an output format is not supported.
     anthropic: as('anthropic', {
-      traits: { ...traits, imageInput: 'base64', skippedFields: ['output_format'] },
+      traits: {
+        ...traits,
+        cacheScopes: false,
+        imageInput: 'base64',
+        skippedFields: ['output_format'],
+      },
     }),
     mistralai: as('mistral'),
     google: {
@@ -51,7 +57,7 @@ export function vertexRow(vendors: readonly ProviderRow[]): ProviderRow {
 
 function cloudOf(rows: Rows): Cloud {
   return {
-    keys: ['project', 'location', 'credentials', 'auth'],
+    keys: ['project', 'location', 'credentials', 'auth', 'deployments'],
     auth: ['file', 'metadata', 'api_key'],
     problems: problemsOf,
     // A project in the environment may belong to another use.
@@ -65,6 +71,7 @@ function cloudOf(rows: Rows): Cloud {
       return googleFileTokens(googleFile(declared.cloud, env) ?? '', clock);
     },
     listsModels: (input) => !isExpress(input),
+    priceOf,
     mayHave: (called) => modelOf(called) !== undefined,
     place: (input, called, model) => (model === undefined ? listOf(input) : placeOf(input, called)),
     rowOf: (_, called) => rows[modelOf(called ?? '')?.maker ?? 'google'],
@@ -137,6 +144,15 @@ function listOf(input: CloudInput): ModelPlace {
   return { dialect: 'gemini', baseUrl: hostOf(input), paths: { generate: '', models } };
 }
 
+/** From Claude Sonnet 4.5 on, only the location `global` has the list price: others cost a tenth more. */
+function priceOf(input: CloudInput, called: string, listed: Price): Price {
+  const { maker, name } = modelOf(called) ?? {};
+  if (maker !== 'anthropic' || name === undefined) return listed;
+  const price = claudePrice(listed);
+  const isOld = /^claude-(?:3|(?:opus|sonnet)-4(?:-1)?(?:$|@|-20))/.test(name);
+  return isOld || locationOf(input) === 'global' ? price : atPercent(price, 110);
+}
+
 function projectOf({ declared, env }: CloudInput): string | undefined {
   return declared.cloud.project ?? env['GOOGLE_CLOUD_PROJECT'];
 }
@@ -171,6 +187,11 @@ function problemsOf(input: CloudInput): readonly CloudProblem[] {
   if (!isSafe(hostOf(input))) {
     if (baseUrl === undefined) found.push({ message: `GOOGLE_VERTEX_BASE_URL ${notSafe}` });
     else found.push({ key: 'base_url', message: notSafe });
+  }
+  for (const [name, model] of Object.entries(input.declared.cloud.deployments ?? {})) {
+    const maker = modelOf(name)?.maker;
+    if (maker !== undefined && maker === modelOf(model)?.maker) continue;
+    found.push({ key: 'deployments', message: `"${name}" cannot be a model such as "${model}"` });
   }
   const credential = credentialProblem(input);
   return credential === undefined ? found : [...found, { key: 'auth', message: credential }];

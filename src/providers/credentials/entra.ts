@@ -163,11 +163,24 @@ const machineTries = 3;
 
 /** The problem of the environment's addresses for `auth: managed_identity`. */
 export function machineProblem(env: Environment): string | undefined {
-  const given = [env['IDENTITY_ENDPOINT'], env['AZURE_POD_IDENTITY_AUTHORITY_HOST']];
-  const wrong = given.some((text) => text !== undefined && text !== '' && !URL.canParse(text));
-  return wrong
-    ? 'has an IDENTITY_ENDPOINT or AZURE_POD_IDENTITY_AUTHORITY_HOST that is no address'
-    : undefined;
+  for (const name of ['IDENTITY_ENDPOINT', 'AZURE_POD_IDENTITY_AUTHORITY_HOST']) {
+    const text = given(undefined, env, name);
+    if (text !== undefined && !isOfMachine(text)) {
+      return `has an ${name} that is neither an https:// address nor one of this machine`;
+    }
+  }
+  return undefined;
+}
+
+/** Services of a machine of Azure have link-local addresses. */
+function isOfMachine(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null) return false;
+  const isPlain = url.protocol === 'http:';
+  return (
+    url.protocol === 'https:' ||
+    (isPlain && (isLoopback(url) || /^169\.254\.\d+\.\d+$/.test(url.hostname)))
+  );
 }
 
 /**

@@ -19,7 +19,7 @@ const declared = [
 ];
 
 function book(settings: PriceSettings = { models: [] }): PriceTable {
-  return new PriceTable({ settings, list, origin: priceOrigins(declared), log: silentLog });
+  return new PriceTable({ settings, list, origin: priceOrigins(declared, {}), log: silentLog });
 }
 
 function found(provider: string, model: string, when = at): Price {
@@ -281,7 +281,7 @@ test('F6 a price is looked for once; names without end are forgotten again', () 
       return undefined;
     },
   };
-  const origin = priceOrigins([]);
+  const origin = priceOrigins([], {});
   const kept = new PriceTable({ settings: { models: [] }, list: counting, origin, log: silentLog });
   for (let i = 0; i < 3; i++) kept.find('openai', 'a', at);
   assert.equal(asked, 1);
@@ -302,7 +302,7 @@ test('F6 a package that cannot be read prices nothing and is told once', () => {
     },
   };
   const settings = { models: [{ pattern: 'openai/a', price: flat(1) }] };
-  const kept = new PriceTable({ settings, list: broken, origin: priceOrigins([]), log });
+  const kept = new PriceTable({ settings, list: broken, origin: priceOrigins([], {}), log });
   kept.warm();
   assert.equal(kept.find('openai', 'b', at), undefined);
   assert.equal(kept.find('openai', 'a', at)?.rates.input, 1);

@@ -8,7 +8,12 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { CloudSettings } from '../../../src/core/cloud.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { entraApp, entraMachine, entraProblem } from '../../../src/providers/credentials/entra.ts';
+import {
+  entraApp,
+  entraMachine,
+  entraProblem,
+  machineProblem,
+} from '../../../src/providers/credentials/entra.ts';
 import type { TokenSource } from '../../../src/providers/credentials/token-cache.ts';
 import { TokenServer } from '../../upstream/token-server.ts';
 
@@ -235,6 +240,28 @@ describe('azure 23: the identity of App Service and Container Apps', () => {
 });
 
 describe('azure 24: the metadata service is asked directly', () => {
+  it('an address of neither HTTPS nor the machine is a mistake of the environment', () => {
+    for (const name of ['IDENTITY_ENDPOINT', 'AZURE_POD_IDENTITY_AUTHORITY_HOST']) {
+      for (const good of [
+        '',
+        'http://127.0.0.1:41741/msi/token',
+        'http://localhost:42356/msi/token',
+        'http://169.254.129.4:8081/msi/token',
+        'https://identity.example',
+      ]) {
+        assert.equal(machineProblem({ [name]: good }), undefined, good);
+      }
+      for (const bad of [
+        'http://identity.example',
+        'identity',
+        'ftp://127.0.0.1',
+        'http://10.0.0.1',
+      ]) {
+        assert.match(machineProblem({ [name]: bad }) ?? '', new RegExp(`has an ${name} that`), bad);
+      }
+    }
+  });
+
   it('no redirect is followed', async () => {
     server.play({ status: 302, body: {}, headers: { location: `${server.url}/elsewhere` } });
     const detail = await detailOf(machine({ AZURE_POD_IDENTITY_AUTHORITY_HOST: server.url }));

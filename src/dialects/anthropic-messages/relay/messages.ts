@@ -159,7 +159,8 @@ class BlockEdits {
       traits.nativeTools === false ||
       source.has('sealed') ||
       (source.has('media') && (traits.imageInput !== 'url' || !traits.fileInput)) ||
-      (!traits.cacheMarks && source.has('cacheControl'))
+      (!traits.cacheMarks && source.has('cacheControl')) ||
+      mayHaveScopes(source, traits)
     );
   }
 
@@ -301,7 +302,25 @@ class BlockEdits {
   }
 
   #unmarked(block: JsonObject, path: FieldPath): readonly JsonEdit[] {
-    const marked = block['cache_control'] !== undefined && !this.#traits.cacheMarks;
-    return marked ? [{ path: [...path, 'cache_control'], text: undefined }] : [];
+    return markEdits(block, path, this.#traits);
   }
+}
+
+/** What of a mark goes: all of it once the upstream refused marks, or its scope. */
+export function markEdits(
+  { cache_control: mark }: JsonObject,
+  path: FieldPath,
+  { cacheMarks, cacheScopes }: UpstreamTraits,
+): readonly JsonEdit[] {
+  if (mark === undefined) return [];
+  if (!cacheMarks) return [{ path: [...path, 'cache_control'], text: undefined }];
+  const isScoped = cacheScopes === false && isObject(mark) && mark['scope'] !== undefined;
+  return isScoped ? [{ path: [...path, 'cache_control', 'scope'], text: undefined }] : [];
+}
+
+/** Whether marks are to be looked at for their scope: of most bodies a search in the bytes says no. */
+export function mayHaveScopes(source: JsonSource, { cacheScopes }: UpstreamTraits): boolean {
+  if (cacheScopes !== false || !source.has('cacheControl')) return false;
+  const [only, ...others] = source.pieces.list;
+  return others.length > 0 || only?.includes('"scope"') === true;
 }

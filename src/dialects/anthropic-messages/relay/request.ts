@@ -17,7 +17,7 @@ import { autoMarkEdits } from '../../shared/auto-marks.ts';
 import { canDemandCalls } from '../../shared/demanded-call.ts';
 import { isArray, isPresent } from '../fields.ts';
 import { isClientTool } from '../head.ts';
-import { messageEdits } from './messages.ts';
+import { markEdits, mayHaveScopes, messageEdits } from './messages.ts';
 import {
   budgetOf,
   effortOfBudget,
@@ -38,6 +38,9 @@ export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new No
   const options = optionEdits(skeleton, { traits, thinks: thinking.on }, notes);
   const tools = toolEdits(source, traits, notes);
   const changes = [own, messages, thinking, options, tools].flatMap((each) => each.edits);
+  // Once a request: an agent marks several blocks.
+  const scope = changes.find(({ path }) => path.at(-2) === 'cache_control')?.path;
+  if (scope !== undefined) notes.lost(scope, 'the provider has no caches of that scope');
   const edits = [...autoMarkEdits(source, ask), ...changes];
   return editJson(source, withoutEmptyConfig(edits, skeleton));
 }
@@ -470,9 +473,11 @@ function jsonOf(value: Json | undefined): string | undefined {
 // Tools of a relayed request and the choice among them, as this upstream takes them.
 
 /** @throws GatewayError for tools that only Anthropic's service defines or runs. */
-function toolEdits({ skeleton }: JsonSource, traits: UpstreamTraits, notes: Notes): Edits {
+function toolEdits(source: JsonSource, traits: UpstreamTraits, notes: Notes): Edits {
+  const { skeleton } = source;
   const choice = choiceEdits(skeleton, traits, notes);
-  const marks = traits.cacheMarks ? [] : markEdits(skeleton);
+  const isMarked = !traits.cacheMarks || mayHaveScopes(source, traits);
+  const marks = isMarked ? outerMarkEdits(skeleton, traits) : [];
   const { tools } = skeleton;
   if (!isArray(tools) || choice.some(({ path }) => path[0] === 'tools')) {
     return { edits: [...marks, ...choice] };
@@ -569,14 +574,16 @@ function strictEdits(tools: readonly Json[], notes: Notes): readonly JsonEdit[] 
   return edits;
 }
 
-/** Marks outside the messages, once the upstream refused them. */
-function markEdits({ tools, system, cache_control: mark }: JsonObject): readonly JsonEdit[] {
+/** Marks outside the messages. */
+function outerMarkEdits(skeleton: JsonObject, traits: UpstreamTraits): readonly JsonEdit[] {
+  const { tools, system } = skeleton;
   const marksIn = (list: Json | undefined, name: string): readonly JsonEdit[] =>
     (isArray(list) ? list : []).flatMap((each, i) =>
-      isObject(each) && each['cache_control'] !== undefined
-        ? [{ path: [name, i, 'cache_control'], text: undefined }]
-        : [],
+      isObject(each) ? markEdits(each, [name, i], traits) : [],
     );
-  const own = mark === undefined ? [] : [{ path: ['cache_control'], text: undefined }];
-  return [...marksIn(tools, 'tools'), ...marksIn(system, 'system'), ...own];
+  return [
+    ...marksIn(tools, 'tools'),
+    ...marksIn(system, 'system'),
+    ...markEdits(skeleton, [], traits),
+  ];
 }

@@ -107,9 +107,11 @@ export class MediaWriter {
       .slice(0, maxName - 10)
       .trim();
     const bare = /[a-zA-Z0-9]/.test(clean) ? clean : '';
-    const number = this.#names.size + 1;
-    const taken = bare === '' || this.#names.has(bare);
-    const own = taken ? `${bare === '' ? 'document' : bare} ${number}` : bare;
+    let own = bare;
+    // A client may have numbered its files in the same way.
+    for (let place = this.#names.size + 1; own === '' || this.#names.has(own); place++) {
+      own = `${bare === '' ? 'document' : bare} ${place}`;
+    }
     this.#names.add(own);
     return own;
   }

@@ -126,8 +126,13 @@ export class AnswerReader {
       answerText(candidate['continuationToken'], 'a continuationToken') || this.#continuation;
     const reason = answerText(candidate['finishReason'], 'a finishReason');
     if (reason === '') return;
-    // A `STOP` after another reason does not replace that reason.
-    if (this.#finish === undefined || this.#finish.reason === 'STOP') {
+    // A `STOP` after another reason does not replace that reason. An unset reason replaces none.
+    const known = this.#finish?.reason;
+    if (
+      known === undefined ||
+      known === unspecified ||
+      (known === 'STOP' && reason !== unspecified)
+    ) {
       this.#finish = { reason, message: textOf(candidate['finishMessage']) };
     }
   }
@@ -307,6 +312,9 @@ export class AnswerReader {
     return this.#hasContent ? { kind: 'other', raw: reason } : undefined;
   }
 }
+
+/** The value of a reason that was not set, which some servers write out in each piece. */
+const unspecified = 'FINISH_REASON_UNSPECIFIED';
 
 /** Reasons of filters. `MODEL_ARMOR` was observed and is not in the published types. */
 const filters: ReadonlySet<string> = new Set([

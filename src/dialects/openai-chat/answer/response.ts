@@ -54,7 +54,7 @@ import {
   hasProof,
   readAnswerReasoning,
   reasoningParts,
-  writeDetail,
+  writeAnswerDetail,
 } from '../reasoning.ts';
 
 /**
@@ -298,7 +298,7 @@ function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMem
 /** The entries, with marks that show whether they come back whole. */
 function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): readonly JsonObject[] {
   return positionedReasoning(parts).map(({ part, callsBefore }, entry) => ({
-    ...writeDetail(part, entry),
+    ...writeAnswerDetail(part, entry),
     ...(sealing === undefined || !hasProof(part)
       ? {}
       : { id: detailMark(part, { entry, callsBefore }, sealing.sealer) }),

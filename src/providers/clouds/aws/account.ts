@@ -6,6 +6,7 @@ import { AwsSigner } from '../../credentials/aws-signer.ts';
 import type { Credentials } from '../../credentials/credentials.ts';
 import { isSafe, keyOf, notSafe, set } from '../declaration.ts';
 import { isModelId } from './models.ts';
+import { profileRegion } from './profile-region.ts';
 
 /** Of a Bedrock API key. */
 export const keyVariable = 'AWS_BEARER_TOKEN_BEDROCK';
@@ -44,9 +45,16 @@ export const claudeBetas: ReadonlySet<string> = new Set([
   'tool-examples-2025-10-29',
 ]);
 
-export function regionOf({ declared, env }: CloudInput): string | undefined {
-  return declared.region ?? set(env, 'AWS_REGION') ?? set(env, 'AWS_DEFAULT_REGION');
+export function regionOf(input: CloudInput): string | undefined {
+  const { declared, env } = input;
+  const named = declared.region ?? set(env, 'AWS_REGION') ?? set(env, 'AWS_DEFAULT_REGION');
+  if (named !== undefined || authOf(input) !== 'profile') return named;
+  // Clients name models, and each new name asks for it: the file is read once for a declaration.
+  if (!ofProfile.has(input)) ofProfile.set(input, profileRegion(declared.cloud, env));
+  return ofProfile.get(input);
 }
+
+const ofProfile = new WeakMap<CloudInput, string | undefined>();
 
 /** The key of the environment and its variable. */
 export function bearerKey(env: CloudInput['env']): ReturnType<typeof keyOf> {

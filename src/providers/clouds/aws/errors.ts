@@ -3,6 +3,7 @@ import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../..
 import type { Provider } from '../../../core/provider.ts';
 import {
   codeOfStatus,
+  dayQuotaMs,
   errorSentence,
   upstreamFailure,
 } from '../../../dialects/shared/vendor-errors.ts';
@@ -46,11 +47,18 @@ const codes: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 /** They contain the status of the model's server behind the service. */
 const ofModels: ReadonlySet<string> = new Set(['modelerrorexception', 'modelstreamerrorexception']);
 
+/** `Too many tokens per day, please wait before trying again.`: no wait is named. */
+const dayQuota = /\bper day\b/i;
+
 /** The model cannot be called under this name; another target may have it. */
 const notCallable =
   /on-demand throughput isn.t supported|provided model identifier is invalid|model identifier is invalid/i;
 const cure =
   'Call it by an inference profile: its name with us., eu., apac. or global. in front, or the ARN of a profile.';
+
+/** An account that forces a guardrail on calls whose body it does not know. */
+const guarded = /^guardrail was enabled but input is in incorrect format/i;
+const guardedCure = 'The operator can have the model asked by Converse (door: converse).';
 
 /** @param otherwise the dialect's own reader, for errors about the request */
 export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError {
@@ -65,10 +73,16 @@ export function readAwsError(failure: AwsFailure, otherwise: Read): GatewayError
     const words = `${message.slice(0, maxSentence)} ${cure}`;
     return new GatewayError('model_not_found', words, { upstream, retryable: true });
   }
+  if (guarded.test(message)) {
+    const words = `${message.slice(0, maxSentence)} ${guardedCure}`;
+    return new GatewayError('upstream_rejected', words, { upstream, status: 400 });
+  }
   const known = type.toLowerCase();
   const code = codes.get(known);
   if (code !== undefined) {
-    return failed(code, code === 'model_not_found' ? { retryable: true } : {});
+    if (code === 'model_not_found') return failed(code, { retryable: true });
+    const isOfDay = code === 'rate_limited' && dayQuota.test(message);
+    return failed(code, isOfDay ? { retryAfterMs: dayQuotaMs } : {});
   }
   if (ofModels.has(known)) return ofModel(parsed, failed);
   // A stream has no status. An error about the request counts as a 400.

@@ -1,5 +1,6 @@
 /** Names of models at Bedrock: ids, inference profiles and ARNs, and their traits with Converse. */
 import type { UpstreamTraits } from '../../../core/traits.ts';
+import { withoutDate } from '../../../core/model-names.ts';
 import { anthropicModelTraits } from '../../model-traits.ts';
 
 /** Where an inference profile may run its calls. */
@@ -12,9 +13,15 @@ export function isModelId(name: string): boolean {
   return name.length <= maxLength && !/^\.{0,2}$|[\u0000-\u001f\u007f]/.test(name);
 }
 
+/** The id that the service knows: Claude Code adds `[1m]` where it asks for the long context by a beta. */
+export function sentModelId(name: string): string {
+  return name.replace(/\[1m\]$/i, '');
+}
+
 /** The id without the regions of a profile: `us.anthropic.claude-…` → `anthropic.claude-…`; of an ARN its last part. */
 export function baseModelId(id: string): string {
-  const own = id.startsWith('arn:') ? id.slice(id.lastIndexOf('/') + 1) : id;
+  const sent = sentModelId(id);
+  const own = sent.startsWith('arn:') ? sent.slice(sent.lastIndexOf('/') + 1) : sent;
   return own.replace(profilePrefix, '');
 }
 
@@ -24,6 +31,29 @@ export function makersName(id: string): string {
     .replace(/:\d{1,6}$/, '')
     .replace(/-v\d{1,3}$/, '');
   return base.replace(/^anthropic\./, '');
+}
+
+/**
+ * Ids of the price list that a name without date or version stands for, as those of `deployments` and of Mantle are:
+ * `claude-sonnet-4-5`, `openai.gpt-oss-120b`. An id with the regions of a profile stands for those of these regions only.
+ */
+export function listedAs(model: string, ids: readonly string[]): readonly string[] {
+  const family = familyOf(model);
+  const isGlobal = model.startsWith('global.');
+  return ids.filter((id) => {
+    if (isGlobal && id.startsWith(listedRegional)) return false;
+    const listed = familyOf(id);
+    return listed === family || listed.endsWith(`.${family}`);
+  });
+}
+
+/** How the list calls prices of the regions of a profile other than `global.`. */
+const listedRegional = 'regional.';
+
+function familyOf(id: string): string {
+  const own = id.startsWith(listedRegional) ? id.slice(listedRegional.length) : id;
+  // `openai.gpt-oss-120b-1:0` has its version without a `v`.
+  return withoutDate(makersName(own.replace(/-\d{1,2}:\d{1,2}$/, '')));
 }
 
 export function isClaude(model: string): boolean {
