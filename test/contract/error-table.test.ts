@@ -6,7 +6,7 @@ import { clientKey } from '../support/keys.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { numberAt, objectAt, textAt } from '../support/reading.ts';
-import { ask, startRig, type Rig } from '../support/rig.ts';
+import { ask, impatientConfig, startRig, type Rig } from '../support/rig.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { allSdks } from '../support/sdks.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -14,7 +14,7 @@ import type { Answer } from '../upstream/scripted.ts';
 
 let rig: Rig;
 before(async () => {
-  rig = await startRig();
+  rig = await startRig(impatientConfig);
 });
 after(() => rig.stop());
 

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { recordedStreams, whyOmitted } from '../recordings/recorded.ts';
 import { objectAt, readDocument, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
-import { ask, startRig, type Rig } from '../support/rig.ts';
+import { ask, impatientConfig, startRig, type Rig } from '../support/rig.ts';
 import {
   messagesAnswer,
   messageDelta,
@@ -24,7 +24,8 @@ import type { Answer } from '../upstream/scripted.ts';
 
 let rig: Rig;
 before(async () => {
-  rig = await startRig({
+  rig = await startRig((upstreams) => ({
+    ...impatientConfig(upstreams),
     models: {
       'two-targets': { targets: ['up-messages/first', 'up-chat/second'] },
       'slow-document': {
@@ -32,7 +33,7 @@ before(async () => {
         timeouts: { first_event: '200ms', document: '20s' },
       },
     },
-  });
+  }));
 });
 after(() => rig.stop());
 

@@ -66,22 +66,30 @@ function read(value: Json, shape: Form, nameOf: (name: string) => string): Json 
 
 /** What the program makes of each body, one a line; undefined where there is no Go. */
 export function readByGo(bodies: readonly Buffer[]): readonly JsonObject[] | undefined {
+  const program = builtProgram();
+  if (program === undefined) return undefined;
+  const input = Buffer.concat(bodies.flatMap((body) => [body, Buffer.from('\n')]));
+  const run = spawnSync(program, { input, encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (run.status !== 0) throw new Error(run.stderr);
+  return run.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line): JsonObject => JSON.parse(line));
+}
+
+let built: string | undefined;
+
+/** Compiles the program once for all tests of this process. */
+function builtProgram(): string | undefined {
+  if (built !== undefined) return built;
   const folder = mkdtempSync(join(tmpdir(), 'go-reader-'));
-  try {
-    const program = join(folder, 'reader');
-    const source = join(import.meta.dirname, 'go-reader', 'main.go');
-    const env = { ...process.env, GOTOOLCHAIN: 'local', GOPROXY: 'off', GO111MODULE: 'off' };
-    const built = spawnSync('go', ['build', '-o', program, source], { env, encoding: 'utf8' });
-    if (built.error !== undefined) return undefined;
-    if (built.status !== 0) throw new Error(built.stderr);
-    const input = Buffer.concat(bodies.flatMap((body) => [body, Buffer.from('\n')]));
-    const run = spawnSync(program, { input, encoding: 'utf8', maxBuffer: 1 << 28 });
-    if (run.status !== 0) throw new Error(run.stderr);
-    return run.stdout
-      .trimEnd()
-      .split('\n')
-      .map((line): JsonObject => JSON.parse(line));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  process.once('exit', () => rmSync(folder, { recursive: true }));
+  const program = join(folder, 'reader');
+  const source = join(import.meta.dirname, 'go-reader', 'main.go');
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOPROXY: 'off', GO111MODULE: 'off' };
+  const build = spawnSync('go', ['build', '-o', program, source], { env, encoding: 'utf8' });
+  if (build.error !== undefined) return undefined;
+  if (build.status !== 0) throw new Error(build.stderr);
+  built = program;
+  return built;
 }

@@ -3,6 +3,7 @@ import { ScriptedUpstream, type Script, type Scripted } from '../upstream/script
 import { eventStreamType } from '../upstream/aws.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import {
+  providerAt,
   startTestGateway,
   upstreamConfig,
   type TestConfig,
@@ -26,22 +27,21 @@ export interface Rig {
   readonly upstreams: { readonly [D in UpstreamDialect]: ScriptedUpstream };
   /** Sets the answers of a model that no other test uses. */
   play(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;
-  /** The same behind a route with short timeouts (`impatience`). */
+  /** The same at a provider with short timeouts, which the rig has with `impatientConfig`. */
   playImpatient(upstream: UpstreamDialect, ...answers: readonly Scripted[]): Played;
   stop(): Promise<void>;
 }
 
-/** Timeouts of the impatient routes; everything else may take as long as it likes. */
+/** Timeouts of the impatient providers; everything else may take as long as it likes. */
 export const impatience = { first_event: '300ms', document: '300ms', idle: '300ms' } as const;
-const impatientRoutes = 100;
 
-function impatientModels(upstream: UpstreamDialect): JsonObject {
-  return Object.fromEntries(
-    Array.from({ length: impatientRoutes }, (_, index) => {
-      const route = `impatient-${upstream}-${index + 1}`;
-      return [route, { targets: [`up-${upstream}/${route}`], timeouts: impatience }];
-    }),
-  );
+/** A provider with short timeouts in front of each upstream, for `playImpatient`. */
+export function impatientConfig(upstreams: Rig['upstreams']): TestConfig {
+  const providers = upstreamDialects.map((upstream): [string, JsonObject] => [
+    `impatient-${upstream}`,
+    providerAt(upstream, upstreams[upstream].port, { timeouts: impatience }),
+  ]);
+  return { providers: Object.fromEntries(providers) };
 }
 
 /** Config that must know where the upstreams are. */
@@ -57,16 +57,14 @@ async function startUpstreams(): Promise<Rig['upstreams']> {
   };
 }
 
-/** A gateway on all upstreams, with impatient routes to each and whatever else `config` adds. */
+/** A gateway on all upstreams, and whatever else `config` adds. */
 export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): Promise<Rig> {
   const upstreams = await startUpstreams();
   const config = typeof wanted === 'function' ? wanted(upstreams) : wanted;
   const basic = upstreamConfig((upstream) => upstreams[upstream].port);
-  const impatientOnes = upstreamDialects.map(impatientModels);
   const everything: TestConfig = {
     ...config,
     providers: { ...basic.providers, ...config.providers },
-    models: { ...Object.assign({}, ...impatientOnes), ...config.models },
   };
   const closeUpstreams = async (): Promise<void> => {
     await Promise.all(Object.values(upstreams).map((upstream) => upstream.close()));
@@ -77,24 +75,20 @@ export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): P
     throw error;
   });
   let played = 0;
-  let impatient = 0;
+  const playAt = (
+    provider: string,
+    upstream: UpstreamDialect,
+    answers: readonly Scripted[],
+  ): Played => {
+    played += 1;
+    const name = `model-${played}`;
+    return { model: `${provider}/${name}`, script: upstreams[upstream].script(name, ...answers) };
+  };
   return {
     gateway,
     upstreams,
-    play: (upstream, ...answers) => {
-      played += 1;
-      const name = `model-${played}`;
-      return {
-        model: `up-${upstream}/${name}`,
-        script: upstreams[upstream].script(name, ...answers),
-      };
-    },
-    playImpatient: (upstream, ...answers) => {
-      impatient += 1;
-      const route = `impatient-${upstream}-${impatient}`;
-      if (impatient > impatientRoutes) throw new Error('more impatient routes are needed');
-      return { model: route, script: upstreams[upstream].script(route, ...answers) };
-    },
+    play: (upstream, ...answers) => playAt(`up-${upstream}`, upstream, answers),
+    playImpatient: (upstream, ...answers) => playAt(`impatient-${upstream}`, upstream, answers),
     stop: async () => {
       await gateway.stop();
       await closeUpstreams();
