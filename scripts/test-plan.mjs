@@ -1,4 +1,7 @@
-/** Which test files share a process, and which are left to the slow half. */
+/**
+ * Which test files `npm test` runs, and which share a process. `test/unit/scripts/test-runs.test.ts` checks that no file is
+ * lost, `test/guarantees.test.ts` that each guarantee has a proof in `npm test`.
+ */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -7,9 +10,9 @@ import { dirname, join } from 'node:path';
  * The members of all rows above a path hold, those of the most specific row first.
  * - `together`: this many files of a folder share a process, which saves starting it and loading the sources again.
  *   Each file is a suite of its own there. 1 for files that change the process itself.
- * - `slow`: omitted of `npm test`, part of `npm run test:all`. The text says why.
+ * - `slow`: not in `npm test`, only in `npm run test:all`. The text says why; `undefined` takes a file back.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
- * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
+ * - `seconds`: what a file takes as a whole until a run has measured it. The longest jobs start first.
  * - `limit`: a job of these files is ended as one that hangs after this number of seconds.
  * - `after`: a file with the id of a process; a job of these files begins when that process has ended.
  */
@@ -19,26 +22,53 @@ const rows = [
   { path: 'test/unit/cli-config', seconds: 3 },
   // Refusals of wrong secrets wait.
   { path: 'test/access/first-start.test.ts', seconds: 95 },
-  { path: 'test/clouds', together: 5, seconds: 3 },
+  {
+    path: 'test/unit/cli-config/failed-start.test.ts',
+    slow: 'programs that start and fail',
+    seconds: 15,
+  },
+  {
+    path: 'test/unit/cli-config/gateway-flags.test.ts',
+    slow: 'a program for each place of its data',
+    seconds: 12,
+  },
+  { path: 'test/access/canaries.test.ts', seconds: 12 },
+  { path: 'test/access/directory.test.ts', slow: 'programs on one directory', seconds: 12 },
+  { path: 'test/clouds', together: 5, seconds: 1.5 },
   // They look at what this process has loaded.
   { path: 'test/clouds/aws-loading.test.ts', together: 1 },
   { path: 'test/clouds/google-loading.test.ts', together: 1 },
-  { path: 'test/contract', together: 8, seconds: 5 },
+  { path: 'test/contract', together: 8, seconds: 4 },
+  { path: 'test/contract/long-calls.test.ts', slow: 'answers of megabytes', seconds: 12 },
+  { path: 'test/contract/playground-code.test.ts', slow: 'programs in other languages' },
+  { path: 'test/contract/pulled-model.test.ts', slow: 'a model that is fetched beside a gateway' },
   // It asserts which modules this process has loaded.
   { path: 'test/contract/prices.test.ts', together: 1 },
   { path: 'test/corpus', together: 8, seconds: 2 },
-  { path: 'test/engine', seconds: 12 },
+  { path: 'test/corpus/corpus.test.ts', sampled: true },
+  // Each starts a real model in a process of its own: four files show what it answers.
+  { path: 'test/engine', slow: 'local models, one after another', seconds: 12 },
+  { path: 'test/engine/chat.test.ts', slow: undefined },
+  { path: 'test/engine/reasoning.test.ts', slow: undefined },
+  { path: 'test/engine/structured.test.ts', slow: undefined },
+  { path: 'test/engine/supervisor.test.ts', slow: undefined },
   { path: 'test/engine/supervisor-pool.test.ts', seconds: 45 },
   { path: 'test/faults', together: 5, seconds: 4 },
-  { path: 'test/faults/before-content.test.ts', sampled: true },
-  { path: 'test/faults/in-stream.test.ts', sampled: true },
-  { path: 'test/faults/timeouts.test.ts', sampled: true },
+  { path: 'test/faults/before-content.test.ts', sampled: true, seconds: 60 },
+  { path: 'test/faults/in-stream.test.ts', sampled: true, seconds: 30 },
+  { path: 'test/faults/timeouts.test.ts', sampled: true, seconds: 20 },
   // Its megabytes are most of what the folder takes.
   { path: 'test/faults/wire.test.ts', sampled: true, together: 1, seconds: 100 },
+  { path: 'test/faults/broken-while-slow.test.ts', slow: 'it waits for slow clients', seconds: 20 },
+  { path: 'test/faults/late-endings.test.ts', slow: 'it waits for late endings' },
+  { path: 'test/faults/left-streams.test.ts', slow: 'it waits for streams without a client' },
   // It counts what an exception does to this process.
   { path: 'test/faults/thrown.test.ts', together: 1 },
   { path: 'test/inputs', together: 5, seconds: 4 },
-  { path: 'test/inputs/bad-bodies.test.ts', sampled: true },
+  { path: 'test/inputs/addresses.test.ts', sampled: true },
+  { path: 'test/inputs/bad-bodies.test.ts', sampled: true, seconds: 30 },
+  { path: 'test/inputs/twin-names.test.ts', sampled: true, seconds: 15 },
+  { path: 'test/inputs/go-reader.test.ts', slow: 'compiles a program of Go', seconds: 30 },
   // It takes the place of look-ups of this process.
   { path: 'test/inputs/never-fetched.test.ts', together: 1 },
   { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 60 },
@@ -53,10 +83,12 @@ const rows = [
   { path: 'test/recordings/split-and-cut.test.ts', sampled: true, seconds: 90, limit: 900 },
   { path: 'test/simulation', sampled: true, seconds: 60 },
   { path: 'test/simulation/simulation.test.ts', sampled: false, seconds: 3 },
-  { path: 'test/simulation/leases.test.ts', seconds: 100 },
+  { path: 'test/simulation/leases.test.ts', seconds: 60 },
   { path: 'test/traces', together: 8, seconds: 2 },
   { path: 'test/two-turn', together: 8, seconds: 2 },
   { path: 'test/vendors', together: 8, seconds: 3 },
+  { path: 'test/vendors/conversations.test.ts', sampled: true, seconds: 20 },
+  { path: 'test/vendors/long.test.ts', sampled: true, seconds: 20 },
   { path: 'test/vendors/members.test.ts', sampled: true },
   { path: 'test/vendors/messages-vendors.test.ts', sampled: true },
   { path: 'test/vendors/shapes.test.ts', sampled: true },
@@ -79,21 +111,29 @@ const rows = [
   // Gateways are replaced under load, and mostly wait.
   { path: 'test/deploy/proxies.test.ts', seconds: 110 },
   { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
-  {
-    path: 'test/engine/supervisor-gateway.test.ts',
-    slow: 'engines that are killed and hang',
-    seconds: 110,
-  },
-  { path: 'test/engine/supervisor-files.test.ts', slow: 'engines started one by one', seconds: 20 },
-  { path: 'test/workers/outages.test.ts', slow: 'workers beside servers that fail', seconds: 30 },
+  { path: 'test/engine/supervisor-gateway.test.ts', seconds: 110 },
+  { path: 'test/engine/supervisor-files.test.ts', seconds: 20 },
   { path: 'test/lifecycle/tls.test.ts', slow: 'gateways and commands over TLS', seconds: 30 },
   { path: 'test/lifecycle/rolling.test.ts', slow: 'instances replaced under load', seconds: 40 },
-  { path: 'test/overload/connections.test.ts', seconds: 60 },
-  { path: 'test/store', seconds: 12 },
-  { path: 'test/store/postgres.test.ts', seconds: 30 },
+  { path: 'test/overload/connections.test.ts', seconds: 15 },
+  { path: 'test/overload/aborts.test.ts', slow: 'a client that leaves at each byte', seconds: 20 },
+  { path: 'test/overload/tls.test.ts', slow: 'the same guards over TLS', seconds: 20 },
+  { path: 'test/store', slow: 'PostgreSQL that dies, hangs and moves', seconds: 12 },
+  { path: 'test/store/kills.test.ts', slow: undefined },
+  { path: 'test/store/sqlite.test.ts', slow: undefined },
+  { path: 'test/store/spool.test.ts', slow: undefined },
+  { path: 'test/store/postgres-schema.test.ts', slow: undefined },
+  { path: 'test/store/postgres-outages.test.ts', slow: undefined },
+  { path: 'test/store/postgres.test.ts', slow: undefined, seconds: 30 },
   { path: 'test/store/postgres-busy.test.ts', seconds: 30 },
-  { path: 'test/workers', seconds: 14 },
+  { path: 'test/workers', slow: 'several processes of one gateway, which die', seconds: 14 },
+  { path: 'test/workers/outages.test.ts', seconds: 30 },
   { path: 'test/workers/processes.test.ts', seconds: 40 },
+  { path: 'test/workers/counters.test.ts', slow: undefined, seconds: 2 },
+  { path: 'test/workers/heartbeat.test.ts', slow: undefined, seconds: 1 },
+  { path: 'test/workers/leaving.test.ts', slow: undefined },
+  { path: 'test/workers/session.test.ts', slow: undefined, seconds: 1 },
+  { path: 'test/workers/sockets.test.ts', slow: undefined, seconds: 1 },
   { path: 'test/overload/memory.test.ts', slow: '50 bodies of 32 MB', seconds: 100 },
   {
     path: 'test/package',
@@ -136,20 +176,44 @@ export function rowOf(path) {
   return Object.assign({}, ...above.toSorted((a, b) => a.path.length - b.path.length));
 }
 
+/**
+ * How deep a file goes in a run (test/support/depth.ts), undefined where it is not a part of it.
+ * @param scope `test` and `rest` together are `all`; `named` is what a person asked for by its path
+ */
+export function depthOf(file, scope) {
+  const { slow, sampled } = rowOf(file);
+  if (scope === 'all') return 'whole';
+  if (scope === 'named') return sampled === true ? (process.env.TEST_DEPTH ?? 'sample') : 'whole';
+  if (slow !== undefined) return scope === 'rest' ? 'whole' : undefined;
+  if (scope === 'test') return sampled === true ? 'sample' : 'whole';
+  return sampled === true ? 'rest' : undefined;
+}
+
+/** Files of one depth that may share processes have the same name here. */
+function groupOf(file, depth) {
+  const name = rowOf(file).together === 1 ? file : dirname(file);
+  return depth === 'whole' ? name : `${name} (${depth})`;
+}
+
+/** What a sample takes of the time of all cases, about. */
+const sampleShare = 0.25;
+
 /** Files as jobs, the longest first. A job is one process. */
-export function jobsOf(files, times) {
-  const groups = Map.groupBy(files, (file) => (rowOf(file).together > 1 ? dirname(file) : file));
-  const jobs = [...groups].flatMap(([folder, its]) => {
-    const size = rowOf(its[0]).together;
-    const parts = Math.ceil(its.length / size);
+export function jobsOf(files, times, scope) {
+  const groups = Map.groupBy(files, (file) => groupOf(file, depthOf(file, scope)));
+  const jobs = [...groups].flatMap(([name, its]) => {
+    const depth = depthOf(its[0], scope);
+    const parts = Math.ceil(its.length / rowOf(its[0]).together);
     return Array.from({ length: parts }, (_, part) => ({
-      name: parts === 1 ? folder : `${folder} ${part + 1}/${parts}`,
+      name: parts === 1 ? name : `${name} ${part + 1}/${parts}`,
       files: its.filter((_file, i) => i % parts === part),
+      depth,
     }));
   });
   return jobs
     .map((job) => {
-      const seconds = job.files.reduce((sum, file) => sum + rowOf(file).seconds, 0);
+      const whole = job.files.reduce((sum, file) => sum + rowOf(file).seconds, 0);
+      const seconds = job.depth === 'sample' ? whole * sampleShare : whole;
       return { ...job, seconds, cpu: seconds / 2, ...times[job.name] };
     })
     .toSorted((a, b) => b.seconds - a.seconds);

@@ -9,7 +9,8 @@ export default async function* report(source) {
   for await (const { type, data } of source) {
     if (type === 'test:start') path[data.nesting] = data.name;
     if (type !== 'test:pass' && type !== 'test:fail') continue;
-    const suites = path.slice(0, data.nesting);
+    // Files that share a process are imported at once: a suite may come to stand in that of another file.
+    const suites = path.slice(0, data.nesting).filter((name) => !name.endsWith('.test.ts'));
     yield line({
       passed: type === 'test:pass',
       name: [...suites, data.name].join(' › '),

@@ -1,6 +1,7 @@
 // Runs test files and closes with the line `N passed, N failed`.
-// Usage: node scripts/test.mjs [--all | --rest] [folder or file …]
+// Usage: node scripts/test.mjs [--all | --rest] [--list] [folder or file …]
 //   without paths: what `npm test` runs; --all: everything; --rest: what --all adds.
+//   --list: prints each file with the depth that it would run at, and runs nothing.
 import { spawn } from 'node:child_process';
 import {
   chmodSync,
@@ -14,7 +15,7 @@ import {
 } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import { cores, isReady, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
+import { cores, depthOf, isReady, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
 
 // Files that import the same sources compile them once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/compile');
@@ -23,8 +24,7 @@ const args = process.argv.slice(2);
 const all = args.includes('--all');
 const rest = args.includes('--rest');
 const named = args.filter((arg) => !arg.startsWith('--'));
-if (all) process.env.TEST_DEPTH = 'whole';
-if (rest) process.env.TEST_DEPTH = 'rest';
+const scope = all ? 'all' : rest ? 'rest' : named.length > 0 ? 'named' : 'test';
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
 const maxJobs = cores * 4;
 const idleEnough = 0.2;
@@ -35,15 +35,17 @@ const outputKept = 200_000;
 const files = (named.length === 0 ? ['test'] : named)
   .flatMap((path) => (statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`) : [path]))
   .map((file) => relative('.', file).replaceAll('\\', '/'))
-  .filter((file) => {
-    const { slow, sampled } = rowOf(file);
-    if (rest) return slow !== undefined || sampled === true;
-    return all || named.length > 0 || slow === undefined;
-  })
+  .filter((file) => depthOf(file, scope) !== undefined)
   .toSorted();
+if (args.includes('--list')) {
+  const lines = files.map((file) => `${depthOf(file, scope)} ${file}\n`);
+  // An exit loses what a pipe has not taken yet.
+  await new Promise((resolve) => process.stdout.write(lines.join(''), resolve));
+  process.exit();
+}
 const times = readTimes();
 /** What a job costs: mostly CPU time, and its wall time where it waits. */
-const waiting = jobsOf([...new Set(files)], times).map((job) => ({
+const waiting = jobsOf([...new Set(files)], times, scope).map((job) => ({
   ...job,
   expected: job.cpu + job.seconds / 10,
 }));
@@ -74,6 +76,7 @@ function runJob(job) {
   // A group of its own, so that a process that hangs ends with what it started.
   const child = spawn(process.execPath, argv, {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TEST_DEPTH: job.depth },
     detached: true,
   });
   job.child = child;
@@ -248,13 +251,11 @@ clearInterval(ticker);
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(dirname(timesFile), { recursive: true });
-const took = (performance.now() - began) / 1000;
-const scope = named.length > 0 ? undefined : all ? 'test:all' : rest ? 'rest' : 'test';
-if (scope !== undefined)
-  times[`run ${scope}`] = {
-    seconds: round(took),
-    cpu: round(finished.reduce((sum, { cpu }) => sum + cpu, 0)),
-  };
+const took = {
+  seconds: round((performance.now() - began) / 1000),
+  cpu: round(finished.reduce((sum, { cpu }) => sum + cpu, 0)),
+};
+if (named.length === 0) times[`run ${all ? 'test:all' : scope}`] = took;
 writeFileSync(timesFile, `${JSON.stringify(times, null, 1)}\n`);
 
 if (finished.length > slowestTold) {
@@ -264,6 +265,7 @@ if (finished.length > slowestTold) {
     .slice(0, slowestTold)) {
     say(`${seconds.toFixed(1).padStart(7)} s, ${cpu.toFixed(1)} s of CPU  ${name}`);
   }
+  say(`in ${(took.seconds / 60).toFixed(1)} min, with ${Math.round(took.cpu)} s of CPU`);
 }
 if (failures.length > 0) say('\nfailed:');
 for (const { where, name, error } of failures)

@@ -5,8 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
-import { runsNow } from '../support/depth.ts';
-import { clientDialects } from '../support/dialects.ts';
+import { isInSample } from '../support/depth.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import {
@@ -45,35 +44,26 @@ function kindOf({ heavy, impatient }: FaultRow): keyof typeof atOnce {
   return impatient === undefined ? 'usual' : 'impatient';
 }
 
-/**
- * `npm test` takes a sample of what resembles the rest: megabytes in the pairs with responses, and what upstreams do that
- * are always translated.
- */
-function isSampled({ row, dialect, upstream }: Case): boolean {
-  if (!clientDialects.some((each) => each === upstream)) return true;
-  return row.heavy === true && [dialect, upstream].includes('responses');
-}
-
 /** What an SDK sees does not depend on the upstream's dialect: of megabytes it is sent those of two. */
 function hasSdkCalls({ row, dialect, upstream }: Case): boolean {
   return row.heavy !== true || upstream === dialect || upstream === 'chat';
 }
 
-/** The cases that run now, each with whether the SDKs call as well: `npm test` takes a sample of their calls. */
-function casesNow(rows: readonly FaultRow[]): ReadonlyMap<Case, boolean> {
-  const now = new Map<Case, boolean>();
-  for (const [i, at] of casesOf(rows).entries()) {
-    const inSample = !isSampled(at) || i % 5 === 0;
-    const bySdks = hasSdkCalls(at) && runsNow(inSample && i % 3 === 0);
-    if (runsNow(inSample) || bySdks) now.set(at, bySdks);
-  }
-  return now;
+/**
+ * The cases that run now. `npm test` plays one in seven of a row, of a short row one in three, and at least one. The steps
+ * are odd and begin elsewhere in each row: so a long row meets each client, both modes and both shapes.
+ */
+function casesNow(rows: readonly FaultRow[]): readonly Case[] {
+  const ofRows = [...Map.groupBy(casesOf(rows), ({ row }) => row).values()];
+  return ofRows.flatMap((cases, number) => {
+    const step = Math.min(cases.length > 20 ? 7 : 3, cases.length);
+    return cases.filter((_case, i) => isInSample(number + i, step));
+  });
 }
 
 /** Registers the tests of all rows. */
 export function runRows(rows: readonly FaultRow[]): void {
-  const now = casesNow(rows);
-  const cases = [...now.keys()];
+  const cases = casesNow(rows);
   let rig: Rig;
   before(async () => {
     rig = await startCases(cases);
@@ -87,14 +77,13 @@ export function runRows(rows: readonly FaultRow[]): void {
       for (const at of some) {
         const { row, dialect, upstream, mode, shape } = at;
         test(`${row.id} ${row.name}, ${dialect}, ${mode} from ${upstream}, ${shape}`, () =>
-          runCase(rig, at, now.get(at) === true));
+          runCase(rig, at));
       }
     });
   }
 }
 
-/** @param withSdks also calls by the SDKs, of which `npm test` takes a sample. */
-async function runCase(rig: Rig, at: Case, withSdks: boolean): Promise<void> {
+async function runCase(rig: Rig, at: Case): Promise<void> {
   const seen = Promise.withResolvers<void>();
   const played = await playCase(rig, at, seen.promise);
   await runRaw(rig, at, played, seen.resolve);
@@ -103,7 +92,7 @@ async function runCase(rig: Rig, at: Case, withSdks: boolean): Promise<void> {
     assert.equal(await request.closed, 'gateway');
   }
   const run = outcomeOf(at).kind === 'served' ? serveSdks : runSdks;
-  const bySdks = withSdks ? await run(rig, at, played) : 0;
+  const bySdks = hasSdkCalls(at) ? await run(rig, at, played) : 0;
   await assertSettled(rig, at, { ...played, calls: 1 + bySdks });
 }
 

@@ -13,6 +13,7 @@ import { openaiResponsesClient } from '../../src/dialects/openai-responses/clien
 import { expensiveMembers } from '../../src/dialects/shared/describe.ts';
 import { corpus } from '../corpus/samples.ts';
 import { objectsIn, withMember } from '../corpus/objects.ts';
+import { isInSample } from '../support/depth.ts';
 import { send } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { clientDialects, pairs, type ClientDialect } from '../support/dialects.ts';
@@ -193,10 +194,11 @@ function attacked(body: JsonObject, { member, behind }: Attack, size: keyof type
   return text.slice(0, at) + member + text.slice(end);
 }
 
-for (const { client: dialect, upstream } of pairs) {
-  for (const size of ['short', 'outlined', 'long'] as const) {
+for (const [i, { client: dialect, upstream }] of pairs.entries()) {
+  for (const [j, size] of (['short', 'outlined', 'long'] as const).entries()) {
     describe(`${dialect} on ${upstream}, ${size}`, () => {
-      for (const attack of attacks[dialect]) {
+      // One size of each pair in `npm test`, another one at the next pair and the next attack.
+      for (const attack of attacks[dialect].filter((_, k) => isInSample(i + j + k, 3))) {
         test(`X-1 ${attack.name}`, async () => {
           const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
           const legal = requestBody(dialect, { model, stream: false });

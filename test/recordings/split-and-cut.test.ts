@@ -49,7 +49,7 @@ async function seenBy(
 
 /** How the bytes are cut into packets: short recordings in more ways. */
 function splitsOf(size: number): readonly Answer['split'][] {
-  const [count, sampled, longest] = size < smallSize ? [20, 5, 60] : [3, 1, 1500];
+  const [count, sampled, longest] = size < smallSize ? [20, 2, 60] : [3, 1, 1500];
   const splits = Array.from({ length: count }, (_, index) => randomSplit(index + 1, longest));
   const now = splits.filter((_split, index) => runsNow(index < sampled));
   const bySingleBytes = size < singleByteLimit && runsNow(size < sampledByteLimit);
@@ -62,10 +62,10 @@ const manyEvents = 400;
 /** Numbers of frames after which the stream is cut: a sample of them, the first and the last ones always. */
 function cutsOf(recorded: RecordedStream): readonly number[] {
   const all = Array.from({ length: recorded.finishAt + 1 }, (_, index) => index);
-  const step = Math.max(1, Math.floor(all.length / 6));
+  const step = Math.max(1, Math.floor(all.length / 4));
   const isNear = (at: number, edge: number): boolean => at > recorded.finishAt - edge || at < edge;
   return all.filter((at) => {
-    const inSample = at % step === 0 || isNear(at, 3);
+    const inSample = at % step === 0 || isNear(at, 2);
     const isCut = all.length <= manyEvents || at % 5 === 0 || isNear(at, 50);
     return runsNow(inSample) && (inSample || isCut);
   });

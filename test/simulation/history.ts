@@ -282,3 +282,15 @@ class History {
     judge(account, this.#complain);
   }
 }
+
+/** What went wrong, with the command that replays it. */
+export function complaintOf({
+  seed,
+  complaints,
+}: {
+  readonly seed: number;
+  readonly complaints: readonly string[];
+}): string {
+  const what = complaints.map((complaint) => `  ${complaint}`).join('\n');
+  return `npm run simulate -- --seed ${seed}\n${what}`;
+}

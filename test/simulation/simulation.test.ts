@@ -1,9 +1,8 @@
 /** The simulation itself: a seed gives one history, and what goes wrong in it is seen. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runHistory } from './history.ts';
+import { complaintOf, runHistory } from './history.ts';
 import { keptSeeds } from './saved-seeds.ts';
-import { complaintOf } from './play.ts';
 
 test('a seed gives the same history each time, whatever was played before', async () => {
   const seeds = [3, 14, 159, 2653, 5897];

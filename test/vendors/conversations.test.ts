@@ -8,6 +8,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
+import { isInSample } from '../support/depth.ts';
 import { clientKey } from '../support/keys.ts';
 import { listAt } from '../support/reading.ts';
 import { messagesAnswer } from '../upstream/messages.ts';
@@ -180,12 +181,14 @@ async function goAndReturn(client: Client, a: VendorRules, b: VendorRules): Prom
   assert.ok(back.includes(own), `${a.provider} gets ${own} back: ${back}`);
 }
 
-for (const a of thinkers) {
+for (const [i, a] of thinkers.entries()) {
   describe(`${a.provider}/${a.model}`, () => {
-    for (const b of thinkers) {
+    for (const [j, b] of thinkers.entries()) {
       if (a === b) continue;
+      // Each pair of vendors with one client in `npm test`, which changes from pair to pair.
+      const now = clients.filter((_, k) => isInSample(i + j + k, clients.length));
       test(`D1 D7 there, at ${b.provider} and back`, async () => {
-        for (const client of clients) {
+        for (const client of now) {
           await assert.doesNotReject(goAndReturn(client, a, b), client.name);
         }
       });
