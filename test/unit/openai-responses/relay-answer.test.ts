@@ -122,6 +122,50 @@ test('R-76 an item that is told at its end only is told whole', () => {
   assert.deepEqual(shown(relayed(ends)), everything);
 });
 
+/** A stream in which the upstream ends a call that was cut off, as OpenAI does. */
+function cutStream(item: JsonObject, status: 'completed' | 'incomplete'): readonly JsonObject[] {
+  const told = responsesEvents([textItem('Hello'), item]);
+  const last = told.at(-1) ?? {};
+  const response = {
+    ...objectAt(last, 'response'),
+    status,
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+  };
+  return [...told.slice(0, -1), { ...last, type: `response.${status}`, response }];
+}
+
+const cutCalls: readonly JsonObject[] = [
+  { ...question, status: 'incomplete', arguments: '{"a' },
+  {
+    id: 'ctc_1',
+    type: 'custom_tool_call',
+    status: 'incomplete',
+    call_id: 'call_2',
+    name: 'exec',
+    input: 'rm -r build/ol',
+  },
+];
+
+for (const call of cutCalls) {
+  test(`R-15 a ${String(call['type'])} that the upstream cut off has no end, and stands in the last event`, () => {
+    const told = relayed(cutStream(call, 'incomplete'));
+    assert.deepEqual(shown(told), { items: [textItem('Hello')], places: [0, 1], text: 'Hello' });
+    const { output } = objectAt(told.at(-1) ?? {}, 'response');
+    assert.deepEqual(output, [textItem('Hello'), call]);
+  });
+}
+
+test('R-15 a call that is marked as cut in an answer that is complete ends before the last event', () => {
+  const [call = {}] = cutCalls;
+  const told = relayed(cutStream(call, 'completed'));
+  assert.deepEqual(shown(told), {
+    items: [textItem('Hello'), call],
+    places: [0, 1],
+    text: 'Hello',
+  });
+  assert.equal(told.at(-1)?.['type'], 'response.completed');
+});
+
 test('R-15 a call that only an incomplete answer has is not told as done', () => {
   const lifecycle = whole.filter((event) => event['response'] !== undefined).slice(0, -1);
   const output = [textItem('Hello'), { ...question, status: 'incomplete', arguments: '{"a' }];

@@ -11,7 +11,7 @@ import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
 import { withBlankLine, withModel } from '../../shared/answers.ts';
 import { repairedUsage } from '../../shared/usage-sums.ts';
 import { isArray } from '../fields.ts';
-import { isStableItemId, itemPrefix } from '../items.ts';
+import { callKindOf, isStableItemId, itemPrefix } from '../items.ts';
 import { eventFrame, Lifecycle } from '../answer/lifecycle.ts';
 import { RelayedItems } from './items.ts';
 import type { ItemEvent } from '../replay.ts';
@@ -32,6 +32,15 @@ const numbered = /"sequence_number"\s*:\s*(\d{1,15})/;
 function isForeign(type: string): boolean {
   if (type === 'error' || type === '') return false;
   return !type.startsWith('response.') || type.startsWith('response.reasoning_part.');
+}
+
+/**
+ * Whether the event ends a call that was cut off. Some services send it, and clients run a call when they see its end. If the
+ * answer ends as complete, `RelayedItems.settle` adds the event before the last one.
+ */
+function endsCutCall(type: string, { item }: JsonObject): boolean {
+  if (type !== 'response.output_item.done' || !isObject(item)) return false;
+  return item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined;
 }
 
 export class ResponsesAnswerRelay implements AnswerRelay {
@@ -248,8 +257,9 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   /** An event of an item. Some servers send only its end, on which the official client fails, so the start is added. */
-  #within(type: string, received: JsonObject, { bytes, data = '' }: Frame): Buffer {
+  #within(type: string, received: JsonObject, { bytes, data = '' }: Frame): Buffer | undefined {
     const event = this.#items.steady(received);
+    if (endsCutCall(type, event)) return undefined;
     const whole = event === received ? withBlankLine(bytes) : Buffer.from(eventFrame(type, event));
     const owed = this.#items.see(type, event, data);
     if (owed.length === 0) return whole;

@@ -123,7 +123,8 @@ export class RelayedItems {
       if (cut && callKindOf(item['type']) !== undefined && item['status'] !== 'completed') {
         return whole;
       }
-      events.push(...this.#whole(at, whole).slice(known === undefined ? 0 : -1));
+      if (known === undefined) events.push(...this.#whole(at, whole));
+      else events.push(['response.output_item.done', { output_index: at, item: whole }]);
       this.#end(at, whole);
       return whole;
     });
