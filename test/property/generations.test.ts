@@ -13,6 +13,8 @@ import {
 import type { Part } from '../../src/core/conversation.ts';
 import { tryParse } from '../../src/json/parse.ts';
 import { assertLegalStream } from '../support/legality.ts';
+import { eventFrame } from '../../src/dialects/openai-responses/answer/lifecycle.ts';
+import { isObject, textOf } from '../../src/json/value.ts';
 import { allDialects, endingOf, readStream, type AnyDialect } from '../support/reading.ts';
 import { generation } from './arbitraries.ts';
 import { check } from './checking.ts';
@@ -91,6 +93,17 @@ function fragments(whole: Generation, size: number): readonly GenerationEvent[] 
     return [event];
   });
 }
+
+test('frames of responses that are put together from pieces have the bytes of those that are written whole', (context) => {
+  check(context, fc.tuple(generation, fc.nat({ max: 7 })), ([whole, size]) => {
+    const written = writeStream(halves.responses, fragments(whole, size + 1));
+    for (const frame of written.split(/(?<=\n\n)/)) {
+      const data = tryParse(/^data: (.*)$/m.exec(frame)?.[1] ?? '');
+      assert.ok(isObject(data), frame);
+      assert.equal(frame, eventFrame(textOf(data['type']), data));
+    }
+  });
+});
 
 for (const dialect of allDialects) {
   const both = halves[dialect];

@@ -16,6 +16,31 @@ type LifecycleContext = Pick<
   'model' | 'createdSeconds' | 'newId' | 'conversation' | 'state'
 >;
 
+/**
+ * An event with a piece of a text. Between two such events only the number and the piece change, so the rest is written
+ * once. The bytes are equal to those of `Lifecycle.event`.
+ */
+export interface DeltaFrame {
+  /** The bytes before the number, between it and the text, and after the text. */
+  readonly head: string;
+  readonly middle: string;
+  readonly after: string;
+}
+
+/**
+ * @param location the members before the text
+ * @param more the members after it
+ */
+export function deltaFrame(type: string, location: JsonObject, more: JsonObject = {}): DeltaFrame {
+  const inside = (members: JsonObject): string => JSON.stringify(members).slice(1, -1);
+  const after = inside(more);
+  return {
+    head: `event: ${type}\ndata: {${inside({ type })},"sequence_number":`,
+    middle: `,${inside(location)},"delta":`,
+    after: `${after === '' ? '' : `,${after}`}}\n\n`,
+  };
+}
+
 /** The end of a response. */
 export interface Ending {
   readonly status: 'completed' | 'incomplete' | 'failed';
@@ -83,6 +108,11 @@ export class Lifecycle implements StreamOpening {
   event(type: string, members: JsonObject): string {
     const sequence = this.sequence++;
     return eventFrame(type, { type, sequence_number: sequence, ...members });
+  }
+
+  /** An event with the next piece of a text. */
+  delta({ head, middle, after }: DeltaFrame, text: string): string {
+    return `${head}${this.sequence++}${middle}${JSON.stringify(text)}${after}`;
   }
 
   /** The first two events, once. */

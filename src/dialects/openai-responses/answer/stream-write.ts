@@ -23,7 +23,7 @@ import type { JsonObject } from '../../../json/value.ts';
 import { refusalExplanation } from '../../openai-chat/answer/response.ts';
 import { type AnsweredCall, AnswerItems } from './write-items.ts';
 import { idPrefixes, itemExtras } from '../items.ts';
-import { type Ending, Lifecycle } from './lifecycle.ts';
+import { type DeltaFrame, deltaFrame, type Ending, Lifecycle } from './lifecycle.ts';
 import { writeServiceTier, writeUsage } from './usage.ts';
 
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
@@ -34,9 +34,7 @@ interface OpenMessage {
   readonly output: number;
   readonly kind: 'output_text' | 'refusal';
   readonly phase: string | undefined;
-  /** The bytes of a text frame before its sequence number, and between it and the delta. */
-  readonly head: string;
-  readonly middle: string;
+  readonly frame: DeltaFrame;
   text: string;
   readonly annotations: JsonObject[];
 }
@@ -49,11 +47,14 @@ interface OpenText {
 
 interface OpenReasoning {
   readonly type: 'reasoning';
+  /** Without its text. */
   part: ReasoningPart;
+  text: string;
   readonly id: string;
   /** Undefined until its first event is written. */
   output: number | undefined;
-  summaryOpen: boolean;
+  /** Undefined until its summary has begun. */
+  frame: DeltaFrame | undefined;
 }
 
 interface OpenCall {
@@ -61,6 +62,8 @@ interface OpenCall {
   readonly call: AnsweredCall;
   /** Undefined until its first event is written. A call of a typed tool is written at its end. */
   output: number | undefined;
+  /** Undefined until the first piece. */
+  frame: DeltaFrame | undefined;
   arguments: string;
 }
 
@@ -129,13 +132,13 @@ export class ResponsesStreamWriter implements StreamWriter {
   keepAlive(): string {
     if (!this.#life.began) return this.#life.begin();
     const message = this.#message;
-    if (message !== undefined) return this.#textFrame(message, '');
+    if (message !== undefined) return this.#life.delta(message.frame, '');
     for (const open of this.#parts.values()) {
       if (open.type === 'call' && open.call.kind === 'function')
         return this.#argumentsFrame(open, '');
       if (open.type === 'call' && open.call.kind === 'custom') return this.#inputFrame(open, '');
       if (open.type === 'reasoning' && open.output !== undefined) {
-        return this.#openSummary(open) + this.#summaryFrame(open, '');
+        return this.#summaryFrame(open, '');
       }
     }
     return this.#life.progress(this.#output());
@@ -297,13 +300,14 @@ export class ResponsesStreamWriter implements StreamWriter {
     const id = this.#items.itemId(part, idPrefixes.message);
     const output = this.#outputs++;
     const type = kind === 'refusal' ? 'response.refusal.delta' : 'response.output_text.delta';
+    const where = { item_id: id, output_index: output, content_index: 0 };
+    const frame = deltaFrame(type, where, kind === 'refusal' ? {} : { logprobs: [] });
     const message: OpenMessage = {
       id,
       output,
       kind,
       phase: own,
-      head: `event: ${type}\ndata: {"type":"${type}","sequence_number":`,
-      middle: `,"item_id":${JSON.stringify(id)},"output_index":${output},"content_index":0,"delta":`,
+      frame,
       text: '',
       annotations: [],
     };
@@ -323,12 +327,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     const message = this.#message;
     if (message === undefined) return '';
     message.text += delta;
-    return this.#textFrame(message, delta);
-  }
-
-  #textFrame({ head, middle, kind }: OpenMessage, delta: string): string {
-    const behind = kind === 'refusal' ? '' : ',"logprobs":[]';
-    return `${head}${this.#life.sequence++}${middle}${JSON.stringify(delta)}${behind}}\n\n`;
+    return this.#life.delta(message.frame, delta);
   }
 
   #annotate({ citations, start }: OpenText): string {
@@ -374,29 +373,28 @@ export class ResponsesStreamWriter implements StreamWriter {
     const open: OpenReasoning = {
       type: 'reasoning',
       part: { ...part, text: '' },
+      text: '',
       id,
       output: undefined,
-      summaryOpen: false,
+      frame: undefined,
     };
     this.#parts.set(index, open);
     return part.text === '' ? '' : this.#addReasoning(open, part.text);
   }
 
   #addReasoning(open: OpenReasoning, delta: string): string {
-    open.part = { ...open.part, text: open.part.text + delta };
-    if (this.#items.hidesReasoning) return '';
-    return this.#openSummary(open) + this.#summaryFrame(open, delta);
+    open.text += delta;
+    return this.#items.hidesReasoning ? '' : this.#summaryFrame(open, delta);
   }
 
-  #openSummary(open: OpenReasoning): string {
+  #summaryFrame(open: OpenReasoning, delta: string): string {
+    if (open.frame !== undefined) return this.#life.delta(open.frame, delta);
     const added = this.#addReasoningItem(open);
-    if (open.summaryOpen) return added;
-    open.summaryOpen = true;
+    const where = summaryLocation(open);
     const part = { type: 'summary_text', text: '' };
-    return (
-      added +
-      this.#life.event('response.reasoning_summary_part.added', { ...summaryLocation(open), part })
-    );
+    const begun = this.#life.event('response.reasoning_summary_part.added', { ...where, part });
+    open.frame = deltaFrame('response.reasoning_summary_text.delta', where);
+    return added + begun + this.#life.delta(open.frame, delta);
   }
 
   #addReasoningItem(open: OpenReasoning): string {
@@ -410,20 +408,14 @@ export class ResponsesStreamWriter implements StreamWriter {
     });
   }
 
-  #summaryFrame(open: OpenReasoning, delta: string): string {
-    return this.#life.event('response.reasoning_summary_text.delta', {
-      ...summaryLocation(open),
-      delta,
-    });
-  }
-
   #endReasoning(open: OpenReasoning): string {
-    const { part, id } = open;
+    const { id } = open;
+    const part = { ...open.part, text: open.text };
     if (part.text === '' && part.signature === undefined && part.encrypted === undefined) {
       if (open.output === undefined) return '';
     }
     let text = this.#addReasoningItem(open);
-    if (open.summaryOpen) {
+    if (open.frame !== undefined) {
       const where = summaryLocation(open);
       const whole = { type: 'summary_text', text: part.text };
       text += this.#life.event('response.reasoning_summary_text.done', {
@@ -441,7 +433,13 @@ export class ResponsesStreamWriter implements StreamWriter {
     const call = this.#items.call(part);
     const companion = this.#items.companion(part, call.callId);
     const before = companion === undefined ? '' : this.#whole(companion);
-    const open: OpenCall = { type: 'call', call, output: undefined, arguments: '' };
+    const open: OpenCall = {
+      type: 'call',
+      call,
+      output: undefined,
+      frame: undefined,
+      arguments: '',
+    };
     this.#parts.set(index, open);
     const { kind } = call;
     const isClientCall = kind === 'function' || kind === 'custom';
@@ -462,10 +460,8 @@ export class ResponsesStreamWriter implements StreamWriter {
   }
 
   #argumentsFrame(open: OpenCall, delta: string): string {
-    return this.#life.event('response.function_call_arguments.delta', {
-      ...callLocation(open),
-      delta,
-    });
+    open.frame ??= deltaFrame('response.function_call_arguments.delta', callLocation(open));
+    return this.#life.delta(open.frame, delta);
   }
 
   #inputFrame(open: OpenCall, delta: string): string {
