@@ -6,7 +6,7 @@
  * are walked over instead (`json/skeleton.ts`), and parsed whole only where all of the value is needed.
  */
 import { isUtf8 } from 'node:buffer';
-import { spliceMembers } from '../json/edit.ts';
+import { replaceMembers, spliceMembers } from '../json/edit.ts';
 import { locateJsonError, parseExactly, parseNatively, parseOwn } from '../json/parse.ts';
 import { Pieces } from '../json/pieces.ts';
 import {
@@ -135,6 +135,8 @@ export function spliceAnswer(
   { bytes, body }: WholeDocument,
   members: { readonly [key: string]: string | undefined },
 ): Buffer | undefined {
+  const replaced = replaceMembers(bytes, body, members);
+  if (replaced !== undefined) return replaced;
   try {
     const pieces = withoutByteOrderMark(bytes);
     const scanned = checkedScan(pieces.whole());

@@ -65,6 +65,8 @@ export interface StoredResponseCodec {
   /** The error of a request for the response itself. */
   unknownId(id: string, keeps: boolean): GatewayError;
   deleted(id: string): JsonObject;
+  /** Whether the id may be that of a response whose stream still runs. */
+  mayBeRunning(id: string): boolean;
   /**
    * The response as the events of a stream. @param after events up to this `sequence_number` are omitted, but for the
    * last one

@@ -200,7 +200,8 @@ export async function answerStoredResponse(
     return listItems(stored, request, id);
   }
   if (method === 'DELETE') {
-    if (!(await stored.remove(owner, id))) throw codec.unknownId(id, stored.on);
+    const removed = await stored.remove(owner, id, codec.mayBeRunning(id));
+    if (!removed) throw codec.unknownId(id, stored.on);
     return send(request, codec.deleted(id));
   }
   if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');

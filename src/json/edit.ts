@@ -5,7 +5,7 @@
  */
 import { tryParse } from './parse.ts';
 import { Pieces } from './pieces.ts';
-import { keyBefore, readKey, skipSpace, valueEnd, type Span } from './scan.ts';
+import { eachMember, keyBefore, readKey, skipSpace, spells, valueEnd, type Span } from './scan.ts';
 import { isObject, setMember, type Json, type JsonObject } from './value.ts';
 
 const openBrace = 0x7b;
@@ -90,6 +90,41 @@ export function spliceMembers(
     .filter(([, text]) => text !== undefined)
     .map(([key, text]) => ({ path: [key], text }));
   return editJson(source, edits);
+}
+
+/**
+ * The same for bytes whose members are not known yet, in one pass over the top level.
+ * @param value of the bytes
+ * @returns undefined if the bytes do not begin with an object, if a key of the top level occurs twice, or if a key to set has escapes
+ */
+export function replaceMembers(
+  bytes: Buffer,
+  value: JsonObject,
+  members: { readonly [key: string]: string | undefined },
+): Buffer | undefined {
+  const names = Object.keys(members).filter((name) => members[name] !== undefined);
+  const places: Splice[] = [];
+  const found = names.map(() => false);
+  const open = skipSpace(bytes, 0);
+  let count = 0;
+  const end = eachMember(bytes, open, (key, keyEnd, from, to) => {
+    count += 1;
+    for (let i = 0; i < names.length; i += 1) {
+      const name = names[i] ?? '';
+      if (!spells(bytes, key + 1, keyEnd - 1, name)) continue;
+      found[i] = true;
+      places.push({ start: from, end: to, text: members[name] ?? '' });
+    }
+  });
+  if (end === -1 || count !== Object.keys(value).length) return undefined;
+  const fresh = names.filter((_, i) => found[i] !== true);
+  if (fresh.some((name) => Object.hasOwn(value, name))) return undefined;
+  if (fresh.length > 0) {
+    const text = fresh.map((name) => `${JSON.stringify(name)}:${members[name]}`).join(',');
+    const start = open + 1;
+    places.unshift({ start, end: start, text: count === 0 ? text : `${text},` });
+  }
+  return spliced(Pieces.of(bytes), places).whole();
 }
 
 /** The edits of one value, as a tree. */

@@ -138,6 +138,45 @@ export function findMember(bytes: Buffer, from: number, key: Buffer): MemberSpan
   return undefined;
 }
 
+/**
+ * Visits the members of an object in their order, without parsing them. A repeated key is visited each time.
+ * @param open the offset of its opening brace
+ * @param visit gets the offsets of the key, with its quotes, and of the value; each end is exclusive
+ * @returns the offset after the closing brace; -1 if the object is broken
+ */
+export function eachMember(
+  bytes: Buffer,
+  open: number,
+  visit: (key: number, keyEnd: number, start: number, end: number) => void,
+): number {
+  if (bytes[open] !== openBrace) return -1;
+  let at = skipSpace(bytes, open + 1);
+  if (bytes[at] === closeBrace) return at + 1;
+  for (;;) {
+    if (bytes[at] !== quote) return -1;
+    const keyEnd = stringEnd(bytes, at + 1) + 1;
+    const mark = skipSpace(bytes, keyEnd);
+    if (bytes[mark] !== colon) return -1;
+    const start = skipSpace(bytes, mark + 1);
+    const end = valueEnd(bytes, start);
+    if (end === start || end > bytes.length) return -1;
+    visit(at, keyEnd, start, end);
+    at = skipSpace(bytes, end);
+    if (bytes[at] === closeBrace) return at + 1;
+    if (bytes[at] !== comma) return -1;
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+/** Whether the bytes of this range are this ASCII text. */
+export function spells(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let i = 0; i < text.length; i += 1) {
+    if (bytes[start + i] !== text.charCodeAt(i)) return false;
+  }
+  return true;
+}
+
 /** The offset after a string, an object or an array; undefined for other values and for one without an end. */
 function closedEnd(bytes: Buffer, start: number): number | undefined {
   const first = bytes[start];

@@ -192,7 +192,7 @@ export interface ResponseRoom {
 export interface ResponseStore {
   /**
    * Stores all or none. Each replaces one with the same id.
-   * @returns for each: false when what its key retained was forgotten after the call began.
+   * @returns for each: false when what its key retained was forgotten after the call began, or when it was removed before its end
    * @throws StoreError
    */
   keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;
@@ -200,8 +200,11 @@ export interface ResponseStore {
   chain(keyId: string, id: string, limits: ChainLimits): Promise<ResponseChain>;
   /** The responses that hold these items, of several the newest; the id of a response stands for itself. @throws StoreError */
   holding(keyId: string, items: readonly string[], bytes: number): Promise<ResponsesOfItems>;
-  /** False when there was none. @throws StoreError */
-  remove(keyId: string, id: string): Promise<boolean>;
+  /**
+   * False when there was none. @throws StoreError
+   * @param refusedMs if there is none, how long a response of this id is not stored: its stream may still run; 0 = it may be stored
+   */
+  remove(keyId: string, id: string, refusedMs: number): Promise<boolean>;
   /** Removes at most `most` responses of a key. @returns how many; 0 = done. @throws StoreError */
   removeOf(keyId: string, most: number): Promise<number>;
   /**

@@ -10,6 +10,7 @@ import { clientKey } from '../support/keys.ts';
 import { framesOf, listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { begun, rest } from '../faults/stream-pieces.ts';
 import { replying } from '../upstream/reply.ts';
 import {
   callItem,
@@ -307,6 +308,28 @@ describe('kept responses', () => {
       assert.match(error.message, new RegExp(words));
     }
   });
+
+  for (const upstream of ['chat', 'responses'] as const) {
+    test(`R-34 a response that is deleted while it streams is not kept at its end, ${upstream} upstream`, async () => {
+      const gate = Promise.withResolvers<void>();
+      const { model } = rig.play(upstream, {
+        body: [begun(upstream), gate.promise, rest(upstream)],
+        framing: 'chunked',
+      });
+      const stream = await client.responses.create({ model, input: 'First?', stream: true });
+      let last: Response | undefined;
+      for await (const event of stream) {
+        if (event.type === 'response.created') {
+          const error = await refusal(client.responses.delete(event.response.id));
+          assert.equal(error.status, 404);
+          gate.resolve();
+        } else if (event.type === 'response.completed') last = event.response;
+      }
+      assert.ok(last !== undefined);
+      assert.equal(Reflect.get(last, 'store'), false);
+      assert.equal((await refusal(client.responses.retrieve(last.id))).status, 404);
+    });
+  }
 
   test('R-35 cancel, background, conversations and compaction are refused by name', async () => {
     const { model } = playAll('chat');

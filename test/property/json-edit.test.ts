@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
-import { editJson, type JsonEdit } from '../../src/json/edit.ts';
+import { editJson, type JsonEdit, replaceMembers, spliceMembers } from '../../src/json/edit.ts';
 import { tryParse } from '../../src/json/parse.ts';
 import { parseBody } from '../../src/core/client-body.ts';
 import { Pieces } from '../../src/json/pieces.ts';
@@ -132,6 +132,29 @@ test('D13 X-10 an edit of the bytes means what it means of the value', (context)
     const before = parseBody(Buffer.from(each.text), noKeys).value;
     assert.deepEqual(tryParse(edited(each)), expected(before, each.edits));
   });
+});
+
+const someMembers = fc.dictionary(
+  fc.oneof(keys, fc.constantFrom('new', 'model')),
+  fc.option(value, { nil: undefined }),
+  { maxKeys: 3 },
+);
+
+test('D13 members of the top level are replaced in one pass as they are by a scan', (context) => {
+  check(context, fc.tuple(objectOf(value), someMembers), ([text, members]) => {
+    const bytes = Buffer.from(text);
+    const source = parseBody(bytes, noKeys);
+    const quick = replaceMembers(bytes, source.value, members);
+    const slow = spliceMembers(source, members).toString();
+    if (quick !== undefined) assert.equal(quick.toString(), slow);
+    else assert.match(text, /\\/, 'only a key with an escape needs the scan');
+  });
+});
+
+test('D13 members of a body in which a key of the top level stands twice are not replaced in one pass', () => {
+  const bytes = Buffer.from('{"a":1,"b":2,"a":3}');
+  assert.equal(replaceMembers(bytes, { a: 3, b: 2 }, { b: '4' }), undefined);
+  assert.equal(replaceMembers(bytes, { a: 3, b: 2 }, { a: '4' }), undefined);
 });
 
 test('D13 bodies in which a key stands twice are edited as well', (context) => {

@@ -74,10 +74,35 @@ export function responseSuite(open: OpenStore): void {
       await keepAll(store, [response('a'), gone, response('c', { previous: 'b' })]);
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert.deepEqual(await chainOf(store, 'c'), ['c', 'broken']);
-      assert.equal(await store.responses.remove('key', 'c'), true);
-      assert.equal(await store.responses.remove('key', 'c'), false);
-      assert.equal(await store.responses.remove('other', 'a'), false);
+      assert.equal(await store.responses.remove('key', 'c', 0), true);
+      assert.equal(await store.responses.remove('key', 'c', 0), false);
+      assert.equal(await store.responses.remove('other', 'a', 0), false);
       assert.deepEqual(await chainOf(store, 'a'), ['a', 'whole']);
+    });
+
+    it('R-34 a response that is removed before its end is not kept at its end', async () => {
+      const { store } = opened;
+      const named = response('a', { items: ['x'] });
+      assert.equal(await store.responses.remove('key', 'a', hourMs), false);
+      assert.equal(await store.responses.remove('key', 'a', hourMs), false);
+      assert.deepEqual(await store.responses.keep([named, response('b')]), [false, true]);
+      assert.deepEqual(await chainOf(store, 'a'), ['broken']);
+      const found = await store.responses.holding('key', ['a', 'x', 'b'], 1e9);
+      assert.deepEqual(found.places, [['b', 'b']]);
+      assert.deepEqual(await store.responses.keep([response('a', { keyId: 'other' })]), [true]);
+      const goesOn = response('c', { previous: 'a' });
+      assert.deepEqual(await store.responses.keep([goesOn]), [true]);
+      assert.deepEqual(await chainOf(store, 'c'), ['c', 'broken']);
+    });
+
+    it('R-34 an id that was refused for its time is free again once it is swept', async () => {
+      const { store } = opened;
+      await store.responses.remove('key', 'a', 1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(await sweepAll(store), 1);
+      assert.deepEqual(await store.responses.keep([response('a')]), [true]);
+      assert.equal(await store.responses.remove('key', 'a', hourMs), true);
+      assert.deepEqual(await chainOf(store, 'a'), ['broken']);
     });
 
     it('R-36 a chain is read up to a number of links and bytes', async () => {
@@ -132,7 +157,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(named.responses.map(({ id }) => id).sort(), ['a', 'b']);
       const little = await store.responses.holding('key', ['x', 'y'], 300);
       assert.equal(little.responses.length, 1);
-      await store.responses.remove('key', 'b');
+      await store.responses.remove('key', 'b', 0);
       assert.deepEqual((await store.responses.holding('key', ['y', 'z'], 1e9)).places, [
         ['y', 'a'],
       ]);

@@ -62,6 +62,13 @@ export const idPrefixes = {
   search: 'ws_',
 } as const;
 
+const ownResponseId = /^resp_[A-Za-z0-9]{24}$/;
+
+/** Whether the id has the form that the gateway gives its own ids of responses. */
+export function isOwnResponseId(id: string): boolean {
+  return ownResponseId.test(id);
+}
+
 /** The form that the service accepts as the id of an item. */
 const itemId = /^[A-Za-z0-9_-]{1,64}$/;
 

@@ -2,22 +2,18 @@
  * Stored responses: the input and output items that the gateway stores of a call, and how a later request gets them
  * back. Items are stored whole, in their own bytes.
  */
-import type {
-  EndedResponse,
-  StoredResponse,
-  StoredResponseCodec,
-} from '../../core/stored-response.ts';
-import { spliceAnswer } from '../../core/client-body.ts';
+import type { StoredResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import { type GatewayError, atPath, withWords } from '../../core/errors.ts';
 import { editJson, type Spliceable } from '../../json/edit.ts';
 import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { findMember, skipSpace, valueEnd } from '../../json/scan.ts';
-import { isObject, type JsonObject, textOf } from '../../json/value.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { answered, markUnstored } from './ended-response.ts';
 import { brokenChain, unknownId, unknownItem, unknownResponse } from './errors.ts';
 import { referenceOf, readState } from './head.ts';
-import { isArray, spellPath } from './fields.ts';
-import { positionalId, referableIds, responseOf } from './items.ts';
+import { spellPath } from './fields.ts';
+import { isOwnResponseId, positionalId, referableIds, responseOf } from './items.ts';
 import { itemList, replayEvents } from './replay.ts';
 
 const openBracket = 0x5b;
@@ -41,6 +37,7 @@ export const storedResponses: StoredResponseCodec = {
   brokenChain,
   unknownId,
   deleted: (id) => ({ id, object: 'response', deleted: true }),
+  mayBeRunning: isOwnResponseId,
   events: (response, after) => replayEvents(tryParseObject(response.toString('utf8')) ?? {}, after),
   list: (chain, page) => itemList(inputItems(chain), page),
 };
@@ -77,80 +74,16 @@ function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
   ]);
 }
 
-/** The response in the last bytes of an answer. Undefined if it is not stored. */
-function answered(last: Buffer): EndedResponse | undefined {
-  const found = responseIn(last);
-  if (found === undefined) return undefined;
-  const { response, start, end } = found;
-  const { id, status, output } = response;
-  if (typeof id !== 'string' || (status !== 'completed' && status !== 'incomplete')) {
-    return undefined;
-  }
-  const items = isArray(output) ? output.flatMap((item) => idsIn(item)) : [];
-  return { id, items, response: last.subarray(start, end) };
-}
-
-function idsIn(item: unknown): readonly string[] {
-  return isObject(item) && typeof item['id'] === 'string' ? [item['id']] : [];
-}
-
-interface FoundResponse {
-  readonly response: JsonObject;
-  /** The start of its bytes. A response without an end is not found. */
-  readonly start: number;
-  readonly end: number;
-}
-
-function responseIn(last: Buffer): FoundResponse | undefined {
-  const start = skipSpace(last, 0);
-  if (last[start] === 0x7b) {
-    const response = tryParseObject(last.toString('utf8', start));
-    if (response === undefined) return undefined;
-    return { response, start, end: last.length };
-  }
-  return terminalIn(last);
-}
-
-const dataMark = Buffer.from('data:');
-const responseKey = Buffer.from('"response"');
 const outputKey = Buffer.from('"output"');
-const newline = 0x0a;
-const endings: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete']);
-
-/** The event that ends a stream: the last one with its data in one line. */
-function terminalIn(last: Buffer): FoundResponse | undefined {
-  for (let at = last.lastIndexOf(dataMark); at !== -1;) {
-    const isLine = at === 0 || last[at - 1] === newline;
-    const start = at + dataMark.length;
-    const lineEnd = last.indexOf(newline, start);
-    const end = lineEnd === -1 ? last.length : lineEnd;
-    const event = isLine ? tryParseObject(last.toString('utf8', start, end)) : undefined;
-    if (event !== undefined && endings.has(textOf(event['type']))) {
-      const { response } = event;
-      const span = findMember(last.subarray(0, end), start, responseKey);
-      return isObject(response) && span !== undefined ? { response, ...span } : undefined;
-    }
-    at = at === 0 ? -1 : last.lastIndexOf(dataMark, at - 1);
-  }
-  return undefined;
-}
-
-/** The same bytes with `store: false` in the response. */
-function markUnstored(last: Buffer): Buffer {
-  const found = responseIn(last);
-  if (found === undefined || found.response['store'] === false) return last;
-  const { response: body, start, end } = found;
-  const bytes = last.subarray(start, end);
-  const edited =
-    spliceAnswer({ bytes, body }, { store: 'false' }) ??
-    Buffer.from(JSON.stringify({ ...body, store: false }));
-  return Buffer.concat([last.subarray(0, start), edited, last.subarray(end)]);
-}
 
 /** The array of a stored response's output items. */
 function outputOf(response: Buffer): Buffer {
   const span = findMember(response, 0, outputKey);
   return span === undefined ? empty : response.subarray(span.start, span.end);
+}
+
+function idsIn(item: unknown): readonly string[] {
+  return isObject(item) && typeof item['id'] === 'string' ? [item['id']] : [];
 }
 
 /** An item of a stored response. */

@@ -77,6 +77,8 @@ interface KeyOfOwner {
 const maxLinks = 1000;
 /** Of one response, with its items. */
 const maxResponseBytes = 4 * 1024 * 1024;
+const ivBytes = 12;
+const ivsAtOnce = 64;
 const indexed = /^[A-Za-z0-9_-]{1,64}$/;
 
 export class StoredResponses {
@@ -84,6 +86,7 @@ export class StoredResponses {
   readonly #deps: StoredResponsesDeps;
   readonly #queue: StoreQueue;
   #storedSinceSweep = 0;
+  #ivs: Uint8Array = new Uint8Array();
   /** The last key that was derived: deriving takes longer than sealing. */
   #key: KeyOfOwner | undefined;
 
@@ -116,14 +119,15 @@ export class StoredResponses {
   }
 
   /**
-   * Retains a response. @returns false for one of a call that began before its key's content was removed: it is dropped
+   * Retains a response.
+   * @returns false for one of a call that began before its key's content was removed, and for one that was deleted before its end: it is dropped
    * @throws StoreError
    */
   async keep(owner: ResponseOwner, response: ResponseToStore): Promise<boolean> {
-    const { random, settings } = this.#deps;
+    const { settings } = this.#deps;
     const { id, input, inputIds, previous, startedAt } = response;
     const rowId = { id, keyId: owner.keyId };
-    const sealing = { key: this.#keyOf(owner), iv: random(12) };
+    const sealing = { key: this.#keyOf(owner), iv: this.#nextIv() };
     const sealed = await sealResponse({ input, response: response.response }, rowId, sealing);
     const items = [...new Set([...response.items, ...inputIds])].filter((item) =>
       indexed.test(item),
@@ -191,9 +195,13 @@ export class StoredResponses {
     return opened.toReversed();
   }
 
-  /** False when there was none. @throws GatewayError `store_unavailable`: it is still there */
-  remove({ keyId }: ResponseOwner, id: string): Promise<boolean> {
-    return this.#asked(this.#deps.store.remove(keyId, id), (reason) => {
+  /**
+   * False when there was none. @throws GatewayError `store_unavailable`: it is still there
+   * @param mayBeRunning its stream may still run: then it is not stored at its end
+   */
+  remove({ keyId }: ResponseOwner, id: string, mayBeRunning: boolean): Promise<boolean> {
+    const refusedMs = mayBeRunning && this.on ? this.#deps.settings().keepMs : 0;
+    return this.#asked(this.#deps.store.remove(keyId, id, refusedMs), (reason) => {
       this.#deps.log.warn('response_not_removed', { reason });
       return `The gateway cannot delete stored responses now; '${id}' is still kept. Retry later.`;
     });
@@ -236,6 +244,14 @@ export class StoredResponses {
   async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<StoredResponse | undefined> {
     const opened = await openResponse(sealed, this.#keyOf(owner));
     return opened && { ...opened, id: sealed.id };
+  }
+
+  /** Random bytes for one seal. One system call returns those of many seals, and takes as long as for one. */
+  #nextIv(): Uint8Array {
+    if (this.#ivs.length === 0) this.#ivs = this.#deps.random(ivBytes * ivsAtOnce);
+    const iv = this.#ivs.subarray(0, ivBytes);
+    this.#ivs = this.#ivs.subarray(ivBytes);
+    return iv;
   }
 
   /** A shared store without a common secret is opened by the client's own key only. */
@@ -334,7 +350,7 @@ function boundTo({ id, keyId }: RowId): string {
 // Responses on their way into the store, several at once: a write of its own would cost a call more than the call.
 
 /** From one write to the next, at the least. A response that comes after a pause is written at once. */
-const betweenWritesMs = 5;
+const betweenWritesMs = 10;
 const maxAtOnce = 64;
 const maxBytesAtOnce = 4 * 1024 * 1024;
 

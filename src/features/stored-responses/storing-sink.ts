@@ -108,16 +108,19 @@ export class StoringSink implements ClientSink {
     sink.end(bytes);
   }
 
-  async #atMost(keeping: Promise<StoreOutcome>): Promise<StoreOutcome> {
+  #atMost(keeping: Promise<StoreOutcome>): Promise<StoreOutcome> {
     const { later, late } = this.#deps;
-    const tooLate = Promise.withResolvers<StoreOutcome>();
-    const stop = later(maxHoldMs, () => {
-      late();
-      tooLate.resolve('failed');
+    return new Promise((resolve) => {
+      const stop = later(maxHoldMs, () => {
+        late();
+        resolve('failed');
+      });
+      const settle = (kept: StoreOutcome): void => {
+        stop();
+        resolve(kept);
+      };
+      void keeping.then(settle);
     });
-    const kept = await Promise.race([keeping, tooLate.promise]);
-    stop();
-    return kept;
   }
 }
 

@@ -18,12 +18,14 @@ import {
   contentBytes,
   enough,
   storedBytes,
+  responseBytes,
   responseColumns,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
 import { readContentRow, readResponseRow } from '../sqlite/sealed.ts';
 import type { Statement } from '../statements.ts';
-import type { Row, Sql, SqlValue } from './pool.ts';
+import { StoreError } from '../store-error.ts';
+import type { Row, Rows, Sql, SqlValue } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 
 const claim: Statement = {
@@ -216,7 +218,9 @@ export class PostgresContents implements ContentStore {
  */
 const keepResponses: Statement = {
   name: 'response_keep',
-  text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed, items) AS kept
+  text: `SELECT id, CASE WHEN EXISTS (SELECT 1 FROM kept_responses k
+        WHERE k.key_id = rows.key_id AND k.id = rows.id AND length(k.response) = 0) THEN false
+      ELSE response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed, items) END AS kept
     FROM (SELECT *, substr($1::bytea, start, length) AS sealed
       FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
         $9::int[], $10::text[])
@@ -228,11 +232,11 @@ const chain: Statement = {
   name: 'response_chain',
   text: `WITH RECURSIVE chain AS (
       SELECT r.id, r.previous, 1 AS link, length(r.response)::bigint AS size FROM kept_responses r
-        WHERE r.key_id = $1 AND r.id = $2 AND r.until > counter_now()
+        WHERE r.key_id = $1 AND r.id = $2 AND r.until > counter_now() AND length(r.response) > 0
       UNION ALL
       SELECT r.id, r.previous, c.link + 1, c.size + length(r.response) FROM chain c
         JOIN kept_responses r ON r.key_id = $1 AND r.id = c.previous
-        WHERE r.until > counter_now() AND c.link <= $3::bigint AND c.size <= $4::bigint)
+        WHERE r.until > counter_now() AND length(r.response) > 0 AND c.link <= $3::bigint AND c.size <= $4::bigint)
     SELECT c.link <= $3::bigint AND c.size <= $4::bigint AS fits, r.id, r.key_id, r.previous,
         CASE WHEN c.size <= $4::bigint THEN r.response END AS response
       FROM chain c JOIN kept_responses r ON r.key_id = $1 AND r.id = c.id ORDER BY c.link`,
@@ -244,7 +248,7 @@ const places: Statement = {
       WHERE i.key_id = $1 AND i.item_id = ANY($2::text[]) AND r.until > counter_now()
       ORDER BY i.item_id, r.kept_at DESC, r.id)
     UNION ALL SELECT id, id FROM kept_responses
-      WHERE key_id = $1 AND id = ANY($2::text[]) AND until > counter_now()`,
+      WHERE key_id = $1 AND id = ANY($2::text[]) AND until > counter_now() AND length(response) > 0`,
 };
 const several: Statement = {
   name: 'response_several',
@@ -255,7 +259,15 @@ const several: Statement = {
 };
 const removeResponses: Statement = {
   name: 'response_remove',
-  text: 'DELETE FROM kept_responses WHERE key_id = $1 AND id = $2 RETURNING until > counter_now() AS alive',
+  text: `DELETE FROM kept_responses WHERE key_id = $1 AND id = $2 AND length(response) > 0
+    RETURNING until > counter_now() AS alive`,
+};
+/** A row without bytes marks a response that was deleted before its end. */
+const refuseResponse: Statement = {
+  name: 'response_refuse',
+  text: `INSERT INTO kept_responses (id, key_id, previous, kept_at, until, bytes, items, response)
+    VALUES ($2, $1, NULL, counter_now(), counter_now() + $3::bigint, $4::bigint, '', ''::bytea)
+    ON CONFLICT DO NOTHING RETURNING 1 AS refused`,
 };
 const removeOf: Statement = {
   name: 'response_remove_of',
@@ -306,20 +318,20 @@ export class PostgresResponses implements ResponseStore {
     const { keyIds, ids, previous, startedAt, keepMs, bytes, items, lengths, sealed } = columns;
     let start = 1;
     const starts = lengths.map((length) => (start += length) - length);
-    const { rows } = await this.#server.run(keepResponses, [
-      sealed,
-      keyIds,
-      ids,
-      previous,
-      startedAt,
-      keepMs,
-      bytes,
-      starts,
-      lengths,
-      items,
-    ]);
+    const more = [keyIds, ids, previous, startedAt, keepMs, bytes, starts, lengths, items];
+    const { rows } = await this.#keepRows([sealed, ...more]);
     const kept = new Set(rows.flatMap((row) => (row['kept'] === true ? [row['id']] : [])));
     return responses.map(({ id }) => kept.has(id));
+  }
+
+  /** Runs a second time if a response was deleted at the same moment: the statement sees the row of it then. */
+  async #keepRows(values: readonly SqlValue[]): Promise<Rows> {
+    try {
+      return await this.#server.run(keepResponses, values);
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== 'refused') throw error;
+      return this.#server.run(keepResponses, values);
+    }
   }
 
   async chain(keyId: string, id: string, { links, bytes }: ChainLimits): Promise<ResponseChain> {
@@ -341,9 +353,14 @@ export class PostgresResponses implements ResponseStore {
     return { places: pairs, responses: rows.map(readResponseRow) };
   }
 
-  async remove(keyId: string, id: string): Promise<boolean> {
+  async remove(keyId: string, id: string, refusedMs: number): Promise<boolean> {
     const { rows } = await this.#server.run(removeResponses, [keyId, id]);
-    return rows[0]?.['alive'] === true;
+    if (rows.length > 0 || refusedMs === 0) return rows[0]?.['alive'] === true;
+    const bytes = responseBytes({ sealed: new Uint8Array(), items: [] });
+    const refused = await this.#server.run(refuseResponse, [keyId, id, refusedMs, bytes]);
+    if (refused.rows.length > 0) return false;
+    // It was stored between the two statements, or it was refused before.
+    return (await this.#server.run(removeResponses, [keyId, id])).rows[0]?.['alive'] === true;
   }
 
   async removeOf(keyId: string, most: number): Promise<number> {

@@ -141,10 +141,10 @@ export class Statements {
   }
 
   #inTransaction<T>(begin: string, work: () => T): T {
-    this.#db.exec(begin);
+    this.of(begin).run();
     try {
       const result = work();
-      this.#db.exec('COMMIT');
+      this.of('COMMIT').run();
       return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');

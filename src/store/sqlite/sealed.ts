@@ -19,6 +19,7 @@ import {
   claimGraceMs,
   contentBytes,
   enough,
+  responseBytes,
   storedBytes,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
@@ -240,17 +241,24 @@ export function readContentRow(row: Columns): SealedContent {
 
 // Responses that clients may refer to, in SQLite.
 
-const isForgotten = 'SELECT 1 FROM forgotten_contents WHERE key_id = ? AND before > ?';
+const forgottenBefore = 'SELECT before FROM forgotten_contents WHERE key_id = ?';
 const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
+/** A row without bytes remains: it marks a response that was deleted before its end. */
+const removeKept = `DELETE FROM kept_responses
+  WHERE key_id = ? AND id = ? AND length(response) > 0`;
 const keepResponses = `INSERT INTO kept_responses
   (id, key_id, previous, kept_at, until, bytes, items, response) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT DO NOTHING`;
+const keepItem = `INSERT INTO kept_response_items (item_id, key_id, response_id) VALUES (?, ?, ?)
+  ON CONFLICT DO NOTHING`;
+/** Up to this number, a statement for each item takes less time than one that reads a list. */
+const fewItems = 4;
 /** One statement for all: a request may have a hundred ids. */
 const keepItems = `INSERT INTO kept_response_items (item_id, key_id, response_id)
   SELECT value, ?, ? FROM json_each('["' || replace(?, ',', '","') || '"]') WHERE true
   ON CONFLICT DO NOTHING`;
 const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
-  WHERE key_id = ? AND id = ? AND until > ?`;
+  WHERE key_id = ? AND id = ? AND until > ? AND length(response) > 0`;
 /**
  * The response of each id, one statement for all: a request may name thousands. A cross join retains the order: SQLite
  * would look through all responses of the key first.
@@ -260,7 +268,8 @@ const newestWith = `SELECT wanted.value AS item, coalesce(
     CROSS JOIN kept_responses r ON r.key_id = i.key_id AND r.id = i.response_id
     WHERE i.key_id = $keyId AND i.item_id = wanted.value AND r.until > $now
     ORDER BY r.kept_at DESC, r.rowid DESC LIMIT 1),
-  (SELECT id FROM kept_responses WHERE key_id = $keyId AND id = wanted.value AND until > $now)
+  (SELECT id FROM kept_responses
+    WHERE key_id = $keyId AND id = wanted.value AND until > $now AND length(response) > 0)
   ) AS response FROM json_each($items) wanted`;
 const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
@@ -272,6 +281,8 @@ const largestResponses = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
 const oldestResponses = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY until LIMIT ?';
 const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = ?
   ORDER BY until LIMIT ?`;
+
+const noBytes = new Uint8Array();
 
 export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>> {
   readonly #sql: Statements;
@@ -286,28 +297,47 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
   /** As `ResponseStore.keep`. */
   keep(columns: ResponseColumns): readonly boolean[] {
     return this.#sql.write(() => {
+      const { keyIds, startedAt, lengths, sealed } = columns;
+      // Most responses of a batch are of few keys.
+      const forgotten = new Map<string, number>();
       let end = 0;
-      return columns.lengths.map((length, i) => {
+      return lengths.map((length, i) => {
         end += length;
-        return this.#keepOne(columns, i, columns.sealed.subarray(end - length, end));
+        const keyId = keyIds[i] ?? '';
+        const before = forgotten.get(keyId) ?? this.#forgottenBefore(keyId);
+        forgotten.set(keyId, before);
+        if (before > (startedAt[i] ?? 0)) return false;
+        return this.#keepOne(columns, i, sealed.subarray(end - length, end));
       });
     });
   }
 
+  /** Responses of calls that began before this time are not stored; 0 = all are. */
+  #forgottenBefore(keyId: string): number {
+    const row = this.#sql.of(forgottenBefore).get(keyId);
+    return row === undefined ? 0 : number(row, 'before');
+  }
+
+  /** False for a response that was deleted before its end. */
   #keepOne(columns: ResponseColumns, i: number, sealed: Uint8Array): boolean {
-    const { keyIds, ids, previous, startedAt, keepMs, bytes, items } = columns;
+    const { keyIds, ids, previous, keepMs, bytes, items } = columns;
     const [id = '', keyId = '', listed = ''] = [ids[i], keyIds[i], items[i]];
-    if (this.#sql.of(isForgotten).get(keyId, startedAt[i] ?? 0) !== undefined) return false;
     const now = this.#wall();
     const until = now + (keepMs[i] ?? 0);
     const row = [id, keyId, previous[i] || null, now, until, bytes[i] ?? 0, listed, sealed];
     if (this.#sql.of(keepResponses).run(...row).changes === 0) {
-      this.#sql.of(removeResponses).run(keyId, id);
+      if (this.#sql.of(removeKept).run(keyId, id).changes === 0) return false;
       this.#sql.of(keepResponses).run(...row);
     }
-    if (listed === '') return true;
-    this.#sql.of(keepItems).run(keyId, id, listed);
+    this.#keepItems(keyId, id, listed);
     return true;
+  }
+
+  #keepItems(keyId: string, id: string, listed: string): void {
+    if (listed === '') return;
+    const items = listed.split(',');
+    if (items.length > fewItems) this.#sql.of(keepItems).run(keyId, id, listed);
+    else for (const item of items) this.#sql.of(keepItem).run(item, keyId, id);
   }
 
   chain(keyId: string, id: string, { links, bytes }: ChainLimits): ResponseChain {
@@ -344,11 +374,15 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
     return { places, responses };
   }
 
-  remove(keyId: string, id: string): boolean {
+  remove(keyId: string, id: string, refusedMs: number): boolean {
     return this.#sql.write(() => {
-      const isThere = this.#sql.of(findResponses).get(keyId, id, this.#wall()) !== undefined;
-      this.#sql.of(removeResponses).run(keyId, id);
-      return isThere;
+      const now = this.#wall();
+      const isThere = this.#sql.of(findResponses).get(keyId, id, now) !== undefined;
+      this.#sql.of(removeKept).run(keyId, id);
+      if (isThere || refusedMs === 0) return isThere;
+      const bytes = responseBytes({ sealed: noBytes, items: [] });
+      this.#sql.of(keepResponses).run(id, keyId, null, now, now + refusedMs, bytes, '', noBytes);
+      return false;
     });
   }
 

@@ -59,7 +59,7 @@ test('R-28 another key, an unknown id and a removed one are reported alike', asy
   const other = { ...owner, keyId: 'other' };
   const refusals = [];
   refusals.push(await stored.resolve(other, asks('a'), roomy).catch(String));
-  await stored.remove(owner, 'a');
+  await stored.remove(owner, 'a', false);
   refusals.push(await stored.resolve(owner, asks('a'), roomy).catch(String));
   assert.deepEqual(new Set(refusals).size, 1);
   assert.match(String(refusals[0]), /Previous response with id 'a' not found\./);
@@ -74,7 +74,7 @@ test('R-34 R-31 a response that the store cannot delete is told to be there stil
     log: { ...silent, warn: (event) => void warned.push(event) },
   });
   await stored.keep(owner, response('resp_a'));
-  await assert.rejects(stored.remove(owner, 'resp_a'), (error) => {
+  await assert.rejects(stored.remove(owner, 'resp_a', false), (error) => {
     assert.ok(error instanceof GatewayError);
     assert.equal(error.code, 'store_unavailable');
     assert.match(error.message, /cannot delete .*'resp_a' is still kept/);
@@ -89,7 +89,7 @@ test('ST12 of a chain that is broken, the response that is not there any more is
   await stored.keep(owner, response('a'));
   await stored.keep(owner, response('b', { previous: 'a' }));
   await stored.keep(owner, response('c', { previous: 'b' }));
-  await stored.remove(owner, 'a');
+  await stored.remove(owner, 'a', false);
   const words =
     /with id 'a' not found: it was deleted, or it has expired\. The response 'b' continues/;
   await assert.rejects(stored.resolve(owner, asks('c'), roomy), words);
@@ -102,7 +102,7 @@ test('ST10 items are found in the input and the output of what is kept', async (
   await stored.keep(owner, response('a'));
   const input = Buffer.from('[{"id":"msg_a","text":"said a"},{"asked":"b"}]');
   await stored.keep(owner, response('b', { input, inputIds: ['msg_a'] }));
-  await stored.remove(owner, 'a');
+  await stored.remove(owner, 'a', false);
   const state = { store: true, itemReferences: ['msg_a', 'msg_b'] };
   const { found } = await stored.resolve(owner, state, roomy);
   assert.deepEqual([...found.keys()].sort(), ['msg_a', 'msg_b']);
