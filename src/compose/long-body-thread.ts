@@ -7,10 +7,16 @@ import { JobRunner } from '../gateway/long-bodies/jobs.ts';
 import { collectGarbage } from '../http/overload/load.ts';
 import { newId } from '../observe/runtime.ts';
 
-/** The heap, garbage included, that a job may leave. Bytes. */
-const maxHeap = 64 * 1024 * 1024;
+/**
+ * The heap, garbage included, that a job may leave where another follows at once, and for longer. Bytes. A collection
+ * takes as much CPU as the job did: it is put off, as far as other bodies do not need the memory (G5).
+ */
+const maxHeap = getHeapStatistics().heap_size_limit / 4;
+const maxRestingHeap = 64 * 1024 * 1024;
+const restMs = 100;
 
 const { sealKey }: ThreadData = workerData;
+let resting: NodeJS.Timeout | undefined;
 const runner = new JobRunner({ newId, sealer: createSealer(sealKey), random: Math.random });
 
 parentPort?.on('message', (message: ThreadMessage) => {
@@ -19,6 +25,8 @@ parentPort?.on('message', (message: ThreadMessage) => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
   parentPort?.postMessage(reply, [...moved]);
   runner.free();
-  // What a job left behind counts as the process's memory, which other bodies need (G5).
-  if (getHeapStatistics().total_heap_size > maxHeap) collectGarbage('compact');
+  const heap = getHeapStatistics().total_heap_size;
+  clearTimeout(resting);
+  if (heap > maxHeap) collectGarbage('compact');
+  else if (heap > maxRestingHeap) resting = setTimeout(() => collectGarbage('compact'), restMs);
 });

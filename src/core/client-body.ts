@@ -7,6 +7,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { replaceMembers, spliceMembers } from '../json/edit.ts';
+import { featuresIn } from '../json/features.ts';
 import { locateJsonError, parseExactly, parseNatively, parseOwn } from '../json/parse.ts';
 import { Pieces } from '../json/pieces.ts';
 import {
@@ -64,6 +65,8 @@ export interface JsonSource {
 /** Keys that are twice in depth are not an error as such; more of them are an attack. */
 const maxRepeatedKeys = 1000;
 const maxKeyLength = 1024;
+/** In a longer body all features are searched for at once. */
+const searchedBytes = 64 * 1024;
 /** Characters; the skeleton of an agent's body has a quarter of it. */
 const maxHeldSkeleton = 16_384;
 
@@ -300,7 +303,10 @@ class ParsedSource implements JsonSource {
   readonly tokens: number;
   readonly #longNumbers: boolean;
   readonly #plainKeys: boolean;
+  /** What the walk found. */
   readonly #features: number | undefined;
+  /** What a search of a long body found. */
+  #searched: number | undefined;
   /** A short one is retained when the value is forgotten: a second target needs no more. */
   #skeletonText: string | undefined;
   #value: JsonObject | undefined;
@@ -334,7 +340,12 @@ class ParsedSource implements JsonSource {
   }
 
   has(feature: Feature): boolean {
-    if (this.#features !== undefined) return (this.#features & featureBits[feature]) !== 0;
+    const found =
+      this.#features ??
+      (this.pieces.length > searchedBytes
+        ? (this.#searched ??= featuresIn(this.bytes))
+        : undefined);
+    if (found !== undefined) return (found & featureBits[feature]) !== 0;
     return featureTexts[feature].some((text) => this.pieces.includes(text));
   }
 

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parseBody, parseClientBody, type JsonSource } from '../../../src/core/client-body.ts';
-import { featureTexts, walkOver, type Feature } from '../../../src/json/skeleton.ts';
+import { featuresIn } from '../../../src/json/features.ts';
+import { featureBits, featureTexts, walkOver, type Feature } from '../../../src/json/skeleton.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
 
 /** Short bodies are not walked over: this makes them long, and says nothing. */
@@ -104,4 +105,33 @@ test('Q1 each feature is met as a key, as a value, and in a text that quotes it'
       }
     }
   }
+});
+
+const whole = fc.constantFrom(...Object.values(featureTexts).flat());
+
+test('G11 one pass over the quotes of a long body finds what a search for each text finds', () => {
+  const met = new Map<Feature, number>();
+  fc.assert(
+    fc.property(fc.array(fc.oneof(words, whole), { maxLength: 6 }), (all) => {
+      const bytes = Buffer.from(all.join(''));
+      const found = featuresIn(bytes);
+      for (const name of names) {
+        const searched = featureTexts[name].some((text) => bytes.includes(text));
+        if (searched) met.set(name, (met.get(name) ?? 0) + 1);
+        assert.equal((found & featureBits[name]) !== 0, searched, `${name} in ${bytes.toString()}`);
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  for (const name of names) assert.ok((met.get(name) ?? 0) > 20, `${name} was tried`);
+});
+
+test('G11 the features of a body that is too long for the walk are those of its bytes', () => {
+  const text = `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url"}]}],"pad":"${'x'.repeat(100_000)}"}`;
+  const source = parseBody(Buffer.from(text), noKeys);
+  assert.deepEqual(
+    names.filter((name) => source.has(name)),
+    ['media', 'address'],
+  );
+  assert.equal(source.lacks('unusualName'), false, 'only the walk sees names');
 });
