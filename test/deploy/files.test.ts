@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { loadSettings } from '../../src/config/load.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { knownProviders } from '../../src/compose/providers.ts';
+import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { findProgram } from '../support/server-process.ts';
 
 const deploy = join(import.meta.dirname, '../../deploy');
@@ -134,6 +135,89 @@ test('compose/gateway.yaml passes the checks of a start', async (t) => {
   });
   assert.equal(settings.storage.database, 'postgres');
   assert.equal(settings.drain.waitMs, 5000);
+});
+
+function fileOf(name: string): JsonObject {
+  const value: unknown = parse(readFileSync(join(deploy, name), 'utf8'));
+  assert.ok(isObject(value), name);
+  return value;
+}
+
+/** Where a file of the repository is mounted in a service. */
+function mountOf(service: string, file: string): string {
+  const { volumes } = objectAt(objectAt(fileOf('compose.yaml'), 'services'), service);
+  assert.ok(Array.isArray(volumes), service);
+  const mount = volumes.map(String).find((each) => each.startsWith(`${file}:`));
+  assert.match(mount ?? '', /:ro$/, file);
+  return (mount ?? '').slice(file.length + 1, -':ro'.length);
+}
+
+/** Members that Grafana's readers of provisioning files know (grafana/grafana, pkg/services/provisioning, v12.1). */
+const provisioned = {
+  datasource:
+    'name type access url uid user database basicAuth basicAuthUser withCredentials isDefault jsonData secureJsonData editable version orgId'.split(
+      ' ',
+    ),
+  provider:
+    'name type orgId folder folderUid editable options disableDeletion updateIntervalSeconds allowUiUpdates'.split(
+      ' ',
+    ),
+};
+
+test('compose: Grafana is given the Prometheus beside it and the dashboard, by members that it knows', () => {
+  const sources = listAt(fileOf('compose/grafana.yml'), 'datasources');
+  const providers = listAt(fileOf('compose/dashboards.yml'), 'providers');
+  for (const name of ['compose/grafana.yml', 'compose/dashboards.yml']) {
+    assert.equal(fileOf(name)['apiVersion'], 1, `${name}: without it the old form is read`);
+  }
+  const [source] = sources;
+  const [provider] = providers;
+  assert.deepEqual([sources.length, providers.length], [1, 1]);
+  assert.ok(source !== undefined && provider !== undefined);
+  for (const name of Object.keys(source)) assert.ok(provisioned.datasource.includes(name), name);
+  for (const name of Object.keys(provider)) assert.ok(provisioned.provider.includes(name), name);
+  assert.equal(source['type'], 'prometheus');
+  assert.equal(source['url'], 'http://prometheus:9090');
+  // The dashboard asks for a data source of this type, and takes the default one.
+  assert.equal(source['isDefault'], true);
+  const dashboard = mountOf('grafana', './grafana/dashboard.json');
+  assert.equal(dirname(dashboard), objectAt(provider, 'options')['path']);
+  const provisioning = '/etc/grafana/provisioning';
+  assert.equal(dirname(mountOf('grafana', './compose/grafana.yml')), `${provisioning}/datasources`);
+  assert.equal(
+    dirname(mountOf('grafana', './compose/dashboards.yml')),
+    `${provisioning}/dashboards`,
+  );
+  const variables = listAt(objectAt(fileOf('grafana/dashboard.json'), 'templating'), 'list');
+  assert.deepEqual(
+    variables.filter(({ type }) => type === 'datasource').map(({ query }) => query),
+    ['prometheus'],
+  );
+});
+
+test('compose: the collector takes spans where the gateways send them, and each part of its pipeline is declared', () => {
+  const collector = fileOf('compose/otel.yml');
+  assert.deepEqual(Object.keys(collector).toSorted(), [
+    'exporters',
+    'processors',
+    'receivers',
+    'service',
+  ]);
+  for (const [name, pipeline] of entries(objectAt(collector, 'service')['pipelines'])) {
+    for (const [kind, used] of Object.entries(pipeline)) {
+      assert.ok(Array.isArray(used), `${name}.${kind}`);
+      const declared = entries(collector[kind]).map(([part]) => part);
+      assert.deepEqual(used.map(String).toSorted(), declared.toSorted(), `${name}.${kind}`);
+    }
+  }
+  const http = ['receivers', 'otlp', 'protocols', 'http'].reduce<JsonObject>(
+    (at, name) => objectAt(at, name),
+    collector,
+  );
+  const endpoint = new URL(textAt(objectAt(fileOf('compose/gateway.yaml'), 'traces'), 'endpoint'));
+  assert.equal(endpoint.hostname, 'otel-collector');
+  assert.equal(http['endpoint'], `0.0.0.0:${endpoint.port}`);
+  assert.equal(mountOf('otel-collector', './compose/otel.yml'), '/etc/otelcol/config.yaml');
 });
 
 const promtool = findProgram(['promtool']);
