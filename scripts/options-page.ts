@@ -12,7 +12,7 @@ interface Row {
 const intro = `# Options of gateway.yaml
 
 Every option, with its default. Made from \`src/config/\` by \`node scripts/write-schema.mjs\`; do not edit. For editors there is a JSON Schema,
-[gateway.schema.json](gateway.schema.json).
+[gateway.schema.json](gateway.schema.json): a first line \`# yaml-language-server: $schema=PATH\` names it, as \`model-gateway init\` writes it.
 
 Durations: \`500ms\`, \`2s\`, \`30m\`, \`1h\`. Sizes: \`64B\`, \`10MB\`, \`32MiB\`. Spans: \`36h\`, \`90d\`, \`26w\`, \`forever\`. Values may be references:
 \`\${NAME}\` of the environment, \`\${file:/path}\`. \`NAME\` in a key stands for a name of your own. Options that several sections share are

@@ -139,7 +139,12 @@ if (isProgram()) {
         ? error.message
         : String(error);
     const { printableLines } = await import('./cli/table.ts');
-    process.stderr.write(`model-gateway: ${printableLines(text)}\n`);
+    // Each line of it is a problem of its own.
+    const isList = error instanceof Error && error.name === 'ConfigError';
+    const lines = printableLines(text);
+    process.stderr.write(
+      `model-gateway: ${isList ? lines.replaceAll('\n', '\nmodel-gateway: ') : lines}\n`,
+    );
     process.exitCode = 1;
   }
 }

@@ -1,7 +1,9 @@
 /** Reads a command's arguments, and turns what is wrong with them into exit code 2. */
 import { parseArgs } from 'node:util';
+import { FlagError } from '../config/base.ts';
 import { nearest } from '../core/nearest.ts';
 import type { CommandContext } from './command.ts';
+import { printableLines } from './table.ts';
 
 /** A mistake in the arguments; the message names the flag. Exit code 2. */
 export class UsageError extends Error {
@@ -20,6 +22,8 @@ export interface ArgumentForm {
   readonly notYet?: readonly string[];
   /** Names of the arguments that must be given, in order, e.g. `ID`. */
   readonly positionals?: readonly string[];
+  /** Names of the arguments that may follow them. */
+  readonly optional?: readonly string[];
 }
 
 export interface Arguments {
@@ -46,7 +50,7 @@ export function readArguments(args: readonly string[], form: ArgumentForm): Argu
     if (given.length > 1) throw new UsageError(`--${name} is given more than once.`);
     if (given[0]?.trim() === '') throw new UsageError(`--${name} has no value.`);
   }
-  if (!read.switches.has('help')) requirePositionals(read.positionals, form.positionals ?? []);
+  if (!read.switches.has('help')) requirePositionals(read.positionals, form);
   return {
     value: (name) => read.values.get(name)?.[0],
     has: (name) => read.switches.has(name),
@@ -54,10 +58,13 @@ export function readArguments(args: readonly string[], form: ArgumentForm): Argu
   };
 }
 
-function requirePositionals(given: readonly string[], wanted: readonly string[]): void {
+function requirePositionals(
+  given: readonly string[],
+  { positionals: wanted = [], optional = [] }: ArgumentForm,
+): void {
   const missing = wanted[given.length];
   if (missing !== undefined) throw new UsageError(`${missing} is missing.`);
-  const extra = given[wanted.length];
+  const extra = given[wanted.length + optional.length];
   if (extra !== undefined) throw new UsageError(`${extra}: unexpected argument.`);
 }
 
@@ -104,7 +111,7 @@ function parse(
   return { values, switches, positionals };
 }
 
-/** Runs a command; a UsageError is printed with the command for its help, exit code 2. */
+/** Runs a command; a UsageError or FlagError is printed with the command for its help, exit code 2. */
 export async function withUsage(
   context: CommandContext,
   command: string,
@@ -113,8 +120,13 @@ export async function withUsage(
   try {
     return await run();
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    context.stderr(`${error.message}\nSee "model-gateway ${command} --help".\n`);
+    if (!(error instanceof UsageError || error instanceof FlagError)) throw error;
+    context.stderr(usageText(error, command));
     return 2;
   }
+}
+
+/** What is wrong with the arguments of a command, and where its help is. */
+export function usageText(error: Error, command: string): string {
+  return `${printableLines(error.message)}\nSee "model-gateway ${command} --help".\n`;
 }

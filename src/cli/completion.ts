@@ -2,6 +2,7 @@
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { gatewayFlags } from './gateway-flags.ts';
+import { helpCommand } from './help.ts';
 
 const help = `Usage: model-gateway completion bash|zsh|fish
 
@@ -20,7 +21,10 @@ export function completionCommand(commands: readonly Command[]): Command {
     help,
     choices: ['bash', 'zsh', 'fish'],
     run: (args, context) =>
-      withUsage(context, 'completion', () => run(args, context, [...commands, command])),
+      withUsage(context, 'completion', () => {
+        const all = [...commands, command];
+        return run(args, context, [...all, helpCommand(all)]);
+      }),
   };
   return command;
 }
@@ -77,23 +81,31 @@ function wordsOf({
   };
 }
 
-function cases(words: readonly CommandWords[]): string {
+/** A shell's cases: actions for a word without a dash, flags for one with it. */
+function cases(words: readonly CommandWords[], variable: string): string {
   return words
     .map(
-      ({ name, actions, flags }) => `    ${name}) words="${[...actions, ...flags].join(' ')}" ;;`,
+      ({ name, actions, flags }) =>
+        `    ${name}) ${variable}="${actions.join(' ')}"; flags="${flags.join(' ')}" ;;`,
     )
     .join('\n');
 }
 
 function bash(words: readonly CommandWords[]): string {
   return `_model_gateway() {
-  local words="${words.map(({ name }) => name).join(' ')}"
+  local words="${words.map(({ name }) => name).join(' ')}" flags="--help" word="\${COMP_WORDS[COMP_CWORD]}"
   if [ "$COMP_CWORD" -gt 1 ]; then case "\${COMP_WORDS[1]}" in
-${cases(words)}
-    *) words="" ;;
+${cases(words, 'words')}
+    *) words=""; flags="" ;;
   esac; fi
-  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
-  [ "\${#COMPREPLY[@]}" -gt 0 ] || COMPREPLY=($(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}"))
+  [ "$COMP_CWORD" -gt 2 ] && words=""
+  case "$word" in -*) words="$flags" ;; esac
+  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  if [ "\${#COMPREPLY[@]}" -eq 0 ] && [ "$COMP_CWORD" -gt 1 ]; then
+    compopt -o filenames 2>/dev/null
+    local IFS=$'\\n'
+    COMPREPLY=($(compgen -f -- "$word"))
+  fi
 }
 complete -F _model_gateway model-gateway
 `;
@@ -102,29 +114,34 @@ complete -F _model_gateway model-gateway
 function zsh(words: readonly CommandWords[]): string {
   return `#compdef model-gateway
 _model_gateway() {
-  local words_of="${words.map(({ name }) => name).join(' ')}"
+  local actions="${words.map(({ name }) => name).join(' ')}" flags="--help"
   if (( CURRENT > 2 )); then case "$words[2]" in
-${cases(words).replaceAll(') words=', ') words_of=')}
-    *) words_of="" ;;
+${cases(words, 'actions')}
+    *) actions=""; flags="" ;;
   esac; fi
-  compadd -- \${=words_of}
-  (( CURRENT > 2 )) && _files
+  (( CURRENT > 3 )) && actions=""
+  if [[ "$words[CURRENT]" == -* ]]; then compadd -- \${=flags}
+  elif [[ -n "$actions" ]]; then compadd -- \${=actions}
+  else _files
+  fi
 }
 compdef _model_gateway model-gateway
 `;
 }
 
 function fish(words: readonly CommandWords[]): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "\\\\'")}'`;
-  const lines = words.flatMap(({ name, summary, actions, flags }) => [
-    `complete -c model-gateway -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
-    ...actions.map(
-      (action) => `complete -c model-gateway -n '__fish_seen_subcommand_from ${name}' -a ${action}`,
-    ),
-    ...flags.map(
-      (flag) =>
-        `complete -c model-gateway -n '__fish_seen_subcommand_from ${name}' -l ${flag.slice(2)}`,
-    ),
-  ]);
+  const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
+  const lines = words.flatMap(({ name, summary, actions, flags }) => {
+    // The second word: later ones are names, files and values.
+    const first = `-n '__fish_seen_subcommand_from ${name}; and test (count (commandline -opc)) -eq 2'`;
+    const always = `-n '__fish_seen_subcommand_from ${name}'`;
+    return [
+      `complete -c model-gateway -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
+      ...(actions.length === 0
+        ? []
+        : [`complete -c model-gateway ${first} -f -a '${actions.join(' ')}'`]),
+      ...flags.map((flag) => `complete -c model-gateway ${always} -l ${flag.slice(2)}`),
+    ];
+  });
   return `${lines.join('\n')}\n`;
 }

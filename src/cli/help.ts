@@ -33,13 +33,14 @@ export function helpCommand(commands: readonly Command[]): Command {
     name: 'help',
     summary: 'list the commands, or show the help of one',
     help: 'Usage: model-gateway help [COMMAND]\n\nLists the commands, or prints the help of one.\n',
+    choices: commands.map(({ name }) => name),
     run: (args, context) => {
       const name = args.find((arg) => !arg.startsWith('-'));
       const all = [...commands, command];
       const wanted = all.find((each) => each.name === name);
       if (name !== undefined && wanted === undefined) {
         context.stderr(unknownCommand(name, all));
-        return Promise.resolve(1);
+        return Promise.resolve(2);
       }
       context.stdout(wanted?.help ?? overview(all));
       return Promise.resolve(0);

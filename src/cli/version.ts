@@ -1,4 +1,5 @@
 /** `version`: what runs here. */
+import { readArguments, withUsage } from './arguments.ts';
 import type { Command } from './command.ts';
 
 export interface Versions {
@@ -18,16 +19,13 @@ export function versionCommand({ version, node }: Versions): Command {
     name: 'version',
     summary: 'print the version',
     help,
-    run: (args, context) => {
-      const unknown = args.find((arg) => arg !== '--json' && arg !== '--help' && arg !== '-h');
-      if (unknown !== undefined) {
-        context.stderr(`${unknown}: unexpected argument\n`);
-        return Promise.resolve(1);
-      }
-      if (args.includes('--help') || args.includes('-h')) context.stdout(help);
-      else if (args.includes('--json')) context.stdout(`${JSON.stringify({ version, node })}\n`);
-      else context.stdout(`model-gateway ${version}\nnode ${node}\n`);
-      return Promise.resolve(0);
-    },
+    run: (args, context) =>
+      withUsage(context, 'version', () => {
+        const given = readArguments(args, { switches: ['json'] });
+        if (given.has('help')) context.stdout(help);
+        else if (given.has('json')) context.stdout(`${JSON.stringify({ version, node })}\n`);
+        else context.stdout(`model-gateway ${version}\nnode ${node}\n`);
+        return Promise.resolve(0);
+      }),
   };
 }

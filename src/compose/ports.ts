@@ -86,6 +86,8 @@ export class PlanePorts {
     const listener = `${addressText(address)} (${label})`;
     const choose = (example: Address): string =>
       `choose another address, for example: ${this.#start(flag, addressText(example))}`;
+    const onLoopback = (): string =>
+      this.#start(flag, addressText({ ...address, host: '127.0.0.1' }));
     switch (code) {
       case 'EADDRINUSE': {
         const owner = portOwner(address.port);
@@ -95,10 +97,10 @@ export class PlanePorts {
       case 'EACCES':
         return `${listener}: this user may not listen on port ${address.port}. Ports from 1024 on are open to all users: ${choose({ ...address, port: 8686 })}`;
       case 'EADDRNOTAVAIL':
-        return `${listener}: this machine has no such address. Use one of its own, 127.0.0.1 (only this machine) or 0.0.0.0 (all): ${choose({ ...address, host: '127.0.0.1' })}`;
+        return `${listener}: this machine has no such address. Use 127.0.0.1 (this machine only), 0.0.0.0 (all) or one of its own, for example: ${onLoopback()}`;
       case 'ENOTFOUND':
       case 'EAI_AGAIN':
-        return `${listener}: the host name cannot be resolved. Use an IP address: ${choose({ ...address, host: '127.0.0.1' })}`;
+        return `${listener}: the host name cannot be resolved. Use an IP address, for example: ${onLoopback()}`;
       default:
         return undefined;
     }

@@ -1,14 +1,8 @@
 /** The options that a flag or a variable may give, too: flag before variable before file before default. */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  type Address,
-  ConfigError,
-  type ConfigIssue,
-  isLoopback,
-  readAddress,
-  suggestion,
-} from './errors.ts';
+import { type Address, ConfigError, type ConfigIssue, isLoopback, readAddress } from './errors.ts';
+import { nearest } from '../core/nearest.ts';
 import type { CheckedFile, Environment } from './config-file.ts';
 import { choice, onOff, text, whole, type Options, type TextKind } from './options.ts';
 import { logLevels, type LogLevel, type OriginLine } from './settings.ts';
@@ -115,9 +109,20 @@ export function flagsHelp(): string {
     .join('');
 }
 
+/** Wrong flags of `start` or `check`, as sentences in `message`. */
+export class FlagError extends ConfigError {
+  constructor(issues: readonly ConfigIssue[]) {
+    super(issues);
+    this.name = 'FlagError';
+    this.message = issues
+      .map(({ path, message }) => `${path}${path.startsWith('-') ? ' ' : ': '}${message}`)
+      .join('\n');
+  }
+}
+
 /**
  * Reads the flags of `start` (and of `check`, which also takes `--json` and `--ask`).
- * @throws ConfigError that names each flag which is unknown, repeated or lacks its value.
+ * @throws FlagError that names each flag which is unknown, repeated or lacks its value.
  */
 export function parseFlags(
   args: readonly string[],
@@ -143,7 +148,7 @@ export function parseFlags(
   for (const token of tokens) {
     if (token.kind === 'positional') {
       // After a flag that does not exist it is the value of that flag.
-      if (!unknownFlag) issues.push({ path: token.value, message: 'unexpected argument' });
+      if (!unknownFlag) issues.push({ path: token.value, message: 'unexpected argument.' });
       unknownFlag = false;
     } else if (token.kind === 'option') {
       const problem = switchNames.includes(token.name)
@@ -153,7 +158,7 @@ export function parseFlags(
       unknownFlag = problem?.startsWith(notAFlag) === true;
     }
   }
-  if (issues.length > 0) throw new ConfigError(issues);
+  if (issues.length > 0) throw new FlagError(issues);
   const flags: Flags = Object.fromEntries(values);
   return {
     flags,
@@ -183,7 +188,7 @@ interface OptionToken {
 }
 
 function readSwitch(token: OptionToken, switches: Set<string>): string | undefined {
-  if (token.value !== undefined) return 'takes no value';
+  if (token.value !== undefined) return 'takes no value.';
   switches.add(token.name);
   return undefined;
 }
@@ -193,13 +198,14 @@ function readValue(token: OptionToken, values: Map<string, string>): string | un
   if (form === undefined) {
     const known = [...flagForms.map(({ name }) => `--${name}`), '--help'];
     const meant = otherNames.get(token.name) ?? `--${token.name}`;
-    return `${notAFlag}${suggestion(meant, known) || ' (see --help)'}`;
+    const found = nearest(meant, known);
+    return `${notAFlag}.${found === undefined ? '' : ` Did you mean ${found}?`}`;
   }
   const { value } = token;
   if (value === undefined || value === '' || value.startsWith('--')) {
-    return `needs a value: --${form.name} ${form.value}`;
+    return `needs a value: --${form.name} ${form.value}.`;
   }
-  if (values.has(token.name)) return 'given twice';
+  if (values.has(token.name)) return 'is given more than once.';
   values.set(token.name, value);
   return undefined;
 }

@@ -41,7 +41,8 @@ export function findConfig(asked: string | undefined, cwd: string): ConfigLocati
   const path = resolve(cwd, asked ?? fileName);
   if (asked === undefined && !existsSync(path)) return undefined;
   const near = relative(cwd, path);
-  return { path, name: near.startsWith('..') || isAbsolute(near) ? path : near };
+  const isBelow = near !== '' && !near.startsWith('..') && !isAbsolute(near);
+  return { path, name: isBelow ? near : path };
 }
 
 /** A warning where the file has the other customary ending and so is not read. */
@@ -94,12 +95,33 @@ export async function readConfig(
   });
 }
 
-/** Keys by which the config of another gateway is known, and its word in `import`. */
-const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
-  [/^(model_list|litellm_settings|router_settings|general_settings)$/, 'LiteLLM', 'litellm'],
-  [/^(strategy|targets|virtual_key|override_params)$/, 'Portkey', 'portkey'],
-  [/^(model|designated_version)$/, 'OpenRouter', 'openrouter'],
+/** Another gateway. */
+interface ForeignOrigin {
+  readonly gateway: string;
+  /** Its word in `import`. */
+  readonly word: string;
+}
+
+/** Keys by which the config of another gateway is known. */
+const foreignKeys: readonly (ForeignOrigin & { readonly form: RegExp })[] = [
+  {
+    form: /^(model_list|litellm_settings|router_settings|general_settings)$/,
+    gateway: 'LiteLLM',
+    word: 'litellm',
+  },
+  {
+    form: /^(strategy|targets|virtual_key|override_params)$/,
+    gateway: 'Portkey',
+    word: 'portkey',
+  },
+  { form: /^(model|designated_version)$/, gateway: 'OpenRouter', word: 'openrouter' },
 ];
+
+/** The gateway whose config this looks like; undefined for one of this gateway and for others. */
+export function foreignOrigin(value: unknown): ForeignOrigin | undefined {
+  const keys = isObject(value) ? Object.keys(value) : [];
+  return foreignKeys.find(({ form }) => keys.some((key) => form.test(key)));
+}
 
 /**
  * One sentence instead of an error for each of its keys. A file with a key of this gateway is this gateway's, and a key
@@ -107,10 +129,10 @@ const foreignKeys: readonly (readonly [RegExp, string, string])[] = [
  */
 function foreignFile(value: unknown, own: ConfigFile, name: string): string | undefined {
   const keys = isObject(value) ? Object.keys(value) : [];
-  const found = foreignKeys.find(([form]) => keys.some((key) => form.test(key)));
+  const found = foreignOrigin(value);
   if (found === undefined || keys.some((key) => Object.hasOwn(own, key))) return undefined;
   if (keys.length === 1 && keys[0] === 'model') return undefined;
-  return `this is a config of ${found[1]}. "model-gateway import ${found[2]} ${name} --out NEW" makes one of this gateway of it`;
+  return `this is a config of ${found.gateway}. "model-gateway import ${found.word} ${name} --out NEW" makes one of this gateway of it`;
 }
 
 async function checkForm(

@@ -193,7 +193,7 @@ function takeLock(dir: string, pidFile: string): FileLock {
     if (!(error instanceof StoreError) || error.kind !== 'in_use') throw error;
     throw new StoreError(
       'in_use',
-      `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory.`,
+      `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory with --data-dir DIR.`,
       error,
     );
   }

@@ -24,6 +24,8 @@ export const claudeCode: Client = {
   name: 'claude-code',
   title: 'Claude Code',
   calls: 'messages',
+  longPrompts: true,
+  ownModels: true,
   variables: ({ connection, modelGiven }) => claudeCodeVariables(connection, modelGiven),
   files: [
     {
@@ -198,6 +200,7 @@ export const cline: Client = {
   name: 'cline',
   title: 'Cline CLI',
   calls: 'chat',
+  longPrompts: true,
   lines: ({ connection }) =>
     `cline auth --provider openai-compatible --baseurl ${shellWord(baseUrl(connection))} --apikey ${shellValue(connection.key, connection)} --modelid ${shellWord(connection.model)}\n`,
   notes: ({ connection }) => [
@@ -305,6 +308,7 @@ export const claudeCodeRouter: Client = {
   name: 'claude-code-router',
   title: 'Claude Code Router',
   calls: 'chat',
+  longPrompts: true,
   files: [
     {
       format: 'json',

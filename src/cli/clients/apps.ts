@@ -7,6 +7,7 @@ export const rooCode: Client = {
   name: 'roo-code',
   title: 'Roo Code',
   calls: 'chat',
+  longPrompts: true,
   lines: ({ connection }) => `In Roo Code: Settings, Providers, API Provider "OpenAI Compatible":
 ${form([
   ['Base URL', baseUrl(connection)],

@@ -59,6 +59,8 @@ export interface Client {
   notes?(ask: Ask): readonly string[];
   /** Its own prompts are longer than the context of the demonstration model. */
   readonly longPrompts?: true;
+  /** It asks for models of its own where no model is named. */
+  readonly ownModels?: true;
   /** Why `--write` cannot work, if there is a reason other than a missing file. */
   readonly unwritable?: string;
 }

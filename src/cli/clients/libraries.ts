@@ -18,6 +18,8 @@ export const claudeAgentSdk: Client = {
   name: 'claude-agent-sdk',
   title: 'Claude Agent SDK',
   calls: 'messages',
+  longPrompts: true,
+  ownModels: true,
   variables: ({ connection, modelGiven }) => claudeCodeVariables(connection, modelGiven),
   lines: () => `// TypeScript: it starts Claude Code, which reads the variables
 ${imported('{ query }', '@anthropic-ai/claude-agent-sdk')}

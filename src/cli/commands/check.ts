@@ -1,9 +1,10 @@
 /** `check`: loads the settings exactly as `start` does and says where each value comes from. */
 import { ConfigError, type ConfigIssue } from '../../config/errors.ts';
-import { flagsHelp, parseFlags, type ParsedFlags } from '../../config/base.ts';
+import { FlagError, flagsHelp, parseFlags, type ParsedFlags } from '../../config/base.ts';
 import type { KnownProviders } from '../../config/providers.ts';
 import { loadSettings } from '../../config/load.ts';
 import type { Settings } from '../../config/settings.ts';
+import { usageText } from '../arguments.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { noScreen, paint } from '../screen.ts';
 import { columns, printable, printableLines } from '../table.ts';
@@ -74,9 +75,13 @@ async function run(
     return 0;
   } catch (error) {
     const issues = issuesOf(error);
+    if (asJson) context.stdout(json({ valid: false, errors: issues }));
+    if (error instanceof FlagError) {
+      context.stderr(usageText(error, 'check'));
+      return 2;
+    }
     const text = error instanceof Error ? error.message : String(error);
     context.stderr(`${paint(context.errorScreen ?? noScreen, 'red', printableLines(text))}\n`);
-    if (asJson) context.stdout(json({ valid: false, errors: issues }));
     return 1;
   }
 }

@@ -1,8 +1,9 @@
 /** `connect`: what a client program needs to talk to this gateway. */
 import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
-import { parseArgs } from 'node:util';
 import { addressText, readAddress, suggestion } from '../../config/errors.ts';
+import { nearest } from '../../core/nearest.ts';
+import { readArguments, UsageError, withUsage, type Arguments } from '../arguments.ts';
 import { baseOptions } from '../../config/base.ts';
 import { clientText, type Ask, type Client, type SettingsFile } from '../clients/client.ts';
 import { clients } from '../clients/clients.ts';
@@ -17,6 +18,10 @@ import { tryParseObject } from '../../json/parse.ts';
 import { objectsOf, requireOk } from '../reply.ts';
 
 const alwaysThere = 'local/tiny';
+/** Of the model above, where no gateway can be asked for it. */
+const smallestWindow = 2048;
+/** The first prompt of a client with long prompts fills a smaller window. */
+const leastForLongPrompts = 16_384;
 const keyVariable = 'MODEL_GATEWAY_KEY';
 
 const writable = clients.filter(({ files }) => files !== undefined).map(({ name }) => name);
@@ -50,7 +55,7 @@ export const connectCommand: Command = {
   summary: 'print or write what a client program needs',
   help,
   choices: clients.map(({ name }) => name),
-  run,
+  run: (args, context) => withUsage(context, 'connect', () => run(args, context)),
 };
 
 function wrapped(names: readonly string[], indent = '  '): string {
@@ -64,46 +69,26 @@ function wrapped(names: readonly string[], indent = '  '): string {
 }
 
 async function run(args: readonly string[], context: CommandContext): Promise<number> {
-  try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    if (values.help === true || values.list === true) {
-      context.stdout(values.help === true ? help : listText(context));
-      return 0;
-    }
-    const client = pickClient(positionals);
-    if (client.longPrompts === true && values.model === undefined) {
-      throw new Error(
-        `${client.name} needs a larger model than ${alwaysThere}: name one with --model NAME (model-gateway models lists them)`,
-      );
-    }
-    const ask = await readAsk(values, context);
-    if (values.write === true) write(client, { ask, file: values.file }, context);
-    else print(client, ask, context);
+  const given = readArguments(args, {
+    values: ['file', 'base-url', 'key', 'model', 'window', 'max-output'],
+    switches: ['write', 'list'],
+    optional: ['CLIENT'],
+  });
+  if (given.has('help') || given.has('list')) {
+    context.stdout(given.has('help') ? help : listText(context));
     return 0;
-  } catch (error) {
-    context.stderr(`${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
   }
-}
-
-const options = {
-  write: { type: 'boolean' },
-  list: { type: 'boolean' },
-  file: { type: 'string' },
-  'base-url': { type: 'string' },
-  key: { type: 'string' },
-  model: { type: 'string' },
-  window: { type: 'string' },
-  'max-output': { type: 'string' },
-  help: { type: 'boolean', short: 'h' },
-} as const;
-
-interface Values {
-  readonly 'base-url'?: string | undefined;
-  readonly key?: string | undefined;
-  readonly model?: string | undefined;
-  readonly window?: string | undefined;
-  readonly 'max-output'?: string | undefined;
+  const client = pickClient(given.positionals[0]);
+  const needsModel = client.longPrompts === true && client.ownModels !== true;
+  if (needsModel && given.value('model') === undefined) {
+    throw new UsageError(
+      `${client.name} needs a larger model than ${alwaysThere}: name one with --model NAME (model-gateway models lists them).`,
+    );
+  }
+  const ask = await readAsk(given, context);
+  if (given.has('write')) write(client, { ask, file: given.value('file') }, context);
+  else print(client, ask, context);
+  return 0;
 }
 
 function listText({ screen }: CommandContext): string {
@@ -121,32 +106,56 @@ function wayOf({ files, variables, unwritable }: Client): string {
   return unwritable === undefined ? 'code' : 'lines';
 }
 
-function pickClient(positionals: readonly string[]): Client {
-  const names = clients.map(({ name }) => name);
-  const [name, extra] = positionals;
-  if (name === undefined) throw new Error(`Which client? One of ${names.join(', ')}`);
-  if (extra !== undefined) throw new Error(`${extra}: unexpected argument`);
+function pickClient(name: string | undefined): Client {
+  const all = 'model-gateway connect --list names all clients.';
+  if (name === undefined) throw new UsageError(`CLIENT is missing: ${all}`);
   const client = clients.find((each) => each.name === name);
   if (client !== undefined) return client;
-  const hint = suggestion(name, names);
-  throw new Error(`${name}: unknown client${hint}; known: ${names.join(', ')}`);
+  const meant = nearest(
+    name,
+    clients.map((each) => each.name),
+  );
+  const fitting = clientsFor(name);
+  const hint =
+    meant !== undefined
+      ? ` Did you mean "${meant}"?`
+      : fitting.length > 0
+        ? ` For ${printable(name)}: ${fitting.join(', ')}.`
+        : '';
+  throw new UsageError(`${printable(name)}: unknown client.${hint} ${all}`);
 }
 
-async function readAsk(values: Values, context: CommandContext): Promise<Ask> {
+/** Clients whose title has the word, e.g. a programming language. */
+function clientsFor(word: string): readonly string[] {
+  const wanted = word.toLowerCase();
+  return clients
+    .filter(({ title }) =>
+      title
+        .toLowerCase()
+        .split(/[^a-z]+/)
+        .includes(wanted),
+    )
+    .map(({ name }) => name);
+}
+
+async function readAsk(given: Arguments, context: CommandContext): Promise<Ask> {
   const { env } = context;
-  const running = values['base-url'] === undefined ? await context.gatewayUrl() : undefined;
-  const given = values.key ?? env[keyVariable] ?? '';
+  const baseUrl = given.value('base-url');
+  const running = baseUrl === undefined ? await context.gatewayUrl() : undefined;
+  const flagKey = given.value('key');
+  const key = flagKey ?? env[keyVariable] ?? '';
+  const model = given.value('model');
   const connection: Connection = {
-    url: readUrl(values['base-url'] ?? running ?? ownUrl(env)),
-    key: given === '' ? placeholderKey : given,
-    ...(values.key === undefined && given !== '' ? { keyVariable } : {}),
-    model: values.model ?? alwaysThere,
+    url: readUrl(baseUrl ?? running ?? ownUrl(env)),
+    key: key === '' ? placeholderKey : key,
+    ...(flagKey === undefined && key !== '' ? { keyVariable } : {}),
+    model: model ?? alwaysThere,
   };
   const said = {
-    ...tokensOf('window', values.window),
-    ...tokensOf('maxOutput', values['max-output']),
+    ...tokensOf('window', given.value('window')),
+    ...tokensOf('maxOutput', given.value('max-output')),
   };
-  const modelGiven = values.model !== undefined;
+  const modelGiven = model !== undefined;
   const { problem, ...known } = modelGiven
     ? await knownModel(connection, running === undefined, context)
     : {};
@@ -168,7 +177,7 @@ function tokensOf(
   if (text === undefined) return {};
   if (/^[1-9]\d{0,8}$/.test(text)) return { [name]: Number(text) };
   const flag = name === 'window' ? '--window' : '--max-output';
-  throw new Error(`${flag}: is not a whole number of tokens above 0`);
+  throw new UsageError(`${flag}: ${printable(text)} is not a whole number of tokens above 0.`);
 }
 
 /** What a gateway knows of the model. */
@@ -199,7 +208,7 @@ function ownUrl(env: CommandContext['env']): string {
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new Error('--base-url: is not an http:// or https:// address');
+    throw new UsageError(`--base-url: ${printable(text)} is not an http:// or https:// address.`);
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
@@ -215,13 +224,23 @@ function print(client: Client, ask: Ask, { stdout, stderr }: CommandContext): vo
 
 function notesOf(client: Client, ask: Ask): readonly string[] {
   const { connection, modelGiven } = ask;
-  const own = client.notes?.(ask) ?? [];
+  const own = [...smallWindowNote(client, ask), ...(client.notes?.(ask) ?? [])];
   if (!modelGiven || connection.window !== undefined) return own;
   const withWindow: Ask = { ...ask, connection: { ...connection, window: 1 } };
   const takesWindow = values(client, withWindow) !== values(client, ask);
   return takesWindow
     ? [...own, `The context window of ${connection.model} is unknown. Set it with --window TOKENS.`]
     : own;
+}
+
+/** A coding agent reaches such a model, and its first prompt is refused as too long. */
+function smallWindowNote(client: Client, { connection, modelGiven }: Ask): readonly string[] {
+  if (client.longPrompts !== true || !modelGiven) return [];
+  const { model, window = model === alwaysThere ? smallestWindow : undefined } = connection;
+  if (window === undefined || window >= leastForLongPrompts) return [];
+  return [
+    `${printable(model)} takes ${window} tokens, and ${client.title} sends longer prompts: its calls will fail. Name a model with a larger context (model-gateway models lists them).`,
+  ];
 }
 
 /** All settings that a client would get. */
@@ -240,14 +259,16 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
   const { name, files, unwritable } = client;
   if (files === undefined) {
     const why = unwritable ?? 'has no settings file; use the printed lines or code';
-    throw new Error(`--write: ${name} ${why}`);
+    throw new UsageError(`--write: ${name} ${why}.`);
   }
-  if (file !== undefined && files.length > 1) throw new Error(`--file: ${name} has several files`);
+  if (file !== undefined && files.length > 1) {
+    throw new UsageError(`--file: ${name} has several settings files. Leave --file out.`);
+  }
   const targets = files.map((each) => ({ ...each, target: settingsPath(each, { ask, file }) }));
   const edits = files.flatMap((each) => each.edits(ask));
   const needsKey = edits.some(({ secret }) => secret === true);
   if (needsKey && ask.connection.key === placeholderKey) {
-    throw new Error(`--write: needs a key: --key KEY or ${keyVariable}`);
+    throw new UsageError(`--write needs a key: give --key KEY or set ${keyVariable}.`);
   }
   for (const each of targets) {
     const { changes, backup } = editSettings(each.target, each.format, each.edits(ask));
@@ -261,7 +282,7 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
 function settingsPath(settings: SettingsFile, { ask, file }: Target): string {
   const target = file ?? settings.path(ask.env);
   if (file !== undefined || isAbsolute(target)) return target;
-  throw new Error(`--write: give the path of ${target} with --file`);
+  throw new UsageError(`--write: give the path of ${target} with --file PATH.`);
 }
 
 // Asks a gateway what it knows of a model.

@@ -14,8 +14,8 @@ export interface InitDeps {
   readonly cwd: string;
   /** How this program is called. */
   readonly program: string;
-  /** Asks a person; undefined where none is there. */
-  readonly ask: ((question: string) => Promise<string>) | undefined;
+  /** Asks a person, whose answer is undefined when the question was left by Ctrl-C; absent where none is there. */
+  readonly ask: ((question: string) => Promise<string | undefined>) | undefined;
 }
 
 const help = `Usage: model-gateway init [options]
@@ -30,12 +30,27 @@ options do not say. An existing file is never changed.
   --yes             ask nothing
 `;
 
+/** A question was left by Ctrl-C. */
+class Left extends Error {}
+
+/** Of shells, for a program that Ctrl-C ended. */
+const interruptedCode = 130;
+
 export function initCommand(deps: InitDeps): Command {
   return {
     name: 'init',
     summary: 'write a first gateway.yaml with comments',
     help,
-    run: (args, context) => withUsage(context, 'init', () => run(args, context, deps)),
+    run: (args, context) =>
+      withUsage(context, 'init', async () => {
+        try {
+          return await run(args, context, deps);
+        } catch (error) {
+          if (!(error instanceof Left)) throw error;
+          context.stderr('\nNothing was written.\n');
+          return interruptedCode;
+        }
+      }),
   };
 }
 
@@ -111,8 +126,9 @@ async function answer(
   { question, usual }: { readonly question: string; readonly usual: string },
 ): Promise<string> {
   if (ask === undefined) return usual;
-  const said = (await ask(`${question} [${usual === '' ? 'none' : usual}]: `)).trim();
-  return said === '' ? usual : said;
+  const said = await ask(`${question} [${usual === '' ? 'none' : usual}]: `);
+  if (said === undefined) throw new Left();
+  return said.trim() === '' ? usual : said.trim();
 }
 
 interface ConfigFacts {

@@ -61,6 +61,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     );
   const before = await newest(admin, query);
   for (const call of before.slice(0, Number(lines)).toReversed()) await show(call);
+  if (before.length === 0 && !given.has('json')) context.stderr('There are no such calls yet.\n');
   if (given.has('no-follow')) return 0;
   await follow(before, { admin, query, show, context });
   return 0;

@@ -156,6 +156,12 @@ export class Draft {
     this.#others.set(section, fields);
   }
 
+  /** Nothing of the other config has a place in the result, or a meaning here. */
+  get isEmpty(): boolean {
+    const isUsed = this.notes.some(({ kind }) => kind === 'taken' || kind === 'changed');
+    return !isUsed && Object.keys(this.value()).length === 0;
+  }
+
   /** The config as plain data. */
   value(): { readonly [section: string]: unknown } {
     const fieldsOf = (entries: ReadonlyMap<string, DraftEntry>): object =>

@@ -1,6 +1,7 @@
 /** `import`: a `gateway.yaml` from the config of another gateway, with a word on each of its lines. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
+import { foreignOrigin, reason } from '../../config/config-file.ts';
 import { ConfigError, fileAndLine, pathText } from '../../config/errors.ts';
 import { configForm } from '../../config/schema.ts';
 import { readFindings } from '../../config/schema-issues.ts';
@@ -88,8 +89,12 @@ async function run(
     file: basename(file),
     line: (path) => yaml.lineOf(path),
     at: (path) => fileAndLine(basename(file), yaml.lineOf(path)),
-    name: (path) => printable(pathText(path)),
+    name: (path) => (path.length === 0 ? '(the file)' : printable(pathText(path))),
   };
+  if (draft.isEmpty) {
+    context.stderr(report(draft, names, context));
+    throw new UsageError(nothingTaken(yaml.value, { origin, gateway, file }));
+  }
   const text = draft.text(names);
   if (out === undefined) context.stdout(text);
   else
@@ -100,14 +105,20 @@ async function run(
   return 0;
 }
 
-/** @throws ConfigError with file and line where it is no YAML (JSON is) or no mapping */
+const readProblems = new Map([
+  ['ENOENT', 'does not exist'],
+  ['EISDIR', 'is a directory, not a file'],
+]);
+
+/** @throws ConfigError with file and line where it is no YAML (JSON is); UsageError where it is no mapping */
 function readOther(file: string, cwd: string): YamlText {
   let text: string;
   try {
     text = readFileSync(resolve(cwd, file), 'utf8');
   } catch (error) {
-    const why = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw new UsageError(`${file} cannot be read (${why}).`);
+    const why = reason(error);
+    const words = readProblems.get(why) ?? `cannot be read (${why})`;
+    throw new UsageError(`${file} ${words}.`);
   }
   // References stay as they are: what they lead to is no part of the result.
   const yaml = readYaml({ text, resolve: (each) => ({ text: each }) });
@@ -122,8 +133,26 @@ function readOther(file: string, cwd: string): YamlText {
       })),
     );
   }
-  if (!isObject(yaml.value)) throw new UsageError(`${file} holds no mapping.`);
+  if (!isObject(yaml.value)) {
+    throw new UsageError(`${file} is empty, or holds no mapping of names to values.`);
+  }
   return yaml;
+}
+
+interface Imported {
+  readonly origin: string;
+  readonly gateway: string;
+  readonly file: string;
+}
+
+/** A file that gave nothing is most likely another one than was meant. */
+function nothingTaken(value: unknown, { origin, gateway, file }: Imported): string {
+  const found = foreignOrigin(value);
+  const hint =
+    found === undefined || found.word === origin
+      ? ''
+      : ` It looks like a config of ${found.gateway}: give ${found.word} in place of ${origin}.`;
+  return `Nothing was written: ${printable(file)} has nothing that can be taken from a config of ${gateway}.${hint}`;
 }
 
 /** YAML's merge key, which the files of other gateways use. */

@@ -157,6 +157,9 @@ export function readModelList(root: Table, draft: Draft): Groups {
   const groups: Groups = new Map();
   const settings = tableOf(root['litellm_settings']);
   const context = { draft, credentials: readCredentials(root, draft), settings };
+  if (root['model_list'] !== undefined && !Array.isArray(root['model_list'])) {
+    draft.note('not known', ['model_list'], 'a list of models was expected');
+  }
   listOf(root['model_list']).forEach((item, i) => {
     const path = ['model_list', i];
     const entry = tableOf(item);

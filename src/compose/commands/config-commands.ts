@@ -47,11 +47,15 @@ export const importCommand: Command = makeImportCommand({
   program: programName(process.env, process.cwd()),
 });
 
-async function ask(question: string): Promise<string> {
+/** Undefined after Ctrl-C or Ctrl-D. */
+async function ask(question: string): Promise<string | undefined> {
   const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {
     return await terminal.question(question);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') return undefined;
+    throw error;
   } finally {
     terminal.close();
   }

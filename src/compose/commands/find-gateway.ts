@@ -3,7 +3,7 @@
  * directory or at the admin address, else on the directory's store itself, with the same powers and answers. Nothing
  * here makes a store, and no secret of a vendor is needed.
  */
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readRunFile } from '../../admin/run-file.ts';
 import { httpAdminClient, type HttpAdminOptions } from '../../cli/admin-client.ts';
@@ -43,13 +43,22 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   const { storeOfDirectory } = await import('./admin-of-directory.ts');
   const store = await storeOfDirectory(env, cwd);
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
-    const other = (await answers(location, env)) ? addressText(adminListen) : undefined;
+    const address = addressText(adminListen);
+    const other = (await answers(location, env)) ? address : undefined;
+    const beside = other === undefined ? '' : `; the one at ${other} has other data`;
+    const silent = other === undefined && isAddressSaid(env) ? address : undefined;
     return {
-      from: `No running gateway was found in ${dataDir}`,
-      client: withoutStore(store.withoutData, missingText(dataDir, other)),
+      from: `No running gateway was found in ${dataDir}${beside}`,
+      client: withoutStore(store.withoutData, missingText(dataDir, { other, silent })),
     };
   }
   return { from: `No gateway runs; data in ${dataDir}`, client: store.client };
+}
+
+/** An address and a token that a person gave mean the gateway there, whatever lies in this folder. */
+function isAddressSaid(env: Environment): boolean {
+  const variables = ['MODEL_GATEWAY_ADMIN_LISTEN', 'MODEL_GATEWAY_ADMIN_TOKEN'];
+  return variables.every((name) => (withSecretFiles(env)[name] ?? '') !== '');
 }
 
 /** The admin API of the gateway that runs on the directory; undefined when none does. @throws Error */
@@ -90,7 +99,23 @@ async function runningGateway(
   const options = adminOptions(location, env);
   const client = httpAdminClient({ ...options, token: new Secret(token) });
   const { address } = options;
-  return { from: `Gateway ${address}, by MODEL_GATEWAY_ADMIN_TOKEN`, client };
+  return {
+    from: `Gateway ${address}, by MODEL_GATEWAY_ADMIN_TOKEN`,
+    client: naming(client, address),
+  };
+}
+
+/** A refusal of the token names the variable that it stands in: the answer's own words are for HTTP clients. */
+function naming(client: AdminClient, address: string): AdminClient {
+  return {
+    request: async (method, path, body) => {
+      const reply = await client.request(method, path, body);
+      if (reply.status !== 401) return reply;
+      throw new Error(
+        `The gateway at ${address} refuses the token in MODEL_GATEWAY_ADMIN_TOKEN. Set it to the admin token of that gateway, or name its data directory: --data-dir DIR.`,
+      );
+    },
+  };
 }
 
 const probeMs = 1000;
@@ -117,7 +142,17 @@ async function answers(location: GatewayLocation, env: Environment): Promise<boo
   }
 }
 
-function missingText(dataDir: string, other: string | undefined): string {
+interface Addresses {
+  /** The customary or the named one, where a gateway with other data answers. */
+  readonly other: string | undefined;
+  /** The named one, where none answers. */
+  readonly silent: string | undefined;
+}
+
+function missingText(dataDir: string, { other, silent }: Addresses): string {
+  if (silent !== undefined) {
+    return `No gateway answers at ${silent}, and there is no gateway data in ${dataDir}. Check --admin-listen, or name the data directory: --data-dir DIR.`;
+  }
   const closed = closedTo(dataDir);
   if (closed !== undefined) return closed;
   const here = `There is no gateway data in ${dataDir}.`;
@@ -126,17 +161,30 @@ function missingText(dataDir: string, other: string | undefined): string {
     : `${here} The gateway at ${other} has other data: name its directory with --data-dir DIR, or set MODEL_GATEWAY_ADMIN_TOKEN to its admin token.`;
 }
 
-/** Advice about a directory that this user may not read; undefined if it may, or if there is none. */
+/** Advice about a file, or a directory that this user may not read; undefined for others, and if there is none. */
 function closedTo(dataDir: string): string | undefined {
+  const found = entryOf(dataDir);
+  if (found?.isDirectory() === false) {
+    return `${dataDir} is not a directory. Name the data directory of a gateway: --data-dir DIR.`;
+  }
   try {
     accessSync(dataDir, constants.R_OK | constants.X_OK);
     return undefined;
   } catch (error) {
     const isClosed = error instanceof Error && 'code' in error && error.code === 'EACCES';
     if (!isClosed) return undefined;
-    const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid ?? 'another one';
+    const owner = found?.uid ?? 'another one';
     const own = process.getuid?.() ?? 'another one';
     return `The data in ${dataDir} belongs to user ${owner}, and this program runs as user ${own}. Run the command as that user (sudo), or set MODEL_GATEWAY_ADMIN_TOKEN to the admin token.`;
+  }
+}
+
+/** Undefined where there is nothing, or where a directory above is closed. */
+function entryOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
 }
 

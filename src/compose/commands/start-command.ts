@@ -1,4 +1,5 @@
 /** The command `start`. It loads nothing of the other commands: they read files with a large library. */
+import { withUsage } from '../../cli/arguments.ts';
 import { banner } from '../../cli/banner.ts';
 import type { Command, CommandContext } from '../../cli/command.ts';
 import { programName } from '../../cli/program.ts';
@@ -29,21 +30,23 @@ export const startCommand: Command = {
   name: 'start',
   summary: 'start the gateway',
   help,
-  run: async (args, context) => {
-    const parsed = parseFlags(args);
-    if (parsed.help) {
-      context.stdout(help);
-      return 0;
-    }
-    const { start } = await import('../start.ts');
-    const gateway = await start({
-      flags: parsed.flags,
-      env: context.env,
-      announce: (started) => context.stdout(bannerOf(started, context)),
-    });
-    return untilStopped(gateway, context);
-  },
+  run: (args, context) => withUsage(context, 'start', () => runGateway(args, context)),
 };
+
+async function runGateway(args: readonly string[], context: CommandContext): Promise<number> {
+  const parsed = parseFlags(args);
+  if (parsed.help) {
+    context.stdout(help);
+    return 0;
+  }
+  const { start } = await import('../start.ts');
+  const gateway = await start({
+    flags: parsed.flags,
+    env: context.env,
+    announce: (started) => context.stdout(bannerOf(started, context)),
+  });
+  return untilStopped(gateway, context);
+}
 
 function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
   const { settings, providers, newKey, newAdminToken } = gateway;

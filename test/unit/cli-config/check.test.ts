@@ -116,11 +116,15 @@ test('what start would fail at later makes check fail too', async (t) => {
 test('wrong flags are named; --help explains', async (t) => {
   const { directory } = scene(t);
   const wrong = await run(command(directory), ['--lisen', ':1']);
-  assert.equal(wrong.code, 1);
-  assert.match(
-    wrong.err,
-    /^--lisen: is not a flag of this command \(did you mean "--listen"\?\)$/m,
-  );
+  assert.deepEqual(wrong, {
+    code: 2,
+    out: '',
+    err: '--lisen is not a flag of this command. Did you mean --listen?\nSee "model-gateway check --help".\n',
+  });
+  assert.deepEqual(tryParse((await run(command(directory), ['--lisen', ':1', '--json'])).out), {
+    valid: false,
+    errors: [{ path: '--lisen', message: 'is not a flag of this command. Did you mean --listen?' }],
+  });
   const help = await run(command(directory), ['--help']);
   assert.equal(help.code, 0);
   assert.match(help.out, /--admin-listen/);

@@ -78,11 +78,33 @@ describe('C7 every client', () => {
     });
   }
 
-  for (const name of ['codex', 'opencode', 'kilo', 'qwen-code', 'crush']) {
+  for (const name of [
+    'codex',
+    'opencode',
+    'kilo',
+    'qwen-code',
+    'crush',
+    'cline',
+    'roo-code',
+    'claude-code-router',
+  ]) {
     test(`C7 ${name} is not connected to a model that its prompts do not fit into`, async () => {
       const { code, out, err } = await run(connectCommand, [name, '--key', key]);
-      assert.deepEqual([code, out], [1, '']);
+      assert.deepEqual([code, out], [2, '']);
       assert.match(err, /needs a larger model than local\/tiny: name one with --model NAME/);
+    });
+  }
+
+  for (const name of ['claude-code', 'claude-agent-sdk', 'codex', 'opencode']) {
+    test(`A11 ${name}: a context that is too small for its prompts is said`, async () => {
+      const said = async (...more: readonly string[]): Promise<string> =>
+        (await run(connectCommand, [name, '--base-url', 'http://127.0.0.1:1', ...more])).err;
+      const tiny =
+        /local\/tiny takes 2048 tokens, and .* sends longer prompts: its calls will fail/;
+      assert.match(await said('--model', 'local/tiny'), tiny);
+      assert.match(await said('--model', 'mine', '--window', '8192'), /mine takes 8192 tokens/);
+      assert.doesNotMatch(await said('--model', 'mine', '--window', '32768'), /longer prompts/);
+      assert.doesNotMatch(await said('--model', 'mine'), /longer prompts/);
     });
   }
 
@@ -173,7 +195,7 @@ describe('C4 the limits of the model', () => {
   test('C4 what is no number of tokens is refused', async () => {
     for (const flag of ['--window', '--max-output']) {
       const { code, err } = await run(connectCommand, ['pi', flag, '12k']);
-      assert.equal(code, 1);
+      assert.equal(code, 2);
       assert.match(err, new RegExp(`^${flag}: `));
     }
   });
@@ -238,10 +260,15 @@ describe('C7 --write', () => {
       const root = home(t);
       const { env, place, options } = fileIn(root, row);
       const refused = async (words: RegExp): Promise<void> => {
-        const ran = await run(connectCommand, [name, '--write', ...options, ...args], env);
-        assert.equal(ran.code, 1, ran.out);
-        assert.match(ran.err, words);
-        assert.ok(ran.err.includes(place), ran.err);
+        await assert.rejects(
+          run(connectCommand, [name, '--write', ...options, ...args], env),
+          (error) => {
+            assert.ok(error instanceof Error);
+            assert.match(error.message, words);
+            assert.ok(error.message.includes(place), error.message);
+            return true;
+          },
+        );
       };
       const elsewhere = join(root, 'elsewhere');
       writeFileSync(elsewhere, '');
@@ -329,7 +356,7 @@ describe('C7 --write', () => {
   test('C7 librechat.yaml has no usual place: it must be said', async (t) => {
     const env = { HOME: home(t) };
     const { code, err } = await run(connectCommand, ['librechat', '--write', ...args], env);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(err, /give the path of librechat\.yaml with --file/);
   });
 });

@@ -117,8 +117,10 @@ test('a second --write changes nothing; a different one keeps both backups', asy
   assert.ok(!first.out.includes('.bak'), 'there was nothing to keep');
   assert.match((await run(connectCommand, args, env)).out, /is up to date/);
   assert.deepEqual(readdirSync(dirname(file)), ['settings.json']);
-  await run(connectCommand, [...args, '--key', 'second'], env);
-  await run(connectCommand, [...args, '--key', 'third'], env);
+  for (const key of ['second', 'third']) {
+    const others = args.map((arg) => (arg === 'gw_secret' ? key : arg));
+    await run(connectCommand, others, env);
+  }
   assert.deepEqual(readdirSync(dirname(file)).sort(), [
     'settings.json',
     'settings.json.bak',
@@ -156,8 +158,10 @@ test('a file that cannot be written is reported and left whole', async (t) => {
   put(file, '{}');
   chmodSync(dirname(file), 0o500);
   t.after(() => chmodSync(dirname(file), 0o700));
-  const { code } = await run(connectCommand, ['claude-code', '--write', ...given], { HOME: root });
-  assert.equal(code, 1);
+  await assert.rejects(
+    run(connectCommand, ['claude-code', '--write', ...given], { HOME: root }),
+    /EACCES/,
+  );
   assert.equal(readFileSync(file, 'utf8'), '{}');
 });
 
@@ -165,11 +169,11 @@ test('--write without a key, or for a client without a file, says so and writes 
   const root = home(t);
   const env = { HOME: root };
   const noKey = await run(connectCommand, ['claude-code', '--write'], env);
-  assert.equal(noKey.code, 1);
+  assert.equal(noKey.code, 2);
   assert.match(noKey.err, /needs a key/);
   for (const client of ['codex', 'openai-sdk', 'anthropic-sdk', 'curl']) {
     const { code, err } = await run(connectCommand, [client, '--write', ...given], env);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(err, /^--write: /);
   }
   assert.ok(!existsSync(join(root, '.claude')));
@@ -182,9 +186,22 @@ test('M5: two different keys in one environment are warned of', async () => {
 
 test('wrong arguments are named', async () => {
   const unknown = await run(connectCommand, ['claudecode']);
-  assert.equal(unknown.code, 1);
-  assert.match(unknown.err, /did you mean "claude-code"/);
-  assert.match((await run(connectCommand, [])).err, /claude-code, codex/);
+  assert.equal(unknown.code, 2);
+  assert.match(unknown.err, /^claudecode: unknown client\. Did you mean "claude-code"\? /);
+  const language = await run(connectCommand, ['python']);
+  assert.match(
+    language.err,
+    /^python: unknown client\. For python: openai-sdk, anthropic-sdk, .*langchain/,
+  );
+  assert.match((await run(connectCommand, ['zzzz'])).err, /^zzzz: unknown client\. model-gateway /);
+  assert.match(
+    (await run(connectCommand, [])).err,
+    /^CLIENT is missing: model-gateway connect --list names all clients\.\nSee "model-gateway connect --help"\.\n$/,
+  );
+  assert.equal(
+    (await run(connectCommand, ['curl', '--model'])).err.split('\n')[0],
+    '--model needs a value.',
+  );
   assert.match((await run(connectCommand, ['curl', 'more'])).err, /more: unexpected argument/);
   assert.match((await run(connectCommand, ['curl', '--wirte'])).err, /--wirte/);
   assert.match((await run(connectCommand, ['curl', '--base-url', 'gw:9'])).err, /--base-url/);

@@ -42,6 +42,25 @@ for (const name of ['KEY', 'PEPPER', 'CONTENT_KEY', 'ADMIN_TOKEN', 'METRICS_TOKE
   });
 }
 
+test('wrong flags exit with 2 and name the help; wrong values are told one a line', (t) => {
+  const flag = run(t, ['start', '--port', '9101'], {});
+  assert.deepEqual(
+    [flag.status, flag.stderr],
+    [
+      2,
+      '--port is not a flag of this command. Did you mean --listen?\nSee "model-gateway start --help".\n',
+    ],
+  );
+  const values = run(t, ['start', '--listen', 'abc', '--workers', '0'], {});
+  assert.deepEqual(
+    [values.status, values.stderr],
+    [
+      1,
+      'model-gateway: --workers: expected a whole number from 1 to 64\nmodel-gateway: --listen: is not an address. Use HOST:PORT, PORT (loopback) or [::1]:PORT\n',
+    ],
+  );
+});
+
 test('a failed start keeps a data directory that was there before', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
   t.after(() => removeFolder(folder));

@@ -104,6 +104,24 @@ test('in a folder without data a command says so and makes none', async (t) => {
     assert.match(beside.err, /The gateway at 127\.0\.0\.1:\d+ has other data/);
   }
   assert.equal((await run('elsewhere', ['models'])).code, 0);
+  const beside = await run('elsewhere', ['models'], admin);
+  assert.match(beside.err, /No running gateway was found in .*; the one at \S+ has other data/);
+  const silent = await run('elsewhere', create, {
+    MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:9',
+    MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+  });
+  assert.equal(silent.code, 1);
+  assert.match(silent.err, /No gateway answers at 127\.0\.0\.1:9, .* Check --admin-listen/);
+  const wrong = await run('elsewhere', create, {
+    ...admin,
+    MODEL_GATEWAY_ADMIN_TOKEN: `${adminToken}x`,
+  });
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.err, /refuses the token in MODEL_GATEWAY_ADMIN_TOKEN\. Set it to /);
+  writeFileSync(join(folder, 'file'), '');
+  const file = await run('elsewhere', ['keys', 'list', '--data-dir', '../file']);
+  assert.equal(file.code, 1);
+  assert.match(file.err, /\/file is not a directory\. Name the data directory of a gateway/);
   const far = await run('elsewhere', create, { ...admin, MODEL_GATEWAY_ADMIN_TOKEN: adminToken });
   assert.equal(far.code, 0, far.err);
   assert.match(far.err, /^Gateway http:\/\/127\.0\.0\.1:\d+, by MODEL_GATEWAY_ADMIN_TOKEN$/m);

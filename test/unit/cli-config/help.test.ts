@@ -13,7 +13,7 @@ test('version prints both versions', async () => {
   assert.equal((await run(version, [])).out, 'model-gateway 1.2.3\nnode v24.0.0\n');
   const { out } = await run(version, ['--json']);
   assert.deepEqual(tryParse(out), { version: '1.2.3', node: 'v24.0.0' });
-  assert.equal((await run(version, ['x'])).code, 1);
+  assert.equal((await run(version, ['x'])).code, 2);
   assert.match((await run(version, ['--help'])).out, /^Usage/);
 });
 
@@ -24,6 +24,6 @@ test('help lists the commands, explains one, and guesses at a misspelt one', asy
   assert.match(out, /^ {2}help /m);
   assert.equal((await run(help, ['connect'])).out, connectCommand.help);
   const wrong = await run(help, ['conect']);
-  assert.equal(wrong.code, 1);
+  assert.equal(wrong.code, 2);
   assert.match(wrong.err, /conect: unknown command\. Did you mean "connect"\?/);
 });

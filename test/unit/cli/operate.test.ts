@@ -1,16 +1,13 @@
-/** `status`, `tail`, `init` and `completion`. */
+/** `status`, `tail`, `errors` and `init`. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { completionCommand } from '../../../src/cli/completion.ts';
 import { connectCommand } from '../../../src/cli/commands/connect.ts';
 import { errorsCommand } from '../../../src/cli/commands/errors.ts';
 import { initCommand } from '../../../src/cli/commands/init.ts';
 import { keysCommand } from '../../../src/cli/commands/keys.ts';
-import { modelsCommand } from '../../../src/cli/commands/models.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
 import { CallCauses } from '../../../src/cli/call-causes.ts';
 import { tailCommand } from '../../../src/cli/commands/tail.ts';
@@ -73,6 +70,11 @@ test('status says what runs and how providers are, and its exit code whether it 
 
 test('tail prints calls, the oldest first, and as objects', async (t) => {
   const rig = await cliRig(t);
+  assert.deepEqual(await rig.run(tailCommand, ['--no-follow']), {
+    code: 0,
+    out: '',
+    err: 'There are no such calls yet.\n',
+  });
   const now = rig.clock.wall();
   rig.ledger.record(callRow('c1', { startedAt: now - 2000, model: 'fast' }));
   rig.ledger.record(callRow('c2', { startedAt: now - 1000, model: 'slow\u001b[31m' }));
@@ -90,7 +92,8 @@ test('tail prints calls, the oldest first, and as objects', async (t) => {
   assert.match((await rig.run(tailCommand, ['--lines', 'x'])).err, /--lines: give a number/);
 });
 
-function initIn(t: TestContext, answers?: readonly string[]) {
+/** @param answers undefined among them: the question is left by Ctrl-C */
+function initIn(t: TestContext, answers?: readonly (string | undefined)[]) {
   const cwd = mkdtempSync(join(tmpdir(), 'gw-init-'));
   t.after(() => removeFolder(cwd));
   const waiting = [...(answers ?? [])];
@@ -99,9 +102,9 @@ function initIn(t: TestContext, answers?: readonly string[]) {
     { id: 'anthropic', keyVariable: 'ANTHROPIC_API_KEY' },
   ];
   const asked: string[] = [];
-  const answer = (question: string): Promise<string> => {
+  const answer = (question: string): Promise<string | undefined> => {
     asked.push(question);
-    return Promise.resolve(waiting.shift() ?? '');
+    return Promise.resolve(waiting.length === 0 ? '' : waiting.shift());
   };
   const ask = answers === undefined ? undefined : answer;
   const command = initCommand({ known, schema: '/s.json', cwd, program: 'gw', ask });
@@ -164,52 +167,13 @@ test('init asks what the flags do not say, and refuses vendors that it does not 
     again.asked[1] ?? '',
     /^opnai is not a known vendor\. Did you mean "openai"\?\nProviders/,
   );
-});
-
-test('completion completes commands, actions and flags in bash, and names them for zsh and fish', async () => {
-  const models = modelsCommand({ remove: () => Promise.reject(new Error('not here')) });
-  const command = completionCommand([keysCommand, statusCommand, models, connectCommand]);
-  const { out: script } = await run(command, ['bash']);
-  const completed = (words: readonly string[]): string[] => {
-    const { stdout } = spawnSync('bash', ['--norc', '-s'], {
-      input: `${script}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _model_gateway; printf '%s\\n' "\${COMPREPLY[@]}"\n`,
-      encoding: 'utf8',
-    });
-    return stdout.trim().split('\n');
-  };
-  assert.deepEqual(completed(['model-gateway', '']), [
-    'keys',
-    'status',
-    'models',
-    'connect',
-    'completion',
-  ]);
-  assert.deepEqual(completed(['model-gateway', 'keys', 'cr']), ['create']);
-  assert.deepEqual(completed(['model-gateway', 'keys', 'create', '--bud']), ['--budget']);
-  const everywhere = ['--admin-listen', '--config', '--data-dir'];
-  assert.deepEqual(completed(['model-gateway', 'status', '--']), [
-    ...everywhere,
-    '--help',
-    '--json',
-    '--storage',
-  ]);
-  // `models --help` names `model-gateway pull --list`.
-  assert.deepEqual(completed(['model-gateway', 'models', '--l']), ['']);
-  assert.deepEqual(completed(['model-gateway', 'models', 'rem']), ['remove']);
-  assert.deepEqual(completed(['model-gateway', 'connect', 'claude-code-']), ['claude-code-router']);
-  assert.deepEqual(completed(['model-gateway', 'completion', '']), [
-    'bash',
-    'zsh',
-    'fish',
-    ...everywhere,
-    '--help',
-    '--storage',
-  ]);
-  const zsh = (await run(command, ['zsh'])).out;
-  assert.match(zsh, /^ {4}keys\) words_of="create list .*--budget/m);
-  const fish = (await run(command, ['fish'])).out;
-  assert.match(fish, /-n '__fish_seen_subcommand_from keys' -l budget$/m);
-  assert.equal((await run(command, ['tcsh'])).code, 2);
+  const left = initIn(t, ['openai', undefined]);
+  assert.deepEqual(await run(left.command, [], {}), {
+    code: 130,
+    out: '',
+    err: '\nNothing was written.\n',
+  });
+  assert.ok(!existsSync(join(left.cwd, 'gateway.yaml')));
 });
 
 test('A4 tail and errors say why calls failed', async (t) => {

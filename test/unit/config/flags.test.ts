@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError } from '../../../src/config/errors.ts';
-import { baseOptions, flagsHelp, parseFlags } from '../../../src/config/base.ts';
+import { baseOptions, FlagError, flagsHelp, parseFlags } from '../../../src/config/base.ts';
 
 test('flags are read in both spellings', () => {
   const { flags, help, json } = parseFlags(['--listen', ':0', '--data-dir=/d', '--workers', '1']);
@@ -27,15 +26,15 @@ test('every wrong flag is named, all together', () => {
   assert.throws(
     () => parseFlags(['extra', ...args, '--help=1', '--port', '9101']),
     (error) => {
-      assert.ok(error instanceof ConfigError);
+      assert.ok(error instanceof FlagError);
       assert.deepEqual(error.message.split('\n'), [
-        'extra: unexpected argument',
-        '--lisen: is not a flag of this command (did you mean "--listen"?)',
-        '--config: needs a value: --config FILE',
-        '--data-dir: given twice',
-        '--json: is not a flag of this command (see --help)',
-        '--help: takes no value',
-        '--port: is not a flag of this command (did you mean "--listen"?)',
+        'extra: unexpected argument.',
+        '--lisen is not a flag of this command. Did you mean --listen?',
+        '--config needs a value: --config FILE.',
+        '--data-dir is given more than once.',
+        '--json is not a flag of this command.',
+        '--help takes no value.',
+        '--port is not a flag of this command. Did you mean --listen?',
       ]);
       return true;
     },

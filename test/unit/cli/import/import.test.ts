@@ -1,6 +1,14 @@
 /** `import`: configs of other gateways, written after their published documentation, become configs of this one. */
 import assert from 'node:assert/strict';
-import { copyFileSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -290,7 +298,10 @@ test('virtual keys keep their hashes, limits and budgets', async (t) => {
 
 test('an existing file is never changed without --force', async (t) => {
   const cwd = folder(t);
-  writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\n');
+  writeFileSync(
+    join(cwd, 'config.yaml'),
+    'model_list: [{ model_name: m, litellm_params: { model: openai/gpt-5 } }]\n',
+  );
   writeFileSync(join(cwd, 'gateway.yaml'), 'mine');
   const args = ['litellm', 'config.yaml', '--out', 'gateway.yaml'];
   const refused = await run(commandIn(cwd), args);
@@ -306,7 +317,10 @@ test('an existing file is never changed without --force', async (t) => {
 
 test('without --out the result alone is on stdout; what is wrong is said', async (t) => {
   const cwd = folder(t);
-  writeFileSync(join(cwd, 'config.yaml'), 'model_list: []\nmystery: 1\n');
+  writeFileSync(
+    join(cwd, 'config.yaml'),
+    'model_list: [{ model_name: m, litellm_params: { model: openai/gpt-5 } }]\nmystery: 1\n',
+  );
   const { out, err } = await run(commandIn(cwd), ['litellm', 'config.yaml']);
   assert.match(out, /^# Made from/);
   assert.match(err, /config\.yaml:2 +not known +mystery +no such section is known/);
@@ -316,8 +330,28 @@ test('without --out the result alone is on stdout; what is wrong is said', async
     await wrong('litelm', 'config.yaml'),
     /litelm: give one of litellm, portkey, openrouter/,
   );
-  assert.match(await wrong('litellm', 'away.yaml'), /away\.yaml cannot be read \(ENOENT\)/);
+  assert.match(await wrong('litellm', 'away.yaml'), /away\.yaml does not exist\./);
   assert.match(await wrong('portkey', 'config.yaml', '--keys', 'k'), /--keys belongs to litellm/);
+  assert.match(await wrong('litellm', '.'), /\. is a directory, not a file\./);
+  for (const [text, why] of [
+    ['', /odd\.yaml is empty, or holds no mapping/],
+    ['hello', /odd\.yaml is empty, or holds no mapping/],
+    ['model_list: 5', /odd\.yaml:1 +not known +model_list +a list of models was expected\n/],
+    [
+      'providers: { openai: {} }',
+      /odd\.yaml has nothing that can be taken from a config of LiteLLM/,
+    ],
+  ] as const) {
+    writeFileSync(join(cwd, 'odd.yaml'), text);
+    const odd = await run(commandIn(cwd), ['litellm', 'odd.yaml', '--out', 'made.yaml']);
+    assert.equal(odd.code, 2, text);
+    assert.match(odd.err, why);
+    assert.ok(!existsSync(join(cwd, 'made.yaml')), text);
+  }
+  assert.match(
+    await wrong('portkey', 'config.yaml'),
+    /\(the file\) +it names no provider\n[^]*looks like a config of LiteLLM: give litellm in place of portkey/,
+  );
   writeFileSync(join(cwd, 'broken.yaml'), 'a: [1\n');
   await assert.rejects(run(commandIn(cwd), ['litellm', 'broken.yaml']), /broken\.yaml/);
   assert.equal(realCommand.name, 'import');
