@@ -118,7 +118,8 @@ function naming(client: AdminClient, address: string): AdminClient {
   };
 }
 
-const probeMs = 1000;
+/** The first admin request of a gateway loads the admin API, which takes more than a second on a busy machine. */
+const probeMs = 5000;
 
 /** The address at which the configured listener is called. */
 function adminOptions(
