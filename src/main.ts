@@ -87,6 +87,8 @@ async function run(args: readonly string[]): Promise<number> {
   };
   const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
   if (load !== undefined) {
+    // Packages load when they are needed. Without them a command is refused before it has done a part of its work.
+    if (name !== 'version') import.meta.resolve('zod');
     if (name === 'start') processSignals.listen();
     const command = await load();
     // These two read all flags themselves, and print where each value comes from.
