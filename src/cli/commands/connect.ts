@@ -224,8 +224,9 @@ function print(client: Client, ask: Ask, { stdout, stderr }: CommandContext): vo
 
 function notesOf(client: Client, ask: Ask): readonly string[] {
   const { connection, modelGiven } = ask;
-  const own = [...smallWindowNote(client, ask), ...(client.notes?.(ask) ?? [])];
-  if (!modelGiven || connection.window !== undefined) return own;
+  const small = smallWindowNote(client, ask);
+  const own = [...small, ...(client.notes?.(ask) ?? [])];
+  if (!modelGiven || connection.window !== undefined || small.length > 0) return own;
   const withWindow: Ask = { ...ask, connection: { ...connection, window: 1 } };
   const takesWindow = values(client, withWindow) !== values(client, ask);
   return takesWindow

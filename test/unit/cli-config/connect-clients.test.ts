@@ -101,7 +101,9 @@ describe('C7 every client', () => {
         (await run(connectCommand, [name, '--base-url', 'http://127.0.0.1:1', ...more])).err;
       const tiny =
         /local\/tiny takes 2048 tokens, and .* sends longer prompts: its calls will fail/;
-      assert.match(await said('--model', 'local/tiny'), tiny);
+      const small = await said('--model', 'local/tiny');
+      assert.match(small, tiny);
+      assert.doesNotMatch(small, /window of local\/tiny is unknown/);
       assert.match(await said('--model', 'mine', '--window', '8192'), /mine takes 8192 tokens/);
       assert.doesNotMatch(await said('--model', 'mine', '--window', '32768'), /longer prompts/);
       assert.doesNotMatch(await said('--model', 'mine'), /longer prompts/);
