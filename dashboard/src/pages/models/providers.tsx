@@ -62,7 +62,7 @@ function ProviderItem({ provider }: { readonly provider: Provider }): ReactEleme
     <li className={styles.item}>
       <div className={layout.row}>
         <strong>{id}</strong>
-        <Badge tone={there ? 'good' : 'neutral'} text={there ? 'connected' : 'not found'} />
+        <Badge tone="neutral" text={there ? 'configured' : 'not found'} />
         <code>{address}</code>
       </div>
       <span className={layout.muted}>
