@@ -136,43 +136,66 @@ test('R-28 a refused call keeps nothing', async () => {
   await rig.gateway.noneLeft();
 });
 
-test('R-34 R-35 a response that has not ended is not found yet, and is there at its end', async () => {
+/** A stream whose end waits for `end`, and its id, which the first event names. */
+async function streaming(): Promise<{
+  readonly model: string;
+  readonly id: string;
+  readonly running: Promise<Reply>;
+  readonly end: () => void;
+}> {
   const end = Promise.withResolvers<void>();
   const last = [chatFrame(chatChunk({}, 'stop')), 'data: [DONE]\n\n'];
   const body = [chatFrame(chatChunk({ content: 'Hello' })), end.promise, ...last];
   const { model } = rig.play('chat', { body });
   const begun = Promise.withResolvers<string>();
-  let told = '';
+  let received = '';
   const onData = (chunk: Buffer): void => {
-    told += chunk;
-    const found = /"id":"(resp_\w+)"[^]*Hello/.exec(told)?.[1];
+    received += chunk;
+    const found = /"id":"(resp_\w+)"[^]*Hello/.exec(received)?.[1];
     if (found !== undefined) begun.resolve(found);
   };
-  const running = ask(rig, 'responses', requestBody('responses', { model, stream: true }), {
-    onData,
-  });
+  const asked = requestBody('responses', { model, stream: true });
+  const running = ask(rig, 'responses', asked, { onData });
+  return { model, id: await begun.promise, running, end: () => end.resolve() };
+}
+
+test('R-34 R-35 a response that has not ended is not found yet, and is there at its end', async () => {
+  const { model, id, running, end } = await streaming();
   const headers = keys['as usual'] ?? {};
-  const running_id = await begun.promise;
   const at = (path: string, method?: string): Promise<Reply> =>
-    request({ name: '', path, status: 0, ...(method && { method }) }, headers, running_id);
+    request({ name: '', path, status: 0, ...(method && { method }) }, headers, id);
   for (const reply of [
     await at('/ID'),
     await at('/ID?stream=true&starting_after=1'),
     await at('/ID/input_items'),
     await at('/ID/cancel', 'POST'),
-    await at('/ID', 'DELETE'),
   ]) {
     assert.equal(reply.status, 404, reply.text);
     assert.match(reply.text, /not found\. .* or has not ended yet\./);
   }
-  const further = { model, input: 'And?', previous_response_id: running_id };
+  const further = { model, input: 'And?', previous_response_id: id };
   const early = await ask(rig, 'responses', further);
   assert.equal(early.status, 400);
   assert.match(early.text, /or has not ended yet\. Send all items in `input`/);
-  end.resolve();
+  end();
   assert.equal((await running).complete, true);
   assert.equal((await at('/ID')).status, 200);
   assert.equal((await at('/ID', 'DELETE')).status, 200);
+});
+
+test('R-34 a response that is deleted while it streams is not stored at its end, which says so', async () => {
+  const { id, running, end } = await streaming();
+  const headers = keys['as usual'] ?? {};
+  const at = (method: string): Promise<Reply> =>
+    request({ name: '', path: '/ID', status: 0, method }, headers, id);
+  const deleted = await at('DELETE');
+  assert.equal(deleted.status, 404, deleted.text);
+  assert.match(deleted.text, /not found\. .* or has not ended yet\./);
+  end();
+  const { complete, text } = await running;
+  assert.equal(complete, true);
+  assert.match(text.slice(text.indexOf('response.completed')), /"store":false/);
+  assert.equal((await at('GET')).status, 404);
 });
 
 test('R-23 R-28 where nothing is kept any more, errors say so and what to do, and what was kept is still there', async () => {
