@@ -88,6 +88,13 @@ export class PriceTable {
     };
   }
 
+  /** The price of the model that an answer names; undefined where the provider's names of models are not the operator's own. */
+  findAnswered(provider: string, model: string, when: number): Price | undefined {
+    const origin = this.#deps.origin(provider);
+    const isNamed = origin?.kind === 'list' && origin.ownNames === true;
+    return isNamed ? this.find(provider, model, when) : undefined;
+  }
+
   #configured(provider: string, model: string): Price | undefined {
     for (const each of familyNames(model)) {
       const name = `${provider}/${each}`;

@@ -44,7 +44,7 @@ export interface RequestedItems<C> {
 
 export interface SettlementDeps<C> {
   /** The current prices: a reload replaces them. */
-  readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
+  readonly prices: () => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
   readonly watch?: Pick<BudgetWatch, 'spent'>;
   readonly pieces: RequestedItems<C>;
   readonly ledger: Pick<Ledger, 'record' | 'running'>;
@@ -201,7 +201,8 @@ export class Settlement<C extends SettledCall> {
     const prices = this.#deps.prices();
     const listed = reserved ?? prices.find(provider, model, startedWall);
     const price =
-      listed ?? (answered === '' ? listed : prices.find(provider, answered, startedWall));
+      listed ??
+      (answered === '' ? undefined : prices.findAnswered(provider, answered, startedWall));
     if (price?.service === undefined) return price;
     return servedPrice(price, charged.serviceTier ?? own?.requestedTier);
   }

@@ -3,6 +3,7 @@
  * library for forms, which a gateway that only serves calls does not need in memory.
  */
 import type { Server } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListenerTls } from '../core/addresses.ts';
 import { createListener, dataTimes } from '../http/listen.ts';
 import { UnauthenticatedConnections, capConnections } from '../http/overload/connection-limits.ts';
@@ -27,9 +28,18 @@ export function createAdminServer(deps: AdminServerDeps): Server {
   const refusals = new RefusalLog({ log, clock });
   const strangers = new UnauthenticatedConnections(strangersLimits);
   let loading: Promise<AnswerHttp> | undefined;
-  const load = (): Promise<AnswerHttp> => (loading ??= loadAnswers(deps, { strangers, refusals }));
+  // A load that failed is tried again by the next request: files may have been missing for a moment.
+  const load = (): Promise<AnswerHttp> =>
+    (loading ??= loadAnswers(deps, { strangers, refusals }).catch((error: unknown) => {
+      loading = undefined;
+      throw error;
+    }));
+  const logFailure = (error: unknown): void =>
+    log.error('admin_request_failed', {
+      cause: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
   // Whether people can sign in is asked at the start, and logged.
-  if (deps.oidc !== undefined) void load();
+  if (deps.oidc !== undefined) load().catch(logFailure);
   const server = createListener(
     (request, response) => {
       // Set for every answer, including those of the playground's data plane.
@@ -37,8 +47,9 @@ export function createAdminServer(deps: AdminServerDeps): Server {
       load()
         .then((answer) => answer(request, response))
         .catch((error: unknown) => {
-          log.error('admin_request_failed', { cause: String(error) });
-          response.destroy();
+          logFailure(error);
+          if (!response.headersSent) response.writeHead(500);
+          response.end();
         });
     },
     {
@@ -55,12 +66,32 @@ export function createAdminServer(deps: AdminServerDeps): Server {
   return server;
 }
 
-/** The library first, in a turn of its own: calls of the data plane wait for less at once. */
+/**
+ * The modules that the answers are made of, the most expensive first. Each is imported in a turn of its own: calls of the
+ * data plane wait for one of them, not for all.
+ */
+const parts: readonly (() => Promise<unknown>)[] = [
+  () => import('zod'),
+  () => import('../config/access-schema.ts'),
+  () => import('./route.ts'),
+  () => import('./keys.ts'),
+  () => import('./policies.ts'),
+  () => import('./usage.ts'),
+  () => import('./calls.ts'),
+  () => import('./providers.ts'),
+  () => import('./explain.ts'),
+  () => import('./config-file.ts'),
+  () => import('./people/people.ts'),
+];
+
 async function loadAnswers(
   deps: AdminHttpDeps,
   guards: { readonly strangers: UnauthenticatedConnections; readonly refusals: RefusalLog },
 ): Promise<AnswerHttp> {
-  await import('zod');
+  for (const part of parts) {
+    await part();
+    await nextTurn();
+  }
   const { answerOverHttp } = await import('./handler.ts');
   return answerOverHttp(deps, guards);
 }

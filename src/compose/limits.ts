@@ -60,7 +60,7 @@ export interface LimitsOptions
   readonly clock: Pick<Clock, 'wall'>;
   readonly policies: PolicySource;
   /** The current one: a reload replaces it. */
-  readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
+  readonly prices: () => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
   readonly random: () => number;
   readonly log: Log;
   /** Called when a budget passes a threshold, in addition to the log line. */

@@ -135,6 +135,8 @@ export type PriceOrigin =
       readonly name: string;
       /** The model of the list, where the provider knows it by another name; absent = none has another name. */
       readonly models?: { readonly [name: string]: string };
+      /** Names of its models may be the operator's own: where one has no price, the model that the answer names is looked up. */
+      readonly ownNames?: true;
       /** Ids of the list that a model may be meant by which it has under no such name; the dearest counts. */
       listedAs?(model: string, ids: readonly string[]): readonly string[];
       /** The price of a model there, by what the list says and leaves out; absent = that of the list. */

@@ -603,6 +603,7 @@ export function priceOrigins(
       kind: 'list',
       name: row.prices,
       ...(models === undefined ? {} : { models }),
+      ...(row.cloud === undefined ? {} : { ownNames: true }),
       ...(listedAs === undefined ? {} : { listedAs }),
       ...(priceOf === undefined
         ? {}

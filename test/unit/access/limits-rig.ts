@@ -108,6 +108,7 @@ export class LimitsRig {
     watch.restore(spent);
     const book = {
       find: (provider: string, model: string) => prices(model, provider),
+      findAnswered: () => undefined,
       otherwise: undefined,
     };
     this.admission = new Admission({
