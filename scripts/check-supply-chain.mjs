@@ -18,7 +18,7 @@ import {
 const maxRuntimePackages = 17;
 const minAgeDays = 7;
 
-/** Licences that request no more than to be named. */
+/** Licences that require no more than to be named. */
 const licences = new Set([
   '0BSD',
   'Apache-2.0',
@@ -152,7 +152,7 @@ function checkInstalled(lock) {
       problems.push(`${place}: ${found.version} is installed, ${entry.version} locked; run npm ci`);
     }
     if (isHere && !installScripts.has(name)) checkScripts(place, found);
-    // Only what is delivered: tools that stay here may request more.
+    // Only what is delivered: licences of tools that stay here may require more.
     const isDelivered = entry.dev !== true || built.has(place);
     if (isDelivered) checkLicence(place, found.license ?? unnamedLicences.get(name));
   }

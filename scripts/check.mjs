@@ -6,7 +6,7 @@ import { once } from 'node:events';
 const looks = ['format:check', 'lint', 'types'];
 const tests = ['scripts/test.mjs', 'test/unit', 'test/architecture.test.ts'];
 
-/** Runs a script of package.json; what it says is together. */
+/** Runs a script of package.json; its output is printed in one piece. */
 async function look(name) {
   const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] });
   const said = [];

@@ -1,6 +1,6 @@
 // Changes the sources in small ways, one at a time, and prints the share of changes that tests notice.
 // Usage: npm run mutants -- [--count N] [--seed N] [--dir CHECKOUT] [--areas gateway,access] [--tests test/unit,test/contract,test/store]
-//   Each area gets the same number of mutants. Results are retained in node_modules/.cache/mutants, so that a run that
+//   Each area gets the same number of mutants. Results are stored in node_modules/.cache/mutants, so that a run that
 //   was interrupted continues, and a longer one begins with what is known. --dir takes a checkout of another commit,
 //   with its node_modules.
 import { spawn } from 'node:child_process';

@@ -1,6 +1,6 @@
 /**
  * The audit log: who changed what (S24). Entries contain no secret and no digest. The store chains them by
- * hashes, each entry is also logged with its hash, and the newest hash is retained outside the store, so that a
+ * hashes, each entry is also logged with its hash, and the newest hash is kept outside the store, so that a
  * truncated log is detected.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -169,7 +169,7 @@ export class AuditLog {
 }
 
 // How far the audit log went, in a file outside the store. Entries that are cut off at the end break no hash
-// chain and show only here (S24). Each gateway retains its own file, also when several share a database.
+// chain and show only here (S24). Each gateway has a file of its own, also when several share a database.
 
 /** A recorded entry. */
 interface AnchoredEntry {

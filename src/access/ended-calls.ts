@@ -5,9 +5,9 @@
 import type { Clock } from '../core/runtime.ts';
 import type { CallQuery, CallRow } from '../store/calls.ts';
 
-/** Rows that are retained: some seconds of a busy gateway. */
+/** Rows that are kept: some seconds of a busy gateway. */
 const maxRows = 2000;
-/** Rows are retained for this time after the last request for them; then no page watches, and none are retained. */
+/** Rows are kept for this time after the last request for them; then no page watches, and none are kept. */
 const watchedMs = 60_000;
 
 /** The filters of calls in lists of the ledger. */
@@ -26,7 +26,7 @@ export interface Ended {
   readonly calls: readonly CallRow[];
   /** Calls of the filter since the look before; `calls` has the newest of them. */
   readonly ended: number;
-  /** Calls since the look before that are not retained any more, whatever the filter. */
+  /** Calls since the look before that are not kept any more, whatever the filter. */
   readonly lost: number;
   /** False: the first look, or the one before was too long ago. What ended in between is not known. */
   readonly continued: boolean;

@@ -50,7 +50,7 @@ export class Policies implements PolicySource {
   readonly #store: PolicyStore;
   #stored = new Map<string, SharedPolicy>();
   #declared: ReadonlyMap<string, SharedPolicy> = new Map();
-  /** All of a kind by name; created for the first page, retained until something changes. */
+  /** All of a kind by name; created for the first page, kept until something changes. */
   readonly #sorted = new Map<SharedKind, readonly SharedPolicy[]>();
   #version = 1;
 

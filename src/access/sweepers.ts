@@ -191,9 +191,9 @@ interface RetentionDeps {
   readonly store: Pick<CallStore, 'prune'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** How long calls are retained; Infinity = for ever. */
+  /** How long calls are kept; Infinity = for ever. */
   readonly keepMs: number;
-  /** How long hourly sums are retained. */
+  /** How long hourly sums are kept. */
   readonly keepHoursMs: number;
   /** Default: a timer. */
   readonly pause?: () => Promise<void>;

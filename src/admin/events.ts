@@ -11,7 +11,7 @@ import { AdminError, type AdminRoute, dateText, noBody, page, readInput, time } 
 export interface EventSource {
   /** Newest first. */
   list(): readonly RecentEvent[];
-  /** Older events that are no longer retained. */
+  /** Older events that are no longer kept. */
   readonly forgotten: number;
   /** When the first could have come; ms since the epoch. */
   readonly since: number;

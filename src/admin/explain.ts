@@ -524,7 +524,7 @@ async function callAs(
   // What opened the admin plane is none of the data plane's business.
   delete request.headers['x-api-key'];
   delete request.headers.cookie;
-  // Retained answers are sealed with a client's secret, and here is none.
+  // Stored answers are sealed with a client's secret, and here is none.
   delete request.headers['idempotency-key'];
   request.headers.authorization = keyId;
   Object.assign(request, { url: path });

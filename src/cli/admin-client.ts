@@ -36,7 +36,7 @@ export function httpAdminClient(options: HttpAdminOptions): AdminClient {
         const outgoing = send(new URL(path, address), {
           ...tls,
           method,
-          // One request a command: a retained connection would only keep the command from ending.
+          // One request a command: a keep-alive connection would only keep the command from ending.
           agent: false,
           timeout: withoutLimit.has(path) ? 0 : timeoutMs,
           headers: {

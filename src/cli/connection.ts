@@ -28,7 +28,7 @@ export function answerLimits(
   return { window, maxOutput: Math.min(output, Math.floor(window / 2)) };
 }
 
-/** Is where the person puts the key. */
+/** Stands where the person puts the key. */
 export const placeholderKey = 'YOUR_KEY';
 
 const question = 'Say hello.';

@@ -1,4 +1,4 @@
-/** Edits another program's settings file: retains what it does not touch, leaves a backup. */
+/** Edits another program's settings file: keeps what it does not touch, leaves a backup. */
 import {
   chmodSync,
   constants,
@@ -264,7 +264,7 @@ class Reader {
 export interface EditedFile {
   /** One line for each value that changed; empty when all were set already. */
   readonly changes: readonly string[];
-  /** Where the old content is retained; absent when there was none or nothing changed. */
+  /** Where the old content is stored; absent when there was none or nothing changed. */
   readonly backup?: string;
 }
 

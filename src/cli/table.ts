@@ -46,7 +46,7 @@ export function printableLines(text: string): string {
 /**
  * Pads every column but the last to its widest cell; a cell beyond 48 columns widens only its row. On a terminal no row is
  * wider than it: the widest columns are narrowed first, and their cells cut, or wrapped where `whole` names the others. Where
- * too little would be left of them, each row is as lines of its own, with the names of the head, and nothing is cut.
+ * too little would be left of them, each row is printed as lines of its own, with the names of the head, and nothing is cut.
  */
 export function columns(rows: readonly (readonly string[])[], look: Look = {}): string {
   const { screen = noScreen, head = false, whole } = look;

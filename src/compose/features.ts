@@ -1,4 +1,4 @@
-/** Part of the composition root: what is retained of what calls say, in the store that the gateway has. */
+/** Part of the composition root: what is stored of what calls say, in the store that the gateway has. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AnswerSweeper, ContentSweeper, ResponseSweeper } from '../access/sweepers.ts';
@@ -111,7 +111,7 @@ export interface Idempotency {
 }
 
 const keyAnswers = 10_000;
-/** Answers that are being given lie in memory until they are retained. */
+/** Answers that are being given lie in memory until they are stored. */
 const memoryBytes = 64 * 1024 * 1024;
 
 /** @param settings the current ones: a reload replaces them. */

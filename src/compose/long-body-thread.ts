@@ -7,12 +7,13 @@ import { JobRunner } from '../gateway/long-bodies/jobs.ts';
 import { collectGarbage } from '../http/overload/load.ts';
 import { newId } from '../observe/runtime.ts';
 
-/**
- * The heap, garbage included, that a job may leave where another follows at once, and for longer. Bytes. A collection
- * takes as much CPU as the job did: it is put off, as far as other bodies do not need the memory (G5).
- */
+// A collection takes as much CPU as the job did. It runs between jobs, so that their garbage does not stay (G5).
+
+/** Bytes of heap, garbage included: above this, the heap is collected at once after a job. */
 const maxHeap = getHeapStatistics().heap_size_limit / 4;
+/** Bytes of heap, garbage included: above this, the heap is collected when no job follows for `restMs`. */
 const maxRestingHeap = 64 * 1024 * 1024;
+/** The time from the last job to the delayed collection. A further job starts it anew. */
 const restMs = 100;
 
 const { sealKey }: ThreadData = workerData;

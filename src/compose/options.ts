@@ -40,7 +40,7 @@ export interface RunningGateway {
   /** The key and the admin token, when this start made them; never shown again. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
-  /** Reads the settings again and applies them as a whole, or says why not and retains the old. */
+  /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
   reload(): Promise<ReloadOutcome>;
   /**
    * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that

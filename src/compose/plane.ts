@@ -299,7 +299,7 @@ export class Plane {
     this.#drain.cut();
   }
 
-  /** After `drain`: lets go of upstreams, and retains what is to be retained. */
+  /** After `drain`: lets go of upstreams, and stores what is to be stored. */
   async close(): Promise<void> {
     await this.#deps.tracer?.close(lastSpansMs);
     await this.#deps.client.close();

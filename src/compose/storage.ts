@@ -1,4 +1,4 @@
-/** Part of the composition root: where keys and ledger are retained, and who else uses that. */
+/** Part of the composition root: where keys and ledger are stored, and who else uses that. */
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
@@ -60,7 +60,7 @@ interface SharedCountersOptions {
 }
 
 /**
- * Budgets in PostgreSQL; rates and slots in Redis, or in PostgreSQL too. Servers that are away now are not failure.
+ * Budgets in PostgreSQL; rates and slots in Redis, or in PostgreSQL too. Servers that are away now are no failure.
  * @throws StoreError
  */
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {

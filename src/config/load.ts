@@ -322,7 +322,7 @@ function readClients(file: CheckedFile | undefined): ClientSettings {
   };
 }
 
-/** Sums by hour are what is left of older calls: they are retained at least as long as the calls. */
+/** Sums by hour are what is left of older calls: they are kept at least as long as the calls. */
 function readLedger(
   file: CheckedFile | undefined,
   report: (issue: ConfigIssue) => void,

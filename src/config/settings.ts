@@ -109,7 +109,7 @@ export interface KeySettings {
   readonly where: string;
 }
 
-/** Where keys, ledger and counters are retained. */
+/** Where keys, ledger and counters are stored. */
 export type StorageSettings = LocalStorage | SharedStorage;
 
 /** One process on its data directory, nothing else needed. */

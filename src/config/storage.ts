@@ -1,4 +1,4 @@
-/** `storage:` of the file, `--storage` or its variable: where keys, ledger and counters are retained. */
+/** `storage:` of the file, `--storage` or its variable: where keys, ledger and counters are stored. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';

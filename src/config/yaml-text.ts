@@ -1,6 +1,6 @@
 /**
  * `gateway.yaml` as plain data that still knows its lines. References are resolved on the way; keys
- * that are twice, unknown tags and other silent mistakes are errors.
+ * that occur twice, unknown tags and other silent mistakes are errors.
  */
 import {
   isAlias,

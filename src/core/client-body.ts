@@ -56,13 +56,13 @@ export interface JsonSource {
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
   readonly tokens: number;
   /**
-   * Lets go of the value while the bytes are retained. A value is several times as large as its bytes, and one that lives
+   * Lets go of the value while the bytes are kept. A value is several times as large as its bytes, and one that lives
    * as long as the wait for an upstream is copied by the collector again and again.
    */
   forget(): void;
 }
 
-/** Keys that are twice in depth are not an error as such; more of them are an attack. */
+/** Keys that occur twice in depth are not an error as such; more of them are an attack. */
 const maxRepeatedKeys = 1000;
 const maxKeyLength = 1024;
 /** In a longer body all features are searched for at once. */
@@ -307,7 +307,7 @@ class ParsedSource implements JsonSource {
   readonly #features: number | undefined;
   /** What a search of a long body found. */
   #searched: number | undefined;
-  /** A short one is retained when the value is forgotten: a second target needs no more. */
+  /** A short one is kept when the value is forgotten: a second target needs no more. */
   #skeletonText: string | undefined;
   #value: JsonObject | undefined;
   #skeleton: JsonObject | undefined;

@@ -11,7 +11,7 @@ export const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses'
 /** Fields that only one dialect knows, kept under that dialect's name so that nothing vanishes. */
 export type Extras = { readonly [D in DialectId]?: JsonObject };
 
-/** One call's question. Order is retained everywhere: prompt caches depend on it. */
+/** One call's question. Order is kept everywhere: prompt caches depend on it. */
 export interface Conversation {
   /** Instructions before the first turn, one part per part that the client sent (never joined). */
   readonly system: readonly Part[];

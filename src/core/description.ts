@@ -88,7 +88,7 @@ export interface RequestDescription {
    * have. The model may then be called by the API in which it reasons with tools.
    */
   reasonsWithTools(): boolean;
-  /** The name that the client gives its prompt cache, which one session retains. */
+  /** The name that the client gives its prompt cache, which one session keeps. */
   cacheKey(): string | undefined;
   /** Models that a vendor may answer with instead. @throws GatewayError `invalid_request` for more than 20. */
   otherModels(): NamedModels | undefined;
@@ -110,11 +110,11 @@ export interface RequestDescription {
 }
 
 // The prompt in a span: its instructions from their beginning and its turns from their end, under limits. A copy
-// of it that is small is all that is retained of a long body, which is not read on the event loop.
+// of it that is small is all that is kept of a long body, which is not read on the event loop.
 
 /** Characters of one part; the rest of it is omitted. */
 export const maxPartLength = 8192;
-/** Characters of each attribute, as JSON: of a prompt the end is retained, of an answer the beginning. */
+/** Characters of each attribute, as JSON: of a prompt the end is kept, of an answer the beginning. */
 export const maxAttributeLength = 65_536;
 /** So much more of a text is examined for keys, so that none is cut in two. */
 export const keyMargin = 512;

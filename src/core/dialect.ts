@@ -37,15 +37,15 @@ export interface RequestHead {
 
 /** State on the side of the service, which some dialects have (docs/user/responses.md). */
 export interface RequestState {
-  /** The answer may be retained; later requests refer to it. */
+  /** The answer may be stored; later requests refer to it. */
   readonly store: boolean;
   /** The response that this request continues. */
   readonly previousResponseId?: string;
-  /** Ids of retained items that are in the request by their id only, in their order. */
+  /** Ids of stored items that are in the request by their id only, in their order. */
   readonly itemReferences: readonly string[];
   /**
    * Ids of its own items, or references, by which later requests may name them; absent = none has one, or nothing is
-   * retained.
+   * stored.
    */
   readonly itemIds?: readonly string[];
   /** How many items it has. */
@@ -214,7 +214,7 @@ export interface ClientDialect {
   readonly paths: readonly string[];
   /** Where its clients have conversations compacted; absent = nowhere. */
   readonly compactPath?: string;
-  /** Absent = requests of the dialect refer to nothing that is retained. */
+  /** Absent = requests of the dialect refer to nothing that is stored. */
   readonly stored?: StoredResponseCodec;
   /** Absent = the dialect has no endpoint that counts tokens. */
   readonly count?: CountEndpoint;

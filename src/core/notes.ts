@@ -66,7 +66,7 @@ export class NoteList implements Notes {
 }
 
 // Paths in the client's request of the parts of a conversation: notes and refusals of another dialect's writer name the
-// path that the client knows. A path is retained outside of its value, so that equal values stay equal wherever they stood.
+// path that the client knows. A path is kept outside of its value, so that equal values stay equal wherever they stood.
 
 const paths = new WeakMap<object, FieldPath>();
 

@@ -104,7 +104,7 @@ function walk(body: JsonObject, shape: Fields, see: (member: Stranger) => void):
     if (value === undefined || given === undefined) continue;
     if (isList(value)) {
       for (let i = 0; i < value.length; i += 1) queue.add(value[i], given, [at, i]);
-    } else lookAt(value, at, { queue, fields: given.kind?.(value) ?? given, see });
+    } else visit(value, at, { queue, fields: given.kind?.(value) ?? given, see });
   }
 }
 
@@ -125,13 +125,13 @@ function isInner(value: Json | undefined): value is JsonObject | readonly Json[]
   return typeof value === 'object' && value !== null;
 }
 
-interface CapScanner {
+interface Visit {
   readonly queue: Queue;
   readonly fields: Fields;
   see(member: Stranger): void;
 }
 
-function lookAt(value: JsonObject, at: number, { queue, fields, see }: CapScanner): void {
+function visit(value: JsonObject, at: number, { queue, fields, see }: Visit): void {
   for (const key in value) {
     const inner = fields.members.get(key);
     if (inner === whole) continue;

@@ -44,7 +44,7 @@ export interface StoredResponseCodec {
   expand(source: Spliceable, arrays: readonly Buffer[]): Pieces;
   /** The response in the last bytes of an answer, document or stream; undefined for an answer that failed. */
   answered(last: Buffer): EndedResponse | undefined;
-  /** The last bytes of an answer that says that it was not retained. */
+  /** The last bytes of an answer that says that its response was not stored. */
   markUnstored(last: Buffer): Buffer;
   /** The array of a response's output items. */
   outputOf(response: Buffer): Buffer;

@@ -607,7 +607,7 @@ integer ::= "-"? ("0" | [1-9] [0-9]{0,14})
 space ::= " "?
 `;
 
-/** Rules of one grammar, each body retained once. */
+/** Rules of one grammar, each body kept once. */
 export class GrammarRules {
   readonly #bodies = new Map<string, string>();
   readonly #names = new Map<string, string>();

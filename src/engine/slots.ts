@@ -2,7 +2,7 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { unavailable } from './engine-error.ts';
 
-// One of the model's sequences, and what is known of the state that it retains.
+// One of the model's sequences, and what is known of the state that it keeps.
 
 /** A seeded request computes alone; all others share their batches. */
 export const aloneInBatch = 1;
@@ -18,7 +18,7 @@ interface PromptReading {
 interface SequenceSlotOptions {
   readonly sequence: LlamaContextSequence;
   /**
-   * Tokens that are read at once by who computes alone: after each slice the request can be given up.
+   * Tokens that a seeded request, which computes alone, reads at once: it can be given up after each slice.
    * The same slices each time are a part of what a seed promises.
    */
   readonly slice: number;
@@ -67,7 +67,7 @@ export class SequenceSlot {
 
   /**
    * Brings the sequence to the state after all prompt tokens but the last, keeping the prefix that it
-   * shares with the request before. Returns how many tokens were retained.
+   * shares with the request before. Returns how many tokens were kept.
    * @throws the signal's reason when it is aborted; takes effect after the current slice.
    */
   async readPrompt({ prompt, alone, signal }: PromptReading): Promise<number> {

@@ -1,5 +1,5 @@
 /**
- * Events of the gateway: what each says in one sentence, how bad it is, and the newest of them, retained in memory. They
+ * Events of the gateway: what each says in one sentence, how bad it is, and the newest of them, kept in memory. They
  * are lost at a restart; the log has a line of each.
  */
 import { type JsonObject, isObject } from '../json/value.ts';
@@ -212,7 +212,7 @@ export class EventLog {
     return this.#kept.toReversed();
   }
 
-  /** How many are no longer retained. */
+  /** How many are no longer kept. */
   get forgotten(): number {
     return this.#seq - this.#kept.length;
   }

@@ -458,7 +458,7 @@ export class AttemptLoop {
     const { spanId } = attempt;
     const options = { traits, notes, round, spanId, wanted: () => !track.stopped };
     const prepared = requestOf(this.#gateway, this.#call, attempt.target, options);
-    // Rounds and corrections parse the body again; it is not retained in memory while the upstream works.
+    // Rounds and corrections parse the body again; it is not kept in memory while the upstream works.
     this.#call.source.forget();
     return prepared;
   }

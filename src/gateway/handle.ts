@@ -252,7 +252,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (!continued) attempt?.meter.learn();
     attempt?.prepared?.watch?.keep();
     this.#settle('ok', undefined);
-    // The connection is retained if the upstream's last bytes come soon.
+    // The connection is kept if the upstream's last bytes come soon.
     if (attempt?.running === true) this.#closedAt = this.#gateway.clock.now();
     else this.#close();
   }
@@ -318,7 +318,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     });
   }
 
-  /** The answer is sent: the upstream's connection is retained if its answer ends soon. */
+  /** The answer is sent: the upstream's connection is kept if its answer ends soon. */
   #letGo(now: number, closedAt: number): void {
     if (this.#loop.attempt?.running !== true || now - closedAt > drainUpstreamMs) this.#close();
   }

@@ -56,12 +56,12 @@ export class ReasoningMemory {
     return (reasoning) => this.#store.origin(keyId, reasoning);
   }
 
-  /** No turn is retained. */
+  /** No turn is kept. */
   get empty(): boolean {
     return this.#store.size === 0;
   }
 
-  /** The retained turns of these keys (`recallKey`, `originKey`). */
+  /** The kept turns of these keys (`recallKey`, `originKey`). */
   turnsOf(keys: readonly string[]): ReadonlyMap<string, RecalledTurn> {
     return this.#store.turnsOf(keys);
   }
@@ -251,7 +251,7 @@ export function withoutReasoning(conversation: Conversation): Conversation {
   return { ...conversation, turns };
 }
 
-/** The turn with the retained reasoning, unless it brings its own. */
+/** The turn with the kept reasoning, unless it brings its own. */
 function withRecalled(
   parts: readonly Part[],
   recalled: RecalledTurn,
@@ -389,7 +389,7 @@ export class ReasoningStore {
     this.#share?.(turn);
   }
 
-  /** Retains a turn that another process has retained. */
+  /** Keeps a turn that another process has kept. */
   adopt({ turn, keys, bytes }: SharedTurn): void {
     const entry: Entry = { turn, keys, bytes, storedAt: this.#clock.now() };
     for (const key of keys) {

@@ -198,7 +198,7 @@ export class BodyPieces {
     return long;
   }
 
-  /** Returns all `length` bytes; nothing is retained here. */
+  /** Returns all `length` bytes; nothing is kept here. */
   all(length: number): Pieces {
     const pieces = this.#all(length);
     this.clear();
@@ -292,7 +292,7 @@ export function parseRequestBody(
   { dialect, counting, traced }: RequestedBody,
   { overload, response, bodies }: ParseOptions,
 ): JsonSource | Promise<LongBody> {
-  // Retained responses were inserted, so the body may be longer than the one received.
+  // Stored responses were inserted, so the body may be longer than the one received.
   if (!share.grow(pieces.length)) throw noRoom(overload);
   const parsed = parseClientBody(pieces, dialect.ownedKeys);
   if (parsed !== undefined) {

@@ -1,4 +1,4 @@
-/** What a request refers to is put into it before it is read any further, and its response is retained at its end. */
+/** What a request refers to is put into it before it is read any further, and its response is stored at its end. */
 import type { ServerResponse } from 'node:http';
 import type { Principal } from '../access/keys/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
@@ -98,7 +98,7 @@ interface AnsweredRequest extends StatefulRequest {
   readonly startedAt: number;
 }
 
-/** A sink that retains the response at the end of the answer. */
+/** A sink that stores the response at the end of the answer. */
 export function storingSink(
   { responses, gateway }: StateDeps,
   request: AnsweredRequest,
@@ -123,8 +123,8 @@ export function storingSink(
 }
 
 /**
- * Reads ends in the worker thread. One that the thread has no time or room for is read here: the client must not get
- * of a response that is not there.
+ * Reads ends in the worker thread. One that the thread has no time or room for is read here: the client must not
+ * learn of a response that is not there.
  */
 function longEnds(
   { bodies }: Pick<Gateway, 'bodies'>,

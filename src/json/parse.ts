@@ -107,7 +107,7 @@ export function tryParseAnswerEvent(data: string): JsonObject | undefined {
   return isBoundedEvent(data) ? tryParseEvent(data) : undefined;
 }
 
-/** The same with the digits of long numbers retained. */
+/** The same with the digits of long numbers kept. */
 export function tryParseExactEvent(data: string): JsonObject | undefined {
   return isBoundedEvent(data) ? tryParseObject(data) : undefined;
 }

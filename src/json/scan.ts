@@ -219,13 +219,13 @@ export interface Scan {
   readonly empty: boolean;
   /** Opening brackets, commas and colons. */
   readonly tokens: number;
-  /** Keys of all objects, those that are twice included. */
+  /** Keys of all objects, including those that occur twice. */
   readonly colons: number;
   /** A number has more digits than a double may hold. */
   readonly longNumbers: boolean;
   /** Members of the top level; of two with one key the last. */
   readonly spans: ReadonlyMap<string, Span>;
-  /** Keys of the top level that are twice. */
+  /** Keys of the top level that occur twice. */
   readonly repeated: readonly string[];
   /** The offset after the first brace. */
   readonly bodyStart: number;

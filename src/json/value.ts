@@ -22,7 +22,7 @@ declare global {
   }
 }
 
-/** True for a JSON object: not null, not an array, not raw JSON (a number whose digits are retained). */
+/** True for a JSON object: not null, not an array, not raw JSON (a number whose digits are kept). */
 export function isObject(value: unknown): value is JsonObject {
   return (
     typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)

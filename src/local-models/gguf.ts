@@ -1,6 +1,6 @@
 /**
  * Reads what a GGUF file says of itself: its header only, never its tensors. Files come from strangers,
- * so every length is checked against the file's size before it is believed, nothing is retained but the
+ * so every length is checked against the file's size before it is believed, nothing is kept but the
  * few values that are wanted, and whatever is wrong ends as one `GgufProblem`.
  */
 import { open, stat } from 'node:fs/promises';

@@ -180,7 +180,7 @@ function listText(entries: readonly Entry[], name: string): string {
   return `There are:\n${[...new Set([...lines, ...more])].join('\n')}`;
 }
 
-// What `pull` is requested: a file of the hub, of any web server, or of this machine.
+// The sources of `pull`: a file of the hub, of any web server, or of this machine.
 
 interface HubSource {
   readonly kind: 'hub';

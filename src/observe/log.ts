@@ -311,7 +311,7 @@ interface PrettyLine {
   readonly fields: LogFields | undefined;
 }
 
-/** SGR numbers: of the levels, and of what is back. */
+/** SGR numbers of the levels; `faint` is that of the time and of the names of fields. */
 const colours: { readonly [level: string]: number } = { debug: 2, info: 36, warn: 33, error: 31 };
 const faint = 2;
 /** What needs no quotes. */

@@ -97,7 +97,7 @@ export interface ModelListing {
   readonly abilities?: readonly Ability[];
 }
 
-/** Clients choose the names. At this number all routes that were retained by name are dropped. */
+/** Clients choose the names. At this number all routes that were kept by name are dropped. */
 const maxFound = 1000;
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */

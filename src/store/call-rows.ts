@@ -59,7 +59,7 @@ const costColumns: readonly Column<CallRow>[] = [
   column('cost_call', 'count', ({ cost }) => whole(cost?.call)),
 ];
 
-/** In `price_id` is the price's text; the engine that writes puts its id there. */
+/** `price_id` has the price's text here; the engine that writes replaces it with the id of that text. */
 export const callTable: readonly Column<CallRow>[] = [
   required('id', 'name', ({ id }) => id),
   required('started_at', 'count', ({ startedAt }) => Math.round(startedAt)),
@@ -347,7 +347,7 @@ export function readCallText(stored: string): CallRow {
   return readCallRow({ ...columnsOf(callColumns, flat), price }, attempts);
 }
 
-/** The opposite of `valuesText`. @throws StoreError `corrupt`, also where another version retained it. */
+/** The opposite of `valuesText`. @throws StoreError `corrupt`, also where another version stored it. */
 export function readValuesText(stored: string): CallValues {
   const parsed = tryParse(stored);
   const isOurs = isObject(parsed) && parsed['schema'] === schemaVersion;

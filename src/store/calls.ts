@@ -86,7 +86,7 @@ export interface CallRow {
   readonly firstEventMs?: number;
   readonly totalMs: number;
   readonly notes?: string;
-  /** Of the trace that the call belongs to; for the log and metrics, not retained. */
+  /** Of the trace that the call belongs to; for the log and metrics, not stored. */
   readonly traceId?: string;
   /** Its spans are exported, so an exemplar can name the trace. Not stored. */
   readonly sampled?: true;

@@ -45,7 +45,7 @@ export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow
 export const unknownModelError = 'model_not_found';
 
 /**
- * Daily sums are retained for ever, and clients choose tags: the number of tag sets per key is limited, further
+ * Daily sums are kept for ever, and clients choose tags: the number of tag sets per key is limited, further
  * ones are summed together.
  */
 export const maxGroupsOfKey = 10_000;
@@ -146,7 +146,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
     case 'provider':
       return [group[by]];
     case 'user':
-      // No sum is retained by user: there may be as many as calls.
+      // No sum is stored by user: there may be as many as calls.
       return [];
     default:
       return by satisfies never;

@@ -66,7 +66,7 @@ export interface AnswerStore {
   sweep(most: number, bytes: number): Promise<number>;
 }
 
-/** What a retained answer counts for besides its bytes. */
+/** What a stored answer counts for besides its bytes. */
 const answerOverhead = 512;
 
 /** How long a claim is remembered after its lease: an owner that stood still may find it again. */
@@ -114,13 +114,13 @@ export interface ContentStore {
   /** Removes at most `most`; no rows = done. @throws StoreError */
   remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
   /**
-   * From now on nothing is retained of calls of this key that began before: those that run are not to bring back what is
+   * From now on nothing is stored of calls of this key that began before: those that run are not to bring back what is
    * removed after this. @throws StoreError
    */
   forget(keyId: string, before: number): Promise<void>;
 }
 
-/** What a retained content counts for besides its bytes. */
+/** What a stored content counts for besides its bytes. */
 const overheadBytes = 256;
 
 export function contentBytes({ sealed }: Pick<SealedContent, 'sealed'>): number {
@@ -174,9 +174,9 @@ export interface ResponseChain {
   readonly end: 'whole' | 'broken' | 'long';
 }
 
-/** Where items are retained. */
+/** Where items are stored. */
 export interface ResponsesOfItems {
-  /** Id of an item and of the response to read it from; an item that is not retained is missing. */
+  /** Id of an item and of the response to read it from; an item that is not stored is missing. */
   readonly places: readonly (readonly [item: string, response: string])[];
   /** Those that `places` names, as far as the limit of bytes allows. */
   readonly responses: readonly SealedResponse[];
@@ -192,7 +192,7 @@ export interface ResponseRoom {
 export interface ResponseStore {
   /**
    * Stores all or none. Each replaces one with the same id.
-   * @returns for each: false when what its key retained was forgotten after the call began, or when it was removed before its end
+   * @returns for each: false when what is stored for its key was removed after the call began, or when it was removed before its end
    * @throws StoreError
    */
   keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;

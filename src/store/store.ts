@@ -123,7 +123,7 @@ export interface CallStore {
   list(query: CallQuery): Promise<CallPage>;
   find(id: string): Promise<CallRow | undefined>;
   /**
-   * Removes at most `most` rows that are older than they are retained, with what hangs on them; sums stay.
+   * Removes at most `most` rows that are older than they are kept, with what hangs on them; sums stay.
    * @returns how many; fewer than `most` = done.
    */
   prune(retention: Retention, most: number): Promise<number>;

@@ -147,7 +147,7 @@ function jpegSize(bytes: Buffer): ImageSize | undefined {
 
 // Guesses the tokens of a text from the kinds of its characters, for models whose tokenizer is not at
 // hand. Bytes alone say little: prose has four a token, base64 one and a half, rare scripts less than
-// one. The weights are fitted to what public tokenizers count, and retained above them
+// one. The weights are fitted to what public tokenizers count, and kept above them
 // (test/unit/tokens/text-estimate.test.ts holds them to it): a guess may be too high, never far too low.
 
 const lower = 1;

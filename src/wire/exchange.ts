@@ -21,7 +21,7 @@ export interface UpstreamRequest {
    * Absent = the connection is not reused.
    */
   readonly sharer?: string;
-  /** Never sent twice, not even where a retained connection may have been dead before (R5). */
+  /** Never sent twice, not even where a keep-alive connection may have been dead before (R5). */
   readonly once?: boolean;
 }
 

@@ -211,14 +211,14 @@ export class GrowingBytes {
   /** The memory that `#bytes` is a view of; nothing after `#bytes` was handed out. */
   #own: Buffer | undefined;
 
-  /** The retained bytes followed by the chunk. The next call must be `keep` or `taken`. */
+  /** The kept bytes followed by the chunk. The next call must be `keep` or `taken`. */
   with(chunk: Buffer): Buffer {
     const held = this.#bytes;
     if (held === undefined) return chunk;
     const length = held.length + chunk.length;
     if (length < roomFrom) return Buffer.concat([held, chunk]);
     const own = this.#own;
-    // The room is after the retained bytes.
+    // The room is after the kept bytes.
     if (own !== undefined) {
       const end = held.byteOffset - own.byteOffset + held.length;
       if (end + chunk.length <= own.length) {
@@ -226,7 +226,7 @@ export class GrowingBytes {
         return own.subarray(end - held.length, end + chunk.length);
       }
     }
-    // A chunk as long as the retained bytes doubles them by itself.
+    // A chunk as long as the kept bytes doubles them by itself.
     const grown = Buffer.allocUnsafeSlow(chunk.length < held.length ? 2 * length : length);
     grown.set(held);
     grown.set(chunk, held.length);
@@ -234,7 +234,7 @@ export class GrowingBytes {
     return grown.subarray(0, length);
   }
 
-  /** Retains the end of what `with` gave. */
+  /** Keeps the end of what `with` gave. */
   keep(rest: Buffer): void {
     if (rest.length === 0) {
       // The usual end of a read: nothing to copy, and no room to keep.
@@ -248,7 +248,7 @@ export class GrowingBytes {
     if (remaining.buffer !== this.#own?.buffer) this.#own = undefined;
   }
 
-  /** Takes the retained bytes out; undefined when there are none. */
+  /** Takes the kept bytes out; undefined when there are none. */
   taken(): Buffer | undefined {
     const bytes = this.#bytes;
     this.#bytes = undefined;
@@ -257,7 +257,7 @@ export class GrowingBytes {
   }
 }
 
-/** Long copies have memory of their own: a view of Node's pool retains all of the pool. */
+/** Long copies have memory of their own: a view of Node's pool keeps all of the pool. */
 function copied(bytes: Buffer): Buffer {
   if (bytes.length < roomFrom) return Buffer.from(bytes);
   const copy = Buffer.allocUnsafeSlow(bytes.length);

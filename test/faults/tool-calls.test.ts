@@ -280,16 +280,16 @@ describe('broken arguments', () => {
     for (const dialect of clientDialects) {
       test(`F-8 a call without a name is an error beside a text: ${dialect}, ${stream ? 'stream' : 'document'}`, async () => {
         const call = { id: 'a', type: 'function', function: { arguments: '{}' } };
-        const document = chatDocument({ text: 'CapScanner.' });
+        const document = chatDocument({ text: 'Looking.' });
         const choices = [
           {
             index: 0,
-            message: { content: 'CapScanner.', tool_calls: [call] },
+            message: { content: 'Looking.', tool_calls: [call] },
             finish_reason: 'tool_calls',
           },
         ];
         const answer = stream
-          ? chatStream([chatChunk({ content: 'CapScanner.' }), calls(part(0, call))])
+          ? chatStream([chatChunk({ content: 'Looking.' }), calls(part(0, call))])
           : { body: JSON.stringify({ ...document, choices }) };
         const { model } = rig.play('chat', answer);
         const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }), {

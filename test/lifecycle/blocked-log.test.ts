@@ -80,7 +80,7 @@ test('F95 a standard error that is not read holds up no call and no stop', async
     ]);
     assert.notEqual(code, late, 'it waits for a reader');
     assert.equal(code, 0);
-    // What was written before is whole lines, and no line is twice there.
+    // What was written before is whole lines, and no line is there twice.
     let log = '';
     for await (const text of child.stderr.setEncoding('utf8')) log += String(text);
     const lines = log.split('\n').slice(0, -1);

@@ -123,7 +123,7 @@ const messages: { readonly [name: string]: JsonObject } = {
     content: 'Therefore',
   },
   calls: { role: 'assistant', content: null, tool_calls: [call, second] },
-  'a text and a call': { role: 'assistant', content: 'CapScanner', tool_calls: [call] },
+  'a text and a call': { role: 'assistant', content: 'Looking', tool_calls: [call] },
   'a call of the deprecated form': { role: 'assistant', function_call: call.function },
   speech: { role: 'assistant', content: null, audio: { id: 'a', transcript: 'Spoken' } },
   sources: { role: 'assistant', content: 'Cited', annotations: [source] },
@@ -219,7 +219,7 @@ describe('F-8 chat answers with a member of a wrong type', () => {
     test(`a call without a name is an error, alone and beside others: ${JSON.stringify(nameless)}`, () => {
       for (const message of [
         { content: null, tool_calls: [nameless] },
-        { content: 'CapScanner', tool_calls: [nameless] },
+        { content: 'Looking', tool_calls: [nameless] },
         { content: null, tool_calls: [call, nameless] },
         { content: null, tool_calls: [{ ...nameless, id: 'call_0' }, call] },
       ]) {

@@ -13,7 +13,7 @@ export interface LoggedBody {
 
 export interface LoggedHeader {
   readonly name: string;
-  /** Null: not retained. */
+  /** Null: not stored. */
   readonly value: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** What the server said, retained for the pages: one cache, and one place that notices the end of a session. */
+/** What the server said, kept for the pages: one cache, and one place that notices the end of a session. */
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { ApiError, isSignedOut } from './api-error.ts';
 import { forgetSession } from './session.ts';

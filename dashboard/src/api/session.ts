@@ -1,4 +1,4 @@
-/** The session of this browser, retained in a cookie that scripts cannot read; whose it is, and what they may. */
+/** The session of this browser, stored in a cookie that scripts cannot read; whose it is, and what they may. */
 import {
   queryOptions,
   useMutation,

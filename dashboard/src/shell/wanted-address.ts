@@ -15,7 +15,7 @@ export function keepAddress(): void {
   }
 }
 
-/** Call it before the first render: the first page becomes the address that was retained. */
+/** Call it before the first render: the first page becomes the address that was kept. */
 export function restoreAddress(): void {
   // A failed sign-in is shown on the first page, as ?sign_in; the address waits for the next attempt.
   if (location.pathname !== firstPage || location.search !== '') return;

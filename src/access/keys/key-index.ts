@@ -59,7 +59,7 @@ export class KeyEntry {
   readonly source: KeySource;
   /** Index in the order of its source; keys of the store are never removed, so it stays. */
   position: number;
-  /** Retained outside the record, since they do not change the key. */
+  /** Kept outside the record, since they do not change the key. */
   lastUsedAt: number | undefined;
   previousUsedAt: number | undefined;
   #record: KeyRecord;

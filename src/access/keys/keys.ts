@@ -298,7 +298,7 @@ export class KeyRing {
   }
 
   /**
-   * Adds a secret of any form, retained in memory only (MODEL_GATEWAY_KEY).
+   * Adds a secret of any form, kept in memory only (MODEL_GATEWAY_KEY).
    * @throws Error when it is too short or not valid in a header.
    */
   addLiteralKey(secret: Secret, input: Omit<DeclaredKey, 'digests'>): void {

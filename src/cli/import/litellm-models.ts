@@ -366,7 +366,7 @@ function engineAddress(vendor: string | undefined, address: string): string {
   return vendor === 'ollama' && !address.endsWith('/v1') ? `${address}/v1` : address;
 }
 
-/** What people write for a server that requests no key. */
+/** What people write for a server that requires no key. */
 const noKeys =
   /^(none|null|empty|dummy|na|ollama|lm-studio|anything|sk-anything|fake-key|not-needed)$/i;
 

@@ -226,7 +226,7 @@ export async function runWorker(): Promise<void> {
 
 type ParentLink = Pick<Link<ParentOperations>, 'ask'>;
 
-/** No engine was requested: nothing listens there. */
+/** The address of an engine that was not started: nothing listens there. */
 const nowhere = '/nonexistent/engine.sock';
 
 /** A model is loaded once for all processes, and may take minutes for it. */

@@ -425,6 +425,6 @@ export class RemoteCounters implements Counters {
     return this.#deps.state().countersUp;
   }
 
-  /** The parent's continue. */
+  /** Does nothing: the parent's counters stay open. */
   async close(): Promise<void> {}
 }

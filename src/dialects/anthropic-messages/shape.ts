@@ -96,7 +96,7 @@ const block = kinds(kindOfBlock, {
 
 const format = fields(wholes('type', 'schema'));
 
-/** A request of this dialect. What is not among its own members is retained by name (`request/read.ts`). */
+/** A request of this dialect. What is not among its own members is kept by name (`request/read.ts`). */
 export const requestShape = fields({
   ...wholes(...messagesFields),
   ...vendorMembers,

@@ -79,7 +79,7 @@ const chosen = {
 
 // Top-level fields without a canonical slot. They are kept under this dialect's name, so that a
 // writer of another dialect maps them or says that they were dropped; hints without effect on the answer and
-// values equal to the API's defaults are not retained.
+// values equal to the API's defaults are not kept.
 
 /** Fields that the canonical conversation has, or that are refused. */
 const canonical: readonly string[] = [
@@ -176,7 +176,7 @@ const names = `
 
 export const foreignMembers: ReadonlySet<string> = new Set(names.trim().split(/\s+/));
 
-/** A request of this dialect. What is not among its own members is retained by name (`readExtras`). */
+/** A request of this dialect. What is not among its own members is kept by name (`readExtras`). */
 export const requestShape = fields({
   ...wholes(...knownFields, 'logit_bias', 'moderation', 'enable_thinking'),
   ...vendorMembers,

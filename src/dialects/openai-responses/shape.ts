@@ -102,7 +102,7 @@ const tool = kinds(
 );
 const format = fields(wholes('type', 'name', 'schema', 'description', 'strict'));
 
-/** A request of this dialect. Members that are not listed are retained by name (`request/read.ts`). */
+/** A request of this dialect. Members that are not listed are kept by name (`request/read.ts`). */
 export const requestShape = fields({
   ...wholes(...knownFields),
   ...vendorMembers,

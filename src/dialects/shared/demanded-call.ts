@@ -1,7 +1,7 @@
 /**
  * A demanded tool call at models that cannot be made to call one. Where exactly one tool may be
  * called, its schema becomes the format of the answer, and the answer is shown as the call
- * (`shapedGeneration`): structured extraction retains its meaning.
+ * (`shapedGeneration`): structured extraction keeps its meaning.
  */
 import type { Conversation, Part, TextPart, Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
@@ -117,7 +117,7 @@ export function wantsThinking({ reasoning }: Conversation): boolean {
 
 // What an answer must be made into because of how the request was translated: the input of the forced
 // `json` tool is the content, an answer in the format of a tool is a call of it, and of
-// several calls the first is retained where the client requested one at most and the upstream has no such option.
+// several calls the first is kept where the client requested one at most and the upstream has no such option.
 
 type PartStart = Extract<GenerationEvent, { readonly type: 'part-start' }>;
 type PartDelta = Extract<GenerationEvent, { readonly type: 'part-delta' }>;

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 /**
- * A bounded skeleton of a long body, for who examines its options: prompts and functions are omitted, and of other
- * members no more is retained than readers of options look at (`describe.ts`).
+ * A bounded skeleton of a long body, for code that examines its options: prompts and functions are omitted, and of other
+ * members no more is kept than readers of options look at (`describe.ts`).
  */
 
 /** Members that are prompts. */
@@ -23,7 +23,7 @@ const maxOfMember = 1100;
 const maxOfTools = 10_000;
 const maxOfUnknown = 20_000;
 const maxText = 4096;
-/** As many values as are more than any reader examines. */
+/** More values than any reader examines. */
 const unreadable: readonly Json[] = Array.from({ length: maxOfMember }, () => null);
 /** A tool of an unknown type. */
 const unknownTool: JsonObject = { type: 'unread' };
@@ -63,7 +63,7 @@ function thinTools(tools: readonly Json[]): Json {
   return thin;
 }
 
-/** Counts the values that are retained. */
+/** Counts the values that are kept. */
 class Thinning {
   left: number;
 
@@ -71,7 +71,7 @@ class Thinning {
     this.left = left;
   }
 
-  /** @param most how many of its values are retained, with their order. */
+  /** @param most how many of its values are kept, with their order. */
   value(value: Json, depth: number, most = this.left): Json {
     const until = this.left - Math.min(most, this.left);
     return this.#thin(value, depth, until);

@@ -1,5 +1,5 @@
 /**
- * Retains what calls say, of keys whose content is logged (docs/user/content.md). After the answer and never before
+ * Stores what calls say, of keys whose content is logged (docs/user/content.md). After the answer and never before
  * it: a call's words are copied, sealed in a thread, and written a batch at a time. What has no room in memory
  * is dropped and counted; what is not yet written when the process dies is lost.
  */
@@ -37,7 +37,7 @@ export interface ContentLogDeps {
   readonly sealer: ContentSealer;
   readonly clock: Clock;
   readonly log: Log;
-  /** The key that seals; undefined = there is none, and nothing is retained. Made at the first need. */
+  /** The key that seals; undefined = there is none, and nothing is stored. Made at the first need. */
   readonly key: () => Uint8Array | undefined;
   /** The current ones: a reload replaces them. */
   readonly limits: () => ContentLimits;
@@ -83,7 +83,7 @@ export class ContentLog {
     return this.#redacted;
   }
 
-  /** Watches a call until its `end`. Undefined when nothing can be retained. */
+  /** Watches a call until its `end`. Undefined when nothing can be stored. */
   watch(deps: Omit<WatchedCallInput, 'hold' | 'over'>): WatchedCall | undefined {
     if (this.#key() === undefined) return undefined;
     let held = 0;
@@ -230,7 +230,7 @@ export class ContentLog {
   }
 }
 
-// Seals what calls said, in a thread that starts with the first one that is to be retained.
+// Seals what calls said, in a thread that starts with the first one that is to be stored.
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = new URL(
@@ -301,7 +301,7 @@ export class ContentThread implements ContentSealer {
   }
 }
 
-// One call whose content is retained, from its first byte to the hand-over. Nothing here waits or throws.
+// One call whose content is stored, from its first byte to the hand-over. Nothing here waits or throws.
 
 /** A longer body is not examined to its end: of what is cut away nothing is copied. */
 const maxSeenBytes = 4 * 1024 * 1024;

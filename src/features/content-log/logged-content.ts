@@ -1,4 +1,4 @@
-/** What a call said, made fit to be retained. */
+/** What a call said, made fit to be stored. */
 import { isUtf8 } from 'node:buffer';
 import { withoutKeys } from '../../core/secret.ts';
 import { valueMask } from '../../gateway/mask-credentials.ts';
@@ -62,11 +62,11 @@ function isStream(headers: readonly string[]): boolean {
   );
 }
 
-// A body as it is retained: read for what it is, without secrets and media, under a limit.
+// A body as it is stored: read for what it is, without secrets and media, under a limit.
 
 interface BodyOptions {
   readonly redactor: Redactor;
-  /** Characters of JSON that are retained; of what is longer beginning and end. */
+  /** Characters of JSON that are stored; of what is longer beginning and end. */
   readonly most: number;
 }
 
@@ -129,7 +129,7 @@ function ends(text: string, most: number): string {
   return `${front}\n… ${left} characters left out …\n${back}`;
 }
 
-// Headers as they are retained: of a request only those that are known to hold no secret (S13).
+// Headers as they are stored: of a request only those that are known to hold no secret (S13).
 
 const known: ReadonlySet<string> = new Set([
   'accept',

@@ -10,7 +10,7 @@ import type { Json, JsonObject } from '../../json/value.ts';
 import type { StoreParts } from '../../store/store.ts';
 import { openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 
-/** Nothing that is retained comes near it. */
+/** Nothing that is stored comes near it. */
 const maxOpenedBytes = 64 * 1024 * 1024;
 
 /** What a sealed content is bound to: moved to another call or key it does not open. */
@@ -54,7 +54,7 @@ function boundTo({ id, keyId }: ContentPosition): string {
 
 // The stored content of calls, for authenticated admin callers.
 
-/** `absent`: never retained, removed since, or lost. `locked`: sealed with a key that is not here. */
+/** `absent`: never stored, removed since, or lost. `locked`: sealed with a key that is not here. */
 export type FoundContent =
   | { readonly state: 'kept'; readonly content: JsonObject }
   | { readonly state: 'absent' | 'locked' | 'unreadable' };
@@ -85,7 +85,7 @@ export class LoggedContents {
   }
 
   /**
-   * Removes what was retained of a key's calls, responses included; of those that run nothing will be.
+   * Removes what was stored of a key's calls, responses included; of those that run nothing will be.
    * @returns how many contents and responses
    * @throws StoreError
    */
@@ -108,7 +108,7 @@ async function removeAll(some: () => Promise<number>): Promise<number> {
   }
 }
 
-// What a call said, on its way from the one who saw it to the thread that makes it fit to be retained.
+// What a call said, on its way from the one who saw it to the thread that makes it fit to be stored.
 
 /** Bytes as they came; what is missing at the end was never held. */
 export interface SeenBody {
@@ -165,11 +165,11 @@ export interface LoggedBody {
 
 export interface LoggedHeader {
   readonly name: string;
-  /** Null: not retained. */
+  /** Null: not stored. */
   readonly value: string | null;
 }
 
-/** What a call said, as it is retained: without secrets and media, under a limit. */
+/** What a call said, as it is stored: without secrets and media, under a limit. */
 export interface LoggedContent {
   readonly request: {
     readonly method: string;

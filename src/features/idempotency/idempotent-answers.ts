@@ -117,10 +117,10 @@ function boundTo({ id, fingerprint }: SealedRequest): Buffer {
   return Buffer.from(`${id} ${fingerprint}`);
 }
 
-/** What may be retained, by all gateways on the store; of one API key the oldest go first. */
+/** What may be stored, by all gateways on the store; of one API key the oldest go first. */
 export interface KeepLimits {
   readonly keepMs: number;
-  /** Of one answer; longer ones are passed on and not retained. */
+  /** Of one answer; longer ones are passed on and not stored. */
   readonly answerBytes: number;
   readonly keyBytes: number;
   readonly keyAnswers: number;
@@ -132,9 +132,9 @@ export interface KeepLimits {
 
 /** What became of requests with the header, for metrics; each counts up from the start. */
 type IdempotencyTallies = {
-  /** Answered, and retained. */
+  /** Answered, and stored. */
   kept: number;
-  /** Answered, and not retained: too long, or no room in memory. */
+  /** Answered, and not stored: too long, or no room in memory. */
   unkept: number;
   replayed: number;
   /** Asked to retry later, since the first request is still being answered. */
@@ -175,7 +175,7 @@ interface IdempotentAnswersDeps {
   readonly limits: () => KeepLimits;
 }
 
-/** An answer that is given and not yet retained; it waits while the store is away. */
+/** An answer that is given and not yet stored; it waits while the store is away. */
 interface Unkept {
   readonly claim: OwnClaim;
   readonly sealed: Uint8Array | undefined;
@@ -227,7 +227,7 @@ export class IdempotentAnswers {
     return this.#deps.limits();
   }
 
-  /** Calls `sweep` when this gateway alone retained a sixteenth of what all may take. */
+  /** Calls `sweep` when this gateway alone stored a sixteenth of what all may take. */
   onManyStored(sweep: () => void): void {
     this.#onManyStored = sweep;
   }
@@ -274,7 +274,7 @@ export class IdempotentAnswers {
     };
   }
 
-  /** Prolongs the leases of what runs, and retains what could not be retained before. Never throws. */
+  /** Prolongs the leases of what runs, and stores what could not be stored before. Never throws. */
   async renew(): Promise<void> {
     const { store, clock, log } = this.#deps;
     const waiting = this.#waiting;
@@ -300,7 +300,7 @@ export class IdempotentAnswers {
     }
   }
 
-  /** Retains what waits, if it can, and ends; leases that are left run out. Never throws. */
+  /** Stores what waits, if it can, and ends; leases that are left run out. Never throws. */
   async close(): Promise<void> {
     await this.renew();
     this.#stopRenewing();
@@ -499,7 +499,7 @@ interface IdempotentCall {
 const maxHoldMs = 1000;
 
 /**
- * The last bytes of an answer go out when it is retained, so that an answer which a client has seen to its end
+ * The last bytes of an answer go out when it is stored, so that an answer which a client has seen to its end
  * is the one that it gets again, whatever happens to this process in between.
  * @param run serves the call; may throw before it began, which keeps nothing.
  * @throws GatewayError as `IdempotentAnswers.claim`, and what `run` throws.
@@ -521,7 +521,7 @@ export async function answerOnce(
     maxBytes: answers.limits.answerBytes,
     hold: (bytes) => claim.hold(bytes),
     holdsEnd: true,
-    // Nothing is retained, and an error must not wait: a stop may close the connection next (G14).
+    // Nothing is stored, and an error must not wait: a stop may close the connection next (G14).
     settled: (receipt) => {
       if (!isFinal(receipt)) tee.release();
     },
@@ -539,7 +539,7 @@ export async function answerOnce(
  */
 const ownHeader = /^(?:x-request-id|request-id|(?:x|anthropic)-ratelimit-.*)$/;
 
-/** The answer as it is retained; undefined unless it came to its end. */
+/** The answer as it is stored; undefined unless it came to its end. */
 export function answerOf(tee: AnswerTee): Finished {
   if (!tee.ended) return undefined;
   if (!tee.complete) return 'too long';

@@ -1,5 +1,5 @@
 /**
- * Responses that later requests refer to (docs/user/responses.md): retained in the gateway's own store on any upstream, and
+ * Responses that later requests refer to (docs/user/responses.md): stored in the gateway's own store on any upstream, and
  * put back into a request as whole items.
  */
 import { hkdfSync } from 'node:crypto';
@@ -30,10 +30,10 @@ export interface ResponseSettings {
   readonly totalBytes: number;
 }
 
-/** What became of responses that were to be retained; each counts up from the start. */
+/** What became of responses that were to be stored; each counts up from the start. */
 type ResponseTallies = {
   kept: number;
-  /** Longer than what is retained. */
+  /** Longer than what is stored. */
   large: number;
   /** The store did not take it, or not in time. */
   failed: number;
@@ -119,7 +119,7 @@ export class StoredResponses {
   }
 
   /**
-   * Retains a response.
+   * Stores a response.
    * @returns false for one of a call that began before its key's content was removed, and for one that was deleted before its end: it is dropped
    * @throws StoreError
    */
@@ -145,7 +145,7 @@ export class StoredResponses {
     return true;
   }
 
-  /** Counts and logs a response that could not be retained. */
+  /** Counts and logs a response that could not be stored. */
   failed(reason: string): void {
     this.tallies.failed += 1;
     this.#deps.log.warn('response_not_kept', { reason });
@@ -290,7 +290,7 @@ function tooLong(bytes: number): GatewayError {
 // A response as a store holds it: packed, and sealed with a key that is in no store (docs/user/responses.md).
 // Where the gateways of a shared store have no common secret, the key comes out of the client's own API key.
 
-/** What is retained of one call. JSON bytes. */
+/** What is stored of one call. JSON bytes. */
 export interface OpenedResponse {
   /** The array of the request's own items. */
   readonly input: Buffer;
@@ -307,7 +307,7 @@ const keyBytes = 32;
 const packedFrom = 16_384;
 /** Of zlib: a third of the time of its default, for a tenth more bytes. */
 const packing = { level: 1 };
-/** What is retained is far smaller. */
+/** What is stored is far smaller. */
 const maxOpenedBytes = 64 * 1024 * 1024;
 
 /** The key that seals the responses of one API key. @param root the gateway's secret or the client's key */
@@ -371,7 +371,7 @@ export class StoreQueue {
     this.#later = later;
   }
 
-  /** As the store's `keep`. @throws StoreError; then none of those written together was retained */
+  /** As the store's `keep`. @throws StoreError; then none of those written together was stored */
   add(response: ResponseToKeep): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ response, resolve, reject });

@@ -1,4 +1,4 @@
-/** The end of an answer waits until its response is retained: clients refer to the response at once. */
+/** The end of an answer waits until its response is stored: clients refer to the response at once. */
 import type { EndedResponse, StoredResponseCodec } from '../../core/stored-response.ts';
 import type { Later } from '../../core/runtime.ts';
 import { maxBytesAtOnce } from '../../json/scan.ts';
@@ -19,13 +19,13 @@ interface StoringSinkDeps {
   readonly dialect: EndCodec;
   readonly long: LongEndCodec;
   readonly later: Later;
-  /** Retains the response; false = it was not retained. Never rejects. */
+  /** Stores the response. Never rejects. */
   readonly keep: (answer: EndedResponse) => Promise<StoreOutcome>;
   /** Called when the answer continued without waiting for the store. */
   readonly late: () => void;
 }
 
-/** `large`: the response is too long to be retained. `dropped`: its key's content was removed meanwhile. */
+/** `large`: the response is too long to be stored. `dropped`: its key's content was removed meanwhile. */
 export type StoreOutcome = 'kept' | 'large' | 'dropped' | 'failed';
 
 /** A store that is slow or away holds the end of an answer up no longer than this. */

@@ -27,7 +27,7 @@ export interface JobMessage<N extends JobName = JobName> {
   readonly input: Jobs[N]['input'];
   /** Of the body. */
   readonly id: number;
-  /** Absent where the thread has retained the body of this id. */
+  /** Absent where the thread has kept the body of this id. */
   readonly bytes?: Uint8Array;
   /** The next job may be about the same body. */
   readonly keep: boolean;
@@ -114,7 +114,7 @@ export class BodyThread implements LongBodies {
   #waitingBytes = 0;
   #running: Waiting | undefined;
   #worker: Worker | undefined;
-  /** The body that the thread has retained. */
+  /** The body that the thread has kept. */
   #kept: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastId = 0;

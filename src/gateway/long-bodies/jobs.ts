@@ -100,7 +100,7 @@ export interface RequestInput {
   readonly answered?: readonly Part[] | undefined;
   /** The key whose turns may be recalled. */
   readonly keyId: string;
-  /** Retained turns by their keys (`reasoning-memory.ts`); undefined = there are none at all. */
+  /** Kept turns by their keys (`reasoning-memory.ts`); undefined = there are none at all. */
   readonly recalled?: ReadonlyMap<string, RecalledTurn> | undefined;
 }
 
@@ -114,7 +114,7 @@ export interface MadeBody {
   readonly conversation?: Conversation;
   /** Digest of what the users said (`PromptTrail`). */
   readonly asked: string;
-  /** Keys of retained turns that were looked up and not in `recalled`. */
+  /** Keys of kept turns that were looked up and not in `recalled`. */
   readonly wanted: readonly string[];
 }
 
@@ -222,7 +222,7 @@ export interface Jobs {
     readonly input: { readonly client: DialectId };
     readonly output: AnsweredRange | undefined;
   };
-  /** The last bytes of an answer that says that it was not retained. */
+  /** The last bytes of an answer that says that its response was not stored. */
   readonly markUnstored: {
     readonly input: { readonly client: DialectId };
     readonly output: { readonly bytes: Uint8Array };

@@ -59,7 +59,7 @@ export function packed<T>(value: T): T {
   );
 }
 
-/** The value after `packed`. */
+/** The value as it was before `packed`: undoes it. */
 export function unpacked<T>(value: T): T {
   return rewritten(value, (object) =>
     types.isStringObject(object) ? JSON.rawJSON(object.valueOf()) : undefined,

@@ -377,12 +377,12 @@ export interface GatewayFacts {
   /** Calls with an `Idempotency-Key`. */
   readonly idempotency: {
     readonly tallies: { readonly [outcome: string]: number };
-    /** Calls that are being answered, or wait to be retained. */
+    /** Calls that are being answered, or wait to be stored. */
     readonly claims: number;
     /** Bytes of their answers. */
     readonly memory: number;
   };
-  /** Responses that were to be retained. */
+  /** Responses that were to be stored. */
   readonly responses: { readonly tallies: { readonly [outcome: string]: number } };
   /** The content of calls, for keys whose content is logged. */
   readonly contents: {

@@ -19,7 +19,7 @@ export class Credentials {
     return this.cached(source.identity, () => new BearerToken(source, this.clock));
   }
 
-  /** The credential of an identity, made at the first request for it. Request signers are retained in the same way. */
+  /** The credential of an identity, made at the first request for it. Request signers are kept in the same way. */
   cached(identity: string, make: () => RequestCredential): RequestCredential {
     const known = this.#cached.get(identity);
     if (known !== undefined) return known;

@@ -181,7 +181,7 @@ function budgetState(
 }
 
 // The arithmetic of rates, shared by all counters. A bucket holds `perMinute` and refills evenly; what
-// is missing from it is retained in units of a 60,000th, of which `perMinute` flow back each millisecond, so
+// is missing from it is kept in units of a 60,000th, of which `perMinute` flow back each millisecond, so
 // that everything is an integer below 2^53 for rates up to 75 thousand million a minute. For requests
 // (amount 1) this is GCRA, with a burst of `perMinute`.
 

@@ -42,7 +42,7 @@ export interface LeaseJournalOptions {
   readonly directory: string;
   readonly instance: string;
   readonly log: Log;
-  /** Names the time since the machine started; undefined = unknown, and no journal is retained. */
+  /** Names the time since the machine started; undefined = unknown, and no journal is kept. */
   readonly boot: string | undefined;
 }
 

@@ -43,7 +43,7 @@ import {
 } from '../call-rows.ts';
 import { text, number, valuesOf, type Value } from '../columns.ts';
 
-// The parameters of one batch of calls, and the groups that their sums are retained in. The tags of clients can make a
+// The parameters of one batch of calls, and the groups that their sums are stored in. The tags of clients can make a
 // bounded number of groups (roll-up.ts). Only groups that are not known yet are requested, so that a batch whose groups
 // were seen before costs no query.
 
@@ -94,7 +94,7 @@ class PostgresTagGroups {
     await this.#addNew(unknown);
   }
 
-  /** The group that a call's sums are retained in. */
+  /** The group that a call's sums are stored in. */
   of(row: CallRow): UsageGroup {
     const group = groupOf(row);
     const fits = group.tags.length === 0 || this.#known.has(groupId(group));

@@ -82,7 +82,7 @@ export class PostgresStore implements Store, LeaseRegister {
   readonly responses: StoreParts['responses'];
   readonly people: StoreParts['people'];
   readonly settings: StoreParts['settings'];
-  /** Where budgets are retained. */
+  /** Where budgets are stored. */
   readonly budgets: PostgresBudgets;
   readonly #options: PostgresStoreOptions;
   readonly #spool: Spool;

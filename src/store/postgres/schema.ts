@@ -1,6 +1,6 @@
 /**
  * The tables in PostgreSQL: those of SQLite, for several gateways. Times are ms since the epoch; a NULL count is
- * unknown, never 0; JSON is as text. What is compared in the order of bytes has the collation C, whatever that
+ * unknown, never 0; JSON is stored as text. What is compared in the order of bytes has the collation C, whatever that
  * of the database is.
  */
 import { attemptTable, callTable, sumTable } from '../call-rows.ts';

@@ -160,7 +160,7 @@ const fewSumsAt = (source: RollUp): string => `SELECT label, ${totals}
   FROM wanted_groups CROSS JOIN ${tables[source]} ON group_id = id AND at = $at GROUP BY label`;
 const shareWanted = `SELECT (SELECT count(*) FROM wanted_groups) * 1.0
   / (SELECT count(*) FROM usage_groups) AS share`;
-/** CapScanner up one row takes as long as reading some five in order. */
+/** Looking up one row takes as long as reading some five in order. */
 const fewShare = 0.2;
 
 const totalTables = { days: 'total_days', hours: 'total_hours' } as const;

@@ -185,7 +185,7 @@ export function writeCopy(db: DatabaseSync, path: string): void {
 }
 
 // The tables in SQLite. STRICT: a column holds what it says or the write fails. Times are ms since the epoch; a
-// NULL count is unknown, never 0; lists and policies are as JSON text.
+// NULL count is unknown, never 0; lists and policies are stored as JSON text.
 
 /** `application_id`: distinguishes the gateway's databases from other SQLite files ("MGWY"). */
 const applicationId = 0x4d475759;

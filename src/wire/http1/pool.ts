@@ -158,7 +158,7 @@ export class ConnectionClosed extends Error {
 const joinedBytes = 64 * 1024;
 
 /**
- * All connections read into one buffer: a read is handled before the next one begins, and retained bytes are copied.
+ * All connections read into one buffer: a read is handled before the next one begins, and kept bytes are copied.
  * Node otherwise allocates 64 KiB for each read.
  */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);

@@ -100,7 +100,7 @@ test('§3.10 a chat history with calls, results and instructions in between', ()
       { role: 'user', content: [{ type: 'text', text: 'Weather?' }] },
       {
         role: 'assistant',
-        content: 'CapScanner.',
+        content: 'Looking.',
         tool_calls: [
           { id: 'call_1', type: 'function', function: { name: 'w', arguments: '{"a":1}' } },
         ],
@@ -120,7 +120,7 @@ test('§3.10 a chat history with calls, results and instructions in between', ()
     {
       type: 'message',
       role: 'assistant',
-      content: [{ type: 'output_text', text: 'CapScanner.', annotations: [] }],
+      content: [{ type: 'output_text', text: 'Looking.', annotations: [] }],
     },
     { type: 'function_call', call_id: 'call_1', name: 'w', arguments: '{"a":1}' },
     { type: 'function_call_output', call_id: 'call_1', output: 'Sun' },

@@ -35,7 +35,7 @@ const special = /[\\`*_~[\]!h]/g;
 const escapable = /[!-/:-@[-`{-~]/;
 const maxAddress = 2_000;
 
-/** One pass: what marks begin is retained on stacks, and wrapped when they end. */
+/** One pass: what marks begin is kept on stacks, and wrapped when they end. */
 class InlineReader {
   readonly #text: string;
   readonly #nodes: Inline[] = [];

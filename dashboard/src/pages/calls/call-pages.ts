@@ -1,6 +1,6 @@
 /**
  * Pages of a list that is too long to be loaded as a whole: each is found by the cursor in the one before it. Those
- * near the rows in sight are retained, others forgotten and fetched again when the table comes back to them.
+ * near the rows in sight are kept, others forgotten and fetched again when the table comes back to them.
  */
 import { useQueries } from '@tanstack/react-query';
 import { useCallback, useMemo, useState } from 'react';

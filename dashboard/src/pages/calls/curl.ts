@@ -26,7 +26,7 @@ const telling: ReadonlySet<string> = new Set(['anthropic-beta', 'openai-beta', '
 
 /**
  * @param url of the data plane. The secret is not known: a variable stands for it.
- * @param request where it was retained whole; without it a placeholder stands for the prompt.
+ * @param request where it was stored whole; without it a placeholder stands for the prompt.
  */
 export function curlOf(call: MadeCall, url: string, request?: LoggedRequest | null): string {
   const { endpoint, stream } = call;

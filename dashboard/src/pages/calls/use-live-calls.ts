@@ -15,7 +15,7 @@ export interface LiveCalls {
   readonly rows: readonly Call[];
   /** Calls of the filter that ended since `since`. */
   readonly ended: number;
-  /** Calls that ended too fast to be retained for this page, whatever the filter. */
+  /** Calls that ended too fast to be kept for this page, whatever the filter. */
   readonly lost: number;
   /** Ms since the epoch. */
   readonly since: number;

@@ -1,4 +1,4 @@
-/** Content logging of a key: switched on in its form, and what was retained is removed from its sheet. */
+/** Content logging of a key: switched on in its form, and what was stored is removed from its sheet. */
 import { useState, type ReactElement } from 'react';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/dialog.tsx';
@@ -23,7 +23,7 @@ export function LogContentField({ fields, onChange }: FieldProps): ReactElement 
   );
 }
 
-/** Of any key: what was retained stays when logging is switched off. */
+/** Of any key: what was stored stays when logging is switched off. */
 export function ForgetContent({ subject }: { readonly subject: Key }): ReactElement {
   const [isOpen, setOpen] = useState(false);
   const [removed, setRemoved] = useState<number>();

@@ -1,4 +1,4 @@
-/** Prompts that are retained in this browser: saved under a name, opened again, deleted. */
+/** Prompts that are stored in this browser: saved under a name, opened again, deleted. */
 import { useState, type FormEvent, type ReactElement } from 'react';
 import { Button, IconButton } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';

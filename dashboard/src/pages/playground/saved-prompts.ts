@@ -1,4 +1,4 @@
-/** Prompts that are retained in this browser, by name. */
+/** Prompts that are stored in this browser, by name. */
 import { isRecord } from './formats/request.ts';
 import { readSnapshot, type Snapshot } from './formats/snapshot.ts';
 

@@ -36,7 +36,7 @@ export interface Person {
 const sessionsKey = ['sessions'] as const;
 const peopleKey = ['people'] as const;
 
-/** All for an owner, otherwise those of who is signed in. */
+/** All for an owner, otherwise those of the person who is signed in. */
 export function useSessions() {
   return useQuery({
     queryKey: sessionsKey,

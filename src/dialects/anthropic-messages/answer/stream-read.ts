@@ -1,5 +1,5 @@
 /**
- * Reads a messages stream into events. State is retained by block index:
+ * Reads a messages stream into events. State is kept by block index:
  * an upstream may leave a block open when the next one starts.
  */
 import type { Part } from '../../../core/conversation.ts';

@@ -1,7 +1,7 @@
 /**
  * Same-dialect requests: the client's bytes, changed only where this upstream would not take them as they
  * are. The top level is decided by the members that stand
- * there; messages are examined only where the traits or a mark in the bytes request it.
+ * there; messages are examined only where the traits or a mark in the bytes require it.
  */
 import type { Effort } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';

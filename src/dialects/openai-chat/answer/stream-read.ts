@@ -263,7 +263,7 @@ function textLength(value: Json | undefined): number {
 /** Members of a delta that are no content. */
 const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
 
-// The parts of a streamed answer. State is retained by what the deltas say of themselves (kind, tool
+// The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
 // index, id, reasoning index), never as one "current block": calls may come interleaved.
 
 /** Numbers the parts of one answer. */

@@ -194,7 +194,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   }
 
   /**
-   * Takes the report out of a frame: a frame of its own is retained for the end, one that rides on another becomes
+   * Takes the report out of a frame: a frame of its own is kept for the end, one that rides on another becomes
    * null. Servers report with every frame, twice, or by and by; clients expect one report, at the end, and some
    * of them add up what they get.
    */
@@ -233,7 +233,7 @@ function replaced(bytes: Buffer, { start, end }: Span, by: string): Buffer {
 // Tool calls: the official clients fail on a call without an index or an id, join calls that have the same index,
 // and some of them join what a server says of a call more than once.
 // Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call.
-// A cut-off or filtered answer retains its word, and the first finish of a choice holds.
+// A cut-off or filtered answer keeps its word, and the first finish of a choice holds.
 
 /** Inside a JSON string the quotes would be escaped, so these match members only. */
 const someCall = /"tool_calls"\s*:\s*\[\s*\{|"function_call"\s*:\s*\{/;

@@ -306,7 +306,7 @@ function nameOf(
   };
 }
 
-/** Absent parameters mean an empty object. All keys of a schema are retained. */
+/** Absent parameters mean an empty object. All keys of a schema are kept. */
 function readParameters(parameters: Json | undefined, path: FieldPath): JsonObject {
   if (!isObject(parameters)) return { type: 'object', properties: {} };
   const { type } = parameters;

@@ -193,7 +193,7 @@ function joined(ofNamespace: Json | undefined, ofTool: Json | undefined): string
   return [line, textOf(ofTool)].filter((text) => text !== '').join('\n');
 }
 
-/** Absent parameters mean an empty object. All keys of a schema are retained. */
+/** Absent parameters mean an empty object. All keys of a schema are kept. */
 function schemaOf(parameters: Json | undefined, path: FieldPath): JsonObject {
   if (!isObject(parameters)) return withPath({ type: 'object', properties: {} }, path);
   const { type } = parameters;

@@ -48,7 +48,7 @@ export function extraMembers(settings: CallSettings): JsonRecord {
   throw new SettingError('more', 'Extra fields must be a JSON object: { … }.');
 }
 
-/** Nothing is retained for the playground: it sends the whole conversation each time. */
+/** Nothing is stored for the playground: it sends the whole conversation each time. */
 function responsesMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord {
   const { system } = settings;
   const effort = effortOf(settings);
@@ -93,7 +93,7 @@ function chatMembers(settings: CallSettings, turns: readonly Turn[]): JsonRecord
   };
 }
 
-/** Chat retains the schema one level deeper than responses do. */
+/** Chat has the schema one level deeper than responses do. */
 function chatFormat({ type, ...schema }: JsonRecord): JsonRecord {
   return type === 'json_schema' ? { type, json_schema: schema } : { type };
 }

@@ -1,5 +1,5 @@
 /**
- * What is in the playground, to be retained in this browser or shared by a link: settings, conversations, the message that
+ * What is in the playground, to be stored in this browser or shared by a link: settings, conversations, the message that
  * is being written. Never a key. What is read may come from anybody: it is checked, and nothing is sent by itself.
  */
 import { isRecord } from './request.ts';
