@@ -137,7 +137,7 @@ export type PriceOrigin =
       readonly models?: { readonly [name: string]: string };
       /** Names of its models may be the operator's own: where one has no price, the model that the answer names is looked up. */
       readonly ownNames?: true;
-      /** Ids of the list that a model may be meant by which it has under no such name; the dearest counts. */
+      /** Ids of the list that a name may mean under which the list has no model; the dearest counts. */
       listedAs?(model: string, ids: readonly string[]): readonly string[];
       /** The price of a model there, by what the list says and leaves out; absent = that of the list. */
       adjusted?(model: string, price: Price): Price;
@@ -156,7 +156,7 @@ function scaled(rates: Rates, percent: number): Rates {
   return { ...rates, ...Object.fromEntries(all) };
 }
 
-/** The same price, whose rates of each tier are others. */
+/** The same price after a change of its rates and of those of each tier. */
 export function withRates(price: Price, change: (rates: Rates) => Rates): Price {
   const tiers = price.tiers.map(({ above, rates }) => ({ above, rates: change(rates) }));
   return { ...price, rates: change(price.rates), tiers };

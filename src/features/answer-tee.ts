@@ -15,7 +15,7 @@ export interface TeeOptions {
 
 const firstRoom = 4096;
 
-/** A client's sink that passes an answer on and retains a copy of its beginning. */
+/** A client's sink that passes an answer on and keeps a copy of its beginning. */
 export class AnswerTee implements ClientSink {
   readonly #sink: ClientSink;
   readonly #options: TeeOptions;

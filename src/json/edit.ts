@@ -1,5 +1,5 @@
 /**
- * Changes a body in its own bytes: what no edit names retains every byte, so that prompt caches and spellings survive
+ * Changes a body in its own bytes: what no edit names keeps every byte, so that prompt caches and spellings survive
  * (`JSON.stringify(JSON.parse(x))` reorders integer-like keys and loses digits). Bodies in which a key occurs twice are
  * written anew instead.
  */

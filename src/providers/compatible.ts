@@ -617,7 +617,7 @@ function rowAt(baseUrl: string | undefined): ProviderRow | undefined {
   return host === undefined ? undefined : providerRows.find((row) => hostOf(row.baseUrl) === host);
 }
 
-/** `gen_ai.provider.name` of OpenTelemetry's GenAI conventions; a provider that they do not know retains its own id. */
+/** `gen_ai.provider.name` of OpenTelemetry's GenAI conventions; a provider that they do not know keeps its own id. */
 export function telemetryName(providerId: string): string {
   return providerRow(providerId)?.telemetry ?? providerId;
 }

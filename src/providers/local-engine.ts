@@ -1,5 +1,5 @@
 /**
- * Retains the engine of one model: starts it at the first call, ends it when no call came for a while,
+ * Manages the engine of one model: starts it at the first call, ends it when no call came for a while,
  * ends it when it hangs, restarts it after a crash, and reports why it cannot run.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';

@@ -125,7 +125,7 @@ export class Registry {
 
   /** Whether this build can run models itself: the single-file program and the small image have no engine. */
   get hasEngine(): boolean {
-    // Requested each unknown model: the file system is examined once.
+    // Called for each unknown model: the file system is examined once.
     this.#hasEngine ??= isInstalled('node-llama-cpp');
     return this.#hasEngine;
   }

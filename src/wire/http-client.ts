@@ -152,7 +152,7 @@ class SocketConnections {
     return call;
   }
 
-  /** Connections that are, and those of them that wait for a request. */
+  /** The open connections, and those of them that wait for a request. */
   get count(): { readonly open: number; readonly idle: number } {
     return this.#pool.count;
   }

@@ -1,4 +1,4 @@
-/** Buttons. A busy one retains its focus and cannot be pressed twice. */
+/** Buttons. A busy one keeps its focus and cannot be pressed twice. */
 import type { ComponentProps, ReactElement, ReactNode } from 'react';
 import styles from './button.module.css';
 import { classNames } from './class-names.ts';

@@ -52,7 +52,7 @@ export function useListbox({ count, isOpen, onChoose, first = 0 }: ListboxOption
       id: optionId(index),
       role: 'option' as const,
       'aria-selected': index === marked,
-      // The field retains the focus.
+      // The field keeps the focus.
       onPointerDown: (event: { preventDefault(): void }) => event.preventDefault(),
       onClick: () => onChoose(index),
     }),

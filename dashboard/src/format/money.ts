@@ -55,7 +55,7 @@ export function roughMoney(dollars: number | null | undefined): string {
   return size >= 10 && size < 10_000 ? wholeDollars.format(dollars) : rough.format(dollars);
 }
 
-/** All digits that the gateway retains (nanodollars), for a title. */
+/** All digits that the gateway stores (nanodollars), for a title. */
 export function exactMoney(dollars: number | null | undefined): string {
   return dollars === null || dollars === undefined ? 'the price is unknown' : exact.format(dollars);
 }

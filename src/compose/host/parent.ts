@@ -229,7 +229,7 @@ class WorkerHost implements DataPlaneHost {
     await access.ledger.flush();
   }
 
-  /** A worker that serves under this number, while its replacement cannot start, retains the sockets. */
+  /** A worker that serves under this number, while its replacement cannot start, keeps the sockets. */
   #vacant(number: number): void {
     const serves = [...this.#deps.pool.members].some(
       (member) => member.process.number === number && member.listening,

@@ -1,4 +1,4 @@
-/** The client half of chat completions that faces the client. */
+/** The half of chat completions that faces the client. */
 import type { ClientDialect } from '../../core/dialect.ts';
 import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';

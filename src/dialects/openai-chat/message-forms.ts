@@ -429,7 +429,7 @@ export interface SeenCall {
   readonly arguments: string;
   /** A `custom` call: `arguments` is free text, not JSON. */
   readonly freeText: boolean;
-  /** Fields that only this dialect knows: Gemini retains its thought signature here. */
+  /** Fields that only this dialect knows: Gemini has its thought signature here. */
   readonly extras: JsonObject | undefined;
 }
 

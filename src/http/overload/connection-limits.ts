@@ -110,7 +110,7 @@ export class UnauthenticatedConnections {
     this.#remove(networkOf(socket.remoteAddress), socket);
   }
 
-  /** A request on the connection showed no valid credential. It retains its position if it has one. */
+  /** A request on the connection showed no valid credential. It keeps its position if it has one. */
   unknown(socket: Socket): void {
     if (!socket.destroyed) this.#add(networkOf(socket.remoteAddress), socket);
   }

@@ -49,7 +49,7 @@ export interface Cloud extends CloudRules {
   tokens(input: CloudInput, clock: Pick<Clock, 'wall'>): TokenSource | undefined;
   /** The signer of requests, instead of tokens and keys; absent = requests are not signed. */
   signer?(input: CloudInput, credentials: Credentials): RequestCredential | undefined;
-  /** Ids of its price list that may be meant by a model which is listed under no such name; absent = none. */
+  /** Ids of its price list that a name may mean under which the list has no model; absent = none. */
   listedAs?(model: string, ids: readonly string[]): readonly string[];
   /** The price of a model, by what its list says and leaves out; absent = that of the list. */
   priceOf?(input: CloudInput, model: string, price: Price): Price;

@@ -73,7 +73,7 @@ export async function containerKeys(env: Environment): Promise<GivenKeys> {
   return keysIn(await asked({ url, headers }, token), url);
 }
 
-/** What lets a container ask; the file is read anew, since it is replaced before its content ends. */
+/** The authorization of a container; its file is read anew, since it is replaced before its content ends. */
 async function containerToken(env: Environment): Promise<string | undefined> {
   const file = set(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
   if (file === undefined) return set(env, 'AWS_CONTAINER_AUTHORIZATION_TOKEN');

@@ -26,7 +26,7 @@ const silenceMs = 2000;
 /** One look may come while the answer is on its way, or into a server that is busy just then. */
 const maxMisses = 3;
 
-/** The server learns within half a minute of a client that is gone without a word: until then its locks are. */
+/** The server learns within half a minute of a client that is gone without a word: until then its locks stay. */
 const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`;
 

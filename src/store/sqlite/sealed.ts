@@ -260,7 +260,7 @@ const keepItems = `INSERT INTO kept_response_items (item_id, key_id, response_id
 const findResponses = `SELECT id, key_id, previous, response FROM kept_responses
   WHERE key_id = ? AND id = ? AND until > ? AND length(response) > 0`;
 /**
- * The response of each id, one statement for all: a request may name thousands. A cross join retains the order: SQLite
+ * The response of each id, one statement for all: a request may name thousands. A cross join keeps the order: SQLite
  * would look through all responses of the key first.
  */
 const newestWith = `SELECT wanted.value AS item, coalesce(

@@ -19,7 +19,7 @@ export interface GatewayEvent {
 export interface EventList {
   readonly events: readonly GatewayEvent[];
   readonly since: string | null;
-  /** Older ones that the gateway no longer retains. */
+  /** Older ones that the gateway no longer keeps. */
   readonly forgotten: number;
 }
 
@@ -47,7 +47,7 @@ export interface TestResult {
 }
 
 const everyMs = 5_000;
-/** All that a gateway retains. */
+/** All events that a gateway keeps. */
 const allKept = 1000;
 
 export function useEvents(group: string | undefined, severity: string | undefined) {

@@ -148,7 +148,7 @@ function Failure({ played, onAgain }: FailureProps): ReactElement {
   );
 }
 
-/** Retains the end of what grows in sight, unless the user scrolled up. */
+/** Keeps the end of what grows in sight, unless the user scrolled up. */
 function useEndInSight(size: number): RefObject<HTMLDivElement | null> {
   const list = useRef<HTMLDivElement>(null);
   const sizeBefore = useRef(0);

@@ -1,7 +1,7 @@
 /**
  * The messages of a relayed request as its target takes them: roles, positions of instructions, members,
  * ids of calls, media, and the reasoning of earlier turns. What a target takes
- * as it is retains its bytes.
+ * as it is keeps its bytes.
  */
 import type { Origin, ReasoningPart } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';

@@ -33,7 +33,7 @@ export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new No
 function ownEdits(request: Relayed): void {
   const { skeleton, ask, edits } = request;
   if (skeleton['model'] !== ask.model) request.put(['model'], ask.model);
-  // The client gets what it requested, whatever the upstream is requested.
+  // The client gets what it requested, whatever is requested of the upstream.
   const asksStream = skeleton['stream'] === true;
   if (ask.stream !== asksStream) request.put(['stream'], ask.stream);
   const options = skeleton['stream_options'];

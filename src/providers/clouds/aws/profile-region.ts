@@ -12,7 +12,7 @@ export function profileRegion({ profile }: CloudSettings, env: Environment): str
   try {
     return regionIn(readFileSync(file, 'utf8'), name);
   } catch {
-    // What lets calls in is read from the same file: its own error says more.
+    // The credential is read from the same file: its own error says more.
     return undefined;
   }
 }
