@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
@@ -82,8 +82,13 @@ class SlowServer {
     if (this.begins) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  async close(): Promise<void> {
+  /** Ends the requests that wait. */
+  drop(): void {
     this.#server.closeAllConnections();
+  }
+
+  async close(): Promise<void> {
+    this.drop();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 }
@@ -228,6 +233,86 @@ for (const source of sources) {
     });
   });
 }
+
+/** The keys of a program that takes them from the address of its argument. */
+const keyProgram = `
+const answer = await fetch(process.argv[2]);
+process.stdout.write(await answer.text());
+`;
+
+describe('slow: the program of a profile of AWS', () => {
+  it('is started once while it hangs, and again after its end', async (t) => {
+    const home = mkdtempSync(join(tmpdir(), 'slow-profile-'));
+    const own = await new SlowServer().listen();
+    t.after(async () => {
+      await own.close();
+      rmSync(home, { recursive: true });
+    });
+    const [program, config] = [join(home, 'keys.mjs'), join(home, 'config')];
+    writeFileSync(program, keyProgram);
+    const command = `"${process.execPath}" "${program}" "${own.url}"`;
+    writeFileSync(config, `[profile slow]\ncredential_process = ${command}\n`);
+    const source = aws('profile', () => ({
+      AWS_PROFILE: 'slow',
+      AWS_CONFIG_FILE: config,
+      AWS_SHARED_CREDENTIALS_FILE: join(home, 'none'),
+    }))(own.url);
+    const failure = (): Promise<string> =>
+      source.fetch().then(
+        () => assert.fail('keys were fetched'),
+        (error: unknown) => (error instanceof GatewayError ? (error.detail ?? '') : String(error)),
+      );
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const waits = own.waits();
+    const first = failure();
+    await waits;
+    t.mock.timers.tick(20_000);
+    assert.match(await first, /\(profile slow\): no answer within 20 s\. Check \[slow\]/);
+    for (let i = 0; i < 3; i++) {
+      const next = failure();
+      t.mock.timers.tick(20_000);
+      assert.match(await next, /within another 20 s of a fetch that began earlier; a new one/);
+    }
+    const last = failure();
+    own.drop();
+    assert.match(await last, /\(profile slow\): Command failed/);
+    t.mock.timers.reset();
+    assert.equal(own.asks.length, 1);
+    own.answers = [JSON.stringify({ Version: 1, AccessKeyId: 'AKIASLOW', SecretAccessKey: 's' })];
+    await source.fetch();
+    assert.equal(own.asks.length, 2);
+  });
+});
+
+describe('slow: a request to the token service of AWS', () => {
+  it('ends after a minute of silence, and the library repeats it', async (t) => {
+    const own = await new SlowServer().listen();
+    t.after(() => own.close());
+    const bounded: { readonly socket: Socket; readonly ms: number }[] = [];
+    t.mock.method(
+      Socket.prototype,
+      'setTimeout',
+      function (this: Socket, ms: number, end: () => void) {
+        bounded.push({ socket: this, ms });
+        return end === undefined ? this : this.once('timeout', end);
+      },
+    );
+    const source = sources.find(({ name }) => name === 'the token service of AWS');
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const waits = own.waits();
+    const fetched = source?.of(own.url).fetch();
+    await waits;
+    // The library sets the bound three seconds after the start of a request.
+    t.mock.timers.tick(3000);
+    t.mock.timers.reset();
+    own.answers = [assumed];
+    const silent = bounded.filter(({ ms }) => ms === minute);
+    assert.equal(silent.length, 1);
+    for (const { socket } of silent) socket.emit('timeout');
+    assert.ok(await fetched);
+    assert.equal(own.asks.length, 2);
+  });
+});
 
 describe('slow: a gateway', () => {
   it('calls that wait for one slow service share its fetch and its failure; later calls ask anew', async (t) => {

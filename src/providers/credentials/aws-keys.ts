@@ -159,18 +159,39 @@ interface Fetched {
 
 type Library = typeof import('@aws-sdk/credential-providers');
 
-/** The library itself has no timeout for a token service, or for the program of a profile. */
+/** The time that a call waits for the library. */
 const libraryMs = 20_000;
+/** The library repeats a request after this silence. Its own bound is five minutes. */
+const silenceMs = 60_000;
 
-/** @throws Error of the library, or where it takes too long: a later fetch begins anew */
-async function fromLibrary(ask: (library: Library) => Promise<GivenKeys>): Promise<GivenKeys> {
-  const asked = ask(await import('@aws-sdk/credential-providers'));
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => late.reject(new Error(`no answer within ${libraryMs / 1000} s`)),
-    libraryMs,
-  );
-  return Promise.race([asked, late.promise]).finally(() => clearTimeout(timer));
+/**
+ * Fetches of one source by the library, one at a time. A fetch that is late cannot be ended, and the programs of
+ * profiles that hang would add up if each call began a new one. So the next call waits for the same fetch.
+ * @returns a fetch that throws an Error of the library, or one where the library takes too long
+ */
+function fromLibrary(ask: (library: Library) => Promise<GivenKeys>): () => Promise<GivenKeys> {
+  let running: Promise<GivenKeys> | undefined;
+  const begin = async (): Promise<GivenKeys> => {
+    try {
+      return await ask(await import('@aws-sdk/credential-providers'));
+    } finally {
+      running = undefined;
+    }
+  };
+  return () => {
+    const isEarlier = running !== undefined;
+    const asked = (running ??= begin());
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new Error(lateText(isEarlier))), libraryMs);
+    return Promise.race([asked, late.promise]).finally(() => clearTimeout(timer));
+  };
+}
+
+function lateText(isEarlier: boolean): string {
+  const seconds = libraryMs / 1000;
+  return isEarlier
+    ? `no answer within another ${seconds} s of a fetch that began earlier; a new one begins when it has ended (end a credential_process that hangs)`
+    : `no answer within ${seconds} s`;
 }
 
 const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => Fetched } = {
@@ -182,16 +203,15 @@ const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => 
       description: `profile ${profile}`,
       identity: [profile, filepath, configFilepath, region],
       advice: `Check [${profile}] in ~/.aws/config and ~/.aws/credentials; for SSO: aws sso login --profile ${profile}.`,
-      fetch: () =>
-        fromLibrary(({ fromIni }) =>
-          fromIni({
-            profile,
-            ignoreCache: true,
-            ...(filepath === undefined ? {} : { filepath }),
-            ...(configFilepath === undefined ? {} : { configFilepath }),
-            clientConfig: stsAt(region, env),
-          })(),
-        ),
+      fetch: fromLibrary(({ fromIni }) =>
+        fromIni({
+          profile,
+          ignoreCache: true,
+          ...(filepath === undefined ? {} : { filepath }),
+          ...(configFilepath === undefined ? {} : { configFilepath }),
+          clientConfig: stsAt(region, env),
+        })(),
+      ),
     };
   },
   web_identity: ({ env, region }) => {
@@ -202,15 +222,14 @@ const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => 
       description: `web identity, token of ${file}`,
       identity: [file, role, session, region],
       advice: `Check that ${role} trusts the identity provider of the token.`,
-      fetch: () =>
-        fromLibrary(({ fromTokenFile }) =>
-          fromTokenFile({
-            webIdentityTokenFile: file,
-            roleArn: role,
-            roleSessionName: session,
-            clientConfig: stsAt(region, env),
-          })(),
-        ),
+      fetch: fromLibrary(({ fromTokenFile }) =>
+        fromTokenFile({
+          webIdentityTokenFile: file,
+          roleArn: role,
+          roleSessionName: session,
+          clientConfig: stsAt(region, env),
+        })(),
+      ),
     };
   },
   container: ({ env }) => ({
@@ -233,8 +252,18 @@ const fetched: { readonly [A in Exclude<AwsAuth, 'keys'>]: (input: AwsInput) => 
   }),
 };
 
+interface StsClient {
+  readonly region: string;
+  readonly endpoint?: string;
+  readonly requestHandler: { readonly socketTimeout: number };
+}
+
 /** The token service of a role. */
-function stsAt(region: string, env: Environment): { region: string; endpoint?: string } {
+function stsAt(region: string, env: Environment): StsClient {
   const endpoint = set(env, 'AWS_ENDPOINT_URL_STS');
-  return { region, ...(endpoint === undefined ? {} : { endpoint }) };
+  return {
+    region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    requestHandler: { socketTimeout: silenceMs },
+  };
 }
