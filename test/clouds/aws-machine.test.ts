@@ -194,6 +194,24 @@ describe('bedrock 30: the role of a container', () => {
     assert.equal(server.asks.length, 1);
   });
 
+  it('no part of a token is reported where the cut of a long refusal lies within it', async () => {
+    const env = { ...containerEnv(), AWS_CONTAINER_AUTHORIZATION_TOKEN: containerToken };
+    const before = '-'.repeat(290);
+    server.play({ status: 400, body: { message: `${before}${containerToken}` } });
+    const said = await failure(containerKeys(env));
+    assert.ok(said.endsWith(`: ${before}[redacted]`), said);
+    server.play({ status: 400, body: { message: `${before}----${containerToken}` } });
+    assert.ok((await failure(containerKeys(env))).endsWith(`: ${before}----[redac`));
+  });
+
+  it('a token file that is empty changes no letter of the refusal', async () => {
+    const file = join(folder, 'empty');
+    writeFileSync(file, '\n');
+    const env = { ...containerEnv(), AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file };
+    server.play({ status: 400, body: { message: 'No token' } });
+    assert.match(await failure(containerKeys(env)), /: it answered 400: No token$/);
+  });
+
   it('a redirect is not followed', async () => {
     const location = `${server.url}/elsewhere`;
     server.play({ status: 302, body: '', headers: { location } }, { body: keys });

@@ -1,7 +1,9 @@
 /** Tokens of Entra and of managed identities on the way of calls (wire/azure.md §9: 17, 26–29, 50). */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import type { GatewayError } from '../../src/core/errors.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { tokenFrom } from '../../src/providers/credentials/token-answer.ts';
 import { adminToken } from '../support/keys.ts';
 import { send, type Reply } from '../support/http.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -184,6 +186,22 @@ describe('azure 28: a token that cannot be had', () => {
       assert.equal(row['error'], 'upstream_auth');
       assert.doesNotMatch(JSON.stringify(row), /canary/);
     }
+  });
+
+  it('no part of a secret is reported where the cut of a long refusal lies within it', async () => {
+    const before = '-'.repeat(490);
+    const body = { error: `${before}${secret}`, error_description: `${before}${secret}` };
+    const said = { status: 401, body, text: '', headers: {} };
+    const url = new URL('https://login.example/token');
+    const asking = { description: 'app', url, clock: { wall: () => 0 }, secrets: [secret] };
+    const failed = tokenFrom(async () => said, { ...asking, advice: 'Set it.' });
+    await assert.rejects(failed, (error: GatewayError) => {
+      assert.equal(
+        error.detail,
+        `No token (app) from https://login.example/token: it answered 401: ${before}[redacted]. Set it.`,
+      );
+      return true;
+    });
   });
 
   it('another target answers, and nothing is held against the provider', async () => {

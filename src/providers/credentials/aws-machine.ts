@@ -4,8 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import type { Environment } from '../../core/cloud.ts';
-import { withoutKeys } from '../../core/secret.ts';
-import { askBusy, messageOf } from './token-answer.ts';
+import { askBusy, messageOf, redacted } from './token-answer.ts';
 import { isLoopback, type TokenAnswer, type TokenRequest } from './token-request.ts';
 
 /** As the services and AWS's library give them. */
@@ -134,9 +133,9 @@ async function asked(
   if (status === 200) return answer;
   if (status >= 300 && status < 400) throw new Error(`${place}: it answered with a redirect`);
   const said = body['message'] ?? body['Message'];
-  const words = typeof said === 'string' ? `: ${said.slice(0, maxSaid)}` : '';
-  const clean = secret === undefined ? words : words.replaceAll(secret, '[redacted]');
-  throw new Error(`${place}: it answered ${status}${withoutKeys(clean)}`);
+  // A secret is replaced before the text is cut: the cut may lie within it.
+  const words = typeof said === 'string' ? `: ${redacted(said, [secret]).slice(0, maxSaid)}` : '';
+  throw new Error(`${place}: it answered ${status}${words}`);
 }
 
 function placeOf({ origin, pathname }: URL): string {

@@ -43,7 +43,7 @@ export async function tokenFrom(
     });
     const token = readToken(answer, clock.wall());
     if (token !== undefined) return token;
-    if (tried >= tries || !isBusy(answer.status)) throw failed(complaintOf(answer));
+    if (tried >= tries || !isBusy(answer.status)) throw failed(complaintOf(answer, secrets));
     await wait(waitMs * tried);
   }
 }
@@ -77,21 +77,22 @@ function lifeOf({ expires_in: seconds, expires_on: until }: JsonObject, wallMs: 
 }
 
 /** `AADSTS7000215: Invalid client secret provided`, without the ids after it. */
-function complaintOf({ status, body }: TokenAnswer): string {
+function complaintOf({ status, body }: TokenAnswer, secrets: Asking['secrets']): string {
   const { error, error_description: description } = body;
   // Google's APIs put the sentence into `error`.
   const sentence = isObject(error) ? error['message'] : description;
   const text = typeof sentence === 'string' ? sentence : undefined;
-  const said = text
-    ?.split(/\r?\n|Trace ID:|Correlation ID:/)[0]
-    ?.trimEnd()
-    .slice(0, maxDescription);
-  const word = typeof error === 'string' ? error.slice(0, maxDescription) : undefined;
+  // A secret is replaced before the text is cut: the cut may lie within it.
+  const short = (whole: string): string => redacted(whole, secrets).slice(0, maxDescription);
+  const [first] = text?.split(/\r?\n|Trace ID:|Correlation ID:/) ?? [];
+  const said = first === undefined ? undefined : short(first.trimEnd());
+  const word = typeof error === 'string' ? short(error) : undefined;
   if (status >= 300 && status < 400) return `it answered with a redirect (${status})`;
   return `it answered ${status}${said === undefined && word === undefined ? ' without a token' : ''}${said === undefined ? '' : `: ${said}`}${said === undefined && word !== undefined ? `: ${word}` : ''}`;
 }
 
-function redacted(text: string, secrets: readonly (string | undefined)[]): string {
+/** The text without these secrets and all that looks like a key; a secret under 4 characters stays. */
+export function redacted(text: string, secrets: readonly (string | undefined)[]): string {
   const hidden = secrets.filter((secret) => secret !== undefined && secret.length >= 4);
   return withoutKeys(
     hidden.reduce<string>((rest, secret) => rest.replaceAll(secret ?? '', '[redacted]'), text),
