@@ -18,7 +18,8 @@ import type { Environment } from '../options.ts';
 /** Where the gateway of this data directory listens; undefined when none runs. */
 export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
   try {
-    const found = await runningGateway(await loadLocation({ flags: {}, env, cwd }), env);
+    const location = await loadLocation({ flags: {}, env, cwd });
+    const found = await runningGateway(location, env, probeOf(location, env));
     if (found === undefined) return undefined;
     const { body } = await found.client.request('GET', '/api/status');
     const url = isObject(body) ? body['url'] : undefined;
@@ -37,14 +38,15 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
  */
 export async function findGateway(env: Environment, cwd: string): Promise<FoundGateway> {
   const location = await loadLocation({ flags: {}, env, cwd });
-  const running = await runningGateway(location, env);
+  const probe = probeOf(location, env);
+  const running = await runningGateway(location, env, probe);
   if (running !== undefined) return running;
   const { dataDir, adminListen } = location;
   const { storeOfDirectory } = await import('./admin-of-directory.ts');
   const store = await storeOfDirectory(env, cwd);
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
     const address = addressText(adminListen);
-    const other = (await answers(location, env)) ? address : undefined;
+    const other = (await probe()) ? address : undefined;
     const beside = other === undefined ? '' : `; the one at ${other} has other data`;
     const silent = other === undefined && isAddressSaid(env) ? address : undefined;
     return {
@@ -87,13 +89,14 @@ function ownCertificate(env: Environment): HttpAdminOptions['own'] {
 async function runningGateway(
   location: GatewayLocation,
   env: Environment,
+  probe: () => Promise<boolean>,
 ): Promise<FoundGateway | undefined> {
   const { dataDir } = location;
   const running = runningAdmin(dataDir, env);
   if (running !== undefined) return running;
   const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
   // A store of this directory goes before a gateway elsewhere that has the same token.
-  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await answers(location, env))) {
+  if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await probe())) {
     return undefined;
   }
   const options = adminOptions(location, env);
@@ -129,6 +132,12 @@ function adminOptions(
   const host = ['0.0.0.0', '::'].includes(adminListen.host) ? '127.0.0.1' : adminListen.host;
   const address = `${adminTls ? 'https' : 'http'}://${addressText({ ...adminListen, host })}`;
   return { address, certificate: adminCertificate, own: ownCertificate(env) };
+}
+
+/** `answers`, requested at most once: an address that is silent takes the whole time of a request. */
+function probeOf(location: GatewayLocation, env: Environment): () => Promise<boolean> {
+  let asked: Promise<boolean> | undefined;
+  return () => (asked ??= answers(location, env));
 }
 
 /** Whether the admin plane of a gateway answers there. */

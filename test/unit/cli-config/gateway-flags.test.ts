@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { findGateway } from '../../../src/compose/commands/find-gateway.ts';
 import { readGatewayFlags } from '../../../src/cli/gateway-flags.ts';
 import { removeFolder } from '../../support/folders.ts';
 import { ProgramRun } from '../../support/program-run.ts';
@@ -85,6 +88,26 @@ models: { fast: openai/gpt-5-mini, slow: mine/large }
   );
   const json = await run('there', ['keys', 'list', '--json']);
   assert.equal(json.err, '');
+});
+
+test('a command without a store asks the address of its token once', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-probe-'));
+  t.after(() => removeFolder(folder));
+  const asked: string[] = [];
+  const other = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.end('another program');
+  }).listen(0, '127.0.0.1');
+  t.after(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const env = {
+    MODEL_GATEWAY_ADMIN_LISTEN: `127.0.0.1:${port}`,
+    MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+  };
+  const { client } = await findGateway(env, folder);
+  await assert.rejects(client.request('GET', '/api/keys'), /No gateway answers at 127\.0\.0\.1/);
+  assert.deepEqual(asked, ['GET /api/session']);
 });
 
 test('in a folder without data a command says so and makes none', async (t) => {
