@@ -96,7 +96,7 @@ function modelOf(called: string): { readonly maker: Maker; readonly name: string
   return { maker: mistral ? 'mistralai' : 'google', name };
 }
 
-/** The API version goes into the body, and only a version other than the default is sent. */
+/** The API version is always sent, in the body. Vertex has its own version in place of the default of Anthropic's API. */
 const version: ForwardedHeader = {
   name: 'anthropic-version',
   otherwise: '2023-06-01',
