@@ -51,7 +51,7 @@ export interface JsonSource {
   has(feature: Feature): boolean;
   /** Whether it is known without a search that the body does not have a feature. */
   lacks(feature: WalkFeature): boolean;
-  /** False when a key occurs twice anywhere: such bytes are never relayed as they are. */
+  /** False when a key occurs twice anywhere: such bytes of a request are never relayed as they are. */
   readonly unambiguous: boolean;
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
   readonly tokens: number;
@@ -131,7 +131,9 @@ export interface WholeDocument {
 }
 
 /**
- * The document with some members set, in its own bytes; undefined where it is deeper or larger than the scan allows.
+ * The document with some members set, in its own bytes, however deep or large. One whose top level repeats a key, or has
+ * escapes in a key to set, is scanned, and is written anew if a key occurs twice anywhere.
+ * @returns undefined if the scan is needed and the document is deeper or larger than it allows
  * @param members JSON texts; an undefined one leaves the member as it is.
  */
 export function spliceAnswer(

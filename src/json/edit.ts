@@ -1,7 +1,7 @@
 /**
  * Changes a body in its own bytes: what no edit names keeps every byte, so that prompt caches and spellings survive
  * (`JSON.stringify(JSON.parse(x))` reorders integer-like keys and loses digits). Bodies in which a key occurs twice are
- * written anew instead.
+ * written anew instead; `replaceMembers`, which is for answers, examines only the keys of the top level.
  */
 import { tryParse } from './parse.ts';
 import { Pieces } from './pieces.ts';

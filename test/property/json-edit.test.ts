@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { editJson, type JsonEdit, replaceMembers, spliceMembers } from '../../src/json/edit.ts';
 import { tryParse } from '../../src/json/parse.ts';
-import { parseBody } from '../../src/core/client-body.ts';
+import { parseBody, spliceAnswer, type WholeDocument } from '../../src/core/client-body.ts';
 import { Pieces } from '../../src/json/pieces.ts';
 import { json } from './arbitraries.ts';
 import { check } from './checking.ts';
@@ -156,6 +156,24 @@ test('D13 members of a body in which a key of the top level stands twice are not
   assert.equal(replaceMembers(bytes, { a: 3, b: 2 }, { b: '4' }), undefined);
   assert.equal(replaceMembers(bytes, { a: 3, b: 2 }, { a: '4' }), undefined);
 });
+
+test('D13 an answer retains keys that its nested objects have twice, and is written anew for one of its top level', () => {
+  const changed = (text: string): string | undefined =>
+    spliceAnswer(parsedAnswer(text), { model: '"own"' })?.toString();
+  const deep = `${'['.repeat(2000)}${']'.repeat(2000)}`;
+  assert.equal(
+    changed(`{"in":{"k":1,"k":2},"model":"x","deep":${deep}}`),
+    `{"in":{"k":1,"k":2},"model":"own","deep":${deep}}`,
+  );
+  assert.equal(changed('{"a":1, "a":2,"model":"x"}'), '{"a":2,"model":"own"}');
+  assert.equal(changed(`{"a":1,"a":2,"model":"x","deep":${deep}}`), undefined);
+});
+
+function parsedAnswer(text: string): WholeDocument {
+  const body = tryParse(text);
+  assert.ok(isObject(body));
+  return { bytes: Buffer.from(text), body };
+}
 
 test('D13 bodies in which a key stands twice are edited as well', (context) => {
   check(context, cases, ({ text, edits }) => {
