@@ -189,6 +189,14 @@ export interface ResponseRoom {
   readonly keyBytes: number;
 }
 
+/** How ids are remembered of which no response is to be stored. They count against no size limit. */
+export interface Refusal {
+  /** How long. */
+  readonly ms: number;
+  /** How many of one key; the oldest are forgotten first. */
+  readonly most: number;
+}
+
 export interface ResponseStore {
   /**
    * Stores all or none. Each replaces one with the same id.
@@ -202,9 +210,9 @@ export interface ResponseStore {
   holding(keyId: string, items: readonly string[], bytes: number): Promise<ResponsesOfItems>;
   /**
    * False when there was none. @throws StoreError
-   * @param refusedMs if there is none, how long a response of this id is not stored: its stream may still run; 0 = it may be stored
+   * @param refusal if there is none, a response of this id is not stored: its stream may still run. Undefined: it may be stored
    */
-  remove(keyId: string, id: string, refusedMs: number): Promise<boolean>;
+  remove(keyId: string, id: string, refusal?: Refusal): Promise<boolean>;
   /** Removes at most `most` responses of a key. @returns how many; 0 = done. @throws StoreError */
   removeOf(keyId: string, most: number): Promise<number>;
   /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { keyRecord, march } from '../unit/store/call-rows.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
@@ -105,6 +106,31 @@ function changes(postgres: TestPostgres): void {
       const [key] = await store.keys.list();
       assert.equal(key?.name, won[0] ? 'one' : 'two');
       assert.equal(key?.version, 2);
+    });
+
+    it('R-34 a response that is deleted while another instance begins to store it is not stored', async () => {
+      const url = await postgres.makeDatabase();
+      const [{ store }, { store: other }] = await Promise.all([open(url), open(url)]);
+      const holder = new Client({ connectionString: url });
+      await holder.connect();
+      try {
+        // Removing what a key kept takes this lock, and storing waits for it.
+        await holder.query('SELECT pg_advisory_lock(5563204124)');
+        const own = { keyId: 'key', previous: undefined, items: ['x'], startedAt: 1 };
+        const response = { ...own, id: 'a', sealed: Buffer.of(1), keepMs: 3_600_000 };
+        const keeping = store.responses.keep([response]);
+        const waiting = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted";
+        await until(async () => (await holder.query(waiting)).rows.length > 0, 'it waits');
+        const refusal = { ms: 3_600_000, most: 1000 };
+        assert.equal(await other.responses.remove('key', 'a', refusal), false);
+        await holder.query('SELECT pg_advisory_unlock(5563204124)');
+        assert.deepEqual(await keeping, [false]);
+      } finally {
+        await holder.end();
+      }
+      const limits = { links: 1, bytes: 1e6 };
+      assert.deepEqual((await store.responses.chain('key', 'a', limits)).responses, []);
+      assert.deepEqual((await store.responses.holding('key', ['x'], 1e6)).places, []);
     });
 
     it('S24: entries of several instances make one chain without a gap', async () => {

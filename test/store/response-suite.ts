@@ -8,6 +8,7 @@ import { eachWith, type OpenStore } from './opened.ts';
 const sealed = Uint8Array.from({ length: 300 }, (_, i) => i % 256);
 const size = responseBytes({ sealed, items: [] });
 const hourMs = 3_600_000;
+const refusal = { ms: hourMs, most: 1000 };
 const wide = { links: 1000, bytes: 1e9 };
 const roomy = { totalBytes: 1e9, keyBytes: 1e9 };
 
@@ -74,17 +75,17 @@ export function responseSuite(open: OpenStore): void {
       await keepAll(store, [response('a'), gone, response('c', { previous: 'b' })]);
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert.deepEqual(await chainOf(store, 'c'), ['c', 'broken']);
-      assert.equal(await store.responses.remove('key', 'c', 0), true);
-      assert.equal(await store.responses.remove('key', 'c', 0), false);
-      assert.equal(await store.responses.remove('other', 'a', 0), false);
+      assert.equal(await store.responses.remove('key', 'c'), true);
+      assert.equal(await store.responses.remove('key', 'c'), false);
+      assert.equal(await store.responses.remove('other', 'a'), false);
       assert.deepEqual(await chainOf(store, 'a'), ['a', 'whole']);
     });
 
     it('R-34 a response that is removed before its end is not kept at its end', async () => {
       const { store } = opened;
       const named = response('a', { items: ['x'] });
-      assert.equal(await store.responses.remove('key', 'a', hourMs), false);
-      assert.equal(await store.responses.remove('key', 'a', hourMs), false);
+      assert.equal(await store.responses.remove('key', 'a', refusal), false);
+      assert.equal(await store.responses.remove('key', 'a', refusal), false);
       assert.deepEqual(await store.responses.keep([named, response('b')]), [false, true]);
       assert.deepEqual(await chainOf(store, 'a'), ['broken']);
       const found = await store.responses.holding('key', ['a', 'x', 'b'], 1e9);
@@ -97,12 +98,28 @@ export function responseSuite(open: OpenStore): void {
 
     it('R-34 an id that was refused for its time is free again once it is swept', async () => {
       const { store } = opened;
-      await store.responses.remove('key', 'a', 1);
+      await store.responses.remove('key', 'a', { ...refusal, ms: 1 });
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert.equal(await sweepAll(store), 1);
       assert.deepEqual(await store.responses.keep([response('a')]), [true]);
-      assert.equal(await store.responses.remove('key', 'a', hourMs), true);
+      assert.equal(await store.responses.remove('key', 'a', refusal), true);
       assert.deepEqual(await chainOf(store, 'a'), ['broken']);
+    });
+
+    it('R-34 of the ids that are refused to a key the last ones are remembered, and they cost no response', async () => {
+      const { store } = opened;
+      await keepAll(store, [response('mine'), response('other', { keyId: 'other' })]);
+      await store.responses.remove('other', 'a', refusal);
+      for (const id of ['a', 'b', 'c']) {
+        await store.responses.remove('key', id, { ...refusal, most: 2 });
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      assert.equal(await sweepAll(store, { totalBytes: 2 * size, keyBytes: size }), 0);
+      assert.deepEqual(await chainOf(store, 'other', { keyId: 'other' }), ['other', 'whole']);
+      assert.equal(await sweepAll(store, { totalBytes: 0, keyBytes: 0 }), 2);
+      const all = ['a', 'b', 'c'].map((id) => response(id));
+      assert.deepEqual(await store.responses.keep(all), [true, false, false]);
+      assert.deepEqual(await store.responses.keep([response('a', { keyId: 'other' })]), [false]);
     });
 
     it('R-36 a chain is read up to a number of links and bytes', async () => {
@@ -157,7 +174,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(named.responses.map(({ id }) => id).sort(), ['a', 'b']);
       const little = await store.responses.holding('key', ['x', 'y'], 300);
       assert.equal(little.responses.length, 1);
-      await store.responses.remove('key', 'b', 0);
+      await store.responses.remove('key', 'b');
       assert.deepEqual((await store.responses.holding('key', ['y', 'z'], 1e9)).places, [
         ['y', 'a'],
       ]);

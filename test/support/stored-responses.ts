@@ -14,6 +14,7 @@ interface StoredOptions {
   readonly store?: ResponseStore;
   readonly contentKey?: () => Uint8Array | undefined;
   readonly log?: Log;
+  readonly keepMs?: number;
 }
 
 export function storedResponses(options: StoredOptions = {}): StoredResponses {
@@ -23,7 +24,7 @@ export function storedResponses(options: StoredOptions = {}): StoredResponses {
     log: options.log ?? silent,
     later,
     random: (count) => randomBytes(count),
-    settings: () => ({ store: 'on', keepMs: 3_600_000, totalBytes: 1e9 }),
+    settings: () => ({ store: 'on', keepMs: options.keepMs ?? 3_600_000, totalBytes: 1e9 }),
     manyStored: nothing,
   });
 }

@@ -13,7 +13,7 @@ import type {
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
-import type { ResponseStore, ResponseToKeep, SealedResponse } from '../../store/sealed.ts';
+import type { Refusal, ResponseStore, ResponseToKeep, SealedResponse } from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { type SealKey, openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 
@@ -77,6 +77,8 @@ interface KeyOfOwner {
 const maxLinks = 1000;
 /** Of one response, with its items. */
 const maxResponseBytes = 4 * 1024 * 1024;
+/** Any key can name ids that never were, so few are remembered. The time is twice the default of `timeouts.total`. */
+const refusal: Refusal = { ms: 3_600_000, most: 1000 };
 const ivBytes = 12;
 const ivsAtOnce = 64;
 const indexed = /^[A-Za-z0-9_-]{1,64}$/;
@@ -200,8 +202,8 @@ export class StoredResponses {
    * @param mayBeRunning its stream may still run: then it is not stored at its end
    */
   remove({ keyId }: ResponseOwner, id: string, mayBeRunning: boolean): Promise<boolean> {
-    const refusedMs = mayBeRunning && this.on ? this.#deps.settings().keepMs : 0;
-    return this.#asked(this.#deps.store.remove(keyId, id, refusedMs), (reason) => {
+    const refused = mayBeRunning && this.on ? refusal : undefined;
+    return this.#asked(this.#deps.store.remove(keyId, id, refused), (reason) => {
       this.#deps.log.warn('response_not_removed', { reason });
       return `The gateway cannot delete stored responses now; '${id}' is still kept. Retry later.`;
     });

@@ -303,7 +303,8 @@ END $$;
 
 /**
  * One round trip, since the end of an answer waits for it. The lock is that of contents: a key's stored responses are
- * removed after all that was examined before the mark was there.
+ * removed after all that was examined before the mark was there. A row without bytes marks a response that was deleted
+ * before its end. The row may be committed after the caller's statement has begun, so the insert looks for it.
  */
 const responseFunctions = `
 CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,
@@ -313,9 +314,11 @@ BEGIN
   IF EXISTS (SELECT 1 FROM forgotten_contents f WHERE f.key_id = of_key AND f.before > started) THEN
     RETURN false;
   END IF;
-  DELETE FROM kept_responses r WHERE r.key_id = of_key AND r.id = of_id;
+  DELETE FROM kept_responses r WHERE r.key_id = of_key AND r.id = of_id AND length(r.response) > 0;
   INSERT INTO kept_responses VALUES
-    (of_id, of_key, of_previous, counter_now(), counter_now() + keep_ms, size, of_items, sealed);
+    (of_id, of_key, of_previous, counter_now(), counter_now() + keep_ms, size, of_items, sealed)
+    ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN RETURN false; END IF;
   INSERT INTO kept_response_items
     SELECT DISTINCT item, of_key, of_id FROM unnest(string_to_array(of_items, ',')) AS item;
   RETURN true;

@@ -8,6 +8,7 @@ import {
   type ContentStore,
   type ContentToRemove,
   type OwnClaim,
+  type Refusal,
   type RemovedContent,
   type ResponseChain,
   type ResponseRoom,
@@ -18,14 +19,12 @@ import {
   contentBytes,
   enough,
   storedBytes,
-  responseBytes,
   responseColumns,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
 import { readContentRow, readResponseRow } from '../sqlite/sealed.ts';
 import type { Statement } from '../statements.ts';
-import { StoreError } from '../store-error.ts';
-import type { Row, Rows, Sql, SqlValue } from './pool.ts';
+import type { Row, Sql, SqlValue } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 
 const claim: Statement = {
@@ -214,7 +213,7 @@ export class PostgresContents implements ContentStore {
 
 /**
  * Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each
- * other.
+ * other. Responses that were deleted long before need no call of the function; it finds those that were deleted since.
  */
 const keepResponses: Statement = {
   name: 'response_keep',
@@ -262,12 +261,20 @@ const removeResponses: Statement = {
   text: `DELETE FROM kept_responses WHERE key_id = $1 AND id = $2 AND length(response) > 0
     RETURNING until > counter_now() AS alive`,
 };
-/** A row without bytes marks a response that was deleted before its end. */
+/** A row without bytes marks a response that was deleted before its end. It counts against no size limit. */
 const refuseResponse: Statement = {
   name: 'response_refuse',
   text: `INSERT INTO kept_responses (id, key_id, previous, kept_at, until, bytes, items, response)
-    VALUES ($2, $1, NULL, counter_now(), counter_now() + $3::bigint, $4::bigint, '', ''::bytea)
+    VALUES ($2, $1, NULL, counter_now(), counter_now() + $3::bigint, 0, '', ''::bytea)
     ON CONFLICT DO NOTHING RETURNING 1 AS refused`,
+};
+/** Two gateways that do this at the same time take different rows. */
+const removeRefused: Statement = {
+  name: 'response_remove_refused',
+  text: `DELETE FROM kept_responses k USING (SELECT key_id, id FROM kept_responses
+      WHERE key_id = $1 AND until <= counter_now() + $2::bigint AND bytes = 0
+      ORDER BY until DESC OFFSET $3::bigint FOR UPDATE SKIP LOCKED) old
+    WHERE k.key_id = old.key_id AND k.id = old.id`,
 };
 const removeOf: Statement = {
   name: 'response_remove_of',
@@ -292,12 +299,12 @@ const largest: Statement = {
 };
 const oldestResponses: Statement = {
   name: 'response_oldest',
-  text: `SELECT key_id, id, bytes FROM kept_responses
+  text: `SELECT key_id, id, bytes FROM kept_responses WHERE bytes > 0
     ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
 };
 const oldestOf: Statement = {
   name: 'response_oldest_of',
-  text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2
+  text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2 AND bytes > 0
     ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
 };
 const removeSeveral: Statement = {
@@ -319,19 +326,9 @@ export class PostgresResponses implements ResponseStore {
     let start = 1;
     const starts = lengths.map((length) => (start += length) - length);
     const more = [keyIds, ids, previous, startedAt, keepMs, bytes, starts, lengths, items];
-    const { rows } = await this.#keepRows([sealed, ...more]);
+    const { rows } = await this.#server.run(keepResponses, [sealed, ...more]);
     const kept = new Set(rows.flatMap((row) => (row['kept'] === true ? [row['id']] : [])));
     return responses.map(({ id }) => kept.has(id));
-  }
-
-  /** Runs a second time if a response was deleted at the same moment: the statement sees the row of it then. */
-  async #keepRows(values: readonly SqlValue[]): Promise<Rows> {
-    try {
-      return await this.#server.run(keepResponses, values);
-    } catch (error) {
-      if (!(error instanceof StoreError) || error.kind !== 'refused') throw error;
-      return this.#server.run(keepResponses, values);
-    }
   }
 
   async chain(keyId: string, id: string, { links, bytes }: ChainLimits): Promise<ResponseChain> {
@@ -353,12 +350,14 @@ export class PostgresResponses implements ResponseStore {
     return { places: pairs, responses: rows.map(readResponseRow) };
   }
 
-  async remove(keyId: string, id: string, refusedMs: number): Promise<boolean> {
+  async remove(keyId: string, id: string, refusal?: Refusal): Promise<boolean> {
     const { rows } = await this.#server.run(removeResponses, [keyId, id]);
-    if (rows.length > 0 || refusedMs === 0) return rows[0]?.['alive'] === true;
-    const bytes = responseBytes({ sealed: new Uint8Array(), items: [] });
-    const refused = await this.#server.run(refuseResponse, [keyId, id, refusedMs, bytes]);
-    if (refused.rows.length > 0) return false;
+    if (rows.length > 0 || refusal === undefined) return rows[0]?.['alive'] === true;
+    const refused = await this.#server.run(refuseResponse, [keyId, id, refusal.ms]);
+    if (refused.rows.length > 0) {
+      await this.#server.run(removeRefused, [keyId, refusal.ms, refusal.most]);
+      return false;
+    }
     // It was stored between the two statements, or it was refused before.
     return (await this.#server.run(removeResponses, [keyId, id])).rows[0]?.['alive'] === true;
   }

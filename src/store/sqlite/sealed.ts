@@ -8,6 +8,7 @@ import {
   type ContentStore,
   type ContentToRemove,
   type OwnClaim,
+  type Refusal,
   type RemovedContent,
   type ResponseChain,
   type ResponseRoom,
@@ -19,7 +20,6 @@ import {
   claimGraceMs,
   contentBytes,
   enough,
-  responseBytes,
   storedBytes,
 } from '../sealed.ts';
 import { type Columns, number, text } from '../columns.ts';
@@ -243,7 +243,7 @@ export function readContentRow(row: Columns): SealedContent {
 
 const forgottenBefore = 'SELECT before FROM forgotten_contents WHERE key_id = ?';
 const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
-/** A row without bytes remains: it marks a response that was deleted before its end. */
+/** A row without bytes remains: it marks a response that was deleted before its end. It counts against no size limit. */
 const removeKept = `DELETE FROM kept_responses
   WHERE key_id = ? AND id = ? AND length(response) > 0`;
 const keepResponses = `INSERT INTO kept_responses
@@ -278,9 +278,13 @@ const removeOld = `DELETE FROM kept_responses WHERE rowid IN
 const totalResponses = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_responses';
 const largestResponses = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
   GROUP BY key_id ORDER BY 2 DESC LIMIT 1`;
-const oldestResponses = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY until LIMIT ?';
-const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = ?
-  ORDER BY until LIMIT ?`;
+const oldestResponses =
+  'SELECT key_id, id, bytes FROM kept_responses WHERE bytes > 0 ORDER BY until LIMIT ?';
+const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses
+  WHERE key_id = ? AND bytes > 0 ORDER BY until LIMIT ?`;
+const removeRefused = `DELETE FROM kept_responses WHERE rowid IN
+  (SELECT rowid FROM kept_responses WHERE key_id = ? AND until <= ? AND bytes = 0
+    ORDER BY until DESC LIMIT -1 OFFSET ?)`;
 
 const noBytes = new Uint8Array();
 
@@ -374,14 +378,15 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
     return { places, responses };
   }
 
-  remove(keyId: string, id: string, refusedMs: number): boolean {
+  remove(keyId: string, id: string, refusal?: Refusal): boolean {
     return this.#sql.write(() => {
       const now = this.#wall();
       const isThere = this.#sql.of(findResponses).get(keyId, id, now) !== undefined;
       this.#sql.of(removeKept).run(keyId, id);
-      if (isThere || refusedMs === 0) return isThere;
-      const bytes = responseBytes({ sealed: noBytes, items: [] });
-      this.#sql.of(keepResponses).run(id, keyId, null, now, now + refusedMs, bytes, '', noBytes);
+      if (isThere || refusal === undefined) return isThere;
+      const until = now + refusal.ms;
+      this.#sql.of(keepResponses).run(id, keyId, null, now, until, 0, '', noBytes);
+      this.#sql.of(removeRefused).run(keyId, until, refusal.most);
       return false;
     });
   }

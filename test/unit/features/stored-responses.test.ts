@@ -84,6 +84,22 @@ test('R-34 R-31 a response that the store cannot delete is told to be there stil
   assert.ok((await stored.find(owner, 'resp_a')) !== undefined);
 });
 
+test('R-34 of ids without a response, a thousand of a key are remembered for an hour', async () => {
+  const asked: unknown[] = [];
+  const remove = (...args: readonly unknown[]): Promise<boolean> => {
+    asked.push(args);
+    return Promise.resolve(false);
+  };
+  const { responses } = altered(memoryStore(), { responses: { remove } });
+  const stored = storedResponses({ store: responses, keepMs: 86_400_000 });
+  await stored.remove(owner, 'resp_a', true);
+  await stored.remove(owner, 'resp_b', false);
+  assert.deepEqual(asked, [
+    ['key', 'resp_a', { ms: 3_600_000, most: 1000 }],
+    ['key', 'resp_b', undefined],
+  ]);
+});
+
 test('ST12 of a chain that is broken, the response that is not there any more is named', async () => {
   const stored = storedResponses();
   await stored.keep(owner, response('a'));

@@ -30,7 +30,7 @@ test('no look-up, write or removal of a kept response goes through the others of
     ['x', 'a'],
     ['y', 'a'],
   ]);
-  assert.equal(responses.remove('key', 'a', 0), true);
+  assert.equal(responses.remove('key', 'a'), true);
   assert.deepEqual(responses.holding('key', ['x', 'y'], 99).places, []);
   const items = `DELETE FROM kept_response_items WHERE key_id = 'k' AND response_id = 'r'
     AND item_id IN (SELECT value FROM json_each('["a"]'))`;
