@@ -95,7 +95,8 @@ export function spliceMembers(
 /**
  * The same for bytes whose members are not known yet, in one pass over the top level.
  * @param value of the bytes
- * @returns undefined if the bytes do not begin with an object, if a key of the top level occurs twice, or if a key to set has escapes
+ * @returns undefined if the bytes do not begin with an object, if a key of the top level occurs twice, or if a key to set has escapes or other
+ * characters than ASCII
  */
 export function replaceMembers(
   bytes: Buffer,
