@@ -59,6 +59,7 @@ const onGemini: { readonly [D in AnyDialect]: OfRows } = {
   chat: {
     ...both.chat,
     'messages[user].content[image_url].image_url.url (http or https)': reading,
+    'messages[user].content[file].file.file_data (PDF)': { named: 'messages.0.content.0' },
     'messages[user].content[file].file.file_data (address of a PDF)': {
       ...reading,
       noted: ['messages[user].content[file]'],

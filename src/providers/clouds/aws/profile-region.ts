@@ -21,10 +21,19 @@ export function profileRegion({ profile }: CloudSettings, env: Environment): str
 export function regionIn(text: string, profile: string): string | undefined {
   let isOwn = false;
   for (const line of text.split(/\r?\n/)) {
-    const section = /^\[\s*(?:profile\s+)?([^\]]*?)\s*\]/.exec(line);
-    if (section !== null) isOwn = section[1]?.replace(/^(["'])(.*)\1$/, '$2') === profile;
+    const section = /^\[([^\]]*)\]/.exec(line)?.[1];
+    if (section !== undefined) isOwn = nameIn(section) === profile;
     const region = isOwn ? /^region\s*=\s*([\w-]+)/.exec(line) : null;
     if (region !== null) return region[1];
   }
   return undefined;
+}
+
+/** `default`, `profile dev` or `profile "dev"`: the name of the profile, between brackets. */
+function nameIn(section: string): string {
+  const name = section
+    .trim()
+    .replace(/^profile\s/, '')
+    .trim();
+  return name.replace(/^(["'])(.*)\1$/, '$2');
 }
