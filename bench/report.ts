@@ -105,7 +105,7 @@ function startRows({ starts }: ReportInput): string[][] {
     });
     const rest = 'seconds' in times ? summarize(times.restMb ?? []) : undefined;
     if (rest === undefined) return [start];
-    // With the engine's library and a model in memory there is no budget.
+    // A gateway with a loaded model has no budget for memory.
     const what = `resident memory at rest after one call, ${engine ? `\`${model}\` loaded` : 'no engine'}`;
     const figure = { unit: ' MB', digits: 0 };
     return [

@@ -8,7 +8,7 @@ import { everyCore } from './child.ts';
 import { gatewayKey, startGateway } from './gateway.ts';
 import { processTree, residentKb } from './process-cpu.ts';
 
-/** Of each start, its seconds and the resident MB of the process at rest after its first call; or why there is no figure. */
+/** Of each start: seconds to the first answer, and resident MB at rest after it. `missing` says why there is no figure. */
 export type StartTimes =
   | { readonly seconds: readonly number[]; readonly restMb?: readonly number[] }
   | { readonly missing: string };

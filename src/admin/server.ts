@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListenerTls } from '../core/addresses.ts';
 import { createListener, dataTimes } from '../http/listen.ts';
 import { UnauthenticatedConnections, capConnections } from '../http/overload/connection-limits.ts';
-import { RefusalLog } from '../http/send.ts';
+import { RefusalLog, sendJson } from '../http/send.ts';
 import { pageSafety } from './dashboard.ts';
 import type { AdminHttpDeps, AnswerHttp } from './handler.ts';
 
@@ -44,13 +44,15 @@ export function createAdminServer(deps: AdminServerDeps): Server {
     (request, response) => {
       // Set for every answer, including those of the playground's data plane.
       for (const [name, value] of Object.entries(pageSafety)) response.setHeader(name, value);
-      load()
-        .then((answer) => answer(request, response))
-        .catch((error: unknown) => {
+      load().then(
+        (answer) => answer(request, response),
+        (error: unknown) => {
           logFailure(error);
-          if (!response.headersSent) response.writeHead(500);
-          response.end();
-        });
+          const message =
+            'The admin API could not be loaded. The log says why (admin_request_failed).';
+          sendJson(response, { status: 500, body: { error: { message } } });
+        },
+      );
     },
     {
       newId,
@@ -67,8 +69,8 @@ export function createAdminServer(deps: AdminServerDeps): Server {
 }
 
 /**
- * The modules that the answers are made of, the most expensive first. Each is imported in a turn of its own: calls of the
- * data plane wait for one of them, not for all.
+ * The modules that the answers are made of, before the handler that imports all of them. Each is imported in a turn of
+ * its own: calls of the data plane wait for one of them, not for all.
  */
 const parts: readonly (() => Promise<unknown>)[] = [
   () => import('zod'),

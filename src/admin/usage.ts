@@ -212,7 +212,7 @@ async function usage(
 ): Promise<AdminAnswer> {
   const { by, limit, after } = wanted;
   const { since, until } = readWhen(wanted, deps.clock);
-  // A store that is down is no unknown name: the query itself reports the failure.
+  // A store that is down says nothing of a name: the query itself reports the failure.
   await deps.flushLedger?.().catch(() => undefined);
   const filter = { ...readFilter(wanted), ...withinOf(member, deps.keys) };
   const { rows, expired } = await usageRows(deps, { by, since, until, filter });

@@ -60,7 +60,7 @@ interface SharedCountersOptions {
 }
 
 /**
- * Budgets in PostgreSQL; rates and slots in Redis, or in PostgreSQL too. Servers that are away now are no failure.
+ * Budgets in PostgreSQL; rates and slots in Redis, or in PostgreSQL too. A server that cannot be reached at the start is not a failure.
  * @throws StoreError
  */
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {

@@ -104,7 +104,7 @@ export function replaceMembers(
   members: { readonly [key: string]: string | undefined },
 ): Buffer | undefined {
   const names = Object.keys(members).filter((name) => members[name] !== undefined);
-  const places: Splice[] = [];
+  const splices: Splice[] = [];
   const found = names.map(() => false);
   const open = skipSpace(bytes, 0);
   let count = 0;
@@ -114,7 +114,7 @@ export function replaceMembers(
       const name = names[i] ?? '';
       if (!spells(bytes, key + 1, keyEnd - 1, name)) continue;
       found[i] = true;
-      places.push({ start: from, end: to, text: members[name] ?? '' });
+      splices.push({ start: from, end: to, text: members[name] ?? '' });
     }
   });
   if (end === -1 || count !== Object.keys(value).length) return undefined;
@@ -123,9 +123,9 @@ export function replaceMembers(
   if (fresh.length > 0) {
     const text = fresh.map((name) => `${JSON.stringify(name)}:${members[name]}`).join(',');
     const start = open + 1;
-    places.unshift({ start, end: start, text: count === 0 ? text : `${text},` });
+    splices.unshift({ start, end: start, text: count === 0 ? text : `${text},` });
   }
-  return spliced(Pieces.of(bytes), places).whole();
+  return spliced(Pieces.of(bytes), splices).whole();
 }
 
 /** The edits of one value, as a tree. */

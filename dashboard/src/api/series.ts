@@ -80,13 +80,13 @@ export interface SeriesQuery {
   readonly until?: string | undefined;
   readonly by?: Grouping | undefined;
   readonly groups?: number | undefined;
-  /** Groups with points: so many by calls, and so many by cost. */
+  /** The number of groups with points: this many with the most calls, and this many with the highest cost. */
   readonly points?: number | undefined;
   /** `total`: all calls beside the groups. */
   readonly with?: 'total' | undefined;
 }
 
-/** All calls as the only group of an answer, or no group where there are no calls. */
+/** One group with all calls; no group if there are no calls. */
 function totalOf(answer: SeriesAnswer): SeriesAnswer {
   const { total } = answer;
   if (total === undefined) return answer;

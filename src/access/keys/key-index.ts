@@ -331,7 +331,7 @@ export class KeyIndex {
     this.#setFixed(literals, declared);
   }
 
-  /** Undefined when there is no key `after`. */
+  /** Undefined when the key `after` does not exist. */
   page(
     limit: number,
     after: string | undefined,
@@ -372,7 +372,7 @@ export class KeyIndex {
 
   /**
    * Keys after `after` that match, by rank from the highest; those without a rank come last, in the order of pages. All
-   * keys are examined, with pauses for calls. Undefined when there is no key `after`.
+   * keys are examined, with pauses for calls. Undefined when the key `after` does not exist.
    */
   async ranked(
     isWanted: (entry: KeyEntry) => boolean,

@@ -266,7 +266,7 @@ function idOf(given: Arguments): string {
   return id;
 }
 
-/** Members that have a line of their own, or are no value of the key. */
+/** Members with a line of their own, and members that are not values of the key. */
 const notShown = new Set(['key', 'rpm', 'tpm', 'concurrent', 'limits', 'budgets', 'previous']);
 
 function details(key: JsonObject): string {

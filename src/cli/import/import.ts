@@ -110,7 +110,7 @@ const readProblems = new Map([
   ['EISDIR', 'is a directory, not a file'],
 ]);
 
-/** @throws ConfigError with file and line where it is no YAML (JSON is); UsageError where it is no mapping */
+/** @throws ConfigError with file and line where the text is not YAML; UsageError where it is not a mapping */
 function readOther(file: string, cwd: string): YamlText {
   let text: string;
   try {

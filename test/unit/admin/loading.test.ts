@@ -16,7 +16,9 @@ test('issue 25.4: a load that failed is answered with 500, and the next request 
       };
     },
   });
-  assert.equal((await fetch(`${rig.url}/healthz`)).status, 500);
+  const failed = await fetch(`${rig.url}/healthz`);
+  assert.equal(failed.status, 500);
+  assert.match(await failed.text(), /could not be loaded\. The log says why/);
   assert.equal((await fetch(`${rig.url}/healthz`)).status, 200);
   assert.equal(loads, 2);
 });
