@@ -30,6 +30,8 @@ export class Decompressor {
   /** Decompressed data that was not taken yet when the stream broke. */
   #rest: Buffer | undefined;
   #behind: (() => void) | undefined;
+  /** A destroyed stream ignores `resume()` and says that it is paused. */
+  #paused = false;
 
   constructor(stream: Transform, handler: DecompressorHandler) {
     this.#stream = stream;
@@ -65,10 +67,12 @@ export class Decompressor {
 
   /** Pauses the output. */
   pause(): void {
+    this.#paused = true;
     this.#stream.pause();
   }
 
   resume(): void {
+    this.#paused = false;
     this.#stream.resume();
     const rest = this.#rest;
     this.#rest = undefined;
@@ -93,14 +97,16 @@ export class Decompressor {
 
   /** The stream hands over nothing more by itself, not even what it holds. */
   #broken(): void {
-    const held: unknown = this.#stream.read();
-    if (Buffer.isBuffer(held)) this.#rest = held;
+    const held: Buffer[] = [];
+    // One `read()` returns all of it in Node 24, and one chunk in Node 26.
+    for (let chunk: unknown; Buffer.isBuffer((chunk = this.#stream.read()));) held.push(chunk);
+    if (held.length > 0) this.#rest = Buffer.concat(held);
     this.behind(() => this.#fail('The upstream sent a body that cannot be decompressed.'));
   }
 
   #endBehind(): void {
     const stream = this.#stream;
-    if (this.#over || this.#behind === undefined || stream.isPaused()) return;
+    if (this.#over || this.#behind === undefined || this.#paused) return;
     if (!stream.destroyed && (stream.writableLength > 0 || stream.readableLength > 0)) return;
     const then = this.#behind;
     this.#behind = undefined;

@@ -21,7 +21,7 @@ const recipe = readFileSync(join(root, 'deploy/container/Containerfile'), 'utf8'
 test('the Containerfile is of this version, and its last stage needs no shell', () => {
   const manifest = tryParseObject(readFileSync(join(root, 'package.json'), 'utf8')) ?? {};
   assert.equal(/^ARG VERSION=(.*)$/m.exec(recipe)?.[1], manifest['version']);
-  assert.match(recipe, /^ARG NODE_IMAGE=docker\.io\/library\/node:24-/m);
+  assert.match(recipe, /^ARG NODE_IMAGE=docker\.io\/library\/node:26-/m);
   const last = recipe.slice(recipe.lastIndexOf('\nFROM '));
   assert.match(last, /^\nFROM scratch\n/);
   assert.doesNotMatch(last, /^RUN /m);

@@ -23,7 +23,7 @@ import { removeFolder } from '../support/folders.ts';
 import { findProgram } from '../support/server-process.ts';
 import { root } from './pack.ts';
 
-const base = 'localhost/node:24';
+const base = 'localhost/node:26';
 /** Of the base image; the official one has them too. */
 const called = 'bash cat chown chmod cp env find grep gzip ldd ln mkdir rm sh strip tar'.split(' ');
 
