@@ -591,7 +591,7 @@ export function priceOrigins(
   env: Environment,
 ): (provider: string) => PriceOrigin | undefined {
   const byId = new Map(declared.map((each) => [each.id, each]));
-  return (id) => {
+  const origin = (id: string): PriceOrigin | undefined => {
     if (id === embedded) return { kind: 'free' };
     const own = byId.get(id);
     const row = providerRow(own?.like ?? id) ?? rowAt(own?.baseUrl);
@@ -610,6 +610,9 @@ export function priceOrigins(
         : { adjusted: (model, price) => priceOf(input, model, price) }),
     };
   };
+  // Each call asks for it, and the search parses the address of every row.
+  const found = new Map(declared.map(({ id }) => [id, origin(id)]));
+  return (id) => (found.has(id) ? found.get(id) : origin(id));
 }
 
 function rowAt(baseUrl: string | undefined): ProviderRow | undefined {

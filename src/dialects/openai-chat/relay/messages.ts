@@ -284,9 +284,13 @@ class MessageAdapter {
   #putInFront(): void {
     const [first, ...more] = this.#front;
     if (first === undefined) return;
-    const text = this.#front.flatMap(({ message }) => textsOf(message['content'])).join('\n\n');
-    const message = more.length === 0 ? first.message : { ...first.message, content: text };
+    const message = more.length === 0 ? first.message : this.#joinedFront(first.message);
     this.#out.unshift(first.from === 0 ? { message, from: 0 } : { message });
+  }
+
+  #joinedFront(first: JsonObject): JsonObject {
+    const texts = this.#front.flatMap(({ message }) => textsOf(message['content']));
+    return { ...first, content: texts.join('\n\n') };
   }
 
   /** Media of tool results and instructions that no message of the user follows. */
