@@ -695,7 +695,7 @@ function noteCorrection(
 }
 
 function promptSample({ source, dialect }: Call): number {
-  if (source instanceof LongBody) return source.prompt.sample;
+  if (source instanceof LongBody) return source.sample;
   return samplePrompt(dialect.describe(source).prompt());
 }
 

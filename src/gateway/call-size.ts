@@ -109,7 +109,7 @@ export class CallSize {
 
   #guessed(): number {
     const { source } = this.#call;
-    if (source instanceof LongBody) return source.prompt.guess;
+    if (source instanceof LongBody) return source.guess;
     return countPrompt(this.#request.prompt(), this.#gateway.random);
   }
 
@@ -256,10 +256,24 @@ export function requestedImages(
   source: JsonSource,
   dialect: Pick<ClientDialect, 'describe'>,
 ): number {
-  if (source instanceof LongBody) return source.prompt.images;
-  // A name with escapes may be any name.
-  if (!source.has('media') && !source.has('escape')) return 0;
+  if (!mayHoldImages(source)) return 0;
+  if (source instanceof LongBody) return source.images;
   return imagesIn(dialect.describe(source).prompt());
+}
+
+function mayHoldImages(source: JsonSource): boolean {
+  // A name with escapes may be any name.
+  return source.has('media') || source.has('escape');
+}
+
+/** Whether a call needs the prompt of a long body measured before it is admitted. @param limited it may have limits */
+export function needsMeasuring(
+  source: JsonSource,
+  route: Pick<Route, 'targets'>,
+  limited: boolean,
+): source is LongBody {
+  if (!(source instanceof LongBody)) return false;
+  return limited || route.targets.length > 1 || mayHoldImages(source);
 }
 
 /** The number of images in a prompt. */

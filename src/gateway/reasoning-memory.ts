@@ -28,6 +28,9 @@ import type { UpstreamTraits } from '../core/traits.ts';
 import { tryParseInnerObject } from '../json/parse.ts';
 import type { JsonObject } from '../json/value.ts';
 
+/** Makes the digest of what the users said where it is needed. */
+type LateDigest = () => Promise<string>;
+
 /** The watch over one answer. */
 export interface TurnWatch {
   see(event: GenerationEvent): void;
@@ -69,17 +72,16 @@ export class ReasoningMemory {
   /**
    * A watch over the answer to a call; undefined where nothing of it is of use later: a relayed answer
    * of a messages upstream, whose reasoning is signed. Reasoning of chat upstreams does not name its origin.
-   * @param conversation of a translated call; `digest` of what the users said, where it is known
+   * @param conversation of a translated call; `digest` of what the users said: a long body is not read here
    */
   watch(
-    call: Call,
-    target: Target,
+    call: AskingCall & { readonly caller: Pick<Call['caller'], 'keyId'> },
+    { provider, model }: Pick<Target, 'provider' | 'model'>,
     {
       conversation,
       digest,
-    }: { conversation: Conversation | undefined; digest?: string | undefined },
+    }: { conversation: Conversation | undefined; digest?: string | LateDigest | undefined },
   ): TurnWatch | undefined {
-    const { provider, model } = target;
     const traits = provider.traits(model);
     const relayed = conversation === undefined;
     if (relayed && provider.dialect.signsReasoning === true) return undefined;
@@ -88,11 +90,17 @@ export class ReasoningMemory {
     const keep = (): void => {
       const turn = recorder.result();
       if (turn === undefined) return;
-      const asked =
-        digest === undefined
-          ? new PromptTrail((trail) => addAsked(trail, call, conversation))
-          : { digest: () => digest };
-      this.#store.keep(call.caller.keyId, turn, asked);
+      const store = (asked: Asked): void => this.#store.keep(call.caller.keyId, turn, asked);
+      if (digest === undefined) {
+        store(new PromptTrail((trail) => addAsked(trail, call, conversation)));
+      } else if (typeof digest === 'string') store({ digest: () => digest });
+      else if (turn.known.every(({ id, name }) => isRandom(id, name))) {
+        store({ digest: () => '' });
+      } else {
+        // Without the digest the turn cannot be found again.
+        const lost = (): void => undefined;
+        void digest().then((known) => store({ digest: () => known }), lost);
+      }
     };
     return {
       see: (event) => recorder.see(event),
@@ -109,10 +117,15 @@ export class ReasoningMemory {
   }
 }
 
+interface AskingCall {
+  readonly dialect: Pick<ClientDialect, 'describe'>;
+  readonly source: DescribedSource;
+}
+
 /** The user's texts, for ids that are unique only together with them. */
 export function addAsked(
   trail: PromptTrail,
-  call: { readonly dialect: Pick<ClientDialect, 'describe'>; readonly source: DescribedSource },
+  call: AskingCall,
   conversation: Conversation | undefined,
 ): void {
   if (conversation !== undefined) {

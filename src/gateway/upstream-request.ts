@@ -158,8 +158,11 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
   if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, body);
   addNotes(options.notes, made.notes);
   if ('refused' in made) throw receivedError(made.refused);
-  const { conversation, body: sent, stream, scanned, needed, asked: digest } = made;
+  const { conversation, body: sent, stream, scanned, needed } = made;
   const pieces = receivedPieces(sent, source.pieces);
+  const { id, pieces: all } = source;
+  const digest =
+    made.asked ?? (() => bodies.run('asked', { client: input.client }, { id, pieces: all }));
   return prepared(asked, { body: pieces, stream, scanned, needed, conversation }, digest);
 }
 
@@ -167,7 +170,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
 function prepared(
   { call, target, options, ask }: Asked,
   made: UpstreamBody,
-  digest?: string,
+  digest?: string | (() => Promise<string>),
 ): PreparedRequest {
   const { provider, timeouts } = target;
   const { body, stream, scanned, needed, conversation } = made;

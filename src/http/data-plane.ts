@@ -13,7 +13,7 @@ import { minOutputTokens, type AdmissionRequest } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { ClientSink } from '../gateway/answer/client-answer.ts';
-import { CallSize, otherModels } from '../gateway/call-size.ts';
+import { CallSize, needsMeasuring, otherModels } from '../gateway/call-size.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { compactingRoute, firstAble, routeByApi } from '../gateway/targets/routing.ts';
 import { handleCall } from '../gateway/handle.ts';
@@ -409,6 +409,12 @@ export class DataPlane {
     asked: LabelledCall,
     sink: ClientSink,
   ): Promise<void> {
+    const { principal: caller, tags } = asked;
+    const mayBeLimited = tags.length > 0 || caller.policies().length > 0;
+    if (needsMeasuring(asked.source, asked.route, mayBeLimited)) {
+      const { bodies } = this.#options.gateway;
+      await asked.source.measure(bodies, asked.dialect.id, () => !response.destroyed);
+    }
     const admitted = this.#admit(asked);
     const grant = admitted instanceof Promise ? await admitted : admitted;
     if (response.destroyed) {

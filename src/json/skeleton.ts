@@ -98,16 +98,18 @@ const offsets = {
   features: 12,
   memberRows: 1024,
   text: 128 * 1024,
-  skeleton: 128 * 1024 + 1024 * 1024 + 32,
 } as const;
 const bytesPerMember = 16;
 /** Zero bytes after the text, at which every loop of the walk ends. */
 const sentinelBytes = 32;
+/** A page of WebAssembly's memory. */
+const pageBytes = 64 * 1024;
 const unsupported = -1;
 
 interface Walk {
   readonly run: (length: number) => number;
-  readonly memory: Buffer;
+  /** The memory of the program with room for a text of this length and its skeleton; undefined = there is none. */
+  readonly memory: (length: number) => Buffer | undefined;
 }
 
 declare const WebAssembly: {
@@ -117,7 +119,7 @@ declare const WebAssembly: {
   readonly Instance: new (module: object) => {
     readonly exports: {
       readonly run: Walk['run'];
-      readonly memory: { readonly buffer: ArrayBuffer };
+      readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
     };
   };
 };
@@ -126,23 +128,33 @@ let walk: Walk | undefined;
 /** WebAssembly is missing, or its memory of 2.3 MB cannot be allocated. */
 let isImpossible = false;
 
-/** Undefined for a body that is short, long or unsupported, which may still be valid. */
-export function walkOver(pieces: Pieces): WalkedBody | undefined {
+/** What is walked over at most. */
+export interface WalkBounds {
+  /** The memory of the program grows to twice of that, and stays. */
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+const onEventLoop: WalkBounds = { bytes: maxBytesAtOnce, tokens: maxTokensAtOnce };
+
+/** Undefined for a body that is short, beyond the bounds or unsupported, which may still be valid. */
+export function walkOver(pieces: Pieces, most = onEventLoop): WalkedBody | undefined {
   const { length } = pieces;
-  if (length < minLength || length > maxBytesAtOnce || isImpossible) return undefined;
+  if (length < minLength || length > most.bytes || isImpossible) return undefined;
   walk ??= startWalk();
-  if (walk === undefined) return undefined;
-  const { run, memory } = walk;
+  const memory = walk?.memory(length);
+  if (walk === undefined || memory === undefined) return undefined;
   const end = offsets.text + length;
+  const skeleton = end + sentinelBytes;
   pieces.copy(memory, offsets.text);
   memory.fill(0, end, end + sentinelBytes);
   if (!isUtf8(memory.subarray(offsets.text, end))) return undefined;
-  const skeletonLength = run(length);
+  const skeletonLength = walk.run(length);
   if (skeletonLength === unsupported) return undefined;
   const tokens = memory.readInt32LE(offsets.tokens);
-  if (tokens > maxTokensAtOnce) return undefined;
+  if (tokens > most.tokens) return undefined;
   return {
-    skeleton: memory.toString('utf8', offsets.skeleton, offsets.skeleton + skeletonLength),
+    skeleton: memory.toString('utf8', skeleton, skeleton + skeletonLength),
     spans: spansIn(memory),
     bodyStart: memory.readInt32LE(offsets.bodyStart),
     tokens,
@@ -156,8 +168,20 @@ export function walkOver(pieces: Pieces): WalkedBody | undefined {
 function startWalk(): Walk | undefined {
   try {
     const program = new WebAssembly.Module(Buffer.from(walkProgram, 'base64'));
-    const { exports } = new WebAssembly.Instance(program);
-    return { run: exports.run, memory: Buffer.from(exports.memory.buffer) };
+    const { run, memory: own } = new WebAssembly.Instance(program).exports;
+    let memory = Buffer.from(own.buffer);
+    const withRoom = (length: number): Buffer | undefined => {
+      const missing = offsets.text + 2 * length + sentinelBytes - memory.length;
+      if (missing <= 0) return memory;
+      try {
+        own.grow(Math.ceil(missing / pageBytes));
+        memory = Buffer.from(own.buffer);
+        return memory;
+      } catch {
+        return undefined;
+      }
+    };
+    return { run, memory: withRoom };
   } catch {
     isImpossible = true;
     return undefined;

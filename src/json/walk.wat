@@ -12,7 +12,7 @@
 ;; takes the address where it begins and returns the address behind it, or 0 for unsupported.
 ;; The caller puts 32 zero bytes behind the text: every loop ends there without a bounds check.
 (module
-  (memory (export "memory") 35 35)
+  (memory (export "memory") 35)
 
   ;; ---- Memory map; skeleton.ts uses the same offsets. ----
   ;; 0  tokens (i32): opening brackets, commas and colons
@@ -33,10 +33,10 @@
   (global $FRAMES i32 (i32.const 2048))
   ;; Keys of all open objects, 8 bytes each: address and length.
   (global $KEYS i32 (i32.const 4096))
-  ;; The text: at most 1 MiB and 32 zero bytes.
+  ;; The text and 32 zero bytes.
   (global $TEXT i32 (i32.const 131072))
-  ;; The skeleton, which is never longer than the text.
-  (global $SKELETON i32 (i32.const 1179680))
+  ;; The skeleton follows them; it is never longer than the text.
+  (global $skeleton (mut i32) (i32.const 0))
 
   ;; ---- Limits ----
   (global $MAX_DEPTH i32 (i32.const 128))
@@ -545,7 +545,7 @@
     (global.set $inList (i32.const 0))
     (global.set $cutDepth (i32.const 0))
     (global.set $copied (global.get $TEXT))
-    (global.set $out (global.get $SKELETON)))
+    (global.set $out (global.get $skeleton)))
 
   ;; Walks over one value and everything in it. The first value must be an object.
   (func $value (param $at i32) (result i32)
@@ -607,6 +607,8 @@
   ;; From the length of the text to the length of its skeleton, or -1 for unsupported.
   (func (export "run") (param $length i32) (result i32)
     (local $at i32)
+    (global.set $skeleton
+      (i32.add (global.get $TEXT) (i32.add (local.get $length) (i32.const 32))))
     (call $reset)
     (local.set $at (call $space (global.get $TEXT)))
     (if (i32.ne (i32.load8_u (local.get $at)) (i32.const 0x7b)) ;; {
@@ -623,4 +625,4 @@
     (i32.store (i32.const 0) (global.get $tokens))
     (i32.store (i32.const 4) (global.get $members))
     (i32.store (i32.const 12) (global.get $features))
-    (i32.sub (global.get $out) (global.get $SKELETON))))
+    (i32.sub (global.get $out) (global.get $skeleton))))

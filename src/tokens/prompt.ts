@@ -59,6 +59,51 @@ function sampling(prompt: Prompt, most: number, random?: () => number): number {
   return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);
 }
 
+/** Escapes of JSON for one character each, as they are in prose and code. */
+const shortEscape = /\\(["\\/bfnrt])/g;
+const escaped: { readonly [letter: string]: string } = {
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+};
+
+/**
+ * The same of JSON that is not parsed, for a prompt without media. The names of members and the signs between texts
+ * count as text.
+ */
+export function sampleJson(parts: readonly Uint8Array[]): number {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const pieces = Math.ceil(Math.min(length, sampledOfCall) / pieceLength);
+  let seen = 0;
+  let tokens = 0;
+  for (let piece = 0; piece < pieces; piece += 1) {
+    let at = Math.floor(((piece + ((piece * goldenRatio) % 1)) / pieces) * length);
+    for (const part of parts) {
+      if (at < part.length) {
+        const looked = Buffer.from(
+          part.buffer,
+          part.byteOffset + at,
+          Math.min(pieceLength, part.length - at),
+        );
+        tokens += estimateText(plainText(looked));
+        seen += looked.length;
+        break;
+      }
+      at -= part.length;
+    }
+  }
+  return (tokens * length) / Math.max(1, seen);
+}
+
+/** A cut through a character or an escape leaves a rest, which is omitted. */
+function plainText(json: Buffer): string {
+  const text = json.toString('utf8').replace(/^\uFFFD+|\uFFFD+$/g, '');
+  return text.replace(shortEscape, (_, letter: string) => escaped[letter] ?? letter);
+}
+
 // What images, documents and audio in a prompt cost, by published rules or by a stated constant.
 
 /** Where neither size nor rule is known: a large picture at most vendors. */

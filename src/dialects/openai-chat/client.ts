@@ -87,7 +87,7 @@ export class ChatDescription extends BodyDescription {
     if (offered.length === 0 || effort === 'none' || offered.some(isUntranslatableTool)) {
       return false;
     }
-    return isTranslatable(this.options) && !listOf(this.body['messages']).some(isForChatOnly);
+    return isTranslatable(this.options) && !listOf(this.options['messages']).some(isForChatOnly);
   }
 }
 

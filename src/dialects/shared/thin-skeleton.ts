@@ -1,3 +1,4 @@
+import type { Span } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 /**
  * A bounded skeleton of a long body, for code that examines its options: prompts and functions are omitted, and of other
@@ -27,6 +28,13 @@ const maxText = 4096;
 const unreadable: readonly Json[] = Array.from({ length: maxOfMember }, () => null);
 /** A tool of an unknown type. */
 const unknownTool: JsonObject = { type: 'unread' };
+
+/** Where the members of the top level are that are the prompt, or a part of it. */
+export function promptSpans(spans: ReadonlyMap<string, Span>): readonly Span[] {
+  return [...spans].flatMap(([name, span]) =>
+    prompts.has(name) || toolLists.has(name) || name === 'instructions' ? [span] : [],
+  );
+}
 
 export function thinSkeleton(body: JsonObject): JsonObject {
   const skeleton: { [name: string]: Json } = {};

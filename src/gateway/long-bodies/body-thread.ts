@@ -5,6 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { JsonSource } from '../../core/client-body.ts';
+import type { DialectId } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PromptExcerpt } from '../../core/description.ts';
@@ -13,7 +14,7 @@ import type { Pieces } from '../../json/pieces.ts';
 import type { Span } from '../../json/scan.ts';
 import { type Feature, featureBits } from '../../json/skeleton.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { JobName, Jobs, OpenInput, OpenedBody } from './jobs.ts';
+import type { JobName, Jobs, OpenInput, OpenedBody, PromptSize } from './jobs.ts';
 import { type SentError, packed, receivedError, unpacked } from './transfer.ts';
 
 /** The start options of the thread. */
@@ -176,7 +177,7 @@ export class BodyThread implements LongBodies {
 
   #next(): void {
     if (this.#running !== undefined) return;
-    const next = this.#waiting.shift();
+    const next = this.#taken();
     if (next === undefined) return this.#rest();
     this.#waitingBytes -= sizeOf(next.body);
     if (next.body.wanted?.() === false) {
@@ -192,7 +193,7 @@ export class BodyThread implements LongBodies {
       this.#timer.unref();
       const kept = this.#kept === body.id;
       const bytes = kept ? undefined : bytesOf(body);
-      const keep = name === 'open';
+      const keep = name === 'open' || name === 'size';
       this.#kept = keep ? body.id : undefined;
       const message: ThreadMessage = {
         name,
@@ -208,6 +209,12 @@ export class BodyThread implements LongBodies {
       this.#running = undefined;
       this.#next();
     }
+  }
+
+  /** The first job about the body that the thread has; else the first one of all. */
+  #taken(): Waiting | undefined {
+    const at = this.#waiting.findIndex(({ body }) => body.id === this.#kept);
+    return this.#waiting.splice(Math.max(at, 0), 1)[0];
   }
 
   #start(): Worker {
@@ -241,7 +248,8 @@ export class BodyThread implements LongBodies {
         job.reject(error);
       }
     }
-    this.#next();
+    // The call goes on first: its next job finds the body in the thread, or it would be sent and read again.
+    setImmediate(() => this.#next());
   }
 
   #rest(): void {
@@ -337,11 +345,11 @@ export class LongBody implements JsonSource, BodyOfJob {
   /** Absent in a request to count tokens. */
   readonly head: RequestHead | undefined;
   readonly model: string;
-  readonly opening: string;
   readonly reasonsWithTools: boolean;
-  readonly prompt: OpenedBody['prompt'];
   readonly excerpt: PromptExcerpt | undefined;
   readonly #features: number;
+  readonly #sample: number;
+  #size: PromptSize | undefined;
 
   constructor(id: number, pieces: Pieces, opened: OpenedBody) {
     this.id = id;
@@ -351,11 +359,45 @@ export class LongBody implements JsonSource, BodyOfJob {
     this.unambiguous = opened.unambiguous;
     this.head = opened.head;
     this.model = opened.model;
-    this.opening = opened.opening;
     this.reasonsWithTools = opened.reasonsWithTools;
-    this.prompt = opened.prompt;
     this.excerpt = opened.excerpt;
     this.#features = opened.features;
+    this.#sample = opened.sample;
+  }
+
+  /**
+   * Has the prompt measured, which takes a parse: `opening`, `guess` and `images` are known from then on.
+   * @param wanted whether its client is still there
+   * @throws GatewayError `overloaded`, `canceled`
+   */
+  async measure(bodies: LongBodies, client: DialectId, wanted: () => boolean): Promise<void> {
+    const { id, pieces } = this;
+    this.#size = await bodies.run('size', { client }, { id, pieces, wanted });
+  }
+
+  /** The key of the conversation's beginning (`conversationKey` of routing.ts). */
+  get opening(): string {
+    return this.#measured.opening;
+  }
+
+  /** Tokens of the prompt by all of its characters. */
+  get guess(): number {
+    return this.#measured.guess;
+  }
+
+  /** Tokens of the prompt by a sample of them. */
+  get sample(): number {
+    return this.#size?.sample ?? this.#sample;
+  }
+
+  get images(): number {
+    return this.#measured.images;
+  }
+
+  /** @throws TypeError for a body that was not measured */
+  get #measured(): PromptSize {
+    if (this.#size === undefined) throw new TypeError('The prompt of a long body is not measured.');
+    return this.#size;
   }
 
   get bytes(): Buffer {

@@ -2,7 +2,7 @@
  * The jobs on long bodies off the event loop: plain synchronous functions of plain data. Values never cross
  * between threads, only bytes, heads, notes, counts and the texts of an answer.
  */
-import { type JsonSource, parseBody } from '../../core/client-body.ts';
+import { type JsonSource, parseLongBody } from '../../core/client-body.ts';
 import type { Conversation, DialectId, Origin, Part } from '../../core/conversation.ts';
 import { type Countable, type PromptExcerpt, excerptOf } from '../../core/description.ts';
 import type { AnswerContext, Ask, ClientDialect, RequestHead } from '../../core/dialect.ts';
@@ -17,12 +17,12 @@ import type { ModelTokenizer } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
 import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
-import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
+import { promptSpans, thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { Span } from '../../json/scan.ts';
 import { type Feature, featureBits } from '../../json/skeleton.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
+import { countPrompt, sampleJson, samplePrompt } from '../../tokens/prompt.ts';
 import { parseAnswer, readAnswerDocument } from '../answer/answer-body.ts';
 import { imagesIn } from '../call-size.ts';
 import { type CountedBody, CountingBody } from '../count-tokens.ts';
@@ -58,8 +58,11 @@ export interface PlainContext extends Omit<AnswerContext, 'newId' | 'notes' | 's
   readonly upstream?: Origin;
 }
 
-export interface OpenInput {
+interface ClientInput {
   readonly client: DialectId;
+}
+
+export interface OpenInput extends ClientInput {
   /** It is a request to count tokens. */
   readonly counting: boolean;
   /** Its content goes into a trace. */
@@ -79,16 +82,20 @@ export interface OpenedBody {
   readonly unambiguous: boolean;
   /** Bits of the features that it has (`featureBits`). */
   readonly features: number;
-  /** The key of the conversation's beginning (`conversationKey` of routing.ts). */
-  readonly opening: string;
   /** By `RequestDescription.reasonsWithTools`. */
   readonly reasonsWithTools: boolean;
-  readonly prompt: {
-    /** Tokens by all of its characters, and by a sample of them. */
-    readonly guess: number;
-    readonly sample: number;
-    readonly images: number;
-  };
+  /** Tokens of the prompt by a sample of its bytes. */
+  readonly sample: number;
+}
+
+/** What only some calls need of a body: it is parsed for that. */
+export interface PromptSize {
+  /** The key of the conversation's beginning (`conversationKey` of routing.ts). */
+  readonly opening: string;
+  /** Tokens of the prompt by all of its characters, and by a sample of them. */
+  readonly guess: number;
+  readonly sample: number;
+  readonly images: number;
 }
 
 export interface RequestInput {
@@ -112,8 +119,8 @@ export interface MadeBody {
   readonly notes: readonly Note[];
   /** The data that writers of the answer read; absent if the client's own bytes are sent. */
   readonly conversation?: Conversation;
-  /** Digest of what the users said (`PromptTrail`). */
-  readonly asked: string;
+  /** Digest of what the users said (`PromptTrail`); absent where the body was not parsed. */
+  readonly asked?: string;
   /** Keys of kept turns that were looked up and not in `recalled`. */
   readonly wanted: readonly string[];
 }
@@ -212,6 +219,10 @@ export interface WrittenAnswer {
 export interface Jobs {
   /** Reads and checks a client's body. @throws GatewayError */
   readonly open: { readonly input: OpenInput; readonly output: OpenedBody };
+  /** Measures its prompt. */
+  readonly size: { readonly input: ClientInput; readonly output: PromptSize };
+  /** Makes the digest of what the users said (`PromptTrail`). */
+  readonly asked: { readonly input: ClientInput; readonly output: string };
   /** Makes the body for one target. */
   readonly request: { readonly input: RequestInput; readonly output: MadeBody | RefusedBody };
   readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
@@ -219,12 +230,12 @@ export interface Jobs {
   readonly expand: { readonly input: ExpandInput; readonly output: ExpandedBody };
   /** Finds the response in the last bytes of an answer. */
   readonly answered: {
-    readonly input: { readonly client: DialectId };
+    readonly input: ClientInput;
     readonly output: AnsweredRange | undefined;
   };
   /** The last bytes of an answer that says that its response was not stored. */
   readonly markUnstored: {
-    readonly input: { readonly client: DialectId };
+    readonly input: ClientInput;
     readonly output: { readonly bytes: Uint8Array };
   };
   /** Looks what an upstream refused of the body that it was sent. */
@@ -249,9 +260,9 @@ export class JobBody {
     this.bytes = bytes;
   }
 
-  /** Parsed at the first call. @throws GatewayError as `parseBody` */
+  /** Read at the first call. @throws GatewayError as `parseLongBody` */
   source(ownedKeys: ReadonlySet<string> = noKeys): JsonSource {
-    this.#source ??= parseBody(this.bytes, ownedKeys);
+    this.#source ??= parseLongBody(this.bytes, ownedKeys);
     return this.#source;
   }
 }
@@ -266,7 +277,19 @@ type Work = {
   ) => Jobs[N]['output'];
 };
 
-const work: Work = { open, request, count, expand, answered, markUnstored, correct, read, answer };
+const work: Work = {
+  open,
+  size,
+  asked,
+  request,
+  count,
+  expand,
+  answered,
+  markUnstored,
+  correct,
+  read,
+  answer,
+};
 
 /** Does a job. @throws what its function throws. */
 export function doJob<N extends JobName>(
@@ -280,39 +303,51 @@ export function doJob<N extends JobName>(
   return work[name](input, body, tools);
 }
 
-function open(
-  { client: id, counting, traced }: OpenInput,
-  body: JobBody,
-  { random }: JobTools,
-): OpenedBody {
+function open({ client: id, counting, traced }: OpenInput, body: JobBody): OpenedBody {
   const client = clientDialect(id);
   const source = body.source(client.ownedKeys);
+  const { skeleton } = source;
   client.names.check(source);
-  if (mayHoldMedia(source)) checkMedia(source.value, client.fault);
-  const head = counting ? undefined : client.readHead(source.value);
-  const model = head?.model ?? client.count?.readModel(source.value) ?? '';
-  const asks = client.describe(source);
-  const prompt = asks.prompt();
+  if (mayHoldMedia(source)) checkMedia(skeleton, client.fault);
+  const head = counting ? undefined : client.readHead(skeleton);
+  const model = head?.model ?? client.count?.readModel(skeleton) ?? '';
   const excerpt = traced ? tryExcerpt(client, source) : undefined;
   return {
     ...(excerpt === undefined ? {} : { excerpt }),
     ...(head === undefined ? {} : { head }),
     model,
-    skeleton: JSON.stringify(thinSkeleton(source.value)),
+    skeleton: JSON.stringify(thinSkeleton(skeleton)),
     tokens: source.tokens,
     unambiguous: source.unambiguous,
     features: allFeatures.reduce(
       (bits, each) => (source.has(each) ? bits | featureBits[each] : bits),
       0,
     ),
-    opening: asks.opening(),
-    reasonsWithTools: asks.reasonsWithTools(),
-    prompt: {
-      guess: countPrompt(prompt, random),
-      sample: samplePrompt(prompt),
-      images: imagesIn(prompt),
-    },
+    reasonsWithTools: client.describe(source).reasonsWithTools(),
+    sample: sampleJson(
+      promptSpans(source.spans).map(({ start, end }) => source.bytes.subarray(start, end)),
+    ),
   };
+}
+
+function size({ client: id }: ClientInput, body: JobBody, { random }: JobTools): PromptSize {
+  const client = clientDialect(id);
+  const asks = client.describe(body.source(client.ownedKeys));
+  const prompt = asks.prompt();
+  return {
+    opening: asks.opening(),
+    guess: countPrompt(prompt, random),
+    sample: samplePrompt(prompt),
+    images: imagesIn(prompt),
+  };
+}
+
+function asked({ client: id }: ClientInput, body: JobBody): string {
+  const client = clientDialect(id);
+  const source = body.source(client.ownedKeys);
+  return new PromptTrail((trail) =>
+    addAsked(trail, { dialect: client, source }, undefined),
+  ).digest();
 }
 
 function tryExcerpt(client: ClientDialect, { value }: JsonSource): PromptExcerpt | undefined {
@@ -376,17 +411,12 @@ function made(
     },
   });
   const { conversation, ...rest } = written;
-  const asked = new PromptTrail((trail) =>
+  const sent = { ...rest, body: sentPieces(written.body, body.bytes), notes: notes.all, wanted };
+  if (conversation === undefined) return sent;
+  const said = new PromptTrail((trail) =>
     addAsked(trail, { dialect: client, source }, conversation),
   );
-  return {
-    ...rest,
-    body: sentPieces(written.body, body.bytes),
-    notes: notes.all,
-    ...(conversation === undefined ? {} : { conversation: conversationForAnswer(conversation) }),
-    asked: asked.digest(),
-    wanted,
-  };
+  return { ...sent, conversation: conversationForAnswer(conversation), asked: said.digest() };
 }
 
 function count(

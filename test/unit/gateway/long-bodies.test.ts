@@ -18,7 +18,9 @@ import {
 } from '../../../src/gateway/long-bodies/transfer.ts';
 import { upstreamBody } from '../../../src/gateway/upstream-request.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
+import { PromptTrail } from '../../../src/core/recall.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
+import { samplePrompt } from '../../../src/tokens/prompt.ts';
 import { ask, halves, upstreamHalves } from '../../property/dialect-halves.ts';
 import { clientDialects, upstreamDialects } from '../../support/dialects.ts';
 import { requestBody } from '../../support/requests.ts';
@@ -92,6 +94,57 @@ for (const from of clientDialects) {
     });
   }
 }
+
+test('F3 F55 the prompt of a long body is measured for the calls that need it, and sampled for all', async () => {
+  const messages = Array.from({ length: 300 }, (_, i) => {
+    return {
+      role: i % 2 === 0 ? 'user' : 'assistant',
+      content: `line ${i}\n\t"quoted"; é\n`.repeat(200),
+    };
+  });
+  const value = requestBody('chat', { model: 'm', stream: false, more: { messages } });
+  const pieces = bytesOf(value);
+  assert.ok(pieces.length > 1024 * 1024);
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
+  const body = await openLongBody(thread, pieces, open);
+  const asks = halves.chat.client.describe(parseBody(pieces.whole(), new Set()));
+  const whole = samplePrompt(asks.prompt());
+  assert.ok(Math.abs(body.sample / whole - 1) < 0.1, `${body.sample} of ${whole}`);
+  assert.throws(() => body.guess, TypeError);
+  await body.measure(thread, 'openai-chat', wanted);
+  assert.equal(body.sample, whole);
+  assert.equal(body.opening, asks.opening());
+  assert.deepEqual([body.images, body.guess > 0], [0, true]);
+  const trail = new PromptTrail();
+  for (const text of asks.userTexts()) trail.add(text);
+  assert.equal(await thread.run('asked', { client: 'openai-chat' }, body), trail.digest());
+});
+
+test('G11 the jobs of a call find its body in the thread, also while other bodies wait', async (t) => {
+  const seen: string[] = [];
+  const told = new BodyThread({
+    entry: new URL(
+      `data:text/javascript,import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ id, bytes }) => parentPort.postMessage({ output: [id, bytes?.length] }));`,
+    ),
+    data,
+    memoryBytes,
+  });
+  t.after(() => told.close());
+  const open = { client: 'openai-chat', counting: false, traced: false } as const;
+  const call = async (): Promise<void> => {
+    const body = { id: told.nextId(), pieces: bytesOf({}) };
+    for (const job of [
+      () => told.run('open', open, body),
+      () => told.run('size', open, body),
+      () => told.run('asked', open, body),
+    ]) {
+      seen.push(JSON.stringify(await job()));
+    }
+  };
+  await Promise.all([call(), call()]);
+  assert.deepEqual(seen, ['[1,2]', '[1,null]', '[1,null]', '[2,2]', '[2,null]', '[2,null]']);
+});
 
 test('B51 a refusal names its field, as on the event loop', async () => {
   const opening = openLongBody(thread, bytesOf({ model: 'm', messages: [{ role: 'user' }, 7] }), {

@@ -1,8 +1,16 @@
 /** The bounded store of what clients drop (wire/translation.md §5.3; D3, D5, D6). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { PromptTrail, type KnownCall } from '../../../src/core/recall.ts';
-import { ReasoningStore, type StoredTurn } from '../../../src/gateway/reasoning-memory.ts';
+import {
+  ReasoningMemory,
+  ReasoningStore,
+  type StoredTurn,
+} from '../../../src/gateway/reasoning-memory.ts';
+import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
+import { createHttpProvider } from '../../../src/providers/http-provider.ts';
+import { testSealer } from '../../support/sealing.ts';
 
 const origin = { provider: 'deepseek', dialect: 'openai-chat' } as const;
 const random: KnownCall = { id: 'call_a1B2c3D4e5F6', name: 'f', argumentsJson: '{"x":1}' };
@@ -86,5 +94,37 @@ describe('§5.3 the store of turns', () => {
     store.keep('key', turn('two', counted), asked('q'));
     assert.equal(found(counted, asked('q')), 'two');
     assert.equal(store.size, 1);
+  });
+});
+
+describe('the turn of a relayed long body', () => {
+  const part = { type: 'reasoning', text: 'hm', signature: 's' } as const;
+  const relayed = async (call: KnownCall, digest: () => Promise<string>) => {
+    const { store, found } = makeStore();
+    const memory = new ReasoningMemory(testSealer, store);
+    const provider = createHttpProvider({
+      id: 'deepseek',
+      dialect: 'openai-chat',
+      baseUrl: 'http://127.0.0.1:9',
+    });
+    const watch = memory.watch(
+      // What the user said is in the worker thread.
+      { caller: { keyId: 'key' }, dialect: openaiChatClient, source: { value: {}, skeleton: {} } },
+      { provider, model: 'm' },
+      { conversation: undefined, digest },
+    );
+    watch?.see({ type: 'part-start', index: 0, part });
+    watch?.see({ type: 'part-start', index: 1, part: { type: 'tool-call', ...call } });
+    watch?.see({ type: 'finish', reason: { kind: 'tool-calls' } });
+    watch?.keep();
+    await setImmediate();
+    return found(call, asked('hi'));
+  };
+
+  test('F60 asks the thread for what the user said, where the ids of calls come again', async () => {
+    assert.equal(await relayed(counted, async () => asked('hi').digest()), 'hm');
+    assert.equal(await relayed(counted, async () => asked('other').digest()), undefined);
+    assert.equal(await relayed(counted, () => Promise.reject(new Error('busy'))), undefined);
+    assert.equal(await relayed(random, () => assert.fail('a random id needs no digest')), 'hm');
   });
 });

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
-import { parseBody, parseClientBody, type JsonSource } from '../../../src/core/client-body.ts';
+import {
+  parseBody,
+  parseClientBody,
+  parseLongBody,
+  type JsonSource,
+} from '../../../src/core/client-body.ts';
 import { featureBits, featureTexts, walkOver } from '../../../src/json/skeleton.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
@@ -224,6 +229,32 @@ test('nothing of an earlier body is in a later one, whatever their lengths', () 
   assert.deepEqual(first?.skeleton, { model: 'first', messages: [{ content: '~' }] });
   assert.equal(second, undefined);
   assert.deepEqual(third?.skeleton, { model: 'third' });
+});
+
+test('G11 a body of megabytes is walked in the thread, and read as a parsed one is', () => {
+  const message = { role: 'user', content: long.repeat(200) };
+  const plain = { model: 'é', messages: Array.from({ length: 200 }, () => message), top_k: 5 };
+  const bodies = [
+    JSON.stringify(plain),
+    // Little can be cut out, and a key occurs twice: both are parsed.
+    JSON.stringify({ model: 'm', input: [message.content.repeat(90)] }),
+    `{"x":[{"a":1,"a":2}],${JSON.stringify(plain).slice(1)}`,
+  ];
+  const isWalked = bodies.map((text) => {
+    const bytes = Buffer.from(text);
+    assert.ok(bytes.length > 1024 * 1024);
+    assert.equal(walkOver(Pieces.of(bytes)), undefined, 'it is too long for the event loop');
+    const [found, expected] = [parseLongBody(bytes, keys()), parseBody(bytes, keys())];
+    for (const member of ['tokens', 'unambiguous', 'bodyStart', 'spans'] as const) {
+      assert.deepEqual(found[member], expected[member]);
+    }
+    const skeleton = JSON.stringify(found.skeleton);
+    assert.deepEqual(found.value, expected.value);
+    return skeleton.length < text.length / 2;
+  });
+  assert.deepEqual(isWalked, [true, false, false]);
+  // The memory has grown: a short one is still walked on its own.
+  assert.deepEqual(walked('{"model":"short"}')?.skeleton, { model: 'short' });
 });
 
 test('a body is walked alike wherever it is cut into pieces', () => {
