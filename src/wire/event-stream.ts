@@ -28,6 +28,8 @@ export class EventStreamSplitter {
   readonly #held = new GrowingBytes();
   /** Why nothing more is read. */
   #failure: GatewayError | undefined;
+  /** Headers of the last message, as they were sent and as they were read. Most messages of a stream have the same. */
+  #known: { readonly bytes: Buffer; readonly headers: ReadonlyMap<string, string> } | undefined;
 
   /** The stream is broken: what `push` gave before is all there is. */
   get failure(): GatewayError | undefined {
@@ -44,7 +46,7 @@ export class EventStreamSplitter {
       for (;;) {
         const length = messageLength(bytes, at);
         if (length === undefined || bytes.length - at < length) break;
-        messages.push(readMessage(bytes.subarray(at, at + length)));
+        messages.push(this.#read(bytes, at, at + length - checksumLength));
         at += length;
       }
     } catch (error) {
@@ -55,13 +57,28 @@ export class EventStreamSplitter {
     this.#held.keep(at === 0 ? bytes : bytes.subarray(at));
     return messages;
   }
+
+  /** @param end the position of the checksum at the end of the message */
+  #read(bytes: Buffer, start: number, end: number): EventMessage {
+    if (crc32(bytes.subarray(start, end)) !== bytes.readUInt32BE(end)) throw broken('checksum');
+    const headersStart = start + preludeLength;
+    const headersEnd = headersStart + bytes.readUInt32BE(start + 4);
+    let known = this.#known;
+    if (known?.bytes.compare(bytes, headersStart, headersEnd) !== 0) {
+      // The cached bytes must not retain the buffer of a read.
+      const own = Buffer.from(bytes.subarray(headersStart, headersEnd));
+      known = { bytes: own, headers: readHeaders(own) };
+      this.#known = known;
+    }
+    return { headers: known.headers, payload: bytes.subarray(headersEnd, end) };
+  }
 }
 
 /** Undefined while the prelude is incomplete. @throws GatewayError for lengths that no message has */
 function messageLength(bytes: Buffer, at: number): number | undefined {
   if (bytes.length - at < preludeLength) return undefined;
   // Before the lengths are believed: a broken one would make the reader wait for gigabytes.
-  if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8)) throw broken('checksum');
+  if (lengthsChecksum(bytes, at) !== bytes.readUInt32BE(at + 8)) throw broken('checksum');
   const length = bytes.readUInt32BE(at);
   const headers = bytes.readUInt32BE(at + 4);
   if (length < minLength || headers > length - minLength) throw broken('length');
@@ -71,14 +88,21 @@ function messageLength(bytes: Buffer, at: number): number | undefined {
   return length;
 }
 
-function readMessage(bytes: Buffer): EventMessage {
-  const end = bytes.length - checksumLength;
-  if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw broken('checksum');
-  const headersEnd = preludeLength + bytes.readUInt32BE(4);
-  return {
-    headers: readHeaders(bytes.subarray(preludeLength, headersEnd)),
-    payload: bytes.subarray(headersEnd, end),
-  };
+const polynomial = 0xedb88320;
+/** The checksum of each byte. */
+const checksums = Int32Array.from({ length: 256 }, (_, byte) => {
+  let sum = byte;
+  for (let bit = 0; bit < 8; bit += 1) sum = sum & 1 ? (sum >>> 1) ^ polynomial : sum >>> 1;
+  return sum;
+});
+
+/** CRC-32 of the eight bytes of the lengths. For so few bytes a call of zlib takes longer. */
+function lengthsChecksum(bytes: Buffer, at: number): number {
+  let sum = -1;
+  for (let i = at; i < at + 8; i += 1) {
+    sum = (sum >>> 8) ^ (checksums[(sum ^ (bytes[i] ?? 0)) & 0xff] ?? 0);
+  }
+  return ~sum >>> 0;
 }
 
 function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {

@@ -14,6 +14,8 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 /** This many lines of a frame are compared one by one. */
 const usualLines = 2;
+/** The length of CR LF CR LF. */
+const doubleLineEnd = 4;
 const emptyLine = Buffer.from('\n\n');
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const none: readonly Frame[] = [];
@@ -44,7 +46,7 @@ export class SseSplitter {
     let start = 0;
     for (;;) {
       const end = this.#mixedLineEnds
-        ? this.#frameEndAnyLine(bytes, start)
+        ? (this.#frameEndOneLine(bytes, start) ?? this.#frameEndAnyLine(bytes, start))
         : this.#frameEndLineFeed(bytes);
       if (end === -1) break;
       const whole = start === 0 && end === bytes.length;
@@ -72,6 +74,15 @@ export class SseSplitter {
     if (at !== -1) return at + 2;
     this.#searched = Math.max(this.#searched, bytes.length - 1);
     return -1;
+  }
+
+  /** The end of a frame of one line with CR LF, as Google's servers write them. Undefined for any other. */
+  #frameEndOneLine(bytes: Buffer, start: number): number | undefined {
+    if (this.#searched !== start || this.#lineStart !== start) return undefined;
+    const end = bytes.indexOf(carriageReturn, start);
+    return end > start && isDoubleLineEnd(bytes, end) && bytes.indexOf(lineFeed, start) === end + 1
+      ? end + doubleLineEnd
+      : undefined;
   }
 
   /** The same for CR, LF and CR LF in any mixture. */
@@ -108,7 +119,7 @@ export class SseSplitter {
     if (!isUtf8(bytes)) {
       throw new GatewayError('upstream_invalid', 'The upstream sent bytes that are not UTF-8.');
     }
-    if (this.#mixedLineEnds) return readLines(bytes);
+    if (this.#mixedLineEnds) return readDataLine(bytes) ?? readLines(bytes);
     const end = bytes.length - 2;
     const lineEnd = bytes.indexOf(lineFeed);
     if (isDataLine(bytes, 0) && lineEnd === end)
@@ -143,6 +154,24 @@ export class SseSplitter {
     }
     this.#held.keep(rest);
   }
+}
+
+/** A frame of one data line with CR LF. Undefined for any other. */
+function readDataLine(bytes: Buffer): Frame | undefined {
+  const end = bytes.length - doubleLineEnd;
+  if (!isDataLine(bytes, 0) || bytes.indexOf(carriageReturn) !== end) return undefined;
+  if (!isDoubleLineEnd(bytes, end) || bytes.indexOf(lineFeed) !== end + 1) return undefined;
+  return { bytes, event: undefined, data: bytes.toString('utf8', valueStart(bytes, 5), end) };
+}
+
+/** Whether CR LF CR LF is here. */
+function isDoubleLineEnd(bytes: Buffer, at: number): boolean {
+  return (
+    bytes[at] === carriageReturn &&
+    bytes[at + 1] === lineFeed &&
+    bytes[at + 2] === carriageReturn &&
+    bytes[at + 3] === lineFeed
+  );
 }
 
 function readLines(bytes: Buffer): Frame {

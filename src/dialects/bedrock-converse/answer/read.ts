@@ -72,6 +72,13 @@ export class AnswerReader {
     if (citation !== undefined) this.#cite(block, citation, events);
   }
 
+  /** A piece of a text that is open. Undefined if more than that must be done. */
+  continueText(block: number, delta: string): readonly GenerationEvent[] | undefined {
+    const open = this.#open.get(block);
+    if (open?.kind !== 'text' || this.#bare.length > 0) return undefined;
+    return [{ type: 'part-delta', index: open.index, field: 'text', delta }];
+  }
+
   blockStop(block: number, events: GenerationEvent[]): void {
     const open = this.#open.get(block);
     if (open !== undefined) {

@@ -3,16 +3,31 @@ import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import { tryParseAnswerEvent, tryParseExactEvent } from '../../../json/parse.ts';
-import type { JsonObject } from '../../../json/value.ts';
+import { isObject, type JsonObject } from '../../../json/value.ts';
 import { answerObject } from '../../shared/answers.ts';
+import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { AnswerReader } from './read.ts';
 
 const none: readonly GenerationEvent[] = [];
+
+/** An event that continues a text. `p` pads against analysis of lengths. */
+const plainDelta: LayoutRules = {
+  text: /"text"\s*:\s*"/,
+  passing: [/"p"\s*:\s*"/],
+  textOf: ({ delta }) => {
+    if (!isObject(delta) || Object.keys(delta).length !== 1) return undefined;
+    const { text } = delta;
+    return typeof text === 'string' && text !== '' ? text : undefined;
+  },
+};
 
 export class ConverseStreamReader implements StreamReader {
   readonly #answer = new AnswerReader();
   /** The end was read. Later data is ignored. */
   #over = false;
+  readonly #layout = new PlainLayout(plainDelta);
+  /** The block of the event from which the layout was learned. */
+  #block = 0;
 
   get finishPending(): boolean {
     return this.#answer.finished && !this.#over;
@@ -21,6 +36,8 @@ export class ConverseStreamReader implements StreamReader {
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object. */
   read({ event: type, data }: Frame): readonly GenerationEvent[] {
     if (this.#over || data === undefined || type === undefined || !known.has(type)) return none;
+    const again = type === 'contentBlockDelta' ? this.#continueText(data) : undefined;
+    if (again !== undefined) return again;
     // Arguments of calls are JSON values. Their numbers must not lose digits.
     const isCall = data.includes('"toolUse"');
     const event = isCall ? tryParseExactEvent(data) : tryParseAnswerEvent(data);
@@ -32,9 +49,19 @@ export class ConverseStreamReader implements StreamReader {
     // Some streams have no `messageStart`.
     this.#answer.start(events);
     this.#read(type, event, events);
+    if (type === 'contentBlockDelta' && plainDelta.textOf(event) !== undefined) {
+      this.#layout.learn(data);
+      this.#block = blockOf(event);
+    }
     // `metadata` is usually the last event. If it comes earlier or never, the close is the end.
     if (type === 'metadata' && this.#answer.finished) events.push(...this.end());
     return events;
+  }
+
+  /** The event of a frame with the learned layout. Undefined for any other frame. */
+  #continueText(data: string): readonly GenerationEvent[] | undefined {
+    const text = this.#layout.textOf(data);
+    return text === undefined ? undefined : this.#answer.continueText(this.#block, text);
   }
 
   end(): readonly GenerationEvent[] {
@@ -45,7 +72,7 @@ export class ConverseStreamReader implements StreamReader {
 
   #read(type: string, event: JsonObject, events: GenerationEvent[]): void {
     const answer = this.#answer;
-    const block = Number(event['contentBlockIndex'] ?? 0);
+    const block = blockOf(event);
     switch (type) {
       case 'contentBlockStart':
         return answer.blockStart(block, answerObject(event['start'], 'a start') ?? {}, events);
@@ -60,6 +87,10 @@ export class ConverseStreamReader implements StreamReader {
       default:
     }
   }
+}
+
+function blockOf(event: JsonObject): number {
+  return Number(event['contentBlockIndex'] ?? 0);
 }
 
 /** The events of an answer. Others are ignored. */

@@ -87,6 +87,18 @@ export class AnswerReader {
     if (this.finished && this.#next === 0) events.push(...this.end());
   }
 
+  /** A piece of the open text. Undefined if more than that must be done. */
+  continueText(delta: string): GenerationEvent | undefined {
+    const open = this.#open;
+    const spoken = this.#texts.at(-1);
+    if (open?.kind !== 'text' || open.index !== spoken?.index || this.#held !== undefined) {
+      return undefined;
+    }
+    if (this.#call !== undefined || this.#signature !== '' || this.finished) return undefined;
+    spoken.text += delta;
+    return { type: 'part-delta', index: open.index, field: 'text', delta };
+  }
+
   /** The last events: the ends of open parts and the finish, or an error if the answer has no content. */
   end(): readonly GenerationEvent[] {
     if (this.#ended) return [];

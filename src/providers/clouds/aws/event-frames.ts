@@ -22,6 +22,8 @@ const typeOfEvent = /^\{"type":"([a-z_]{1,40})"/;
 export class EventFrames implements FrameSplitter {
   readonly #splitter = new EventStreamSplitter();
   readonly #readException: ReadException;
+  /** The type of the last event that was wrapped. The next one usually has the same. */
+  #type = '';
   #failed = false;
 
   constructor(readException: ReadException) {
@@ -54,7 +56,12 @@ export class EventFrames implements FrameSplitter {
     const kind = headers.get(':message-type') ?? 'event';
     if (kind === 'event') {
       const type = headers.get(':event-type') ?? '';
-      return type === 'chunk' ? unwrapped(payload) : frame(type, payload);
+      if (type !== 'chunk') return frame(type, payload);
+      const usual = unwrappedAs(this.#type, payload);
+      if (usual !== undefined) return usual;
+      const found = unwrapped(payload);
+      this.#type = plainType.test(found.event ?? '') ? (found.event ?? '') : '';
+      return found;
     }
     const type = headers.get(':exception-type') ?? headers.get(':error-code') ?? '';
     const said = headers.get(':error-message');
@@ -67,9 +74,55 @@ function failedFrame(failure: GatewayError): Frame {
   return { bytes: nothing, event: undefined, data: undefined, failure };
 }
 
+/** An event of Converse. It is never relayed, so its bytes need not be those of a server-sent event. */
 function frame(event: string, payload: Buffer): Frame {
   if (!isUtf8(payload)) return failedFrame(notReadable('bytes that are not UTF-8'));
-  return sse(event, payload.toString('utf8'));
+  return {
+    bytes: payload,
+    event: event === '' ? undefined : event,
+    data: payload.toString('utf8'),
+  };
+}
+
+const lineFeed = 0x0a;
+const plainType = /^[a-z_]{1,40}$/;
+const wrapping = '{"bytes":"';
+/** All that AWS writes after the bytes. */
+const afterBytes = /^"(?:,"p":"\w*")?\}$/;
+
+/**
+ * The event where it is wrapped in the usual form and has this type: it is decoded into the bytes of its frame. Undefined
+ * for any other.
+ */
+function unwrappedAs(type: string, payload: Buffer): Frame | undefined {
+  if (type === '') return undefined;
+  const text = payload.toString('latin1');
+  const end = text.indexOf('"', wrapping.length);
+  if (end === -1 || text.slice(0, wrapping.length) !== wrapping) return undefined;
+  if (!afterBytes.test(text.slice(end))) return undefined;
+  const encoded = text.slice(wrapping.length, end);
+  if (encoded.length % 4 !== 0) return undefined;
+  const line = `event: ${type}\ndata: `;
+  const length = decodedLength(encoded);
+  const bytes = Buffer.allocUnsafe(line.length + length + 2);
+  bytes.write(line, 'latin1');
+  // Characters that are no base64 are skipped.
+  if (bytes.write(encoded, line.length, length, 'base64') !== length) return undefined;
+  const dataEnd = line.length + length;
+  if (!isUtf8(bytes.subarray(line.length, dataEnd))) return undefined;
+  const data = bytes.toString('utf8', line.length, dataEnd);
+  const begin = `{"type":"${type}"`;
+  if (data.slice(0, begin.length) !== begin || data.includes(measured)) return undefined;
+  if (data.includes('\n') || data.includes('\r')) return undefined;
+  bytes[dataEnd] = lineFeed;
+  bytes[dataEnd + 1] = lineFeed;
+  return { bytes, event: type, data };
+}
+
+/** The number of bytes in base64 with its padding. */
+function decodedLength(encoded: string): number {
+  const padding = encoded.endsWith('==') ? 2 : encoded.endsWith('=') ? 1 : 0;
+  return (encoded.length / 4) * 3 - padding;
 }
 
 /** The event in `{"bytes":"BASE64","p":"…"}`; `p` pads against analysis of lengths. */
