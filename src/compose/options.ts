@@ -15,6 +15,8 @@ export interface StartOptions {
   readonly random?: () => number;
   /** Replaces what the process says of its memory and its event loop. */
   readonly load?: LoadSource;
+  /** False = credentials of clouds are fetched by the first call. Default: at the start. */
+  readonly fetchesCredentials?: boolean;
   /**
    * Shows a person what has started, new secrets included. Log lines of the start come after it. Default: the caller
    * reads them from the gateway.

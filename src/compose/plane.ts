@@ -7,6 +7,8 @@ import type { BudgetNote } from '../access/budget-watch.ts';
 import type { PriceTable } from '../access/prices.ts';
 import type { LimitSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';
+import type { RequestCredential } from '../core/credential.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { clientDialects } from '../dialects/registry.ts';
 import type { Gateway } from '../gateway/gateway.ts';
@@ -106,6 +108,8 @@ interface PlaneDeps {
   readonly access: PlaneAccess;
   readonly random: () => number;
   readonly pressure: LoadSource;
+  /** Credentials of clouds are fetched before the first call. */
+  readonly fetchesCredentials: boolean;
   readonly tracer: SpanTracer | undefined;
   readonly client: HttpClient;
   readonly events: PlaneEvents;
@@ -237,6 +241,7 @@ export class Plane {
   begin(): void {
     this.#overload.start();
     void this.#registry.probe();
+    this.#fetchCredentials();
     setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
   }
 
@@ -257,12 +262,28 @@ export class Plane {
     access.authenticator.declare(settings);
     await localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
+    this.#fetchCredentials();
     this.health.forget();
     this.#prices = priceTable(settings, env, log);
     this.#settings = settings;
     renewTls(this.#server, settings.tls);
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     log.setLevel(settings.logLevel);
+  }
+
+  /** Tokens and keys of clouds, so that the first call does not wait for them. Those that are held are not fetched again. */
+  #fetchCredentials(): void {
+    if (!this.#deps.fetchesCredentials) return;
+    const seen = new Set<RequestCredential>();
+    for (const { id, generate } of this.#registry.configured) {
+      const { credential } = generate;
+      if (credential?.prepare === undefined || seen.has(credential)) continue;
+      seen.add(credential);
+      credential.prepare().catch((error: unknown) => {
+        const reason = error instanceof GatewayError ? error.detail : String(error);
+        this.#deps.log.warn('credential_failed', { provider: id, reason });
+      });
+    }
   }
 
   /** Messages of its peers. */

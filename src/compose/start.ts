@@ -117,6 +117,7 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     storeFailure: () => access.failure(),
   });
   const localModels = createLocalModels(settings, log);
+  const { fetchesCredentials = true } = options;
   const plane = new Plane({
     settings,
     env,
@@ -124,6 +125,7 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     access,
     random: options.random ?? Math.random,
     pressure: options.load ?? loadOfProcess(turns),
+    fetchesCredentials,
     tracer,
     client,
     events: pool === undefined ? events : pool.eventsOver(events),
@@ -131,7 +133,17 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     ...(pool && { peers: pool.pool }),
   });
   const watchesLoad = options.load === undefined;
-  const own = { settings, env, log, access, plane, localModels, pretty, watchesLoad };
+  const own = {
+    settings,
+    env,
+    log,
+    access,
+    plane,
+    localModels,
+    pretty,
+    watchesLoad,
+    fetchesCredentials,
+  };
   const host = pool?.host(own) ?? localHost(plane, () => access.ledger.flush());
   const running = new Runtime({ load, env, log, ports, access, plane, host, events, localModels });
   try {

@@ -27,6 +27,11 @@ export interface RequestCredential {
    */
   headersFor(request: FinalRequest): readonly string[] | Promise<readonly string[]>;
   /**
+   * Fetches what the first request will need, so that it does not wait; absent = nothing is fetched.
+   * @throws GatewayError `upstream_auth`, as a rejection
+   */
+  prepare?(): Promise<void>;
+  /**
    * The upstream refused a request that had these headers. True where the credential is the reason and a newer one can
    * be had: the request is worth one repeat.
    */

@@ -481,6 +481,7 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();
+    if (last?.failure !== undefined && reader.finishPending) return this.fail(last.failure);
     // An incomplete line after the last event is dropped; it would break the terminator.
     if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
     if (this.#over) return;

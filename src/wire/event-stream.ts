@@ -58,6 +58,11 @@ export class EventStreamSplitter {
     return messages;
   }
 
+  /** Whether the bytes so far end within a message. */
+  get isWithinMessage(): boolean {
+    return this.#held.length > 0;
+  }
+
   /** @param end the position of the checksum at the end of the message */
   #read(bytes: Buffer, start: number, end: number): EventMessage {
     if (crc32(bytes.subarray(start, end)) !== bytes.readUInt32BE(end)) throw broken('checksum');

@@ -240,6 +240,10 @@ export class GrowingBytes {
   /** The memory that `#bytes` is a view of; nothing after `#bytes` was handed out. */
   #own: Buffer | undefined;
 
+  get length(): number {
+    return this.#bytes?.length ?? 0;
+  }
+
   /** The kept bytes followed by the chunk. The next call must be `keep` or `taken`. */
   with(chunk: Buffer): Buffer {
     const held = this.#bytes;

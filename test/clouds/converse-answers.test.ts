@@ -568,6 +568,32 @@ describe('ends', () => {
 });
 
 describe('streams', () => {
+  it('a stream that ends within its last frame is cut, although the stop reason came', async () => {
+    const told = eventsOf({ content: [{ text: 'said' }] }).map((each) => {
+      const [[name, value] = ['', {}]] = Object.entries(each);
+      return converseEvent(name, isObject(value) ? value : {});
+    });
+    const last = told.at(-1) ?? Buffer.alloc(0);
+    for (const dialect of clientDialects) {
+      for (const left of [1, 11, 40, last.length - 1]) {
+        const { reply } = await callConverse(
+          scene,
+          { dialect, stream: true },
+          eventStream([...told.slice(0, -1), last.subarray(0, left)]),
+        );
+        assert.match(reply.text, /said/);
+        assert.match(reply.text, /closed the stream before its end/, `${left}`);
+        assert.equal(endingOf(dialect, reply.text), 'error');
+      }
+      const { reply } = await callConverse(
+        scene,
+        { dialect, stream: true },
+        eventStream(told.slice(0, -1)),
+      );
+      assert.equal(endingOf(dialect, reply.text), 'proper');
+    }
+  });
+
   it('bedrock 13 18 padding, unknown events and frames without a type change nothing', async () => {
     const events = [
       converseEvent('messageStart', { role: 'assistant' }),

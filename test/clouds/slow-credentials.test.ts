@@ -55,6 +55,7 @@ class SlowServer {
       request.on('end', () => {
         const answer = this.answers.shift();
         this.asks.push(`${request.method} ${URL.parse(request.url ?? '', this.url)?.pathname}`);
+        this.#asked.emit('came');
         const type = answer?.startsWith('<') === true ? 'text/xml' : 'application/json';
         const head = { 'metadata-flavor': 'Google', 'content-type': type };
         if (answer !== undefined || this.begins) response.writeHead(200, head);
@@ -80,6 +81,11 @@ class SlowServer {
     await once(this.#asked, 'waits');
     // The client has read what was written of an answer.
     if (this.begins) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** So many requests came. */
+  async asked(count: number): Promise<void> {
+    while (this.asks.length < count) await once(this.#asked, 'came');
   }
 
   /** Ends the requests that wait. */
@@ -314,26 +320,39 @@ describe('slow: a request to the token service of AWS', () => {
   });
 });
 
+interface ContainerGateway {
+  readonly bedrock: ScriptedUpstream;
+  /** One call. */
+  ask(): ReturnType<typeof send>;
+}
+
+/** A gateway whose keys are those of a container, which the slow server has. */
+async function containerGateway(
+  t: TestContext,
+  {
+    fetchesCredentials = false,
+    answers = [],
+  }: { readonly fetchesCredentials?: boolean; readonly answers?: readonly string[] } = {},
+): Promise<ContainerGateway> {
+  const bedrock = await ScriptedUpstream.start();
+  t.after(() => bedrock.close());
+  Object.assign(server, { begins: false, answers: [...answers] });
+  server.asks.length = 0;
+  const endpoint = `http://127.0.0.1:${bedrock.port}`;
+  const slow = { like: 'bedrock', region: 'eu-central-1', endpoint, auth: 'container' };
+  const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/keys` };
+  const means = { env, random: () => 0, fetchesCredentials };
+  const gateway = await startTestGateway({ providers: { slow } }, means);
+  t.after(() => gateway.stop());
+  const model = 'amazon.nova-pro-v1:0';
+  bedrock.script(`/model/${encodeURIComponent(model)}/converse`, converseAnswer());
+  const body = { model: `slow/${model}`, messages: [{ role: 'user', content: 'Hello' }] };
+  return { bedrock, ask: () => send(`${gateway.url}/v1/chat/completions`, body) };
+}
+
 describe('slow: a gateway', () => {
-  it('calls that wait for one slow service share its fetch and its failure; later calls ask anew', async (t) => {
-    const bedrock = await ScriptedUpstream.start();
-    t.after(() => bedrock.close());
-    const endpoint = `http://127.0.0.1:${bedrock.port}`;
-    const slow = { like: 'bedrock', region: 'eu-central-1', endpoint, auth: 'container' };
-    const env = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/keys` };
-    const gateway = await startTestGateway({ providers: { slow } }, { env, random: () => 0 });
-    t.after(() => gateway.stop());
-    Object.assign(server, { begins: false, answers: [] });
-    server.asks.length = 0;
-    bedrock.script(
-      `/model/${encodeURIComponent('amazon.nova-pro-v1:0')}/converse`,
-      converseAnswer(),
-    );
-    const body = {
-      model: 'slow/amazon.nova-pro-v1:0',
-      messages: [{ role: 'user', content: 'Hello' }],
-    };
-    const ask = (): ReturnType<typeof send> => send(`${gateway.url}/v1/chat/completions`, body);
+  it('calls that wait for one slow service share its fetch and its failure, and later ones fail at once', async (t) => {
+    const { ask, bedrock } = await containerGateway(t);
     const replies = await Promise.all(Array.from({ length: 10 }, ask));
     for (const { status, text } of replies) {
       assert.equal(status, 400, text);
@@ -342,10 +361,43 @@ describe('slow: a gateway', () => {
     }
     assert.equal(server.asks.length, 1);
     assert.equal(bedrock.all.length, 0);
+    // The service is still silent. No call waits for it now.
+    assert.equal((await ask()).status, 400);
+    assert.equal(server.asks.length, 1);
+  });
+
+  it('a service that fails at once is asked again after a second', async (t) => {
+    const { ask, bedrock } = await containerGateway(t);
+    const waits = server.waits();
+    const first = ask();
+    await waits;
+    server.drop();
+    assert.equal((await first).status, 400);
+    assert.equal(server.asks.length, 1);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     server.answers = [keys];
     const later = await ask();
     assert.equal(later.status, 200, later.text);
+    assert.equal(bedrock.all.length, 1);
+  });
+
+  it('keys are fetched at the start, and the first call does not wait for them', async (t) => {
+    const { ask } = await containerGateway(t, { fetchesCredentials: true, answers: [keys] });
+    // The answer of a second fetch would never come.
+    const reply = await ask();
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual(server.asks, ['GET /keys']);
+  });
+
+  it('after a fetch at the start that failed the first call asks again', async (t) => {
+    const { ask } = await containerGateway(t, { fetchesCredentials: true, answers: ['{}', keys] });
+    await server.asked(1);
+    const replies = [await ask(), await ask()];
+    assert.ok(
+      replies.some(({ status }) => status === 200),
+      replies.map(({ text }) => text).join(),
+    );
+    assert.equal(server.asks.length, 2);
   });
 
   it('check --ask names each source that does not answer, and what to do', async (t) => {

@@ -86,6 +86,8 @@ export interface TestMeans {
   readonly adminPort?: number;
   /** Default: nothing is said of the load. The test's own work blocks the gateway's event loop, too. */
   readonly load?: LoadSource;
+  /** Default: the first call fetches the credentials of clouds, so that tests can count fetches. */
+  readonly fetchesCredentials?: boolean;
 }
 
 export async function startTestGateway(
@@ -112,6 +114,7 @@ export async function startTestGateway(
     },
     cwd: directory,
     load: () => () => undefined,
+    fetchesCredentials: false,
     ...means,
   });
   const { url, adminUrl } = running;

@@ -47,6 +47,7 @@ export interface ParentDeps {
   readonly localModels: LocalModels;
   readonly pretty: Welcome['pretty'];
   readonly watchesLoad: boolean;
+  readonly fetchesCredentials: boolean;
 }
 
 /** Workers that are not started yet. */
@@ -351,7 +352,7 @@ class WorkerHost implements DataPlaneHost {
   }
 
   #welcome(process: WorkerProcess): Welcome {
-    const { access, env, localModels, log, pretty, watchesLoad } = this.#deps;
+    const { access, env, localModels, log, pretty, watchesLoad, fetchesCredentials } = this.#deps;
     // Two workers that need it at once would make two.
     const contentKey = keyOrNone(access.contentKey, (reason) => {
       log.warn('contents_not_kept', { reason });
@@ -362,6 +363,7 @@ class WorkerHost implements DataPlaneHost {
       state: this.#state,
       localModels: localModels.engines.models(),
       watchesLoad,
+      fetchesCredentials,
       ...(contentKey === undefined ? {} : { contentKey }),
       ...(pretty === undefined ? {} : { pretty }),
       ...(access.stillMs === undefined ? {} : { stillMs: access.stillMs }),

@@ -37,6 +37,7 @@ export interface Welcome {
   readonly stillMs?: number;
   /** Whether what the process says of its load is examined; tests say no. */
   readonly watchesLoad: boolean;
+  readonly fetchesCredentials: boolean;
 }
 
 /** Events of upstreams and of the worker itself. */

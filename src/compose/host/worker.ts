@@ -105,7 +105,8 @@ export class WorkerGateway {
   }
 
   async #serve(welcome: Welcome): Promise<Served> {
-    const { env, state, stillMs, pretty, watchesLoad, contentKey } = welcome;
+    const { env, state, stillMs, pretty, contentKey } = welcome;
+    const { watchesLoad, fetchesCredentials } = welcome;
     const link = this.#link;
     const settings = unpackSettings(welcome.settings);
     const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
@@ -121,6 +122,7 @@ export class WorkerGateway {
       access,
       random: Math.random,
       pressure: watchesLoad ? loadOfProcess(turns) : () => () => undefined,
+      fetchesCredentials,
       tracer,
       client: new HttpClient({ turns }),
       events: this.#events(),

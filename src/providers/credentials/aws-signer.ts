@@ -39,6 +39,10 @@ export class AwsSigner implements RequestCredential {
     return keys instanceof Promise ? keys.then(sign) : sign(keys);
   }
 
+  async prepare(): Promise<void> {
+    await this.#fetched?.prepare();
+  }
+
   renew(sent: readonly string[], { upstream }: GatewayError): boolean {
     if (upstream === undefined || (upstream.status !== 403 && upstream.status !== 400))
       return false;

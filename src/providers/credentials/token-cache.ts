@@ -25,8 +25,23 @@ export interface TokenSource<V = Secret> {
 
 /** The time before its end at which a token is replaced. A token with a shorter life is used to its end. */
 const aheadMs = 5 * 60_000;
-/** The pause before a failed token server is called again. */
-const restMs = 1000;
+/**
+ * The pause before a failed token server is called again: this many times as long as the failed fetch took, so that a
+ * server that does not answer costs few calls a wait.
+ */
+const restFactor = 2;
+const minRestMs = 1000;
+const maxRestMs = 30_000;
+/** While an earlier failure is not older than this, calls do not wait for the fetch that tries again. */
+const recentMs = 60_000;
+
+/** The last fetch, where it failed. All times are monotonic ms. */
+interface Failure {
+  readonly error: GatewayError;
+  readonly at: number;
+  /** No fetch before. */
+  readonly until: number;
+}
 
 interface Held<V> {
   readonly value: V;
@@ -42,7 +57,7 @@ export class TokenCache<V extends object> {
   /** The one before: an upstream may quote it after it was replaced. */
   #before: V | undefined;
   #pending: Promise<V> | undefined;
-  #failed: { readonly error: GatewayError; readonly until: number } | undefined;
+  #failed: Failure | undefined;
 
   constructor(source: TokenSource<V>, clock: Pick<Clock, 'now'>) {
     this.#source = source;
@@ -55,8 +70,15 @@ export class TokenCache<V extends object> {
     const held = this.#held;
     if (held === undefined || now >= held.endsAt) return this.#next(now);
     // A failure is reported when the token has expired; until then it is only tried again.
-    if (now >= held.renewAt) this.#next(now).catch(() => undefined);
+    if (now >= held.renewAt && this.#pending === undefined && !this.#rests(now)) {
+      this.#next(now).catch(() => undefined);
+    }
     return held.value;
+  }
+
+  /** Whether the pause after a failure is not over. */
+  #rests(now: number): boolean {
+    return this.#failed !== undefined && now < this.#failed.until;
   }
 
   /** Calls that were sent together come back together: only the first one that was refused drops the token. */
@@ -72,17 +94,34 @@ export class TokenCache<V extends object> {
     return [this.#held?.value, this.#before].filter((value) => value !== undefined);
   }
 
-  /** The next token, of the fetch that runs or of a new one. */
-  #next(now: number): Promise<V> {
-    if (this.#pending !== undefined) return this.#pending;
-    if (this.#failed !== undefined && now < this.#failed.until) {
-      return Promise.reject(this.#failed.error);
+  /**
+   * Fetches ahead of the first call. A failure says nothing of later: the services of a machine may start after the
+   * gateway. So the first call tries again.
+   */
+  async prepare(): Promise<void> {
+    try {
+      await this.get();
+    } catch (error) {
+      if (this.#failed?.error === error) this.#failed = undefined;
+      throw error;
     }
-    this.#pending = this.#fetch();
-    return this.#pending;
   }
 
-  async #fetch(): Promise<V> {
+  /**
+   * The next token, of the fetch that runs or of a new one. After a failure calls fail at once with its error: until the
+   * pause is over, and then while one of them tries again.
+   */
+  #next(now: number): Promise<V> {
+    const failed = this.#failed;
+    const pending = this.#pending;
+    if (failed !== undefined && now < failed.until) return Promise.reject(again(failed, now));
+    if (pending === undefined) return (this.#pending = this.#fetch(now));
+    return failed !== undefined && now - failed.at < recentMs
+      ? Promise.reject(again(failed, now))
+      : pending;
+  }
+
+  async #fetch(begun: number): Promise<V> {
     try {
       const { value, lifeMs } = await this.#source.fetch();
       const now = this.#clock.now();
@@ -91,14 +130,28 @@ export class TokenCache<V extends object> {
       this.#held = { value, endsAt: now + lifeMs, renewAt };
       this.#failed = undefined;
       return value;
-    } catch (error) {
-      const failure = asCredentialError(error, this.#source.description);
-      this.#failed = { error: failure, until: this.#clock.now() + restMs };
-      throw failure;
+    } catch (thrown) {
+      const error = asCredentialError(thrown, this.#source.description);
+      const at = this.#clock.now();
+      const restMs = Math.min(maxRestMs, Math.max(minRestMs, restFactor * (at - begun)));
+      this.#failed = { error, at, until: at + restMs };
+      throw error;
     } finally {
       this.#pending = undefined;
     }
   }
+}
+
+/** The error of a call that fails without a fetch of its own. */
+function again({ error, at, until }: Failure, now: number): GatewayError {
+  const seconds = (ms: number): string => `${Math.max(1, Math.round(ms / 1000))} s`;
+  const next =
+    now < until
+      ? `A new one is requested in ${seconds(until - now)}, or with the next call after that`
+      : 'A new one is being requested';
+  return credentialError(
+    `${error.detail ?? error.message} This failed ${seconds(now - at)} ago. ${next}; until then calls fail at once.`,
+  );
 }
 
 /** A bearer token as a credential of requests. */
@@ -114,6 +167,10 @@ export class BearerToken implements RequestCredential {
   headersFor(): readonly string[] | Promise<readonly string[]> {
     const token = this.#tokens.get();
     return token instanceof Promise ? token.then(bearer) : bearer(token);
+  }
+
+  prepare(): Promise<void> {
+    return this.#tokens.prepare();
   }
 
   renew(sent: readonly string[], { upstream }: GatewayError): boolean {

@@ -149,12 +149,68 @@ describe('azure 50: the token server is down', () => {
     const isDown = { code: 'upstream_auth', detail: 'the server is down' };
     await assert.rejects(Promise.resolve(first), isDown);
     scene.now += 999;
-    await assert.rejects(Promise.resolve(scene.token.headersFor()), isDown);
+    await assert.rejects(Promise.resolve(scene.token.headersFor()), {
+      code: 'upstream_auth',
+      detail:
+        'the server is down This failed 1 s ago. A new one is requested in 1 s, or with the next call after that; until then calls fail at once.',
+    });
     assert.equal(scene.fetches.length, 1);
     scene.now += 1;
     const next = scene.token.headersFor();
     assert.equal(scene.fetches.length, 2);
     scene.answer('t1', minute);
     assert.deepEqual(await next, headers('t1'));
+  });
+
+  it('a server that does not answer costs one call a wait, and then none for twice as long', async () => {
+    const scene = new Scene();
+    const waiting = [scene.token.headersFor(), scene.token.headersFor()];
+    scene.now += 3000;
+    scene.fail();
+    for (const each of waiting) await assert.rejects(Promise.resolve(each));
+    scene.now += 5999;
+    await assert.rejects(Promise.resolve(scene.token.headersFor()), { detail: /failed 6 s ago/ });
+    assert.equal(scene.fetches.length, 1);
+    scene.now += 1;
+    const probe = scene.token.headersFor();
+    assert.equal(scene.fetches.length, 2);
+    // One call tries. Others do not wait with it.
+    for (let i = 0; i < 20; i++) {
+      await assert.rejects(Promise.resolve(scene.token.headersFor()), {
+        code: 'upstream_auth',
+        detail: /A new one is being requested; until then calls fail at once\./,
+      });
+    }
+    assert.equal(scene.fetches.length, 2);
+    scene.answer('t1', 60 * minute);
+    assert.deepEqual(await probe, headers('t1'));
+    assert.deepEqual(scene.token.headersFor(), headers('t1'));
+  });
+
+  it('a pause is not longer than 30 s, and of an old failure nothing is left', async () => {
+    const scene = new Scene();
+    const first = scene.token.headersFor();
+    scene.now += 20_000;
+    scene.fail();
+    await assert.rejects(Promise.resolve(first));
+    scene.now += 60_000;
+    const calls = [scene.token.headersFor(), scene.token.headersFor()];
+    assert.equal(scene.fetches.length, 2);
+    scene.answer('t1', minute);
+    for (const each of calls) assert.deepEqual(await each, headers('t1'));
+  });
+
+  it('what is fetched ahead is at hand for the first call; if that failed, the first call tries again', async () => {
+    const scene = new Scene();
+    const ahead = scene.token.prepare();
+    scene.fail();
+    await assert.rejects(ahead, { detail: 'the server is down' });
+    const again = scene.token.prepare();
+    assert.equal(scene.fetches.length, 2);
+    scene.answer('t1', 60 * minute);
+    await again;
+    assert.deepEqual(scene.token.headersFor(), headers('t1'));
+    await scene.token.prepare();
+    assert.equal(scene.fetches.length, 2);
   });
 });

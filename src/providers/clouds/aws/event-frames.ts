@@ -47,9 +47,11 @@ export class EventFrames implements FrameSplitter {
     return [...frames, failedFrame(failure)];
   }
 
-  /** An incomplete message at the end is dropped. The dialect's reader reports the missing ending. */
-  end(): undefined {
-    return undefined;
+  /** A stream that ends within a message was cut, even after the stop reason: its counts are missing. */
+  end(): Frame | undefined {
+    if (this.#failed || !this.#splitter.isWithinMessage) return undefined;
+    const message = 'The upstream closed the stream before its end.';
+    return failedFrame(new GatewayError('stream_interrupted', message));
   }
 
   #frameOf({ headers, payload }: EventMessage): Frame {
