@@ -273,7 +273,8 @@ export class Plane {
 
   /** Tokens and keys of clouds, so that the first call does not wait for them. Those that are held are not fetched again. */
   #fetchCredentials(): void {
-    if (!this.#deps.fetchesCredentials) return;
+    const { log, fetchesCredentials } = this.#deps;
+    if (!fetchesCredentials) return;
     const seen = new Set<RequestCredential>();
     for (const { id, generate } of this.#registry.configured) {
       const { credential } = generate;
@@ -281,7 +282,7 @@ export class Plane {
       seen.add(credential);
       credential.prepare().catch((error: unknown) => {
         const reason = error instanceof GatewayError ? error.detail : String(error);
-        this.#deps.log.warn('credential_failed', { provider: id, reason });
+        log.warn('credential_failed', { provider: id, reason });
       });
     }
   }
