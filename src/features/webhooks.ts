@@ -3,6 +3,7 @@
  * cannot be sent in time is dropped, and that is logged (F95).
  */
 import { createHash } from 'node:crypto';
+import { GatewayError } from '../core/errors.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { Pieces } from '../json/pieces.ts';
@@ -247,7 +248,7 @@ export class Webhooks {
       const again = status >= 500 || status === 408 || status === 429;
       return { reason: `status ${status}`, final: !again };
     } catch (error) {
-      return { reason: error instanceof Error ? error.message : String(error), final: false };
+      return { reason: reasonOf(error), final: false };
     }
   }
 
@@ -263,6 +264,12 @@ export class Webhooks {
       this.#waits.add(wake);
     });
   }
+}
+
+/** The detail names the origin, where the message says "the provider". */
+function reasonOf(error: unknown): string {
+  if (error instanceof GatewayError && error.detail !== undefined) return error.detail;
+  return error instanceof Error ? error.message : String(error);
 }
 
 function newTally(): Tally {

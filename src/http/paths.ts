@@ -181,6 +181,10 @@ const otherApis: readonly KnownPath[] = [
     sentence: `The gateway keeps no files, conversations or jobs of clients; it offers ${served}.`,
   },
   {
+    form: /^\/(health|healthcheck|live|livez|ping|ready|status)$/,
+    sentence: 'The probes are GET /healthz and GET /readyz.',
+  },
+  {
     form: /^\/chat\/completions\/./,
     sentence: 'Kept chat completions are not offered; there is POST /v1/chat/completions only.',
   },

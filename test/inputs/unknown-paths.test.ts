@@ -51,6 +51,7 @@ const rows: readonly (readonly [path: string, ...said: readonly RegExp[]])[] = [
   ['/v1beta/models/gemini-x:generateContent', /Gemini’s own API/, chat],
   ['/openai/deployments/x/chat/completions', /Azure OpenAI/, chat],
   ['/model/x/converse', /Amazon’s own API/, chat],
+  ['/health', /no endpoint \/health\. The probes are GET \/healthz and GET \/readyz\./],
   ['/v1/nothing', /no endpoint \/v1\/nothing\. The gateway offers/, chat],
   ['/elsewhere', /no endpoint \/elsewhere\. The gateway offers/, chat],
 ];

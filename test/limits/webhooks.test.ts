@@ -111,3 +111,31 @@ test('F95 a flood is dropped and told in the log, and nothing waits', async () =
   webhooks.close();
   await client.close();
 });
+
+test('F95 a delivery without a connection names the receiver, not a provider', async () => {
+  const reasons: unknown[] = [];
+  const dropped = Promise.withResolvers<void>();
+  const client = new HttpClient();
+  const webhooks = new Webhooks({
+    client,
+    clock: systemClock,
+    log: {
+      ...silentLog,
+      error(event, fields) {
+        reasons.push([event, fields?.['reason']]);
+        dropped.resolve();
+      },
+    },
+    newId,
+    random: () => 0,
+    hooks: () => [{ url: 'http://127.0.0.1:9/secret', secret: new Secret(secret) }],
+    firstRetryMs: 1,
+  });
+  webhooks.tell('test', {});
+  await dropped.promise;
+  assert.deepEqual(reasons, [
+    ['webhook_dropped', 'The connection to http://127.0.0.1:9 failed (ECONNREFUSED).'],
+  ]);
+  webhooks.close();
+  await client.close();
+});
