@@ -83,6 +83,10 @@ export class CallGrant implements Grant, Reserving {
     input.overruns.began(this);
   }
 
+  get callId(): string {
+    return this.#input.request.callId;
+  }
+
   /** Ms since the epoch, by the clock of the counters. */
   get admittedAt(): number {
     return this.#input.now;
@@ -102,6 +106,10 @@ export class CallGrant implements Grant, Reserving {
   /** The requested service tier: charged if the upstream reports no other. */
   get requestedTier(): string | undefined {
     return this.#input.reservation.requestedTier;
+  }
+
+  get promptGuess(): number | undefined {
+    return this.#input.reservation.promptGuess;
   }
 
   /** Nanodollars; undefined without a budget. */

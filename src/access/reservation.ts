@@ -43,6 +43,8 @@ export interface RequestedSize {
   readonly hedged?: boolean;
   /** Upper estimate of the prompt tokens. */
   promptAtMost(): number;
+  /** The guess that it is made from; undefined before the first `promptAtMost`. */
+  readonly promptGuess?: number | undefined;
   /** Exact prompt tokens by the model's own tokenizer; undefined if there is none. */
   promptExactly(): Promise<number | undefined>;
   /** Cache writes that the prompt may cause at the vendor. */
@@ -187,6 +189,11 @@ export class Reservation {
   get prompt(): number {
     this.#prompt ??= this.#size.promptAtMost();
     return this.#prompt;
+  }
+
+  /** Tokens of the prompt by its characters alone; undefined = nothing has asked for its tokens. */
+  get promptGuess(): number | undefined {
+    return this.#size.promptGuess;
   }
 
   /** Output tokens of each answer at most. */

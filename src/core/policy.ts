@@ -93,6 +93,8 @@ export interface Grant {
   readonly mayHedge?: boolean;
   /** Note for the client about a cap that the gateway set. */
   readonly capNote?: string;
+  /** Tokens of the prompt by its characters; undefined = the reservation did not need them. */
+  readonly promptGuess?: number | undefined;
   /**
    * How many output tokens of all choices the budget pays for, now that the upstream has reported its
    * count of the prompt; undefined = as many as were reserved (F64). Never throws.

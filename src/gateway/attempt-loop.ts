@@ -445,8 +445,10 @@ export class AttemptLoop {
   }
 
   #newMeter({ provider, model }: Target): Meter {
-    const { trace } = this.#call;
-    const guess = (): number => (this.#promptGuess ??= promptSample(this.#call));
+    const { trace, grant } = this.#call;
+    // The reservation has read the prompt already, and its parsed form may be gone by now.
+    const guess = (): number =>
+      (this.#promptGuess ??= grant?.promptGuess ?? promptSample(this.#call));
     const meter = new Meter(this.#gateway.estimator, `${provider.id}/${model}`, guess);
     if (trace?.content === true) meter.keepAnswer();
     return meter;

@@ -107,6 +107,10 @@ export class CallSize {
     return most;
   }
 
+  get promptGuess(): number | undefined {
+    return this.#guess;
+  }
+
   #guessed(): number {
     const { source } = this.#call;
     if (source instanceof LongBody) return source.guess;

@@ -92,6 +92,22 @@ test('F63 an answer that is not the first one of n is cut as well', async () => 
   assert.equal(await rig.spent(key), 80 * nanodollarsOfOutput);
 });
 
+test('F55 Q1 a long prompt that the provider does not count is charged as it was reserved', async () => {
+  const model = 'up-chat/dear-long';
+  rig.upstreams.chat.script('dear-long', {
+    body: [chatFrame(chatChunk({ content: 'Yes.' })), chatFrame(chatChunk({}, 'stop')), chatDone],
+  });
+  // The digits are at the beginning only, so that a sample of the text differs from a count of all of it.
+  const content = '7'.repeat(800) + 'word '.repeat(5600);
+  const key = await rig.key({ budget: 1, per: 'day' });
+  const more = { max_tokens: 20, messages: [{ role: 'user', content }] };
+  await rig.call(key, 'chat', requestBody('chat', { model, stream: true, more }));
+  const row = await lastRow(model);
+  assert.deepEqual([row['usage_source'], row['overrun']], ['estimated', false]);
+  const reserved = Math.round((Number(row['reserved_usd']) * 1e9) / nanodollarsOfOutput);
+  assert.equal(objectAt(row, 'charged')['fresh_input_tokens'], reserved - 20);
+});
+
 for (const completion of [0, 2]) {
   test(`F57 a report of fewer tokens than the text can be is not believed: ${completion}`, async () => {
     const usage = {
