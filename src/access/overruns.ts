@@ -4,6 +4,7 @@
  * calls of the same budget and target, and is reserved by calls of the next hour. It is known to one process
  * and lost by a restart.
  */
+import { IdTable } from '../core/id-table.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { HeldBudget } from './held-limits.ts';
 
@@ -14,6 +15,7 @@ interface Named {
 
 /** A running call with a budget. */
 export interface Reserving {
+  readonly callId: string;
   readonly held: readonly HeldBudget[];
   mayAsk(target: Named): boolean;
   /** Holds this amount in addition to the reservation, or what is left of the budgets. */
@@ -35,8 +37,8 @@ const maxLearned = 1000;
 
 export class Overruns {
   readonly #clock: Pick<Clock, 'wall'>;
-  /** By the counter of the budget. */
-  readonly #running = new Map<string, Set<Reserving>>();
+  /** Calls with a budget. All of them are searched, since overruns are rare and calls are not. */
+  readonly #running = new IdTable<Reserving>();
   readonly #learned = new Map<string, Excess>();
 
   constructor(clock: Pick<Clock, 'wall'>) {
@@ -44,11 +46,7 @@ export class Overruns {
   }
 
   began(call: Reserving): void {
-    for (const { counter } of call.held) {
-      const calls = this.#running.get(counter);
-      if (calls === undefined) this.#running.set(counter, new Set([call]));
-      else calls.add(call);
-    }
+    if (call.held.length > 0) this.#running.set(call.callId, call);
   }
 
   /** Reports what was learned without tracking calls: for previews. */
@@ -62,10 +60,7 @@ export class Overruns {
   }
 
   ended(call: Reserving): void {
-    for (const { counter } of call.held) {
-      const calls = this.#running.get(counter);
-      if (calls?.delete(call) === true && calls.size === 0) this.#running.delete(counter);
-    }
+    if (call.held.length > 0) this.#running.delete(call.callId);
   }
 
   /** Nanodollars that a call for one of these targets reserves in addition. */
@@ -86,11 +81,11 @@ export class Overruns {
 
   /** Records that a call at this target cost this much more than it had reserved. */
   learn({ held }: Pick<Reserving, 'held'>, target: Named, nanodollars: number): void {
-    for (const { counter } of held) {
-      this.#remember(nameOf(counter, target), nanodollars);
-      for (const call of this.#running.get(counter) ?? []) {
-        if (call.mayAsk(target)) call.holdExtra(nanodollars);
-      }
+    for (const { counter } of held) this.#remember(nameOf(counter, target), nanodollars);
+    const counters = new Set(held.map(({ counter }) => counter));
+    for (const [, call] of this.#running.entries()) {
+      const shares = call.held.some(({ counter }) => counters.has(counter));
+      if (shares && call.mayAsk(target)) call.holdExtra(nanodollars);
     }
   }
 

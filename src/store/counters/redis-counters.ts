@@ -117,7 +117,8 @@ export class RedisCounters implements RateCounters {
     // Before the reservation, so that it finds what has become free; and in the same write.
     this.#settlements.flush();
     try {
-      const result = await within(patience, this.#ask(wanted, peek));
+      const asking = this.#run('reserve', reserveArguments(wanted, peek));
+      const result = resultOf(wanted, await within(patience, asking));
       this.#missed = 0;
       if (result.granted && !peek) this.#live.set(wanted.callId, wanted);
       return result;
@@ -197,15 +198,6 @@ export class RedisCounters implements RateCounters {
     this.#closed = true;
   }
 
-  async #ask(wanted: ReserveRequest, peek: boolean): Promise<ReserveResult> {
-    const answer = await this.#run('reserve', reserveArguments(wanted, peek));
-    const now = Number(answer[1]);
-    if (answer[0] === 'done') throw new StoreError('unavailable', 'The reservation came too late.');
-    const reading = readingOf(wanted, answer);
-    const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
-    return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
-  }
-
   async #sendSettle(calls: readonly Settlement[]): Promise<void> {
     const values = calls.flatMap(({ callId, used }) => [callId, String(Math.max(0, used.tokens))]);
     try {
@@ -236,6 +228,18 @@ function reserveArguments(
   values.push(tokens.length);
   for (const { counter, perMinute, amount } of tokens) values.push(counter, perMinute, amount);
   return values;
+}
+
+/**
+ * @param answer what became of it, the time, the readings
+ * @throws StoreError for a reservation that was undone before it arrived
+ */
+function resultOf(wanted: ReserveRequest, answer: Answer): ReserveResult {
+  const now = Number(answer[1]);
+  if (answer[0] === 'done') throw new StoreError('unavailable', 'The reservation came too late.');
+  const reading = readingOf(wanted, answer);
+  const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
+  return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
 }
 
 /** @param answer what became of it, the time, the readings */

@@ -43,6 +43,10 @@ export class Settlements {
   #timer: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
   #closed = false;
+  readonly #timeIsUp = (): void => {
+    this.#timer = undefined;
+    this.flush();
+  };
 
   constructor(options: SettlementsOptions) {
     this.#options = options;
@@ -63,15 +67,12 @@ export class Settlements {
     this.#queue.push(callId);
     const { waitMs = 0 } = this.#options;
     if (waitMs === 0) this.#sendMore();
-    else this.#timer ??= setTimeout(() => this.flush(), waitMs);
+    else this.#timer ??= setTimeout(this.#timeIsUp, waitMs);
   }
 
-  /** Sends now what waits for company. */
+  /** Sends now what waits for company. The timer goes on: setting it anew for each call would cost more than a look. */
   flush(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#sendMore();
+    if (this.#next < this.#queue.length) this.#sendMore();
   }
 
   /** Waits for those that are known now, until one fails; under load more come all the time. */

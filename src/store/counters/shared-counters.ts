@@ -90,7 +90,7 @@ export class SharedCounters implements Counters {
     { money, hasRates }: { money: ReserveResult | Promise<ReserveResult>; hasRates: boolean },
   ): Promise<ReserveResult> {
     const { rates } = this.#options;
-    const paid = await this.#paid(request, money);
+    const paid = money instanceof Promise ? await this.#paid(request, money) : money;
     if (!hasRates) return paid;
     const unpaid = { ...request, budgets: [] };
     if (!paid.granted) {
@@ -119,10 +119,7 @@ export class SharedCounters implements Counters {
   }
 
   /** @throws StoreError where budgets cannot be counted */
-  async #paid(
-    request: ReserveRequest,
-    money: ReserveResult | Promise<ReserveResult>,
-  ): Promise<ReserveResult> {
+  async #paid(request: ReserveRequest, money: Promise<ReserveResult>): Promise<ReserveResult> {
     try {
       return await money;
     } catch (error) {
