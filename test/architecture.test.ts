@@ -190,6 +190,15 @@ test('relative imports name their file ending', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('no import of values of node:http, which loads the undici of Node; they are in core/node-http.ts', () => {
+  const ofValues = /^import (?!type\b)[^;]*?from 'node:http';/m;
+  assert.match("import { type Server, request } from 'node:http';", ofValues);
+  assert.deepEqual(
+    offenders(({ code }) => ofValues.test(code)),
+    [],
+  );
+});
+
 test('no file is named utils, helpers, common, misc or types', () => {
   const files = globSync('{src,test,bench,scripts}/**/*.{ts,mts,cts,js,mjs}', { cwd: root });
   const vague = /(^|[/\\.-])(utils?|helpers?|common|misc|types?)(\.[\w.]+|[/\\].*)$/;

@@ -1,6 +1,6 @@
 /** How commands reach the admin API of the gateway that runs on this machine. */
-import { request as sendPlain } from 'node:http';
 import { request as sendEncrypted, type RequestOptions } from 'node:https';
+import { nodeHttp } from '../core/node-http.ts';
 import { tryParse } from '../json/parse.ts';
 import type { Secret } from '../core/secret.ts';
 import type { AdminClient } from './command.ts';
@@ -28,7 +28,7 @@ export function httpAdminClient(options: HttpAdminOptions): AdminClient {
   const { address, token, timeoutMs = defaultTimeoutMs } = options;
   const isEncrypted = address.startsWith('https:');
   const tls = isEncrypted ? tlsOptions(options) : {};
-  const send = isEncrypted ? sendEncrypted : sendPlain;
+  const send = isEncrypted ? sendEncrypted : nodeHttp.request;
   return {
     request: (method, path, body) =>
       new Promise((resolve, reject) => {

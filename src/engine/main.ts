@@ -9,7 +9,7 @@
  */
 import { randomBytes, randomInt } from 'node:crypto';
 import { rmSync, rmdirSync, writeFileSync } from 'node:fs';
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Activity, sendError, sendJson } from './answer.ts';
@@ -25,6 +25,9 @@ import {
 } from './engine-error.ts';
 import { EngineUnavailable, loadModel } from './model.ts';
 import { Slots } from './slots.ts';
+
+/** As `core/node-http.ts`, which the engine may not import: an import of it loads the undici of Node (50 ms, 14 MB). */
+const nodeHttp = process.getBuiltinModule('node:http');
 
 // The engine's side of its IPC channel. The parent hears what state the engine is in, may request a
 // sign of life, and may ask an idle engine to leave.
@@ -235,7 +238,7 @@ const maxBodyBytes = 64 * 2 ** 20;
 
 /** Makes the server; the caller lets it listen. */
 function createEngineServer(options: ServerOptions): Server {
-  const server = createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     if (request.method === 'POST') options.activity.begin(response);
     handle(options, request, response)
       .catch((error: unknown) => {

@@ -1,12 +1,6 @@
 /** The HTTP server of both planes: limits of the connection, and refusals Node makes by itself. */
 import { once } from 'node:events';
-import {
-  createServer,
-  ServerResponse,
-  type IncomingMessage,
-  type Server,
-  type ServerOptions,
-} from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
 import net, {
   createServer as createTcpServer,
@@ -20,6 +14,7 @@ import { lookup } from 'node:dns/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { getSystemErrorName } from 'node:util';
 import type { ListenerTls } from '../core/addresses.ts';
+import { nodeHttp } from '../core/node-http.ts';
 import type { Clock } from '../core/runtime.ts';
 import { leavesTooMuch } from './body.ts';
 import {
@@ -105,7 +100,7 @@ export function createListener(
     refused({ id: newId('req_'), ...handshake });
   const server =
     tls === undefined
-      ? createServer(options)
+      ? nodeHttp.createServer(options)
       : createTlsServer({ ...options, tls, clock, failed, handshakeMs: times.headMs });
   server.on('request', (request, response) => {
     stuck.came(request, response, () => handle(request, response));
@@ -142,7 +137,7 @@ function answerClass(
 ): typeof ServerResponse {
   return class Answer<
     Request extends IncomingMessage = IncomingMessage,
-  > extends ServerResponse<Request> {
+  > extends nodeHttp.ServerResponse<Request> {
     override writeHead(...head: [number, ...never[]]): this {
       if (lastAnswers() || leavesTooMuch(this.req)) this.shouldKeepAlive = false;
       return super.writeHead(...head);

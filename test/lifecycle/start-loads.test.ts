@@ -13,16 +13,16 @@ import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { chatFrames } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
-/** Answers a message with the files that were required. */
+/** Answers a message with the files that were required, and with the modules of Node that were loaded. */
 const telling = [
   '--import',
   `data:text/javascript,${encodeURIComponent(`
     import { createRequire } from 'node:module';
     const { cache } = createRequire('/');
-    process.on('message', () => process.send(Object.keys(cache)));`)}`,
+    process.on('message', () => process.send([...Object.keys(cache), ...process.moduleLoadList]));`)}`,
 ];
 
-test('a start and a call load nothing of undici', async (t) => {
+test('a start and a call load nothing of undici, also not of the one in Node', async (t) => {
   const upstream = await ScriptedUpstream.start();
   const gateway = await Instance.start({
     storage: 'sqlite',

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { isAbsolute } from 'node:path';
 import { addressText, readAddress, suggestion } from '../../config/errors.ts';
 import { nearest } from '../../core/nearest.ts';
+import { nodeHttp } from '../../core/node-http.ts';
 import { readArguments, UsageError, withUsage, type Arguments } from '../arguments.ts';
 import { baseOptions } from '../../config/base.ts';
 import { clientText, type Ask, type Client, type SettingsFile } from '../clients/client.ts';
@@ -11,7 +12,6 @@ import { placeholderKey, type Connection, answerLimits } from '../connection.ts'
 import type { Command, CommandContext, AdminClient } from '../command.ts';
 import { editSettings } from '../settings-file.ts';
 import { columns, printable } from '../table.ts';
-import { request as plain } from 'node:http';
 import { request as encrypted } from 'node:https';
 import { isObject, type JsonObject } from '../../json/value.ts';
 import { tryParseObject } from '../../json/parse.ts';
@@ -297,7 +297,7 @@ const maxBytes = 1024 * 1024;
 function modelByKey({ url, key, model }: Connection): Promise<KnownModel> {
   return new Promise((resolve) => {
     const nothing = (): void => resolve({});
-    const send = url.startsWith('https:') ? encrypted : plain;
+    const send = url.startsWith('https:') ? encrypted : nodeHttp.request;
     const outgoing = send(`${url}/v1/models/${encodeURIComponent(model)}`, {
       agent: false,
       timeout: timeoutMs,

@@ -2,11 +2,12 @@
  * OTLP over HTTP (protobuf), by OpenTelemetry's own exporter. The only file that knows its packages; it is
  * loaded when traces are configured, and not before.
  */
-import { Agent as HttpAgent } from 'node:http';
+import type { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import type { SpanData } from '../../core/call.ts';
+import { nodeHttp } from '../../core/node-http.ts';
 import type { SpanSender } from './tracer.ts';
 
 type OtlpSpan = Parameters<OTLPTraceExporter['export']>[0][number];
@@ -128,7 +129,7 @@ export class OtlpSender implements SpanSender {
 
 function agentFor({ url, tls = {} }: OtlpOptions): HttpAgent {
   const sockets = { keepAlive: true, maxSockets: 1 };
-  if (!url.startsWith('https:')) return new HttpAgent(sockets);
+  if (!url.startsWith('https:')) return new nodeHttp.Agent(sockets);
   const { ca, cert, key } = tls;
   return new HttpsAgent({
     ...sockets,

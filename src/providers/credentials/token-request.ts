@@ -3,8 +3,9 @@
  * redirect followed, bounded in time and size. Not by the gateway's HTTP client: that one refuses link-local addresses,
  * and only a config that names the identity of the machine may ask one.
  */
-import { type IncomingHttpHeaders, request as requestPlain, type RequestOptions } from 'node:http';
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http';
 import { request as requestSecure } from 'node:https';
+import { nodeHttp } from '../../core/node-http.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
 
@@ -58,7 +59,7 @@ export function askForToken({
     },
   };
   return new Promise((resolve, reject) => {
-    const send = url.protocol === 'https:' ? requestSecure : requestPlain;
+    const send = url.protocol === 'https:' ? requestSecure : nodeHttp.request;
     const outgoing = send(url, options, (incoming) => {
       const pieces: Buffer[] = [];
       let length = 0;
