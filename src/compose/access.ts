@@ -48,6 +48,8 @@ export interface AccessOptions {
   readonly followers?: Followers;
   /** Runs once the directory is this process's, before anything is made in its store. */
   readonly whenLocked?: () => Promise<void>;
+  /** Runs while the store opens, in a thread of its own. */
+  readonly whileOpening?: () => Promise<unknown>;
 }
 
 /** Other processes that serve calls by the keys of this one. */
@@ -154,7 +156,10 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     // A secret that cannot serve is refused before a key is made.
     const contentKey = contentKeyFor(settings, env);
     const ended = new EndedCalls(systemClock);
-    opened = noting(followed(await openStorage(settings, log), followers), ended);
+    const opening = openStorage(settings, log);
+    const meanwhile = options.whileOpening?.();
+    opened = noting(followed(await opening, followers), ended);
+    await meanwhile;
     const { store } = opened;
     const plain = makeAuthenticator({
       store,

@@ -411,6 +411,11 @@ export class Plane {
     };
   }
 
+  /** The same for calls that are authenticated in another way. */
+  servedFor(authenticator: Pick<DataPlaneOptions, 'authenticate' | 'refreshKey'>): DataPlane {
+    return new DataPlane({ ...this.options, ...authenticator });
+  }
+
   #planeOptions(): DataPlaneOptions {
     const { access, tracer } = this.#deps;
     return {

@@ -7,11 +7,11 @@ import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
 import { DirectorySize, type LastReload, diagnosticsOf } from './diagnostics.ts';
-import { Events } from './events.ts';
+import type { Events } from './events.ts';
 import { localHost, type DataPlaneHost } from './host/data-plane-host.ts';
-import { adminModel, createLocalModels, type LocalModels } from './local.ts';
+import type { LocalModels } from './local.ts';
 import type { OpenedPool } from './host/parent.ts';
-import { Plane } from './plane.ts';
+import type { Plane } from './plane.ts';
 import { knownProviders, priceDeps, providerDeps } from './providers.ts';
 import { statusJson } from './metrics.ts';
 import { openTracer } from './traces.ts';
@@ -26,7 +26,6 @@ import { shippedModels } from '../local-models/model-folder.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
 import { LineLog, prettyFor } from '../observe/log.ts';
 import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
-import { DataPlane } from '../http/data-plane.ts';
 import { closeServer } from '../http/drain.ts';
 import { listen } from '../http/listen.ts';
 import { renewTls } from '../http/tls.ts';
@@ -106,7 +105,9 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     log,
     ...(pool && { followers: pool.pool }),
     whenLocked: () => ports.reserve(),
+    whileOpening: loadServing,
   });
+  const [{ Plane }, { Events }, { createLocalModels }] = await loadServing();
   const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
   const turns = new EventLoopBudget();
   const client = new HttpClient({ turns });
@@ -118,7 +119,7 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
   });
   const localModels = createLocalModels(settings, log);
   const { fetchesCredentials = true } = options;
-  const plane = new Plane({
+  const plane: Plane = new Plane({
     settings,
     env,
     log,
@@ -157,6 +158,11 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
   log.release();
   running.logStart();
   return running;
+}
+
+/** What serves calls, more than half of the modules: the thread of the store opens its file meanwhile. */
+function loadServing() {
+  return Promise.all([import('./plane.ts'), import('./events.ts'), import('./local.ts')]);
 }
 
 /** Undefined = this process serves alone, and loads nothing for workers. */
@@ -385,6 +391,7 @@ class Runtime implements RunningGateway {
 
   async #models(): Promise<readonly AdminModel[]> {
     const { localModels, plane, host } = this.#deps;
+    const { adminModel } = await import('./local.ts');
     await localModels.refresh(this.settings.local);
     const [listings, health] = await Promise.all([plane.registry.list(), host.health()]);
     const engines = localModels.engines.status();
@@ -440,7 +447,7 @@ class Runtime implements RunningGateway {
       reload: () => this.#reloadNext(),
       playground: {
         keys: access.keys,
-        makePlane: (authenticator) => new DataPlane({ ...plane.options, ...authenticator }),
+        makePlane: (authenticator) => plane.servedFor(authenticator),
       },
       explainer: async () => {
         const { explainerOf } = await import('../admin/explain.ts');
