@@ -2,10 +2,10 @@
 // the C headers of the Node package, the llama.cpp source that is only there to be compiled (we never
 // compile: docs/decisions/0002-install.md), engine binaries of another processor, and what the tokenizer
 // package holds besides the two vocabularies in use, all source maps, CommonJS builds beside ES modules, and of the
-// development packages their sources and the server side of react-dom.
+// development packages their sources and the server side of react-dom. Of zod's messages English ones are left.
 // It also links the Node of a clone, which npm 10 does not.
 // Safe to skip: without it everything works and takes more room, with the Node of the system where npm 10 installed.
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const modules = join(import.meta.dirname, '..', 'node_modules');
@@ -64,6 +64,9 @@ const queryParts = ['react-query', 'query-core', 'react-virtual', 'virtual-core'
   (name) => [join('@tanstack', name, 'src'), join('@tanstack', name, 'build', 'legacy')],
 );
 const serverParts = list('react-dom/cjs').filter((name) => /-(server|profiling|test)/.test(name));
+// An import of zod loads all 70 languages of its messages: a quarter of what zod adds to a start with a config file.
+const zodLocales = join('zod', 'v4', 'locales');
+const otherLanguages = list(zodLocales).filter((name) => name.endsWith('.js') && name !== 'en.js');
 const unused = [
   ...sdks.map((name) => join(name, 'src')),
   ...sourceMaps,
@@ -73,6 +76,7 @@ const unused = [
   ...serverParts.map((name) => join('react-dom', 'cjs', name)),
   join('@base-ui', 'react', 'docs'),
   join('zod', 'src'),
+  ...otherLanguages.map((name) => join(zodLocales, name)),
   ...telemetry.filter((name) => /\.(cjs|d\.cts)$/.test(name)),
   ...tokenizer.map((name) => join('gpt-tokenizer', name)),
   ...nodePackages.map((name) => join(name, 'include')),
@@ -87,6 +91,12 @@ const unused = [
   join('axe-core', 'locales'),
 ];
 for (const path of unused) rmSync(join(modules, path), { recursive: true, force: true });
+if (otherLanguages.length > 0) {
+  writeFileSync(
+    join(modules, zodLocales, 'index.js'),
+    'export { default as en } from "./en.js";\n',
+  );
+}
 linkOwnNode();
 
 /** npm 10, which comes with Node 20 and 22, does not link the programs of what a workspace brings. */

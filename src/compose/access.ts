@@ -31,10 +31,10 @@ import { LoggedContents } from '../features/content-log/sealed-content.ts';
 import { contentKeyFor } from './features.ts';
 import { Boot, type Made } from './boot.ts';
 import { makeAuthenticator, openAuthenticator, type Authenticator } from './keys.ts';
-import { type OpenedStorage, openSharedCounters, openStorage } from './storage.ts';
+import { type OpenedStorage, openStorage } from './storage.ts';
 import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/counters.ts';
-import { LeaseExpiry, type LeaseRegister } from '../store/leases/lease-expiry.ts';
+import type { PostgresStore } from '../store/postgres/postgres-store.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
 import { overridden } from '../store/remote.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
@@ -177,7 +177,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const counting =
       shared === undefined
         ? await openCounters({ store: store.calls, clock: systemClock, log })
-        : await openSharedCounters({ shared, settings, clock: systemClock, log, newId });
+        : await openTogether(shared, options);
     const retention = new RetentionTask({
       store: store.calls,
       clock: systemClock,
@@ -199,6 +199,15 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
 
 function followed(opened: OpenedStorage, followers: Followers | undefined): OpenedStorage {
   return followers === undefined ? opened : { ...opened, store: followers.over(opened.store) };
+}
+
+/** The counters that all gateways on the store share. */
+async function openTogether(
+  shared: PostgresStore,
+  { settings, log }: AccessOptions,
+): Promise<OpenedCounters> {
+  const { openSharedCounters } = await import('./shared-counters.ts');
+  return openSharedCounters({ shared, settings, clock: systemClock, log, newId });
 }
 
 /** The calls of all processes of this gateway pass here on their way into the ledger. */
@@ -359,10 +368,11 @@ class OpenAccess implements Access {
   }
 
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
-    const { store, shared, log } = this.#deps;
+    const { store, shared, log, counting } = this.#deps;
+    const { expiry } = counting;
     this.#upkeep ??= new SharedUpkeep({
       store: store.calls,
-      ...(shared === undefined ? {} : { expiry: this.#expiryOf(shared) }),
+      ...(expiry && { expiry }),
       clock: systemClock,
       log,
       // Only with a shared store can other gateways leave calls behind; with an own store a start settles them.
@@ -370,11 +380,6 @@ class OpenAccess implements Access {
       // A gateway with its own store already knows all spending.
       onSpent: shared === undefined ? () => undefined : onSpent,
     });
-  }
-
-  #expiryOf(register: LeaseRegister): LeaseExpiry {
-    const { counting, log } = this.#deps;
-    return new LeaseExpiry({ register, clock: systemClock, log, left: counting.left ?? [] });
   }
 
   status(): ReturnType<Access['status']> {

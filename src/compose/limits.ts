@@ -20,15 +20,15 @@ import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Spent } from '../store/calls.ts';
 import type { Counters } from '../store/counters/counters.ts';
 import { MemoryCounters } from '../store/counters/memory-counters.ts';
-import type { OrphanedJournal } from '../store/leases/lease-journal.ts';
+import type { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import type { CallStore } from '../store/store.ts';
 
 export interface OpenedCounters {
   readonly counters: Counters;
   /** The spending of budgets when they were opened. */
   readonly spent: readonly Spent[];
-  /** The journals of earlier processes in this data directory that leased budgets. */
-  readonly left?: readonly OrphanedJournal[];
+  /** Ends the leases of other gateways that died. */
+  readonly expiry?: LeaseExpiry;
   /** Lets go of their server, once they are closed. */
   release?(): void;
 }

@@ -1,6 +1,6 @@
 /** Stores for tests that need no file: SQLite in memory. */
 import { overridden } from '../../src/store/remote.ts';
-import { openMemoryStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { openMemoryStore } from '../../src/store/sqlite/memory-store.ts';
 import type { Store, StoreParts } from '../../src/store/store.ts';
 
 type Own = { readonly [P in keyof StoreParts]?: Partial<StoreParts[P]> };

@@ -12,7 +12,7 @@ import { personTable, sessionTable } from '../people.ts';
 import { requireSchemaVersion, schemaVersion } from '../schema.ts';
 import type { Statement } from '../statements.ts';
 import { StoreError } from '../store-error.ts';
-import { type Durability, asStoreError, corrupt } from './thread.ts';
+import { type Durability, asStoreError, checkedAtStartBytes, corrupt } from './thread.ts';
 
 export interface OpenOptions {
   readonly path: string;
@@ -30,9 +30,6 @@ const busyTimeoutMs = 5000;
  */
 const settings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA wal_autocheckpoint = 4000;`;
-
-/** Reading every page is worth its time up to here (about 0.1 s); larger files are read after the start. */
-export const checkedAtStartBytes = 64 * 1024 * 1024;
 
 /**
  * Opens the database for writing: WAL, by default `synchronous = NORMAL` (F83: a power loss may take

@@ -1,11 +1,11 @@
 /**
  * The store in one SQLite database. A sync of the disk takes up to 389 ms (F83), so a file is opened in worker
  * threads and this is only their front: writes and key look-ups go to one thread, the queries of the admin pages to
- * another that starts when the first one comes, backups and checks to one of their own. A database in memory is here.
+ * another that starts when the first one comes, backups and checks to one of their own.
  */
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Clock, Log } from '../../core/runtime.ts';
+import type { Log } from '../../core/runtime.ts';
 import { callValues } from '../call-rows.ts';
 import { prepareDataDir } from '../data-dir.ts';
 import { quarantineOrphan, type RefusedOrphan } from '../refused-rows.ts';
@@ -14,10 +14,9 @@ import { StoreError } from '../store-error.ts';
 import { type ResponseStore, responseColumns } from '../sealed.ts';
 import type { CallStore, Store, StoreParts } from '../store.ts';
 import type { SqliteCalls } from './calls.ts';
-import { SqliteEngine, type EnginePart } from './engine.ts';
-import { checkedAtStartBytes, openInMemory } from './database.ts';
+import type { EnginePart } from './engine.ts';
 import type { SqliteResponses } from './sealed.ts';
-import { SqliteThread, type Durability } from './thread.ts';
+import { checkedAtStartBytes, SqliteThread, type Durability } from './thread.ts';
 
 export interface SqliteOptions {
   /** The database file; its directory is made where there is none. */
@@ -49,35 +48,16 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   };
 }
 
-/** A store in memory; it ends with the process. */
-export function openMemoryStore(clock: Pick<Clock, 'now' | 'wall'>): Store {
-  const engine = new SqliteEngine({
-    db: openInMemory(),
-    now: () => clock.now(),
-    wall: () => clock.wall(),
-  });
-  let closed = false;
-  const call: Call = async (part, method, args) => {
-    if (closed) throw new StoreError('closed', 'The store is closed.');
-    return engine.call(part, method, args);
-  };
-  return {
-    ...partsBy(call, async () => {}),
-    backup: async (path) => engine.backup(path),
-    close: async () => {
-      if (!closed) engine.close();
-      closed = true;
-    },
-  };
-}
-
-type Call = (part: EnginePart, method: string, args: readonly unknown[]) => Promise<unknown>;
+export type Call = (part: EnginePart, method: string, args: readonly unknown[]) => Promise<unknown>;
 
 /**
  * The parts of an engine that is elsewhere: calls go there as flat values.
  * @param setAside takes an orphan that cannot be recorded; it is forgotten then, and holds up no other
  */
-function partsBy(call: Call, setAside: (orphan: RefusedOrphan) => Promise<void>): StoreParts {
+export function partsBy(
+  call: Call,
+  setAside: (orphan: RefusedOrphan) => Promise<void>,
+): StoreParts {
   const send = (method: string, args: readonly unknown[]): Promise<unknown> =>
     call('calls', method, args);
   const engine = remotePart<Asynchronous<SqliteCalls>>(send);

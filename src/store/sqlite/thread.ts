@@ -21,6 +21,9 @@ export interface WorkerOptions {
   readonly durability: Durability;
 }
 
+/** Reading every page is worth its time up to here (about 0.1 s); larger files are read after the start. */
+export const checkedAtStartBytes = 64 * 1024 * 1024;
+
 /** Values travel by structured clone. */
 export interface RequestMessage {
   readonly seq: number;

@@ -8,6 +8,8 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   realpathSync,
   symlinkSync,
   writeFileSync,
@@ -165,6 +167,24 @@ test('signals reach Node directly: the process is Node itself', { skip }, async 
   child.kill('SIGTERM');
   const [code] = await once(child, 'exit');
   assert.equal(code, 7);
+});
+
+test("issue 25.4: of zod's messages an install leaves the English ones, as all languages are loaded", (t) => {
+  const { root } = project(t);
+  const languages = join(root, 'node_modules/zod/v4/locales');
+  mkdirSync(languages, { recursive: true });
+  for (const name of ['de', 'en', 'fr', 'index']) {
+    writeFileSync(join(languages, `${name}.js`), 'export default {};\n');
+  }
+  mkdirSync(join(root, 'scripts'));
+  const script = join(root, 'scripts', 'prune-install.mjs');
+  copyFileSync(join(import.meta.dirname, '../../../scripts/prune-install.mjs'), script);
+  for (const _ of ['the first install', 'a second one']) {
+    assert.equal(spawnSync(process.execPath, [script]).status, 0);
+    assert.deepEqual(readdirSync(languages).sort(), ['en.js', 'index.js']);
+    const index = readFileSync(join(languages, 'index.js'), 'utf8');
+    assert.equal(index, 'export { default as en } from "./en.js";\n');
+  }
 });
 
 test(
