@@ -59,8 +59,8 @@ function sampling(prompt: Prompt, most: number, random?: () => number): number {
   return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);
 }
 
-/** Escapes of JSON for one character each, as they are in prose and code. */
-const shortEscape = /\\(["\\/bfnrt])/g;
+/** An escape of JSON. Some clients write all characters outside ASCII so. */
+const escape = /\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))/g;
 const escaped: { readonly [letter: string]: string } = {
   b: '\b',
   f: '\f',
@@ -98,10 +98,14 @@ export function sampleJson(parts: readonly Uint8Array[]): number {
   return (tokens * length) / Math.max(1, seen);
 }
 
-/** A cut through a character or an escape leaves a rest, which is omitted. */
+/** A cut through a character leaves a rest, which is omitted. */
 function plainText(json: Buffer): string {
   const text = json.toString('utf8').replace(/^\uFFFD+|\uFFFD+$/g, '');
-  return text.replace(shortEscape, (_, letter: string) => escaped[letter] ?? letter);
+  return text.replace(escape, (_, unit: string | undefined, letter: string) =>
+    unit === undefined
+      ? (escaped[letter] ?? letter)
+      : String.fromCharCode(Number.parseInt(unit, 16)),
+  );
 }
 
 // What images, documents and audio in a prompt cost, by published rules or by a stated constant.

@@ -8,6 +8,7 @@ import {
   countPrompt,
   estimatePrompt,
   estimateText,
+  sampleJson,
   samplePrompt,
 } from '../../../src/tokens/prompt.ts';
 import { samples } from './samples.ts';
@@ -161,5 +162,26 @@ test('Q1 no text can be hidden between the pieces of a long prompt that are look
     const whole = estimatePrompt(prompt);
     const counted = countPrompt(prompt, Math.random);
     assert.ok(Math.abs(counted / whole - 1) < 0.15, `${counted} of ${whole}`);
+  }
+});
+
+test('F55 a sample of JSON reads its escapes, also where a client writes all of a script so', () => {
+  for (const text of [
+    '一段很长的文字。',
+    'Ein längerer Text\n\t"mit Zeichen"\n',
+    'plain words, and more of them ',
+  ]) {
+    const body = { messages: [{ role: 'user', content: text.repeat(20_000) }] };
+    const json = JSON.stringify(body.messages);
+    const ascii = json.replace(
+      /[^\0-\x7f]/g,
+      (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    const whole = samplePrompt(promptOf(body));
+    for (const written of [json, ascii]) {
+      const bytes = Buffer.from(written);
+      const sampled = sampleJson([bytes.subarray(0, 1000), bytes.subarray(1000)]);
+      assert.ok(Math.abs(sampled / whole - 1) < 0.1, `${text}: ${sampled} of ${whole}`);
+    }
   }
 });
