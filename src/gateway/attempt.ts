@@ -39,6 +39,8 @@ const maxHeldBytes = 1024 * 1024;
 /** How long a usage report may come after the finish (F58). */
 const usageGraceMs = 2000;
 
+const none: readonly ReadFrame[] = [];
+
 type Phase = 'unsent' | 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
 
 export interface AttemptOptions {
@@ -64,6 +66,7 @@ export interface AttemptOptions {
  * | member | set | cleared |
  * |---|---|---|
  * | `chargeable` | by `send`; from the beginning in further requests of a paused turn | when the attempt is given up |
+ * | `#content` | with the first content of a stream | – |
  * | `#committed` | with the first content of a stream, with a document that was read; then `send` resolves | – |
  * | `#reading` | while a long document that has arrived is parsed in the worker thread | – |
  * | `#finishReadAt` | with the finish of a stream; only a usage report may follow | – |
@@ -115,6 +118,8 @@ export class Attempt implements UpstreamHandler {
   #held: ReadFrame[] = [];
   #heldBytes = 0;
   #consumer: StreamConsumer | undefined;
+  /** Content of a stream was read. */
+  #content = false;
   #committed = false;
   #finishReadAt: number | undefined;
   /** Monotonic time of the first event, or of the document. */
@@ -388,32 +393,23 @@ export class Attempt implements UpstreamHandler {
     if (reader === undefined || frames.length === 0) return;
     const now = this.#clock.now();
     this.#deadlines.lastActivityAt = now;
-    const batch: ReadFrame[] = [];
-    let content = this.#committed;
+    let batch: ReadFrame[] | undefined;
     for (const frame of frames) {
-      const events = this.#eventsOf(reader, frame, batch);
-      if (events.length > 0) {
-        this.#sawEvent(frame.bytes.length, now);
-        content = this.#observe(events, content);
-        if (this.#over) return;
-      }
-      // Usage reported so far is what the answer used, even if an error follows at once.
-      if (reader.finishPending) {
-        if (this.#finishReadAt === undefined) {
-          this.#finishReadAt = now;
-          this.meter.answered();
-        }
-      }
-      batch.push({ frame, events, plain: reader.plain === true });
+      const read = this.#readFrame(reader, frame, batch ?? none, now);
+      if (read === undefined) return;
+      // Most reads are one frame, and a list that grows has room for 17.
+      if (batch === undefined) batch = [read];
+      else batch.push(read);
     }
     if (reader.otherChoicesLength !== undefined) this.meter.otherChoices(reader.otherChoicesLength);
+    if (batch === undefined) return;
     if (this.#committed) this.#consumer?.frames(batch);
     else {
       for (const read of batch) {
         this.#held.push(read);
         this.#heldBytes += read.frame.bytes.length;
       }
-      if (content) {
+      if (this.#content) {
         this.#committed = true;
         this.#deadlines.commit();
         // The promise resolves one tick later: nothing may reach the consumer before the held frames.
@@ -423,6 +419,29 @@ export class Attempt implements UpstreamHandler {
         this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
       }
     }
+  }
+
+  /** Reads and meters one frame. Undefined if the attempt ended with it. */
+  #readFrame(
+    reader: StreamReader,
+    frame: Frame,
+    before: readonly ReadFrame[],
+    now: number,
+  ): ReadFrame | undefined {
+    const events = this.#eventsOf(reader, frame, before);
+    if (events.length > 0) {
+      this.#sawEvent(frame.bytes.length, now);
+      this.#observe(events);
+      if (this.#over) return undefined;
+    }
+    // Usage reported so far is what the answer used, even if an error follows at once.
+    if (reader.finishPending && this.#finishReadAt === undefined) {
+      this.#finishReadAt = now;
+      this.meter.answered();
+    }
+    // A frame that could not be decoded was not read.
+    const plain = frame.failure === undefined && reader.plain === true;
+    return { frame, events, plain };
   }
 
   /** Frames of one read that precede a broken frame go to the client: they were metered and are charged. */
@@ -454,15 +473,14 @@ export class Attempt implements UpstreamHandler {
     return this.rounds === undefined ? events : this.rounds.pass(events);
   }
 
-  /** Meters the events; an error before any content fails the attempt. Returns true once content was seen. */
-  #observe(events: readonly GenerationEvent[], contentBefore: boolean): boolean {
-    let content = contentBefore;
+  /** Meters the events; an error before any content fails the attempt. */
+  #observe(events: readonly GenerationEvent[]): void {
     for (const event of events) {
       this.meter.see(event);
-      if (isContent(event)) content = true;
-      else if (event.type === 'error' && !content) this.fail(event.error);
+      if (this.#content) continue;
+      if (isContent(event)) this.#content = true;
+      else if (event.type === 'error') this.fail(event.error);
     }
-    return content;
   }
 
   /** Never throws: timers and broken connections end a stream too, and do not catch. */

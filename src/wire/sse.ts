@@ -18,6 +18,7 @@ const usualLines = 2;
 const doubleLineEnd = 4;
 const emptyLine = Buffer.from('\n\n');
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+const noBytes = Buffer.alloc(0);
 const none: readonly Frame[] = [];
 
 /** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line. */
@@ -42,23 +43,35 @@ export class SseSplitter {
       this.#searched = 0;
       this.#lineStart = 0;
     }
+    let end = this.#frameEnd(bytes, 0);
+    if (end === bytes.length) {
+      // The usual read is one frame. A list that grows has room for 17, and an empty view takes as much as the frame.
+      const frame = this.#read(bytes);
+      this.#searched = 0;
+      this.#lineStart = 0;
+      this.#hold(noBytes);
+      return [frame];
+    }
     const frames: Frame[] = [];
     let start = 0;
-    for (;;) {
-      const end = this.#mixedLineEnds
-        ? (this.#frameEndOneLine(bytes, start) ?? this.#frameEndAnyLine(bytes, start))
-        : this.#frameEndLineFeed(bytes);
-      if (end === -1) break;
-      const whole = start === 0 && end === bytes.length;
-      frames.push(this.#read(whole ? bytes : bytes.subarray(start, end)));
+    while (end !== -1) {
+      frames.push(this.#read(bytes.subarray(start, end)));
       start = end;
       this.#searched = end;
       this.#lineStart = end;
+      end = this.#frameEnd(bytes, start);
     }
     this.#searched -= start;
     this.#lineStart -= start;
     this.#hold(start === 0 ? bytes : bytes.subarray(start));
     return frames;
+  }
+
+  /** Offset after the frame that begins here; -1 when its end has not come yet. */
+  #frameEnd(bytes: Buffer, start: number): number {
+    return this.#mixedLineEnds
+      ? (this.#frameEndOneLine(bytes, start) ?? this.#frameEndAnyLine(bytes, start))
+      : this.#frameEndLineFeed(bytes);
   }
 
   /** Offset after the next blank line, when all line ends are line feeds; -1 when there is none yet. */

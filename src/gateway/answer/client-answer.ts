@@ -239,28 +239,33 @@ export class StreamResponder implements StreamConsumer {
   }
 
   #relay(batch: readonly ReadFrame[], relay: AnswerRelay): void {
-    const pieces: Buffer[] = [];
-    for (const { frame, events, plain } of batch) {
-      let gap: Usage | undefined;
-      for (const event of events) {
-        if (event.type === 'finish') {
-          this.#finished = true;
-          gap = this.#options.usageGap();
-        }
-        if (event.type === 'error') {
-          this.#send(join(pieces));
-          return this.#fail(event.error, events);
-        }
+    let pieces: Buffer[] | undefined;
+    for (const read of batch) {
+      const failure = read.plain ? undefined : read.events.find(isFailure);
+      if (failure !== undefined) {
+        this.#send(join(pieces));
+        return this.#fail(failure.error, read.events);
       }
-      const bytes =
-        plain && relay.plainFrame !== undefined
-          ? relay.plainFrame(frame)
-          : relay.frame(frame, events, gap);
-      if (bytes !== undefined) pieces.push(bytes);
+      const bytes = this.#relayed(read, relay);
+      if (bytes !== undefined) {
+        if (pieces === undefined) pieces = [bytes];
+        else pieces.push(bytes);
+      }
       if (relay.ended) break;
     }
     if (relay.ended && this.#finished) this.#complete(join(pieces));
     else this.#send(join(pieces));
+  }
+
+  #relayed({ frame, events, plain }: ReadFrame, relay: AnswerRelay): Buffer | undefined {
+    // It has neither a finish nor a failure.
+    if (plain && relay.plainFrame !== undefined) return relay.plainFrame(frame);
+    let gap: Usage | undefined;
+    if (events.some(({ type }) => type === 'finish')) {
+      this.#finished = true;
+      gap = this.#options.usageGap();
+    }
+    return relay.frame(frame, events, gap);
   }
 
   #translate(batch: readonly ReadFrame[], writer: StreamWriter): void {
@@ -305,10 +310,14 @@ export class StreamResponder implements StreamConsumer {
 
 const nothing = Buffer.alloc(0);
 
+function isFailure(event: GenerationEvent): event is Extract<GenerationEvent, { type: 'error' }> {
+  return event.type === 'error';
+}
+
 /** One buffer of all pieces; without a copy when they lie side by side in memory. */
-function join(pieces: readonly Buffer[]): Buffer {
-  const first = pieces[0];
-  if (first === undefined) return nothing;
+function join(pieces: readonly Buffer[] | undefined): Buffer {
+  const first = pieces?.[0];
+  if (pieces === undefined || first === undefined) return nothing;
   if (pieces.length === 1) return first;
   let end = first.byteOffset;
   for (const piece of pieces) {
