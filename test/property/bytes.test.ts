@@ -12,7 +12,17 @@ import { framesIn, pieces } from './frames.ts';
 
 const line = fc.oneof(
   text.map((value) => `data: ${value.replace(/[\r\n]/g, ' ')}`),
-  fc.constantFrom('data', 'data:', ': comment', 'event: ping', 'id: 1', 'retry: 5', 'junk', ''),
+  fc.constantFrom(
+    'data',
+    'data:',
+    ': comment',
+    'event: ping',
+    'event: pings',
+    'id: 1',
+    'retry: 5',
+    'junk',
+    '',
+  ),
 );
 const stream = fc
   .array(fc.tuple(line, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 25 })
@@ -28,6 +38,19 @@ function meaning(frames: readonly Frame[]): readonly unknown[] {
 test('E1 F47 frames of any byte split mean the same', (context) => {
   check(context, fc.tuple(stream, places), ([bytes, cuts]) => {
     assert.deepEqual(meaning(framesIn(bytes, cuts)), meaning(framesIn(bytes, [])));
+  });
+});
+
+/** Line ends are line feeds, as nearly all servers write them, and events often have the name of the one before. */
+const usual = fc
+  .array(fc.tuple(fc.constantFrom('event: a\n', 'event: b\n', ''), line), { maxLength: 12 })
+  .map((frames) => frames.map(([event, data]) => `${event}${data}\n\n`).join(''));
+
+test('G1 frames of the usual shapes, alone in a read or not, are read as all others are', (context) => {
+  check(context, fc.tuple(usual, places), ([text, cuts]) => {
+    const quick = meaning(framesIn(Buffer.from(text), cuts));
+    // Behind a carriage return everything is split into lines.
+    assert.deepEqual(quick, meaning(framesIn(Buffer.from(`:\r\n\r\n${text}`), [])));
   });
 });
 

@@ -71,6 +71,23 @@ test('F50 G1: frames of the usual shapes are read as all others are', () => {
   }
 });
 
+test('G1: each event has its own name, whatever that of the one before was', () => {
+  const names = ['ping', 'ping', 'pin', 'pings', 'ä', 'ä', 'ping', 'x'.repeat(200), 'ping'];
+  const text = names.map((name, i) => `event: ${name}\ndata: ${i}\n\n`).join('');
+  const expected = names.map((name, i) => [name, String(i)]);
+  assert.deepEqual(split([Buffer.from(text)]).fields, expected);
+  assert.deepEqual(
+    split(names.map((name, i) => Buffer.from(`event: ${name}\ndata: ${i}\n\n`))).fields,
+    expected,
+  );
+  const splitter = new SseSplitter();
+  splitter.push(Buffer.from('event: a\ndata: 1\n\n'));
+  assert.deepEqual(splitter.push(Buffer.from('event: a\n\n'))[0]?.data, undefined);
+  assert.deepEqual(splitter.push(Buffer.from('event: a\ndata: 2\ndata: 3\n\n'))[0]?.data, '2\n3');
+  splitter.push(Buffer.from('event: a\ndata: 4\n'));
+  assert.deepEqual(splitter.end()?.data, '4');
+});
+
 test('F51: a last event without its blank line is still given', () => {
   assert.deepEqual(split([Buffer.from('data: {"a":1}\n')]).fields, [[undefined, '{"a":1}']]);
 });
