@@ -6,6 +6,7 @@ import { join } from 'node:path';
 export const nodeOptions = [
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=8',
+  '--no-parallel-scavenge',
 ] as const;
 
 /**
