@@ -96,7 +96,11 @@ else {
   process.stdout.write(
     '| table | calls at once | CPU µs a call | full collections |\n|---|---|---|---|\n',
   );
-  const options = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--no-parallel-scavenge'];
+  const options = [
+    '--disable-warning=ExperimentalWarning',
+    '--max-semi-space-size=8',
+    '--no-parallel-scavenge',
+  ];
   for (let round = 0; round < rounds; round++) {
     for (const atOnce of ['64', '1000']) {
       for (const each of Object.keys(tables)) {

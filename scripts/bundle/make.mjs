@@ -76,7 +76,11 @@ function preparation(folder) {
     output: join(folder, 'prepared'),
     disableExperimentalSEAWarning: true,
     // As bin/model-gateway gives them.
-    execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--no-parallel-scavenge'],
+    execArgv: [
+      '--disable-warning=ExperimentalWarning',
+      '--max-semi-space-size=8',
+      '--no-parallel-scavenge',
+    ],
     assets,
   };
   const file = join(folder, 'settings.json');
