@@ -107,6 +107,8 @@ export class Attempt implements UpstreamHandler {
   #splitter: FrameSplitter = new SseSplitter();
   #exchange: Exchange | undefined;
   #phase: Phase = 'unsent';
+  /** The gateway itself ended the stream, since nothing came after its finish. */
+  #silent = false;
   #sent = false;
   readonly #deadlines: Deadlines;
   /** A whole document is read in the worker thread. */
@@ -216,6 +218,7 @@ export class Attempt implements UpstreamHandler {
     if (this.#finishReadAt !== undefined) {
       // Silence after the finish is not a failure: the answer is complete.
       if (now - this.#finishReadAt <= usageGraceMs) return;
+      this.#silent = true;
       this.#exchange?.abort();
       return this.#endStream();
     }
@@ -499,7 +502,8 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();
-    if (last?.failure !== undefined && reader.finishPending) return this.fail(last.failure);
+    const isCut = last?.failure !== undefined && !this.#silent;
+    if (isCut && reader.finishPending) return this.fail(last.failure);
     // An incomplete line after the last event is dropped; it would break the terminator.
     if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
     if (this.#over) return;

@@ -277,7 +277,9 @@ export function needsMeasuring(
   limited: boolean,
 ): source is LongBody {
   if (!(source instanceof LongBody)) return false;
-  return limited || route.targets.length > 1 || mayHoldImages(source);
+  // A file is in a member for an address, also where no other name says that it is one.
+  const mayHoldFiles = mayHoldImages(source) || source.has('address');
+  return limited || route.targets.length > 1 || mayHoldFiles;
 }
 
 /** The number of images in a prompt. */

@@ -99,7 +99,9 @@ export class ReasoningMemory {
       } else {
         // Without the digest the turn cannot be found again.
         const lost = (): void => undefined;
-        void digest().then((known) => store({ digest: () => known }), lost);
+        void digest()
+          .then((known) => store({ digest: () => known }))
+          .catch(lost);
       }
     };
     return {

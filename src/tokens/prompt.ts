@@ -98,9 +98,12 @@ export function sampleJson(parts: readonly Uint8Array[]): number {
   return (tokens * length) / Math.max(1, seen);
 }
 
+/** No text has a word of this length: it is base64 of a file, or of reasoning that is sealed. */
+const encoded = /[\w+/=-]{120,}/g;
+
 /** A cut through a character leaves a rest, which is omitted. */
 function plainText(json: Buffer): string {
-  const text = json.toString('utf8').replace(/^\uFFFD+|\uFFFD+$/g, '');
+  const text = json.toString('utf8').replaceAll('\uFFFD', '').replace(encoded, '');
   return text.replace(escape, (_, unit: string | undefined, letter: string) =>
     unit === undefined
       ? (escaped[letter] ?? letter)

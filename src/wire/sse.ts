@@ -31,6 +31,8 @@ export class SseSplitter {
   #lineStart = 0;
   /** A carriage return was seen: line ends must be examined one by one from now on. */
   #mixedLineEnds = false;
+  /** With mixed line ends: all frames so far were one line with CR LF. */
+  #oneLineFrames = true;
   #atStart = true;
 
   /** @throws GatewayError `upstream_invalid` for a frame that is too large or not UTF-8. */
@@ -69,9 +71,15 @@ export class SseSplitter {
 
   /** Offset after the frame that begins here; -1 when its end has not come yet. */
   #frameEnd(bytes: Buffer, start: number): number {
-    return this.#mixedLineEnds
-      ? (this.#frameEndOneLine(bytes, start) ?? this.#frameEndAnyLine(bytes, start))
-      : this.#frameEndLineFeed(bytes);
+    if (!this.#mixedLineEnds) return this.#frameEndLineFeed(bytes);
+    const isWhole = this.#searched === start && this.#lineStart === start;
+    const isTried = this.#oneLineFrames && isWhole;
+    const end = isTried ? frameEndOneLine(bytes, start) : undefined;
+    if (end !== undefined) return end;
+    const found = this.#frameEndAnyLine(bytes, start);
+    // Such a search may go to the end of the bytes: in vain it is made for one frame, not for each.
+    if (isTried && found !== -1) this.#oneLineFrames = false;
+    return found;
   }
 
   /** Offset after the next blank line, when all line ends are line feeds; -1 when there is none yet. */
@@ -87,15 +95,6 @@ export class SseSplitter {
     if (at !== -1) return at + 2;
     this.#searched = Math.max(this.#searched, bytes.length - 1);
     return -1;
-  }
-
-  /** The end of a frame of one line with CR LF, as Google's servers write them. Undefined for any other. */
-  #frameEndOneLine(bytes: Buffer, start: number): number | undefined {
-    if (this.#searched !== start || this.#lineStart !== start) return undefined;
-    const end = bytes.indexOf(carriageReturn, start);
-    return end > start && isDoubleLineEnd(bytes, end) && bytes.indexOf(lineFeed, start) === end + 1
-      ? end + doubleLineEnd
-      : undefined;
   }
 
   /** The same for CR, LF and CR LF in any mixture. */
@@ -175,6 +174,14 @@ function readDataLine(bytes: Buffer): Frame | undefined {
   if (!isDataLine(bytes, 0) || bytes.indexOf(carriageReturn) !== end) return undefined;
   if (!isDoubleLineEnd(bytes, end) || bytes.indexOf(lineFeed) !== end + 1) return undefined;
   return { bytes, event: undefined, data: bytes.toString('utf8', valueStart(bytes, 5), end) };
+}
+
+/** The end of a frame of one line with CR LF, as Google's servers write them. Undefined for any other. */
+function frameEndOneLine(bytes: Buffer, start: number): number | undefined {
+  const end = bytes.indexOf(carriageReturn, start);
+  return end > start && isDoubleLineEnd(bytes, end) && bytes.indexOf(lineFeed, start) === end + 1
+    ? end + doubleLineEnd
+    : undefined;
 }
 
 /** Whether CR LF CR LF is here. */

@@ -383,6 +383,7 @@ describe('slow: a gateway', () => {
 
   it('keys are fetched at the start, and the first call does not wait for them', async (t) => {
     const { ask } = await containerGateway(t, { fetchesCredentials: true, answers: [keys] });
+    await server.asked(1);
     // The answer of a second fetch would never come.
     const reply = await ask();
     assert.equal(reply.status, 200, reply.text);

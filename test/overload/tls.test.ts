@@ -192,7 +192,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     const others: TLSSocket[] = [];
     for (let i = 0; i < 20; i++) others.push(await secure(port));
     // 11 may stay: none of them has had its second yet, so nobody is closed for the others.
-    await until('some are turned away', () => others.filter(({ closed }) => closed).length === 9);
+    await until('some are turned away', () => others.filter(({ closed }) => closed).length >= 9);
     for (const other of others) other.destroy();
   });
 

@@ -72,6 +72,8 @@ export interface LongBodies {
 
 /** Jobs that may wait: the bound is usually the memory for bodies (`body-budget.ts`). */
 const maxWaiting = 256;
+/** An `asked` job holds a body whose call is over, so the budget of bodies counts it no more: it is refused beyond this. */
+const maxAskedBytes = 64 * 1024 * 1024;
 /** The heap of the thread, where half of the memory is not less. */
 const maxHeapBytes = 512 * 1024 * 1024;
 /**
@@ -147,7 +149,12 @@ export class BodyThread implements LongBodies {
     const most = Math.floor(this.#heapBytes / heapPerByte);
     if (bytes > most) return Promise.reject(tooLong(name, bytes, most));
     const maxWaitingBytes = heapsWaiting * this.#heapBytes;
-    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > maxWaitingBytes) {
+    const isLate = name === 'asked' && this.#waitingBytes + bytes > maxAskedBytes;
+    if (
+      isLate ||
+      this.#waiting.length >= maxWaiting ||
+      this.#waitingBytes + bytes > maxWaitingBytes
+    ) {
       const why = 'The gateway has too many long bodies to work on; retry later.';
       // The gateway is short of time, not the target: nothing speaks against it.
       return Promise.reject(new GatewayError('overloaded', why, { retryable: false }));

@@ -32,15 +32,18 @@ const aheadMs = 5 * 60_000;
 const restFactor = 2;
 const minRestMs = 1000;
 const maxRestMs = 30_000;
-/** While an earlier failure is not older than this, calls do not wait for the fetch that tries again. */
+const slowMs = 1000;
+/** While an earlier slow failure is not older than this, calls do not wait for the fetch that tries again. */
 const recentMs = 60_000;
 
 /** The last fetch, where it failed. All times are monotonic ms. */
 interface Failure {
   readonly error: GatewayError;
   readonly at: number;
-  /** No fetch before. */
+  /** Nothing is fetched before this time. */
   readonly until: number;
+  /** The fetch took so long that calls do not wait for another one. */
+  readonly slow: boolean;
 }
 
 interface Held<V> {
@@ -95,8 +98,8 @@ export class TokenCache<V extends object> {
   }
 
   /**
-   * Fetches ahead of the first call. A failure says nothing of later: the services of a machine may start after the
-   * gateway. So the first call tries again.
+   * Fetches ahead of the first call. After a failure the first call tries again: the services of a machine may start
+   * after the gateway.
    */
   async prepare(): Promise<void> {
     try {
@@ -108,15 +111,15 @@ export class TokenCache<V extends object> {
   }
 
   /**
-   * The next token, of the fetch that runs or of a new one. After a failure calls fail at once with its error: until the
-   * pause is over, and then while one of them tries again.
+   * The next token, of the fetch that runs or of a new one. After a failure calls fail at once with its error until the
+   * pause is over; after a slow one also while one of them tries again.
    */
   #next(now: number): Promise<V> {
     const failed = this.#failed;
     const pending = this.#pending;
     if (failed !== undefined && now < failed.until) return Promise.reject(again(failed, now));
     if (pending === undefined) return (this.#pending = this.#fetch(now));
-    return failed !== undefined && now - failed.at < recentMs
+    return failed?.slow === true && now - failed.at < recentMs
       ? Promise.reject(again(failed, now))
       : pending;
   }
@@ -134,7 +137,7 @@ export class TokenCache<V extends object> {
       const error = asCredentialError(thrown, this.#source.description);
       const at = this.#clock.now();
       const restMs = Math.min(maxRestMs, Math.max(minRestMs, restFactor * (at - begun)));
-      this.#failed = { error, at, until: at + restMs };
+      this.#failed = { error, at, until: at + restMs, slow: at - begun >= slowMs };
       throw error;
     } finally {
       this.#pending = undefined;
@@ -203,5 +206,5 @@ export function credentialError(detail: string): GatewayError {
 function asCredentialError(error: unknown, description: string): GatewayError {
   if (error instanceof GatewayError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  return credentialError(`No token (${description}): ${reason}`);
+  return credentialError(`No token (${description}): ${reason.replace(/\.$/, '')}.`);
 }
