@@ -2,7 +2,7 @@
 // the C headers of the Node package, the llama.cpp source that is only there to be compiled (we never
 // compile: docs/decisions/0002-install.md), engine binaries of another processor, and what the tokenizer
 // package holds besides the two vocabularies in use, all source maps, CommonJS builds beside ES modules, and of the
-// development packages their sources and the server side of react-dom. Of zod's messages English ones are left.
+// development packages their sources and the server side of react-dom. Only zod's English messages stay.
 // It also links the Node of a clone, which npm 10 does not.
 // Safe to skip: without it everything works and takes more room, with the Node of the system where npm 10 installed.
 import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

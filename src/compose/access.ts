@@ -158,6 +158,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const ended = new EndedCalls(systemClock);
     const opening = openStorage(settings, log);
     const meanwhile = options.whileOpening?.();
+    // It is awaited below; until then its failure must not end the process.
+    void meanwhile?.catch(() => undefined);
     opened = noting(followed(await opening, followers), ended);
     await meanwhile;
     const { store } = opened;

@@ -70,7 +70,7 @@ export class Settlements {
     else this.#timer ??= setTimeout(this.#timeIsUp, waitMs);
   }
 
-  /** Sends now what waits for company. The timer goes on: setting it anew for each call would cost more than a look. */
+  /** Sends now what waits for company. The timer is not cleared: setting it for each call costs more than one check of an empty queue. */
   flush(): void {
     if (this.#next < this.#queue.length) this.#sendMore();
   }

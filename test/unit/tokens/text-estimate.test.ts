@@ -185,3 +185,11 @@ test('F55 a sample of JSON reads its escapes, also where a client writes all of 
     }
   }
 });
+
+test('F55: base64 of a file or of sealed reasoning is no text in the sample of a long body', () => {
+  const text = 'plain words, and more of them '.repeat(2000);
+  const sealed = 'aB3+/9'.repeat(200_000);
+  const sampled = sampleJson([Buffer.from(JSON.stringify([{ text }, { signature: sealed }]))]);
+  const whole = samplePrompt({ texts: [text], media: [], frameTokens: 0 });
+  assert.ok(sampled < 2 * whole, `${sampled} of ${whole}`);
+});

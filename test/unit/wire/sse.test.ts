@@ -164,3 +164,22 @@ test('S22 E1: large frames in small pieces cost their length, and lose no byte',
     }
   }
 });
+
+test('E1 F47: a frame of one line with CR LF is read as the same frame with LF', () => {
+  const line = fc.stringMatching(/^(data|event|id)?:? ?[a-z{}": ]{0,12}$/);
+  const frames = fc.array(fc.array(line, { minLength: 1, maxLength: 3 }), { maxLength: 8 });
+  fc.assert(
+    fc.property(frames, fc.array(fc.nat(200), { maxLength: 4 }), (given, points) => {
+      const written = (end: string): Buffer =>
+        Buffer.from(given.map((lines) => lines.join(end) + end + end).join(''));
+      const feeds = split([written('\n')]).fields;
+      assert.deepEqual(split(cut(written('\r\n'), points)).fields, feeds);
+    }),
+  );
+});
+
+test('S22: line feeds after one CR LF cost their length', () => {
+  assertLinear((length) => {
+    split([Buffer.from('data: 1\r\n\r\n' + 'a\n\n'.repeat(length))]);
+  });
+});
