@@ -26,7 +26,7 @@ import {
 import { EngineUnavailable, loadModel } from './model.ts';
 import { Slots } from './slots.ts';
 
-/** As `core/node-http.ts`, which the engine may not import: an import of it loads the undici of Node (50 ms, 14 MB). */
+/** As `core/node-http.ts`, which the engine may not import: an import of it loads the undici of Node (45 ms, 14 MB). */
 const nodeHttp = process.getBuiltinModule('node:http');
 
 // The engine's side of its IPC channel. The parent hears what state the engine is in, may request a

@@ -77,7 +77,7 @@ export class SseSplitter {
     const end = isTried ? frameEndOneLine(bytes, start) : undefined;
     if (end !== undefined) return end;
     const found = this.#frameEndAnyLine(bytes, start);
-    // Such a search may go to the end of the bytes: in vain it is made for one frame, not for each.
+    // A search that fails may read all bytes: it fails once a stream, not once a frame.
     if (isTried && found !== -1) this.#oneLineFrames = false;
     return found;
   }

@@ -83,7 +83,7 @@ class SlowServer {
     if (this.begins) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** So many requests came. */
+  /** Resolves when this number of requests has come. */
   async asked(count: number): Promise<void> {
     while (this.asks.length < count) await once(this.#asked, 'came');
   }

@@ -72,7 +72,7 @@ export interface LongBodies {
 
 /** Jobs that may wait: the bound is usually the memory for bodies (`body-budget.ts`). */
 const maxWaiting = 256;
-/** An `asked` job holds a body whose call is over, so the budget of bodies counts it no more: it is refused beyond this. */
+/** Bytes that may wait where an `asked` job is accepted: its call is over, so the budget of bodies no longer counts its body. */
 const maxAskedBytes = 64 * 1024 * 1024;
 /** The heap of the thread, where half of the memory is not less. */
 const maxHeapBytes = 512 * 1024 * 1024;
