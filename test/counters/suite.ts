@@ -1,6 +1,7 @@
 /** What every kind of counters does (reliability.md §6). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BudgetItem } from '../../src/store/counters/counters.ts';
 import { requestOf, fresh, granted, refused, settle, tryReserve, type Rig } from './rig.ts';
 
@@ -199,9 +200,10 @@ export function suite(name: string, rigOf: () => Rig): void {
     await refused(rig, { concurrent });
     rig.counters.releaseSlots(callId);
     rig.counters.releaseSlots('call_nobody');
-    // It is on its way to counters that are elsewhere.
+    // It is on its way to counters that are elsewhere, over a connection that may have to be opened first.
     let next = await tryReserve(rig, { concurrent });
-    for (let asked = 1; !next.result.granted && asked < 300; asked += 1) {
+    for (let asked = 1; !next.result.granted && asked < 600; asked += 1) {
+      await sleep(50);
       next = await tryReserve(rig, { concurrent });
     }
     assert.ok(next.result.granted);
