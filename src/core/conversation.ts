@@ -74,6 +74,11 @@ export interface MediaPart extends PartBase {
   readonly mediaType: string;
   readonly source: MediaSource;
   readonly name?: string;
+  /**
+   * Documents only: the client wants the answer to cite this one (messages `citations.enabled`). The number is its index
+   * among the documents of the client's request, by which the answer names it.
+   */
+  readonly citedAs?: number;
 }
 
 /** Which provider made something that only it understands. */
@@ -130,6 +135,18 @@ export interface TextSpan {
   readonly end: number;
 }
 
+/**
+ * Where the cited words are in a document of the request. `start` and `end` are the provider's numbers, of characters,
+ * pages or blocks of content.
+ */
+export interface DocumentPlace {
+  /** The index among the documents of the request. */
+  readonly document: number;
+  readonly unit: 'char' | 'page' | 'block';
+  readonly start: number;
+  readonly end: number;
+}
+
 /** A source that a text part cites. `native` is the citation as its dialect wrote it. */
 export interface Citation {
   readonly url?: string;
@@ -137,6 +154,8 @@ export interface Citation {
   readonly citedText?: string;
   /** The words of the answer that rest on the source, in UTF-16 units of their text part; absent: all of it. */
   readonly span?: TextSpan;
+  /** The place in a document of the request, if the reader of the answer knows it. */
+  readonly place?: DocumentPlace;
   readonly native: { readonly dialect: DialectId; readonly value: JsonObject };
 }
 

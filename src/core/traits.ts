@@ -193,6 +193,8 @@ export interface UpstreamTraits {
   readonly jsonBesideTools?: true;
   /** Gemini, Converse: false = the model takes no instructions; they are put at the beginning of the first turn. */
   readonly instructions?: false;
+  /** Converse: the answer can cite documents of the request (Claude). */
+  readonly citesDocuments?: true;
   /** Converse: results of tools have a status of failure; else the text says it. */
   readonly resultStatus?: true;
   /** Converse: false = cache marks are refused among tools. */

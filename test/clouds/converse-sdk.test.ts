@@ -11,8 +11,10 @@ import {
   ConverseStreamCommand,
   InvokeModelWithResponseStreamCommand,
   type BedrockRuntimeClientConfig,
+  type CitationsDelta,
   type ConverseStreamOutput,
 } from '@aws-sdk/client-bedrock-runtime';
+import type { Citation } from '../../src/core/conversation.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { collect, type Generation } from '../../src/core/generation.ts';
 import { converseTraits } from '../../src/core/traits.ts';
@@ -90,7 +92,49 @@ const answers: readonly ConverseAnswer[] = [
     content: [{ reasoningContent: { redactedContent: 'aGlkZGVu' } }, { text: 'ok' }],
     stopReason: 'guardrail_intervened',
   },
+  {
+    content: [
+      { text: 'It says: ' },
+      {
+        citationsContent: {
+          content: [{ text: 'once' }],
+          citations: [
+            {
+              title: 'A',
+              sourceContent: [{ text: 'Once ' }, { text: 'upon' }],
+              location: { documentChar: { documentIndex: 0, start: 0, end: 9 } },
+            },
+            {
+              title: 'B',
+              sourceContent: [{ text: 'once' }],
+              location: { documentPage: { documentIndex: 1, start: 3, end: 4 } },
+            },
+            {
+              title: 'C',
+              sourceContent: [{ text: 'again' }],
+              location: { documentChunk: { documentIndex: 2, start: 5, end: 6 } },
+            },
+          ],
+        },
+      },
+    ],
+  },
 ];
+
+/** A citation: its title, what it quotes, and its place in a document. */
+type Cited = readonly [string, string, ...(string | number | undefined)[]];
+
+function ofSdk({ title = '', sourceContent = [], location }: CitationsDelta): Cited {
+  const { documentChar, documentPage, documentChunk } = location ?? {};
+  const at = documentChar ?? documentPage ?? documentChunk;
+  const unit = documentChar !== undefined ? 'char' : documentPage !== undefined ? 'page' : 'block';
+  const quoted = sourceContent.map(({ text }) => text ?? '').join('');
+  return [title, quoted, unit, at?.documentIndex, at?.start, at?.end];
+}
+
+function ofPart({ title = '', citedText = '', place }: Citation): Cited {
+  return [title, citedText, place?.unit, place?.document, place?.start, place?.end];
+}
 
 /** What both readers see, in one form. */
 interface Read {
@@ -103,7 +147,9 @@ function ofGateway(made: Generation | undefined): Read {
   const content = (made?.parts ?? []).map((part) => {
     switch (part.type) {
       case 'text':
-        return part.text;
+        return part.citations === undefined
+          ? part.text
+          : [part.text, ...part.citations.map(ofPart)];
       case 'tool-call':
         return [part.id, part.name, JSON.parse(part.argumentsJson) as unknown];
       case 'reasoning':
@@ -131,7 +177,12 @@ function usageOf(usage: JsonObject | undefined): Read['usage'] {
 
 /** Puts the events of the client together. */
 async function ofEvents(events: AsyncIterable<ConverseStreamOutput>): Promise<Read> {
-  const blocks: { text: string; call?: readonly string[]; sealed?: string[] }[] = [];
+  const blocks: {
+    text: string;
+    call?: readonly string[];
+    sealed?: string[];
+    cited?: Cited[];
+  }[] = [];
   let kind: string | undefined;
   let usage: Read['usage'] = [];
   for await (const event of events) {
@@ -143,7 +194,8 @@ async function ofEvents(events: AsyncIterable<ConverseStreamOutput>): Promise<Re
     }
     if (delta?.delta !== undefined) {
       const block = (blocks[delta.contentBlockIndex ?? 0] ??= { text: '' });
-      const { text, toolUse, reasoningContent: reasoning } = delta.delta;
+      const { text, toolUse, reasoningContent: reasoning, citation } = delta.delta;
+      if (citation !== undefined) (block.cited ??= []).push(ofSdk(citation));
       block.text += text ?? toolUse?.input ?? reasoning?.text ?? '';
       if (reasoning !== undefined) {
         const sealed = (block.sealed ??= ['', '']);
@@ -156,7 +208,8 @@ async function ofEvents(events: AsyncIterable<ConverseStreamOutput>): Promise<Re
       usage = usageOf({ ...event.metadata.usage } as unknown as JsonObject);
     }
   }
-  const content = blocks.map(({ text, call, sealed }) => {
+  const content = blocks.map(({ text, call, sealed, cited }) => {
+    if (cited !== undefined) return [text, ...cited];
     if (call !== undefined) return [...call, JSON.parse(text || '{}') as unknown];
     return sealed === undefined ? text : [text, ...sealed];
   });
@@ -200,7 +253,12 @@ describe("AWS's own client", () => {
         }),
       );
       const content = (told.output?.message?.content ?? []).map((block) => {
-        const { text, toolUse, reasoningContent: reasoning } = block;
+        const { text, toolUse, reasoningContent: reasoning, citationsContent: cited } = block;
+        if (cited !== undefined) {
+          const pieces = (cited.content ?? []).map((piece) => piece.text ?? '');
+          const sources = (cited.citations ?? []).map((each) => ofSdk(each as CitationsDelta));
+          return [pieces.join(''), ...sources];
+        }
         if (toolUse !== undefined) return [toolUse.toolUseId, toolUse.name, toolUse.input];
         if (reasoning === undefined) return text;
         const { text: thought = '', signature = '' } = reasoning.reasoningText ?? {};
@@ -227,7 +285,12 @@ describe("AWS's own client", () => {
               { text: 'Look.' },
               { image: { format: 'png', source: { bytes: Buffer.from('png') } } },
               {
-                document: { format: 'pdf', name: 'a b', source: { bytes: Buffer.from('pdf') } },
+                document: {
+                  format: 'pdf',
+                  name: 'a b',
+                  source: { bytes: Buffer.from('pdf') },
+                  citations: { enabled: true },
+                },
               },
             ],
           },

@@ -139,6 +139,23 @@ const converse: { readonly [name: string]: ConverseAnswer } = {
   'redacted reasoning': {
     content: [{ reasoningContent: { redactedContent: 'c2VjcmV0' } }, { text: 'Mild.' }],
   },
+  'a text that cites documents': {
+    content: [
+      {
+        citationsContent: {
+          content: [{ text: 'It is mild' }],
+          citations: [
+            {
+              title: 'Weather',
+              sourceContent: [{ text: 'Mild.' }],
+              location: { documentPage: { documentIndex: 0, start: 1, end: 2 } },
+            },
+          ],
+        },
+      },
+      { text: '.' },
+    ],
+  },
   'a call': { content: [{ toolUse: calling }], stopReason: 'tool_use' },
   'a text and two calls': {
     content: [

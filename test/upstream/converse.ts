@@ -110,7 +110,14 @@ function blockEvents(block: JsonObject, contentBlockIndex: number): readonly Jso
   const delta = (value: JsonObject): JsonObject => ({
     contentBlockDelta: { contentBlockIndex, delta: value },
   });
-  const { text, toolUse, reasoningContent } = block;
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (isObject(citationsContent)) {
+    return [
+      ...objects(citationsContent['content']).map((piece) => delta({ text: piece['text'] ?? '' })),
+      ...objects(citationsContent['citations']).map((citation) => delta({ citation })),
+      stop,
+    ];
+  }
   if (isObject(toolUse)) {
     const { input, ...start } = toolUse;
     const json = JSON.stringify(input);
@@ -249,6 +256,9 @@ function assertBlock(kind: string, value: Json | undefined): void {
     assert.match(name, /^[A-Za-z0-9()[\]-]+( [A-Za-z0-9()[\]-]+)*$/);
     assert.ok(name.length <= 200, name);
     assert.match(variant(object(block['source'])), /^(bytes|text)$/);
+    if (block['citations'] !== undefined) {
+      assert.deepEqual(block['citations'], { enabled: true });
+    }
   } else if (kind === 'toolUse') {
     known(block, 'toolUse');
     assert.match(String(block['toolUseId']), /^[a-zA-Z0-9_-]{1,64}$/);

@@ -383,6 +383,9 @@ export const messagesOnConverse: Column = {
     'messages[user].content.cachePoint.type',
     'a block behind it',
   ),
+  'messages[].content[document].citations.enabled (true)': exact(
+    'messages[user].content.document.citations.enabled',
+  ),
   'messages[].content[document].context (of a text)': exact(
     'messages[user].content.document.context',
   ),

@@ -72,7 +72,8 @@ describe('blocks', () => {
         mediaType: 'application/pdf',
         source: { base64: 'JVBE' },
         name: 'T',
-        extras: { 'anthropic-messages': { context: 'C', citations: { enabled: true } } },
+        citedAs: 0,
+        extras: { 'anthropic-messages': { context: 'C' } },
       },
       { type: 'media', kind: 'document', mediaType: 'text/plain', source: { text: 'words' } },
       {
@@ -85,7 +86,6 @@ describe('blocks', () => {
       { type: 'text', text: 'inner' },
     ]);
     assert.deepEqual(noted(notes), [
-      'messages.1.content.0.citations lost',
       'messages.1.content.0.context lost',
       'messages.1.content.3 changed',
     ]);

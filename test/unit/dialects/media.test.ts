@@ -183,8 +183,8 @@ describe('§6 media', () => {
     const strictImage = { ...png, transformations: { oversized_image: 'error' } };
     const { notes } = translate('messages', { messages: [says('user', cited, strictImage)] });
     assert.deepEqual(notes, [
-      'lost messages.0.content.0.citations',
       'lost messages.0.content.1.transformations',
+      'lost messages.0.content.0.citations',
     ]);
   });
 });

@@ -1,7 +1,9 @@
 /** Reads a whole messages answer. */
 import type {
   Citation,
+  Conversation,
   DialectId,
+  DocumentPlace,
   OpaquePart,
   Part,
   ReasoningPart,
@@ -14,6 +16,7 @@ import type { FinishReason, Generation, Usage } from '../../../core/generation.t
 import { isSealed } from '../../../core/secret.ts';
 import { type Json, type JsonObject, isObject, textOf } from '../../../json/value.ts';
 import { answerObjects, answerText, wrongType } from '../../shared/answers.ts';
+import { placeForClient } from '../../shared/document-citations.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
   AnswerCallIds,
@@ -219,8 +222,10 @@ function writePart(part: Part, writing: Writing): readonly JsonObject[] {
   }
 }
 
-function writeText(part: TextPart, { notes }: AnswerContext): JsonObject {
-  const citations = part.citations?.map(writeCitation).filter((each) => each !== undefined) ?? [];
+function writeText(part: TextPart, { conversation, notes }: AnswerContext): JsonObject {
+  const citations = (part.citations ?? [])
+    .map((each) => writeCitation(each, conversation))
+    .filter((each) => each !== undefined);
   if (citations.length < (part.citations?.length ?? 0)) {
     notes.lost(['citations'], 'sources of this provider have no place in a messages answer');
   }
@@ -315,6 +320,11 @@ export class AnswerBlocks {
     return undefined;
   }
 
+  /** Undefined for a source that has no place in an answer of this dialect. */
+  citation(citation: Citation): JsonObject | undefined {
+    return writeCitation(citation, this.#context.conversation);
+  }
+
   lost(what: string): void {
     this.#context.notes.lost(['content'], `${what} has no place in a messages answer`);
   }
@@ -381,7 +391,35 @@ export function readCitation(value: JsonObject): Citation {
   };
 }
 
-/** Undefined for a citation of another dialect: it lacks the index that this dialect requires. */
-export function writeCitation(citation: Citation): JsonObject | undefined {
-  return citation.native.dialect === 'anthropic-messages' ? citation.native.value : undefined;
+/**
+ * Undefined for a citation of another dialect without a place in a document: it lacks the index that this dialect
+ * requires.
+ * @param conversation the request that the answer is for
+ */
+export function writeCitation(
+  citation: Citation,
+  conversation?: Conversation,
+): JsonObject | undefined {
+  const { native, place, title, citedText = '' } = citation;
+  if (native.dialect === 'anthropic-messages') return native.value;
+  if (place === undefined) return undefined;
+  const { document, unit, start, end, ...named } = placeForClient(place, conversation);
+  const [type, from, to] = placeMembers[unit];
+  return {
+    type,
+    cited_text: citedText,
+    document_index: document,
+    document_title: ('title' in named ? named.title : title) ?? null,
+    [from]: start,
+    [to]: end,
+    file_id: null,
+  };
 }
+
+const placeMembers: {
+  readonly [U in DocumentPlace['unit']]: readonly [type: string, start: string, end: string];
+} = {
+  char: ['char_location', 'start_char_index', 'end_char_index'],
+  page: ['page_location', 'start_page_number', 'end_page_number'],
+  block: ['content_block_location', 'start_block_index', 'end_block_index'],
+};

@@ -15,14 +15,7 @@ import type { Notes } from '../../../core/notes.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
 import { beginsObject, brokenArguments, toolInput } from '../../shared/tools.ts';
-import {
-  AnswerBlocks,
-  isEmptyReasoning,
-  isRedacted,
-  usedUp,
-  withEstimate,
-  writeCitation,
-} from './response.ts';
+import { AnswerBlocks, isEmptyReasoning, isRedacted, usedUp, withEstimate } from './response.ts';
 import { writeStreamError } from '../errors.ts';
 import { writeStop, writeTotals, writeUsage } from './usage.ts';
 
@@ -274,7 +267,7 @@ class LiveBlock {
   }
 
   citation(citation: Citation): string {
-    const value = writeCitation(citation);
+    const value = this.#blocks.citation(citation);
     if (value === undefined || this.#kind !== 'text') {
       this.#notes.lost(
         ['citations'],

@@ -36,6 +36,8 @@ const toolUseKeys: ReadonlySet<string> = new Set([
 export class BlockReader {
   readonly #reading: Reading;
   readonly #serverTools = new ServerToolText();
+  /** The number of documents that were read. */
+  #documents = 0;
   /** Extras of calls from upstreams of other dialects, by call id. */
   readonly #callExtras = new Map<
     string,
@@ -73,7 +75,7 @@ export class BlockReader {
       case 'image':
         return readImage(block, path, reading);
       case 'document':
-        return readDocument(block, path, reading);
+        return readDocument(block, { path, index: this.#documents++ }, reading);
       case 'search_result':
         reading.notes.changed(path, 'a search result is shown as text');
         return [{ type: 'text', text: readSearchResult(block), ...readMark(block) }];
@@ -277,7 +279,13 @@ export function without(value: JsonObject, keys: ReadonlySet<string>): JsonObjec
 // Images and documents of a request.
 
 const imageKeys: ReadonlySet<string> = new Set(['type', 'source', 'cache_control']);
-const documentKeys: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache_control']);
+const documentKeys: ReadonlySet<string> = new Set([
+  'type',
+  'source',
+  'title',
+  'citations',
+  'cache_control',
+]);
 const fileIds = 'File ids belong to one provider; send the content itself.';
 
 function readImage(block: JsonObject, path: FieldPath, reading: Reading): readonly Part[] {
@@ -309,13 +317,24 @@ function readImage(block: JsonObject, path: FieldPath, reading: Reading): readon
   }
 }
 
-function readDocument(block: JsonObject, path: FieldPath, reading: Reading): readonly Part[] {
+/** The position of a document block: its path, and its index among the documents of the request. */
+interface DocumentPosition {
+  readonly path: FieldPath;
+  readonly index: number;
+}
+
+function readDocument(
+  block: JsonObject,
+  { path, index }: DocumentPosition,
+  reading: Reading,
+): readonly Part[] {
   const source = isObject(block['source']) ? block['source'] : {};
   const { citations } = block;
-  if (isObject(citations) && citations['enabled'] === true) {
-    reading.notes.lost([...path, 'citations'], 'this model does not cite documents');
+  const isCited = isObject(citations) && citations['enabled'] === true;
+  if (source['type'] === 'content') {
+    if (isCited) reading.notes.lost([...path, 'citations'], 'what is shown as text is not cited');
+    return readContentDocument(block, path, reading);
   }
-  if (source['type'] === 'content') return readContentDocument(block, path, reading);
   const media = readDocumentSource(source);
   if (media === undefined) {
     reading.refuse([...path, 'source', 'type'], fileIds);
@@ -331,6 +350,7 @@ function readDocument(block: JsonObject, path: FieldPath, reading: Reading): rea
       kind: 'document',
       ...media,
       ...(typeof title === 'string' && title !== '' ? { name: title } : {}),
+      ...(isCited ? { citedAs: index } : {}),
       ...readMark(block),
       ...nativeExtras(without(block, documentKeys)),
     },

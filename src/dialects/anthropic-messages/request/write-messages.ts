@@ -140,7 +140,9 @@ class ContentWriter implements BlockWriter {
 
   #cited(part: TextPart): JsonMembers {
     const block = textBlock(part.text);
-    const citations = part.citations?.map(writeCitation).filter((each) => each !== undefined) ?? [];
+    const citations = (part.citations ?? [])
+      .map((each) => writeCitation(each))
+      .filter((each) => each !== undefined);
     if (citations.length > 0) block['citations'] = citations;
     return block;
   }
@@ -274,7 +276,12 @@ function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonMemb
   if (part.kind !== 'document' || !fileInput) return undefined;
   const source = documentSource(part);
   if (source === undefined) return undefined;
-  return { type: 'document', source, ...(part.name === undefined ? {} : { title: part.name }) };
+  return {
+    type: 'document',
+    source,
+    ...(part.name === undefined ? {} : { title: part.name }),
+    ...(part.citedAs === undefined ? {} : { citations: { enabled: true } }),
+  };
 }
 
 function documentSource({ mediaType, source }: MediaPart): JsonMembers | undefined {

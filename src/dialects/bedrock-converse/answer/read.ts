@@ -2,10 +2,10 @@
  * Reads an answer into events, block by block. Documents and streams share this code. The state is the open blocks by
  * index, and the data that must wait for the end.
  */
-import type { Citation, Part } from '../../../core/conversation.ts';
+import type { Citation, DocumentPlace, Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
-import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { answerObject, answerObjects, answerText, wrongType } from '../../shared/answers.ts';
 import { dialectId } from '../fields.ts';
 import { malformed, readStop, readUsage } from './usage.ts';
@@ -267,8 +267,32 @@ function readCitation(value: JsonObject): Citation {
     ...(url === '' ? {} : { url }),
     ...(title === '' ? {} : { title }),
     ...(citedText === '' ? {} : { citedText }),
+    ...placeIn(location),
     native: { dialect: dialectId, value },
   };
+}
+
+const placeUnits = [
+  ['documentChar', 'char'],
+  ['documentPage', 'page'],
+  ['documentChunk', 'block'],
+] as const;
+
+/** The place in a document of the request. Nothing for a location of another kind, or one without all of its numbers. */
+function placeIn(location: JsonObject): { readonly place?: DocumentPlace } {
+  for (const [name, unit] of placeUnits) {
+    const found = location[name];
+    if (!isObject(found)) continue;
+    const { documentIndex: document, start, end } = found;
+    if (isPosition(document) && isPosition(start) && isPosition(end)) {
+      return { place: { document, unit, start, end } };
+    }
+  }
+  return {};
+}
+
+function isPosition(value: Json | undefined): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function addressIn(source: JsonObject[string]): string {

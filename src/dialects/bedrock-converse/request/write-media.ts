@@ -80,12 +80,15 @@ export class MediaWriter {
   }
 
   #document(part: MediaPart): JsonMembers | undefined {
-    const { source, mediaType } = part;
+    const { source, mediaType, citedAs } = part;
     if (!this.#traits.fileInput || 'url' in source) return undefined;
+    const cites = citedAs !== undefined && this.#traits.citesDocuments === true;
+    const citations = cites ? { citations: { enabled: true } } : {};
     if ('base64' in source) {
       const format = documentFormats.get(mediaType);
       if (format === undefined) return undefined;
-      return { document: { format, name: this.#nameOf(part), source: { bytes: source.base64 } } };
+      const name = this.#nameOf(part);
+      return { document: { format, name, source: { bytes: source.base64 }, ...citations } };
     }
     const context = part.extras?.['anthropic-messages']?.['context'];
     return {
@@ -94,6 +97,7 @@ export class MediaWriter {
         name: this.#nameOf(part),
         source: { text: source.text },
         ...(typeof context === 'string' && context !== '' ? { context } : {}),
+        ...citations,
       },
     };
   }

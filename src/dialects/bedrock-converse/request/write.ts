@@ -22,6 +22,7 @@ import {
   writeMessagesExtras,
 } from '../../openai-chat/request/write.ts';
 import { isBlank, type Message } from '../../shared/message-turns.ts';
+import { noteUncited } from '../../shared/document-citations.ts';
 import { requestedTier, cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
 import { dialectId } from '../fields.ts';
 import { writeMessages } from './write-messages.ts';
@@ -33,6 +34,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   const { traits } = ask;
   const points = new CachePoints(notes);
   const marks = new CacheMarks(traits.cacheMarks, (block, mark) => points.add(block, mark));
+  if (traits.citesDocuments !== true) noteUncited(conversation, notes);
   // An output limit of 0 asks to warm a cache. The attempt loop answers such a call itself and sends no request.
   const warms = conversation.sampling.maxOutputTokens === 0;
   const maxTokens = warms ? 0 : writeMaxTokens(conversation, ask, notes);

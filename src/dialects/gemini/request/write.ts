@@ -14,6 +14,7 @@ import {
   writeEndUser,
   writeMessagesExtras,
 } from '../../openai-chat/request/write.ts';
+import { noteUncited } from '../../shared/document-citations.ts';
 import {
   requestedTier,
   cacheHints,
@@ -34,6 +35,7 @@ interface Target {
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const target = { traits, notes };
+  noteUncited(conversation, notes);
   const asked = withQuestion(withInstructionsInFront(conversation, notes), notes);
   const tools = writeTools(conversation, traits, notes);
   const output = writeOutput(conversation, { traits, notes, offersTools: tools.functions });

@@ -27,6 +27,7 @@ import {
   textOf,
 } from '../../../json/value.ts';
 import { mediumOf } from '../../shared/prompt.ts';
+import { noteUncited } from '../../shared/document-citations.ts';
 import { cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
 import { chatFields, isArray } from '../fields.ts';
 import { frontNote } from '../message-forms.ts';
@@ -42,6 +43,7 @@ const billingHeader = 'x-anthropic-billing-header:';
 /** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
+  noteUncited(conversation, notes);
   const output = writeOutput(conversation, traits, notes);
   const messages = new MessageWriter({ conversation, traits, notes, provider: ask.provider });
   const { system, turns } = traits.systemAnywhere

@@ -19,6 +19,7 @@ import {
   writeTemperature,
 } from '../../openai-chat/request/write.ts';
 import { writeOutput } from '../../openai-chat/request/write-tools.ts';
+import { noteUncited } from '../../shared/document-citations.ts';
 import { cacheHints } from '../../shared/responses-fields.ts';
 import { isPresent } from '../fields.ts';
 import { dialectId } from '../items.ts';
@@ -34,6 +35,7 @@ interface Target {
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const target = { traits, notes };
+  noteUncited(conversation, notes);
   const format = writeFormat(conversation, target);
   const items = new ItemWriter({ conversation, traits, notes, provider: ask.provider });
   const { system, turns } = traits.systemAnywhere

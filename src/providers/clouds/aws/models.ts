@@ -128,6 +128,7 @@ export function converseModelTraits(model: string): Partial<UpstreamTraits> {
     cacheMarks: true,
     topK: true,
     reportsStopSequence: true,
+    citesDocuments: true,
     dropsBillingHeader: true,
     defaultMaxOutputTokens: Math.min(own.defaultMaxOutputTokens ?? mostReserved, mostReserved),
   };
