@@ -181,6 +181,34 @@ test('the import check sees every form of import and refuses a wrong arrow', () 
   );
 });
 
+/** Dialects that carry members of another one in their own requests and answers. */
+const carriedDialects: { readonly [dialect: string]: string } = {
+  // The vendor of both: errors, limits, and bodies in the form of chat that are counted.
+  'openai-responses': 'openai-chat',
+  // Options of Claude.
+  'bedrock-converse': 'anthropic-messages',
+};
+
+/** The folder below src/dialects that a path lies in; undefined for other paths. */
+function dialectAt(path: string): string | undefined {
+  const [first, second, third] = path.split('/');
+  return first === 'dialects' && third !== undefined ? second : undefined;
+}
+
+test('dialects import what is in dialects/shared, and no other dialect', () => {
+  const wrong = sources.flatMap((source) => {
+    const own = dialectAt(source.path);
+    if (own === undefined) return [];
+    const allowed = new Set([own, 'shared', carriedDialects[own]]);
+    return importsOf(source)
+      .filter((specifier) => specifier.startsWith('.'))
+      .map((specifier) => join(dirname(source.path), specifier).replaceAll('\\', '/'))
+      .filter((path) => dialectAt(path) !== undefined && !allowed.has(dialectAt(path)))
+      .map((path) => `${source.path} imports ${path}`);
+  });
+  assert.deepEqual(wrong, []);
+});
+
 test('relative imports name their file ending', () => {
   const wrong = sources.flatMap((source) =>
     importsOf(source)

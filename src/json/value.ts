@@ -46,3 +46,7 @@ export function setMember(members: { [key: string]: Json }, key: string, value: 
     });
   }
 }
+
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type JsonMembers,
   textOf,
+  isArray,
 } from '../../json/value.ts';
 import {
   codeOfStatus,
@@ -16,7 +17,6 @@ import {
   upstreamFailure,
   type VendorComplaint,
 } from '../shared/vendor-errors.ts';
-import { isArray } from './fields.ts';
 
 const table = {
   invalid_request: form(400, 'invalid_request_error'),

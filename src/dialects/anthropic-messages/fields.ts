@@ -2,7 +2,7 @@
  * Reads single fields of a request body. Errors for wrong values have the wording of this dialect. The path is put
  * at the start of the message when the error is written.
  */
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
 /** A field of an object, and where that object is in the body. */
@@ -52,10 +52,6 @@ export const messagesFields: ReadonlySet<string> = new Set([
   'user_profile_id',
   'workspace_id',
 ]);
-
-export function isArray(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value);
-}
 
 /** `null` counts as absent wherever the field is optional. */
 export function isPresent(value: Json | undefined): value is Exclude<Json, null> {

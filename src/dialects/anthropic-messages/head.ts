@@ -5,11 +5,10 @@
  */
 import type { RequestHead } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../json/value.ts';
 import { threadRefusal } from './errors.ts';
 import {
   type Field,
-  isArray,
   isPresent,
   pathOf,
   readArray,

@@ -5,14 +5,14 @@ import { TwinNames } from '../../core/shape.ts';
 import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
 import { limitNames, type LimitNames } from '../shared/answers.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { badValue, isArray } from './fields.ts';
+import { badValue } from './fields.ts';
+import { isArray, isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { ChatAnswerRelay } from './relay/answer.ts';
 import { readRequest, refuseUntranslatable } from './request/read.ts';
 import { writeResponse } from './answer/response.ts';
 import { requestShape } from './shape.ts';
 import { ChatStreamWriter } from './answer/stream-write.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { BodyDescription } from '../shared/describe.ts';
 
 const words: ShapeWords = { single: ['parallel_tool_calls'] };

@@ -2,7 +2,7 @@
  * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
  * them. `null` counts as absent everywhere.
  */
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
 /** Top-level fields of this API. */
@@ -45,10 +45,6 @@ export const chatFields: ReadonlySet<string> = new Set([
   'verbosity',
   'web_search_options',
 ]);
-
-export function isArray(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value);
-}
 
 /** A path as this dialect spells it in `param`: `messages[3].content[0].text`. */
 export function spellPath(path: FieldPath): string {

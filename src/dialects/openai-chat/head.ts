@@ -5,10 +5,9 @@
  */
 import type { RequestHead } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
 import {
   badValue,
-  isArray,
   missing,
   readArray,
   readBoolean,

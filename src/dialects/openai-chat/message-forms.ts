@@ -1,5 +1,4 @@
 /** The forms of single messages in which servers of this dialect differ. */
-import { createHash } from 'node:crypto';
 import type {
   CacheMark,
   Citation,
@@ -13,10 +12,15 @@ import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInnerObject } from '../../json/parse.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tools.ts';
 import { answerObject, answerObjects, citedSpan, spanOf } from '../shared/answers.ts';
-import { isArray } from './fields.ts';
 
 type Path = readonly (string | number)[];
 
@@ -173,11 +177,6 @@ export function textsOf(content: Json | undefined): readonly string[] {
   );
 }
 
-/** Instructions as a text of the user. */
-export function taggedInstructions(texts: readonly string[]): string {
-  return `<system>\n${texts.join('\n\n')}\n</system>`;
-}
-
 /** A message of the user with one more text. */
 export function joinedTexts(message: JsonObject, text: string): JsonObject {
   const { content } = message;
@@ -203,8 +202,6 @@ function isText(part: Json): part is JsonObject & { readonly text: string } {
   return isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 }
 
-export const frontNote = 'instructions stand in one message in front for this model';
-export const taggedNote = 'instructions after the first answer are sent in a user message';
 export const bridgeNote = 'an assistant message stands between a tool and the user';
 export const unknownMemberNote = 'not known to this provider';
 
@@ -461,24 +458,9 @@ function readArguments(value: Json | undefined): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** The data that distinguishes the calls of an answer from those of other answers. */
-export interface AnswerIdentity {
-  readonly id: Json | undefined;
-  readonly created: Json | undefined;
-}
-
 /** Further members of a call in an answer: signatures of Gemini in the vendor's own spelling for chat clients. */
 export function answeredExtras({ extras }: ToolCallPart): JsonObject | undefined {
   const signature = extras?.gemini?.['thoughtSignature'];
   if (typeof signature !== 'string') return extras?.['openai-chat'];
   return { extra_content: { google: { thought_signature: signature } } };
-}
-
-/**
- * An id for a call without one: the same for the same answer, another one for every other
- * answer and position.
- */
-export function derivedCallId(answer: AnswerIdentity, index: number): string {
-  const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, index]);
-  return `call_${createHash('sha256').update(seed).digest('hex').slice(0, 24)}`;
 }

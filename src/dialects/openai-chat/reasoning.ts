@@ -8,10 +8,16 @@ import type { PositionedReasoning } from '../../core/recall.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/secret.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../json/value.ts';
 import { answerObjects, answerText } from '../shared/answers.ts';
-import { isArray } from './fields.ts';
 import { readCall } from './message-forms.ts';
+import { fillerNote } from '../shared/message-turns.ts';
 
 /** One piece of reasoning, whole or an increment. */
 export interface ReasoningEntry {
@@ -301,8 +307,6 @@ export interface CallSignatures {
   readonly members: readonly JsonObject[];
   readonly filled: boolean;
 }
-
-export const fillerNote = 'tool calls of another model are sent without a signature';
 
 /**
  * Undefined when nothing is missing or nothing is known. Only the first of parallel calls carries a

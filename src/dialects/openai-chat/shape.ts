@@ -2,9 +2,14 @@
 import { cacheHints } from '../shared/responses-fields.ts';
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../json/value.ts';
 import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
-import { isArray } from './fields.ts';
 
 const marks = {
   cache_control: fields(wholes('type', 'ttl')),

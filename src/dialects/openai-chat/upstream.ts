@@ -2,7 +2,8 @@
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
-import { chatCountable, writeRequest } from './request/write.ts';
+import { chatCountable } from './request/countable.ts';
+import { writeRequest } from './request/write.ts';
 import { relayRequest } from './relay/request.ts';
 import { stopsOf } from './request/read.ts';
 import { readResponse } from './answer/response.ts';

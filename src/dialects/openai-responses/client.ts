@@ -2,11 +2,11 @@
 import type { AnswerContext, ClientDialect } from '../../core/dialect.ts';
 import { type Generation, replay } from '../../core/generation.ts';
 import { TwinNames } from '../../core/shape.ts';
-import { type JsonObject, isObject, type Json } from '../../json/value.ts';
+import { type JsonObject, isObject, type Json, isArray } from '../../json/value.ts';
 import { limitHeaders } from '../openai-chat/client.ts';
 import { shapedWriter } from '../shared/demanded-call.ts';
 import { writeError } from './errors.ts';
-import { badValue, shapeWords, isArray } from './fields.ts';
+import { badValue, shapeWords } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { storedResponses } from './stored.ts';
 import { Lifecycle } from './answer/lifecycle.ts';

@@ -3,8 +3,7 @@ import type { EndedResponse } from '../../core/stored-response.ts';
 import { spliceAnswer } from '../../core/client-body.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { eachMember, findMember, skipSpace, type Span, spells } from '../../json/scan.ts';
-import { isObject, type JsonObject, textOf } from '../../json/value.ts';
-import { isArray } from './fields.ts';
+import { isObject, type JsonObject, textOf, isArray } from '../../json/value.ts';
 
 const openBrace = 0x7b;
 const openBracket = 0x5b;

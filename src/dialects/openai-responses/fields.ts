@@ -3,18 +3,11 @@
  * the service. `null` counts as absent everywhere.
  */
 import type { FieldPath } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { badValue, isArray, missing, wrongType } from '../openai-chat/fields.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
+import { badValue, missing, wrongType } from '../openai-chat/fields.ts';
 import type { ShapeWords } from '../shared/demanded-call.ts';
 
-export {
-  badValue,
-  isArray,
-  lengthOf,
-  missing,
-  spellPath,
-  wrongType,
-} from '../openai-chat/fields.ts';
+export { badValue, lengthOf, missing, spellPath, wrongType } from '../openai-chat/fields.ts';
 
 /** The path of the member that limits a demanded call to one. */
 export const shapeWords: ShapeWords = { single: ['parallel_tool_calls'] };

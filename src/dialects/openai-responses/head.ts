@@ -5,11 +5,10 @@
  */
 import type { RequestHead, RequestState } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../json/value.ts';
 import {
   badValue,
   type Field,
-  isArray,
   isPresent,
   missing,
   readArray,

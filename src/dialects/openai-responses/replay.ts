@@ -1,7 +1,6 @@
 /** Writes a stored response again: as the events of a stream, and as a list of its input items. */
 import type { ItemPage } from '../../core/stored-response.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../json/value.ts';
-import { isArray } from './fields.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../json/value.ts';
 import { callKindOf, writtenText } from './items.ts';
 
 /**

@@ -3,7 +3,13 @@
  * in the order of the calls; nothing is between them, and instructions given in mid-conversation stay at their position,
  * since moving them would change the cached prefix.
  */
-import type { Conversation, Part, ToolResultPart, Turn } from '../../core/conversation.ts';
+import type {
+  Conversation,
+  Part,
+  ToolResultPart,
+  Turn,
+  MediaPart,
+} from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -199,3 +205,14 @@ function tagged(text: string): string {
 export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
+
+/** A plain-text document below a line with its title and context. */
+export function documentText(part: MediaPart, text: string): string {
+  const context = part.extras?.['anthropic-messages']?.['context'];
+  const head = [part.name, typeof context === 'string' ? context : undefined]
+    .filter((line) => line !== undefined && line !== '')
+    .join(' — ');
+  return head === '' ? text : `${head}\n\n${text}`;
+}
+
+export const fillerNote = 'tool calls of another model are sent without a signature';

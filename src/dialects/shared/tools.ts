@@ -10,7 +10,7 @@ import { type Notes, pathOf } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInner, tryParseInnerObject } from '../../json/parse.ts';
 import { stringEnd } from '../../json/scan.ts';
-import { type JsonObject, isObject } from '../../json/value.ts';
+import { type JsonObject, isObject, type Json } from '../../json/value.ts';
 
 interface PublishedTool {
   readonly description: string;
@@ -368,4 +368,19 @@ export class AnswerCallIds {
     }
     return ids;
   }
+}
+
+/** The data that distinguishes the calls of an answer from those of other answers. */
+export interface AnswerIdentity {
+  readonly id: Json | undefined;
+  readonly created: Json | undefined;
+}
+
+/**
+ * An id for a call without one: the same for the same answer, another one for every other
+ * answer and position.
+ */
+export function derivedCallId(answer: AnswerIdentity, index: number): string {
+  const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, index]);
+  return `call_${createHash('sha256').update(seed).digest('hex').slice(0, 24)}`;
 }

@@ -5,7 +5,7 @@ import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import type { JsonObject } from '../../../src/json/value.ts';
 import type { ModelTokenizer } from '../../../src/core/provider.ts';
 import { tokenizerOf } from '../../../src/providers/http-provider.ts';
-import { chatCountable } from '../../../src/dialects/openai-chat/request/write.ts';
+import { chatCountable } from '../../../src/dialects/openai-chat/request/countable.ts';
 import { mediumTokens } from '../../../src/tokens/prompt.ts';
 import { pieces } from '../../../src/tokens/tokenizer-worker.ts';
 import { samples } from '../tokens/samples.ts';

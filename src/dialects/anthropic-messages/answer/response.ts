@@ -14,7 +14,7 @@ import type { AnswerContext } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, Generation, Usage } from '../../../core/generation.ts';
 import { isSealed } from '../../../core/secret.ts';
-import { type Json, type JsonObject, isObject, textOf } from '../../../json/value.ts';
+import { type Json, type JsonObject, isObject, textOf, isArray } from '../../../json/value.ts';
 import { answerObjects, answerText, wrongType } from '../../shared/answers.ts';
 import { placeForClient } from '../../shared/document-citations.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
@@ -27,7 +27,7 @@ import {
   truncatedInput,
 } from '../../shared/tools.ts';
 import { readErrorValue } from '../errors.ts';
-import { isArray, isPresent } from '../fields.ts';
+import { isPresent } from '../fields.ts';
 import { readStop, readUsage, writeStop, writeUsage } from './usage.ts';
 
 /**

@@ -7,8 +7,7 @@ import { isSealed } from '../../../core/secret.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonEdit } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { isArray } from '../fields.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { BlockReader, requestReading } from '../request/read-blocks.ts';
 import { isServerBlock } from '../request/write-messages.ts';
 

@@ -11,20 +11,16 @@ import { allEfforts, type UpstreamTraits } from '../../../core/traits.ts';
 import { type JsonEdit, editJson } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
 import type { Pieces } from '../../../json/pieces.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { publishedTool } from '../../shared/tools.ts';
 import { autoMarkEdits } from '../../shared/auto-marks.ts';
 import { canDemandCalls } from '../../shared/demanded-call.ts';
-import { isArray, isPresent } from '../fields.ts';
+import { isPresent } from '../fields.ts';
 import { isClientTool } from '../head.ts';
 import { markEdits, mayHaveScopes, messageEdits } from './messages.ts';
-import {
-  budgetOf,
-  effortOfBudget,
-  formatInstruction,
-  knownEffort,
-  minBudget,
-} from '../request/write.ts';
+import { budgetOf, minBudget } from '../../shared/effort.ts';
+import { effortOfBudget, knownEffort } from '../request/thinking.ts';
+import { formatInstruction } from '../request/write.ts';
 
 const billingLine = 'x-anthropic-billing-header:';
 

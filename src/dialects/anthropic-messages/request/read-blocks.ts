@@ -12,10 +12,9 @@ import type {
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { type Notes, withPath } from '../../../core/notes.ts';
 import { isSealed, type Sealer } from '../../../core/secret.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { unseal } from '../../shared/seals.ts';
 import { readCitations } from '../answer/response.ts';
-import { isArray } from '../fields.ts';
 
 /** The position of content. */
 interface ContentPosition {

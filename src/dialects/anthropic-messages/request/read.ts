@@ -14,8 +14,8 @@ import type { FieldPath } from '../../../core/errors.ts';
 import { type Notes, withPath, withPathOf } from '../../../core/notes.ts';
 import type { Sealer } from '../../../core/secret.ts';
 import { noteStrangers } from '../../../core/shape.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { isArray, isPresent, knownFields } from '../fields.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
+import { isPresent, knownFields } from '../fields.ts';
 import { requestShape } from '../shape.ts';
 import { checkRequest, isClientTool, readModel } from '../head.ts';
 import {

@@ -23,7 +23,7 @@ import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
 import { ToolIdMap, sentToolName, toolInput } from '../../shared/tools.ts';
-import type { CacheMarks } from './write.ts';
+import type { CacheMarks } from './cache-marks.ts';
 import { isNative, isProof, writeCitation } from '../answer/response.ts';
 
 /** @throws GatewayError `invalid_request` when no message remains, or calls and results do not match. */

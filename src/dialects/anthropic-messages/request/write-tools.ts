@@ -3,12 +3,17 @@ import type { Conversation, Tool, ToolChoice } from '../../../core/conversation.
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../../json/value.ts';
 import { searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
 import { canDemandCalls, type JsonTool } from '../../shared/demanded-call.ts';
 import { describedTool } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
-import { isArray } from '../fields.ts';
 import { maxToolName, type Writing } from './write-messages.ts';
 
 /** `tools` and `tool_choice`, each only if it is needed. */

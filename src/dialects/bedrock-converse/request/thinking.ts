@@ -3,8 +3,8 @@ import type { Conversation } from '../../../core/conversation.ts';
 import { type Notes, pathOf, withPath } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonMembers } from '../../../json/value.ts';
-import { writeThinking as writeClaudeThinking } from '../../anthropic-messages/request/write.ts';
-import { namedEffort, wantedEffort } from '../../openai-chat/request/write.ts';
+import { writeThinking as writeClaudeThinking } from '../../anthropic-messages/request/thinking.ts';
+import { namedEffort, wantedEffort } from '../../shared/effort.ts';
 
 interface ThinkingQuestion {
   readonly conversation: Conversation;

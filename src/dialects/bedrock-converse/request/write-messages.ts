@@ -11,7 +11,7 @@ import type { Ask } from '../../../core/dialect.ts';
 import { unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { JsonMembers } from '../../../json/value.ts';
-import type { CacheMarks } from '../../anthropic-messages/request/write.ts';
+import type { CacheMarks } from '../../anthropic-messages/request/cache-marks.ts';
 import { isNative } from '../../anthropic-messages/answer/response.ts';
 import { noteForeignReasoning } from '../../anthropic-messages/request/write-messages.ts';
 import {

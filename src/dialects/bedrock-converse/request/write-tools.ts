@@ -4,7 +4,7 @@ import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import type { CacheMarks } from '../../anthropic-messages/request/write.ts';
+import type { CacheMarks } from '../../anthropic-messages/request/cache-marks.ts';
 import { strictSchema } from '../../anthropic-messages/request/write-tools.ts';
 import {
   isOptional,
@@ -13,7 +13,7 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-} from '../../openai-chat/request/write-tools.ts';
+} from '../../shared/offered-tools.ts';
 import { canDemandCalls, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
 import { describedTool } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';

@@ -8,19 +8,10 @@ import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { isObject, type Json, type JsonMembers, type JsonObject } from '../../../json/value.ts';
 import { readMark } from '../../anthropic-messages/request/read-blocks.ts';
-import {
-  CacheMarks,
-  chatDefaults,
-  withQuestion,
-  writeMark,
-  writeMaxTokens,
-  writeTuning,
-} from '../../anthropic-messages/request/write.ts';
-import {
-  isInstruction,
-  writeEndUser,
-  writeMessagesExtras,
-} from '../../openai-chat/request/write.ts';
+import { CacheMarks, writeMark } from '../../anthropic-messages/request/cache-marks.ts';
+import { writeMaxTokens, writeTuning } from '../../anthropic-messages/request/write.ts';
+import { chatDefaults, writeEndUser, writeMessagesExtras } from '../../shared/foreign-options.ts';
+import { withQuestion, isInstruction } from '../../shared/instructions.ts';
 import { isBlank, type Message } from '../../shared/message-turns.ts';
 import { noteUncited } from '../../shared/document-citations.ts';
 import { requestedTier, cacheHints, responsesOptions } from '../../shared/responses-fields.ts';

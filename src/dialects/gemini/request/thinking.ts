@@ -1,10 +1,15 @@
 /** How much the model may think: a budget before Gemini 3, a level from there on. */
 import type { Conversation, Effort, Reasoning } from '../../../core/conversation.ts';
-import { type FieldPath } from '../../../core/errors.ts';
+import type { FieldPath } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { budgetOf, minBudget } from '../../anthropic-messages/request/write.ts';
-import { namedEffort, noteUncontrolled, wantedEffort } from '../../openai-chat/request/write.ts';
+import {
+  budgetOf,
+  minBudget,
+  namedEffort,
+  noteUncontrolled,
+  wantedEffort,
+} from '../../shared/effort.ts';
 import type { JsonMembers } from '../../../json/value.ts';
 
 interface Thinking {

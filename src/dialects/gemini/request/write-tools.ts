@@ -11,7 +11,7 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-} from '../../openai-chat/request/write-tools.ts';
+} from '../../shared/offered-tools.ts';
 import { describedTool } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';

@@ -7,13 +7,8 @@ import { type Ask, plannedStops } from '../../../core/dialect.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { Json, JsonObject, JsonMembers } from '../../../json/value.ts';
-import { chatDefaults, withQuestion } from '../../anthropic-messages/request/write.ts';
-import {
-  isInstruction,
-  withInstructionsInFront,
-  writeEndUser,
-  writeMessagesExtras,
-} from '../../openai-chat/request/write.ts';
+import { chatDefaults, writeEndUser, writeMessagesExtras } from '../../shared/foreign-options.ts';
+import { withQuestion, isInstruction, withInstructionsInFront } from '../../shared/instructions.ts';
 import { noteUncited } from '../../shared/document-citations.ts';
 import {
   requestedTier,

@@ -13,7 +13,13 @@ import type { Notes } from '../../../core/notes.ts';
 import { positionedReasoning } from '../../../core/recall.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { tryParseObject } from '../../../json/parse.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../../json/value.ts';
 import {
   answerObject,
   answerObjects,
@@ -22,8 +28,7 @@ import {
   wrongType,
 } from '../../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
-import { wrappedArguments } from '../../shared/tools.ts';
-import { isArray } from '../fields.ts';
+import { wrappedArguments, type AnswerIdentity, derivedCallId } from '../../shared/tools.ts';
 import {
   findUsage,
   isCut,
@@ -37,9 +42,7 @@ import {
   answeredExtras,
   AnsweredTools,
   answerId,
-  type AnswerIdentity,
   callArguments,
-  derivedCallId,
   freeTextInput,
   MessageBounds,
   readCall,

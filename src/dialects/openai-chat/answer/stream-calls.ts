@@ -6,15 +6,9 @@ import type { JsonObject } from '../../../json/value.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { wrappedArguments } from '../../shared/tools.ts';
+import { wrappedArguments, derivedCallId, type AnswerIdentity } from '../../shared/tools.ts';
 import type { PartCounter } from './stream-read.ts';
-import {
-  derivedCallId,
-  readCall,
-  isCall,
-  type AnswerIdentity,
-  type SeenCall,
-} from '../message-forms.ts';
+import { readCall, isCall, type SeenCall } from '../message-forms.ts';
 
 interface StreamCall {
   /** The index among all calls of the answer, in the order of their start. */

@@ -8,7 +8,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { tryParseAnswerEvent, tryParseObject } from '../../../json/parse.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import {
   answerObject,
   answerObjects,
@@ -18,8 +18,8 @@ import {
 } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
-import { isArray } from '../fields.ts';
-import { type AnswerIdentity, readCitations } from '../message-forms.ts';
+import type { AnswerIdentity } from '../../shared/tools.ts';
+import { readCitations } from '../message-forms.ts';
 import {
   answerThinking,
   emptyEntry,

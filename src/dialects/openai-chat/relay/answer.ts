@@ -9,11 +9,11 @@ import { spliceAnswer, parseBody, type WholeDocument } from '../../../core/clien
 import { spliceMembers } from '../../../json/edit.ts';
 import { tryParseObject } from '../../../json/parse.ts';
 import { findMember, type MemberSpan, type Span } from '../../../json/scan.ts';
-import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 import { withBlankLine, withModel } from '../../shared/answers.ts';
 import { repairedUsage } from '../../shared/usage-sums.ts';
-import { isArray } from '../fields.ts';
-import { type AnswerIdentity, derivedCallId, readCall } from '../message-forms.ts';
+import { type AnswerIdentity, derivedCallId } from '../../shared/tools.ts';
+import { readCall } from '../message-forms.ts';
 import { StreamCalls } from '../answer/stream-calls.ts';
 import { findUsage, writeUsage } from '../answer/usage.ts';
 

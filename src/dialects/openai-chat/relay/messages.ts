@@ -11,27 +11,23 @@ import type { Notes } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonEdit } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
-import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 import { userTextsOf } from '../../shared/describe.ts';
 import { type ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
-import { isArray } from '../fields.ts';
 import {
   adaptedContent,
   bridge,
   bridgeNote,
-  frontNote,
   joinedTexts,
   readCall,
-  taggedInstructions,
-  taggedNote,
   textsOf,
   withContentInFront,
   withoutUnknownMembers,
 } from '../message-forms.ts';
+import { frontNote, taggedInstructions, taggedNote } from '../../shared/instructions.ts';
 import {
   type CallSignatures,
   checkReasoning,
-  fillerNote,
   hasProof,
   isDetailMark,
   missingSignatures,
@@ -41,6 +37,7 @@ import {
   thinkingText,
   writeDetail,
 } from '../reasoning.ts';
+import { fillerNote } from '../../shared/message-turns.ts';
 
 /** The edits of the messages; none if the target takes them unchanged. */
 export function messageEdits(

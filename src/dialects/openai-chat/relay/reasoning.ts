@@ -10,8 +10,7 @@ import {
   allEfforts,
   chatTraits,
 } from '../../../core/traits.ts';
-import { type Json, type JsonObject, isObject } from '../../../json/value.ts';
-import { isArray } from '../fields.ts';
+import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
 import type { Relayed } from './edits.ts';
 import { readReasoningControl } from '../request/read.ts';
 import { writeReasoning } from '../request/write.ts';

@@ -3,9 +3,8 @@ import type { JsonSource } from '../../../core/client-body.ts';
 import type { FieldPath } from '../../../core/errors.ts';
 import type { SchemaRules } from '../../../core/traits.ts';
 import { tryParse } from '../../../json/parse.ts';
-import { type Json, type JsonObject, isObject } from '../../../json/value.ts';
+import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
-import { isArray } from '../fields.ts';
 import type { Relayed } from './edits.ts';
 
 export const toolMembers = [

@@ -12,10 +12,10 @@ import { type Notes, pathOf as knownPath, withPath, withPathOf } from '../../../
 import type { Sealer } from '../../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../../json/parse.ts';
 import { maxDepth } from '../../../json/scan.ts';
-import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 import { fileOf, foreignFile, imageAt } from '../../shared/body-media.ts';
 import { readCacheMark, readCall } from '../message-forms.ts';
-import { badValue, isArray, wrongType } from '../fields.ts';
+import { badValue, wrongType } from '../fields.ts';
 import { checkReasoning, readReasoning, reasoningParts, thinkingText } from '../reasoning.ts';
 
 interface ConversationTurns {

@@ -19,11 +19,16 @@ import { type Notes, withMemberPaths, withPath, withPathOf } from '../../../core
 import type { Sealer } from '../../../core/secret.ts';
 import { noteStrangers } from '../../../core/shape.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../../json/value.ts';
 import { legacyFunction, readCacheMark } from '../message-forms.ts';
 import {
   badValue,
-  isArray,
   missing,
   readArray,
   readInteger,

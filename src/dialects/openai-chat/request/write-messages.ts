@@ -12,10 +12,15 @@ import type {
 import { type FieldPath, invalidRequest, unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  isArray,
+} from '../../../json/value.ts';
 import { imageDetail } from '../../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
-import { isArray } from '../fields.ts';
 import {
   bridge,
   bridgeNote,
@@ -23,14 +28,14 @@ import {
   isKnownMember,
   isMarked,
   settleBreakpoints,
-  taggedInstructions,
-  taggedNote,
   textContent,
   unknownMemberNote,
   writePartMark,
 } from '../message-forms.ts';
+import { taggedInstructions, taggedNote } from '../../shared/instructions.ts';
 import { ReasoningReplay } from '../reasoning.ts';
 import { maxToolName } from './write-tools.ts';
+import { documentText } from '../../shared/message-turns.ts';
 
 interface MessageWriting {
   readonly conversation: Conversation;
@@ -491,15 +496,6 @@ function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonObje
       file_data: `data:${type};base64,${source.base64}`,
     },
   };
-}
-
-/** A plain-text document below a line with its title and context. */
-export function documentText(part: MediaPart, text: string): string {
-  const context = part.extras?.['anthropic-messages']?.['context'];
-  const head = [part.name, typeof context === 'string' ? context : undefined]
-    .filter((line) => line !== undefined && line !== '')
-    .join(' — ');
-  return head === '' ? text : `${head}\n\n${text}`;
 }
 
 function audioFormat(mediaType: string): string {

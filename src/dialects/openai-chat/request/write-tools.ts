@@ -3,14 +3,22 @@ import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../../core
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import type { JsonObject, JsonMembers } from '../../../json/value.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
 import { wantsThinking, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
 import { describedTool, grammarOf } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
-import { isArray } from '../fields.ts';
 import { writeCacheMark } from '../message-forms.ts';
 import { searchesByItself, writeWebSearch } from './read.ts';
+import {
+  typeOf,
+  isSearch,
+  isOptional,
+  schemaPath,
+  objectSchema,
+  isStrict,
+  jsonInstruction,
+} from '../../shared/offered-tools.ts';
 
 /** Chat completions and nearly all its servers take names of this length. */
 export const maxToolName = 64;
@@ -111,20 +119,6 @@ function usableNative(
   throw unsupported([...path, 'type'], `This model has no tool of the type '${type}'.`);
 }
 
-export function typeOf({ native }: Tool): string {
-  return String(native?.value['type'] ?? '');
-}
-
-export function isSearch(tool: Tool): boolean {
-  return typeOf(tool).startsWith('web_search');
-}
-
-/** Whether a tool may be omitted: some agents always list web search among their own tools, and work without it. */
-export function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
-  if (toolChoice?.type === 'tool' && toolChoice.name === tool.name) return false;
-  return tools.some((other) => other.native === undefined);
-}
-
 function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObject {
   if (tool.native !== undefined) return tool.native.value;
   const { traits, conversation, notes } = setting;
@@ -175,18 +169,6 @@ function writeStrict({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
   const where = [...schemaPath(tool, path).slice(0, -1), 'strict'];
   notes.lost(where, 'the model does not enforce this schema');
   return {};
-}
-
-/** The path of a tool's schema in the client's request. Tools of messages clients do not record it. */
-export function schemaPath({ schema }: Tool, path: FieldPath): FieldPath {
-  return pathOf(schema, [...path, 'input_schema']);
-}
-
-/** Some engines refuse an object schema without `properties`. */
-export function objectSchema(schema: JsonObject): JsonObject {
-  const typed = schema['type'] === undefined ? { type: 'object', ...schema } : schema;
-  if (typed['type'] !== 'object' || isObject(typed['properties'])) return typed;
-  return { ...typed, properties: {} };
 }
 
 interface ChoiceSetting extends ToolSetting {
@@ -244,26 +226,6 @@ export function writeParallel(
   return {};
 }
 
-// Whether the strict mode of chat completions takes a schema.
-
-/** Strict mode wants every property required and no others, at every level. */
-export function isStrict(schema: Json | undefined): boolean {
-  if (isArray(schema)) return schema.every(isStrict);
-  if (!isObject(schema)) return true;
-  const { properties, required } = schema;
-  if (isObject(properties)) {
-    const names = isArray(required) ? required : [];
-    if (schema['additionalProperties'] !== false) return false;
-    if (!Object.keys(properties).every((name) => names.includes(name))) return false;
-    if (!Object.values(properties).every(isStrict)) return false;
-  }
-  const { $defs, definitions } = schema;
-  return (
-    [schema['items'], schema['anyOf'], schema['allOf']].every(isStrict) &&
-    [$defs, definitions].every((named) => !isObject(named) || Object.values(named).every(isStrict))
-  );
-}
-
 // Structured output: as the model knows it, else as the input of a
 // forced tool, else as an instruction. Notes name the fields of the messages dialect, the only one that
 // is translated to this one.
@@ -313,13 +275,6 @@ function writeInstruction(
     members: responseFormat === 'none' ? {} : { response_format: { type: 'json_object' } },
     instruction: jsonInstruction(schema),
   };
-}
-
-/** The text of the instructions for a format that the upstream does not enforce. */
-export function jsonInstruction(schema: JsonObject | undefined): string {
-  const rule = 'Answer with one JSON object and nothing else.';
-  if (schema === undefined) return rule;
-  return `${rule} It must match this JSON schema: ${JSON.stringify(schema)}`;
 }
 
 function writeFormatTool(

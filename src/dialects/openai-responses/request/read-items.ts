@@ -12,10 +12,10 @@ import { type Notes, withPath, withPathOf } from '../../../core/notes.ts';
 import { isSealed, type Sealer } from '../../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../../json/parse.ts';
 import { maxDepth } from '../../../json/scan.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { fileOf, foreignFile, imageAt } from '../../shared/body-media.ts';
 import { unseal } from '../../shared/seals.ts';
-import { isArray, isPresent } from '../fields.ts';
+import { isPresent } from '../fields.ts';
 import { abandonedItems, abandonedNote, pairIdOf } from '../head.ts';
 import {
   argumentsOf,

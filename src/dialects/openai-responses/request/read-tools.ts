@@ -5,8 +5,8 @@
 import type { Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { type Notes, withPath } from '../../../core/notes.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { badValue, isArray, isPresent, missing } from '../fields.ts';
+import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
+import { badValue, isPresent, missing } from '../fields.ts';
 import { freeTextSchema, itemExtras, typedTools, withItemExtras } from '../items.ts';
 
 /** Tools of this namespace are called by their bare names. */

@@ -13,8 +13,8 @@ import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { type JsonObject, type JsonMembers, textOf } from '../../../json/value.ts';
 import { responsesFormat } from '../../openai-chat/reasoning.ts';
-import { taggedInstructions, taggedNote } from '../../openai-chat/message-forms.ts';
-import { documentText } from '../../openai-chat/request/write-messages.ts';
+import { taggedInstructions, taggedNote } from '../../shared/instructions.ts';
+import { documentText } from '../../shared/message-turns.ts';
 import { imageDetail } from '../../shared/responses-fields.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
 import {

@@ -3,7 +3,7 @@ import type { Conversation, Tool, ToolChoice } from '../../../core/conversation.
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import { isObject, type JsonObject, type JsonMembers, isArray } from '../../../json/value.ts';
 import {
   isOptional,
   isSearch,
@@ -11,12 +11,11 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-  writeParallel,
-} from '../../openai-chat/request/write-tools.ts';
+} from '../../shared/offered-tools.ts';
+import { writeParallel } from '../../openai-chat/request/write-tools.ts';
 import { describedTool, grammarOf } from '../../shared/responses-fields.ts';
 import { cleanSchema } from '../../shared/tool-schema.ts';
 import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
-import { isArray } from '../fields.ts';
 import { dialectId } from '../items.ts';
 
 export const maxToolName = 64;

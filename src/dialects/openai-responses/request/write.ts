@@ -8,16 +8,10 @@ import type { Ask } from '../../../core/dialect.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { isObject, type JsonObject, type JsonMembers } from '../../../json/value.ts';
-import {
-  isInstruction,
-  namedEffort,
-  noteUncontrolled,
-  wantedEffort,
-  withInstructionsInFront,
-  writeEndUser,
-  writeMessagesExtras,
-  writeTemperature,
-} from '../../openai-chat/request/write.ts';
+import { isInstruction, withInstructionsInFront } from '../../shared/instructions.ts';
+import { writeEndUser, writeMessagesExtras } from '../../shared/foreign-options.ts';
+import { writeTemperature } from '../../openai-chat/request/write.ts';
+import { namedEffort, noteUncontrolled, wantedEffort } from '../../shared/effort.ts';
 import { writeOutput } from '../../openai-chat/request/write-tools.ts';
 import { noteUncited } from '../../shared/document-citations.ts';
 import { cacheHints } from '../../shared/responses-fields.ts';
