@@ -126,7 +126,8 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     access,
     random: options.random ?? Math.random,
     pressure: options.load ?? loadOfProcess(turns),
-    fetchesCredentials,
+    // Beside workers this plane serves the playground alone, whose first call may wait.
+    fetchesCredentials: fetchesCredentials && pool === undefined,
     tracer,
     client,
     events: pool === undefined ? events : pool.eventsOver(events),

@@ -32,6 +32,8 @@ export interface InstanceOptions {
   readonly listen?: string;
   /** Options of Node; with them it can be asked by `ask`. */
   readonly node?: readonly string[];
+  /** Variables of its environment besides. */
+  readonly env?: { readonly [name: string]: string };
 }
 
 /** Of the admin API. */
@@ -51,7 +53,7 @@ export class Instance {
   private constructor(
     directory: string,
     configFile: string,
-    { node, listen: address = '127.0.0.1:0' }: InstanceOptions,
+    { node, env, listen: address = '127.0.0.1:0' }: InstanceOptions,
   ) {
     this.directory = directory;
     const args = ['start', '--config', configFile, '--data-dir', join(directory, 'data')];
@@ -63,6 +65,7 @@ export class Instance {
         ...nodeEnvironment,
         MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
         MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
+        ...env,
       },
       stdio: ['ignore', 'pipe', 'pipe', ...(node === undefined ? [] : ['ipc' as const])],
     });
