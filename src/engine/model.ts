@@ -590,14 +590,28 @@ async function importLibrary(): Promise<Library> {
   try {
     return await import('node-llama-cpp');
   } catch (error) {
-    const advice = isSea()
-      ? 'This build has none: use the npm package of the gateway.'
-      : 'Install it with: npm install node-llama-cpp@3.21.1';
-    throw new EngineUnavailable(
-      `The local engine needs the package node-llama-cpp. ${advice}`,
+    throw notImported(error);
+  }
+}
+
+/** The package may also be there and fail to load, for example where the user of the process has no home. */
+export function notImported(error: unknown): EngineUnavailable {
+  const isMissing =
+    !(error instanceof Error) || ('code' in error && error.code === 'ERR_MODULE_NOT_FOUND');
+  if (!isSea() && !isMissing) {
+    const [reason = ''] = error.message.split('\n');
+    return new EngineUnavailable(
+      `The package node-llama-cpp could not be loaded: ${reason}`,
       error,
     );
   }
+  const advice = isSea()
+    ? 'This build has none: use the npm package of the gateway.'
+    : 'Install it with: npm install node-llama-cpp@3.21.1';
+  return new EngineUnavailable(
+    `The local engine needs the package node-llama-cpp. ${advice}`,
+    error,
+  );
 }
 
 /** The template engine is a dependency of node-llama-cpp, so it is looked up from there. */

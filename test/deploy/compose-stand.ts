@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chownSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { chownSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -13,9 +13,11 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { until } from '../support/postgres-store.ts';
 import { nodeEnvironment, programArguments } from '../support/program.ts';
 import { findProgram, notRoot } from '../support/server-process.ts';
+import { findCollector } from './collector.ts';
 import {
   hostAddress,
   makeNetwork,
+  nodeInside,
   openFolder,
   prefix,
   type Service,
@@ -30,9 +32,21 @@ const postgresPassword = 'a-password-of-the-compose-file';
 
 const whole: unknown = parse(readFileSync(join(deploy, 'compose.yaml'), 'utf8'), { merge: true });
 const services = objectOf(objectOf(whole)['services']);
-/** What Debian has no program for. The collector is a server of this process. */
-const absent = ['grafana', 'otel-collector'];
+/** Without its program the collector is a server of this process. */
+const otelcol = findCollector();
+const absent = ['grafana', ...(otelcol === undefined ? ['otel-collector'] : [])];
 const names = Object.keys(services).filter((name) => !absent.includes(name));
+
+/** Users of the images. nginx begins as root, and its workers are not; so it is here. */
+const nobody = { uid: 65534, gid: 65534 };
+const gatewayUser = { uid: 65532, gid: 65532 };
+const users: Readonly<Record<string, Service['user']>> = {
+  gateway: gatewayUser,
+  postgres: notRoot(),
+  valkey: { uid: 999, gid: 999 },
+  prometheus: nobody,
+  'otel-collector': { uid: 10001, gid: 10001 },
+};
 
 function objectOf(value: unknown): JsonObject {
   assert.ok(isObject(value));
@@ -52,7 +66,7 @@ function program(...known: readonly string[]): string {
 
 /** As the images start their programs. */
 const starts: Readonly<Record<string, (command: readonly string[]) => readonly string[]>> = {
-  gateway: (command) => [process.execPath, ...programArguments(command)],
+  gateway: (command) => [nodeInside, ...programArguments(command)],
   nginx: () => {
     const own = 'daemon off; error_log stderr; pid /run/nginx.pid; events {}';
     const http = 'http { access_log off; include /etc/nginx/conf.d/default.conf; }';
@@ -68,7 +82,15 @@ const starts: Readonly<Record<string, (command: readonly string[]) => readonly s
     return [program('valkey-server', 'redis-server'), ...options, ...image];
   },
   prometheus: (command) => [program('prometheus'), ...command],
+  'otel-collector': (command) => [otelcol ?? '', ...command],
 };
+
+/** A new volume belongs to the user of the image, as its folder there does. */
+function volume(path: string, user: Service['user']): string {
+  mkdirSync(path, { recursive: true, mode: 0o755 });
+  if (user !== undefined) chownSync(path, user.uid, user.gid);
+  return path;
+}
 
 /** The database of the image: its first start makes it. */
 function makeDatabase(data: string, env: JsonObject): void {
@@ -91,25 +113,32 @@ function serviceOf(name: string, index: number): Service {
   const service = objectOf(services[name]);
   const image = name.startsWith('gateway') ? 'gateway' : name;
   const env = objectOf(service['environment'] ?? {});
-  const set = { OPENAI_API_KEY: 'a-key', MODEL_GATEWAY_DATA_DIR: '/var/lib/model-gateway' };
+  const data = '/var/lib/model-gateway';
+  const set = { OPENAI_API_KEY: 'a-key', MODEL_GATEWAY_DATA_DIR: data, HOME: data };
   const mounts: Record<string, string> = {};
-  for (const volume of textsOf(service['volumes'])) {
-    const [from = '', to = ''] = volume.split(':');
+  for (const each of textsOf(service['volumes'])) {
+    const [from = '', to = ''] = each.split(':');
     mounts[to] = from.startsWith('.')
       ? join(deploy, from)
-      : openFolder(join(folder, 'volumes', from));
+      : volume(join(folder, 'volumes', from), users[image]);
   }
   for (const each of textsOf(service['secrets'])) {
     mounts[`/run/secrets/${each}`] = join(folder, 'secrets', each);
   }
-  const data = mounts['/var/lib/postgresql/data'];
-  if (data !== undefined) makeDatabase(data, env);
+  const database = mounts['/var/lib/postgresql/data'];
+  if (database !== undefined) makeDatabase(database, env);
   const command = starts[image]?.(textsOf(service['command']));
   assert.ok(command !== undefined, name);
   if (image === 'nginx') mounts['/etc/nginx/compose.conf'] = join(folder, 'nginx.conf');
   const networks = service['networks'];
   const fixed = isObject(networks) ? objectOf(networks['default'])['ipv4_address'] : undefined;
-  const user = image === 'postgres' ? notRoot() : undefined;
+  const user = users[image];
+  const privileges = [
+    ...(textsOf(service['cap_drop']).includes('ALL') ? ['--bounding-set=-all'] : []),
+    ...(textsOf(service['security_opt']).includes('no-new-privileges:true')
+      ? ['--no-new-privs']
+      : []),
+  ];
   return {
     name,
     address: typeof fixed === 'string' ? fixed : `${prefix}${20 + index}`,
@@ -117,12 +146,21 @@ function serviceOf(name: string, index: number): Service {
     env: { ...nodeEnvironment, ...textEnv(env), ...set },
     mounts,
     root: join(folder, 'roots', name),
+    privileges,
+    isReadOnly: service['read_only'] === true,
+    temporary: textsOf(service['tmpfs']),
     ...(user === undefined ? {} : { user }),
   };
 }
 
 function textEnv(env: JsonObject): Record<string, string> {
   return Object.fromEntries(Object.entries(env).map(([name, value]) => [name, String(value)]));
+}
+
+function secret(name: string, value: string, mode: number, gid = 0): void {
+  const file = join(secrets, name);
+  writeFileSync(file, value, { mode });
+  chownSync(file, gatewayUser.uid, gid);
 }
 
 async function ask(url: string, options: RequestInit = {}): Promise<[number, string]> {
@@ -136,23 +174,29 @@ async function ask(url: string, options: RequestInit = {}): Promise<[number, str
 
 openFolder(folder);
 const secrets = openFolder(join(folder, 'secrets'));
-// The modes that docs/operator/deploy.md gives them.
-writeFileSync(join(secrets, 'admin_token'), adminToken, { mode: 0o600 });
-writeFileSync(join(secrets, 'metrics_token'), 'a-token-of-prometheus-0123456789', { mode: 0o640 });
-writeFileSync(join(secrets, 'postgres_password'), postgresPassword, { mode: 0o600 });
+// The modes and owners that docs/operator/deploy.md gives them.
+secret('admin_token', adminToken, 0o600);
+secret('metrics_token', 'a-token-of-prometheus-0123456789', 0o640, nobody.gid);
+secret('postgres_password', postgresPassword, 0o600);
 openFolder(join(folder, 'roots'));
 
 makeNetwork();
 let spans = 0;
-const collector = createServer((request, response) => {
-  if (request.url === '/v1/traces') spans += 1;
-  request.resume().on('end', () => response.end());
-}).listen(4318, hostAddress);
+const collector =
+  otelcol === undefined
+    ? createServer((request, response) => {
+        if (request.url === '/v1/traces') spans += 1;
+        request.resume().on('end', () => response.end());
+      }).listen(4318, hostAddress)
+    : undefined;
+/** The collector prints how many spans it has. */
+const hasSpans = (): boolean =>
+  spans > 0 || /"spans": [1-9]/.test(running.get('otel-collector')?.said ?? '');
 
 const planned = names.map(serviceOf);
 const hosts = [
   '127.0.0.1 localhost',
-  `${hostAddress} otel-collector`,
+  ...(otelcol === undefined ? [`${hostAddress} otel-collector`] : []),
   ...planned.map(({ name, address }) => `${address} ${name}`),
 ].join('\n');
 const running = new Map<string, StandIn>();
@@ -187,7 +231,7 @@ for (const [name, each] of [...running].toReversed()) {
   const code = await each.stop();
   if (name.startsWith('gateway')) assert.equal(code, 0, each.said);
 }
-collector.close();
+collector?.close();
 process.stdout.write('all services answered and stopped\n');
 process.exit(0);
 
@@ -200,6 +244,11 @@ async function play(): Promise<void> {
       return (await ask(`http://${address}:8686/readyz`))[0] === 200;
     };
     await until(ready, `${name} is ready`);
+    const { uid } = gatewayUser;
+    assert.match(gateway.status(), new RegExp(`^Uid:\\t${uid}\\t${uid}\\t${uid}`, 'm'));
+    assert.match(gateway.status(), /^CapBnd:\t0+$/m);
+    assert.match(gateway.status(), /^NoNewPrivs:\t1$/m);
+    assert.ok(!gateway.succeeds(['touch', '/a-file']), 'the root is read-only');
   }
   const [first] = gateways;
   assert.ok(first !== undefined);
@@ -222,7 +271,7 @@ async function play(): Promise<void> {
   assert.equal(status, 200, answer);
   assert.match(answer, /data: \[DONE\]/);
 
-  await until(() => spans > 0, 'the collector gets spans');
+  await until(hasSpans, 'the collector gets spans');
   const prometheus = `http://${standIn('prometheus').service.address}:9090/api/v1`;
   const up = async (): Promise<boolean> => {
     const [, found] = await ask(`${prometheus}/query?query=up`);

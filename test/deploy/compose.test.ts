@@ -1,4 +1,7 @@
-/** deploy/compose.yaml, started: its services with programs of this machine in place of the images (G14). */
+/**
+ * deploy/compose.yaml, started: its services with programs of this machine in place of the images, as the users of the
+ * images (G14). Grafana has no program here: files.test.ts compares its files with what it reads.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,12 +10,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeFolder } from '../support/folders.ts';
+import { findCollector, noCollector } from './collector.ts';
 import { findProgram } from '../support/server-process.ts';
 
 /** Each by one of these names. */
 const programs = [
   ['ip'],
   ['nsenter'],
+  ['setpriv'],
   ['unshare'],
   ['nginx'],
   ['prometheus'],
@@ -52,6 +57,8 @@ test(
   async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'gw-compose-'));
     t.after(() => removeFolder(folder));
+    if (findCollector() === undefined)
+      t.diagnostic(`a server of this test takes spans: ${noCollector}`);
     const stand = [process.execPath, '--disable-warning=ExperimentalWarning'];
     const program = [...stand, join(import.meta.dirname, 'compose-stand.ts'), folder];
     const child = spawn('unshare', [...namespaces, 'sh', '-c', begin, 'sh', ...program], {

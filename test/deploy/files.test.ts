@@ -5,12 +5,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { loadSettings } from '../../src/config/load.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { knownProviders } from '../../src/compose/providers.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { findProgram } from '../support/server-process.ts';
+import { findCollector, noCollector } from './collector.ts';
 
 const deploy = join(import.meta.dirname, '../../deploy');
 const unit = readFileSync(join(deploy, 'systemd/model-gateway.service'), 'utf8');
@@ -195,6 +197,21 @@ test('compose: Grafana is given the Prometheus beside it and the dashboard, by m
   );
 });
 
+test('compose: the dashboard is one of the Grafana of the image', () => {
+  const image = textAt(objectAt(objectAt(fileOf('compose.yaml'), 'services'), 'grafana'), 'image');
+  const version = /:(\d+\.\d+)\.\d+$/.exec(image)?.[1] ?? '';
+  const file = join(import.meta.dirname, `dashboard-${version}.json`);
+  const schema: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  assert.ok(isObject(schema));
+  const isDashboard = new Ajv({ strict: false }).compile(schema);
+  const dashboard = fileOf('grafana/dashboard.json');
+  assert.ok(isDashboard(dashboard), JSON.stringify(isDashboard.errors?.slice(0, 3)));
+  // The schema is strict: it refuses an option that no panel has.
+  const panels = listAt(dashboard, 'panels');
+  const wrong = panels.map((panel) => ({ ...panel, options: { colourMode: 'value' } }));
+  assert.ok(!isDashboard({ ...dashboard, panels: wrong }));
+});
+
 test('compose: the collector takes spans where the gateways send them, and each part of its pipeline is declared', () => {
   const collector = fileOf('compose/otel.yml');
   assert.deepEqual(Object.keys(collector).toSorted(), [
@@ -218,6 +235,31 @@ test('compose: the collector takes spans where the gateways send them, and each 
   assert.equal(endpoint.hostname, 'otel-collector');
   assert.equal(http['endpoint'], `0.0.0.0:${endpoint.port}`);
   assert.equal(mountOf('otel-collector', './compose/otel.yml'), '/etc/otelcol/config.yaml');
+});
+
+const otelcol = findCollector();
+test(
+  'compose/otel.yml is valid for the collector itself',
+  { skip: otelcol === undefined ? noCollector : false },
+  () => {
+    const config = `--config=${join(deploy, 'compose/otel.yml')}`;
+    const { status, stdout, stderr } = spawnSync(otelcol ?? '', ['validate', config], {
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stdout + stderr);
+  },
+);
+
+test('the collector that tests build is of the version of the image', () => {
+  const services = objectAt(fileOf('compose.yaml'), 'services');
+  const version = textAt(objectAt(services, 'otel-collector'), 'image').split(':')[1] ?? '';
+  const manifest = parse(readFileSync(join(import.meta.dirname, 'collector.yaml'), 'utf8'));
+  for (const kind of ['receivers', 'processors', 'exporters']) {
+    for (const part of listAt(manifest, kind)) {
+      assert.ok(textAt(part, 'gomod').endsWith(` v${version}`), kind);
+    }
+  }
+  assert.ok(noCollector.includes(`builder@v${version} `));
 });
 
 const promtool = findProgram(['promtool']);

@@ -10,7 +10,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { removeFolder } from '../support/folders.ts';
 import { adminToken } from '../support/keys.ts';
-import { listAt } from '../support/reading.ts';
+import { listAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask } from '../support/rig.ts';
 import { scrape, scrapeUntil } from '../support/scrape.ts';
@@ -49,6 +49,22 @@ function queriesOf(text: string): readonly string[] {
     .filter(({ type }) => type !== 'row')
     .flatMap((panel) => listAt(panel, 'targets'))
     .map(({ expr }) => String(expr));
+}
+
+/** The metric and label of each variable that asks Prometheus for its values. */
+const variables: readonly (readonly [string, string])[] = variablesOf(
+  readFileSync(join(folder, 'dashboard.json'), 'utf8'),
+);
+
+function variablesOf(text: string): readonly (readonly [string, string])[] {
+  const dashboard = tryParseObject(text);
+  assert.ok(dashboard !== undefined);
+  return listAt(objectAt(dashboard, 'templating'), 'list').flatMap(({ query }) => {
+    if (!isObject(query)) return [];
+    const [, metric = '', label = ''] =
+      /^label_values\((\w+), (\w+)\)$/.exec(String(query['query'])) ?? [];
+    return [[metric, label] as const];
+  });
 }
 
 /** As Grafana fills it in. */
@@ -185,6 +201,11 @@ if (promtool === undefined || prometheus === undefined) {
         assert.ok(found.length > 0 || quiet.test(expr), `nothing for ${expr}`);
       }
       for (const { expr } of rules) await query(expr);
+      assert.equal(variables.length, 2);
+      for (const [metric, label] of variables) {
+        const found = await query(`count by (${label}) (${metric}{${label}!=""})`);
+        assert.ok(found.length > 0, `no values of ${label} in ${metric}`);
+      }
     } finally {
       await server.end('SIGTERM');
       removeFolder(directory);

@@ -1,0 +1,30 @@
+/** What is said when the package of the local engine does not load. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { notImported } from '../../../src/engine/model.ts';
+
+async function failureOf(specifier: string): Promise<Error> {
+  const failure = await import(specifier).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof Error, specifier);
+  return failure;
+}
+
+test('A15 a package that is not there is to be installed', async () => {
+  const said = notImported(await failureOf('a-package-that-is-not-there')).message;
+  assert.match(
+    said,
+    /needs the package node-llama-cpp\. Install it with: npm install node-llama-cpp@\d/,
+  );
+});
+
+test('A15 a package that is there and fails says why, and not that it is missing', async () => {
+  const module = 'data:text/javascript,throw new Error("uv_os_homedir returned ENOENT")';
+  const said = notImported(await failureOf(module)).message;
+  assert.equal(
+    said,
+    'The package node-llama-cpp could not be loaded: uv_os_homedir returned ENOENT',
+  );
+});
