@@ -161,14 +161,14 @@ export interface AdminHttpDeps extends AdminDeps {
 /** All routes, in the order in which they are described. */
 export function adminRoutes(deps: AdminDeps): readonly AdminRoute[] {
   const routes = [
-    ...keyRoutes(deps),
+    // Lists before keys and calls: their last parts would be ids.
     ...keyListRoutes(deps),
+    ...keyRoutes(deps),
     ...policyRoutes(deps),
     ...usageRoutes(deps),
     ...seriesRoutes(deps),
     ...failureRoutes(deps),
     ...budgetRoutes(deps),
-    // Before the calls: their last parts would be ids.
     ...exportRoutes(deps),
     ...tailRoutes(deps),
     ...callRoutes(deps),

@@ -1,4 +1,7 @@
-/** `GET /api/keys`: pages of keys by creation, spending or last use, with what they spent where that is wanted. */
+/**
+ * `GET /api/keys`: pages of keys by creation, spending or last use, with what they spent where that is wanted.
+ * `GET /api/keys/names`: their ids and names alone.
+ */
 import { z } from 'zod';
 import type { KeyFilter, KeyPage, ListedKey } from '../access/keys/keys.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -51,7 +54,14 @@ const answer = z.strictObject({
   next,
 });
 
+const nameAnswer = z.strictObject({
+  keys: z.array(z.strictObject({ id: z.string(), name: z.string() })),
+  next,
+});
+
 type KeyListDeps = KeyRouteDeps & UsageRouteDeps;
+
+type Page = z.output<typeof page>;
 
 type WantedKeys = z.output<typeof keyPage> & {
   /** Whose part of the keys alone is shown. */
@@ -72,6 +82,16 @@ export function keyListRoutes(deps: KeyListDeps): readonly AdminRoute[] {
       run: ({ query, member }) =>
         list(deps, spending, { ...readInput(keyPage, query), only: seesOnly(member) }),
     },
+    {
+      method: 'GET',
+      path: '/api/keys/names',
+      about: {
+        summary: 'List ids and names of the keys, in the order of /api/keys.',
+        query: page,
+        answer: nameAnswer,
+      },
+      run: ({ query, member }) => names(deps, readInput(page, query), seesOnly(member)),
+    },
   ];
 }
 
@@ -81,13 +101,33 @@ async function list(
   wanted: WantedKeys,
 ): Promise<AdminAnswer> {
   const now = deps.clock.wall();
-  const found = await pageOf(deps, spending, wanted);
-  if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
+  const found = existing(await pageOf(deps, spending, wanted));
   const keys =
     wanted.with === undefined
       ? found.keys.map((key) => keyJson(key, now))
       : await withSpending(deps, await spending.byKey(), found.keys);
   return { status: 200, body: { keys: [...keys], next: found.next ?? null } };
+}
+
+function names(
+  { keys }: KeyListDeps,
+  { limit, after }: Page,
+  only: Member | undefined,
+): AdminAnswer {
+  const part = { limit, ...(after === undefined ? {} : { after }) };
+  const found = existing(
+    only === undefined
+      ? keys.list(part)
+      : keys.search({ within: (record) => isOwn(only, record) }, part),
+  );
+  const named = found.keys.map(({ record: { id, name } }) => ({ id, name }));
+  return { status: 200, body: { keys: named, next: found.next ?? null } };
+}
+
+/** @throws AdminError where the page begins after a key that does not exist */
+function existing(found: KeyPage | undefined): KeyPage {
+  if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
+  return found;
 }
 
 async function pageOf(

@@ -39,9 +39,13 @@ function makeKey(who: SignedIn, body: JsonObject = {}): Promise<Answer> {
   return who.ask('/api/keys', { method: 'POST', body: wished });
 }
 
-/** Ids of the keys that are listed for a person. */
+/** Ids of the keys that are listed for a person; the list of names has the same ones. */
 async function keysOf(who: SignedIn, query = ''): Promise<readonly unknown[]> {
-  return listOf((await who.ask(`/api/keys${query}`)).body, 'keys').map(({ id }) => id);
+  const idsAt = async (path: string): Promise<readonly unknown[]> =>
+    listOf((await who.ask(path)).body, 'keys').map(({ id }) => id);
+  const ids = await idsAt(`/api/keys${query}`);
+  if (query === '') assert.deepEqual(await idsAt('/api/keys/names'), ids);
+  return ids;
 }
 
 it('a member makes a key: of the team, for themselves, for no longer than may be', async (t) => {

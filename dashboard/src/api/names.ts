@@ -21,8 +21,8 @@ async function allKeys(signal: AbortSignal): Promise<readonly KeyName[]> {
   let after: string | undefined;
   do {
     const query = { limit: 1000, after };
-    const page: KeyPage = await get<KeyPage>('/api/keys', { query, signal });
-    keys.push(...page.keys.map(({ id, name }) => ({ id, name })));
+    const page: KeyPage = await get<KeyPage>('/api/keys/names', { query, signal });
+    keys.push(...page.keys);
     after = page.next ?? undefined;
   } while (after !== undefined && keys.length < maxKeys);
   return keys;
@@ -30,7 +30,8 @@ async function allKeys(signal: AbortSignal): Promise<readonly KeyName[]> {
 
 export function useKeyNames() {
   return useQuery({
-    queryKey: ['key-names'],
+    // Below the keys: a new or renamed key has them fetched again.
+    queryKey: ['keys', 'names'],
     queryFn: ({ signal }) => allKeys(signal),
     staleTime: 60_000,
   });

@@ -43,6 +43,7 @@ const keyMakers = [...operators, 'team-lead', 'member'] as const;
 export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' } = {
   'POST /api/keys': keyMakers,
   'GET /api/keys': roles,
+  'GET /api/keys/names': roles,
   'GET /api/keys/:id': roles,
   'PATCH /api/keys/:id': operators,
   'POST /api/keys/:id/rotate': keyMakers,

@@ -101,3 +101,17 @@ test('issue 24 keys by last use, by team, by state and by text', async (t) => {
     assert.equal(errorOf(refused)['field'], field, query);
   }
 });
+
+test('issue 24 names of keys: ids and names alone, in pages, in the order of the keys', async (t) => {
+  const { rig, ids } = await made(t);
+  const all = await rig.ask('/api/keys/names');
+  assert.equal(all.status, 200);
+  const expected = Object.entries(ids).map(([name, id]) => ({ id, name }));
+  assert.deepEqual(all.body, { keys: expected, next: null });
+  const first = await rig.ask('/api/keys/names?limit=3');
+  assert.deepEqual(namesOf(first.body), ['first', 'second', 'third']);
+  const rest = await rig.ask(`/api/keys/names?limit=3&after=${String(first.body['next'])}`);
+  assert.deepEqual(rest.body, { keys: expected.slice(3), next: null });
+  const refused = await rig.ask('/api/keys/names?after=nobody');
+  assert.deepEqual([refused.status, errorOf(refused)['field']], [400, 'after']);
+});
