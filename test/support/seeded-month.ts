@@ -251,12 +251,16 @@ type Ending = Pick<CallRow, 'outcome' | 'attempts' | 'attemptRows' | 'charged' |
 
 const nothing = { attempts: 0, attemptRows: [], charged: {}, cost: zeroCost() } as const;
 
+/** Dollars that a call with a budget reserves: no call of the month costs more. */
+const dearestCall = 0.5;
+
 /** Of limits, budgets and clients' mistakes: no upstream was asked. */
 function refusal({ worker, random, spent }: Making): Ending | undefined {
   const counter = `key:${worker.id}:ever`;
   const gone = spent.get(counter) ?? 0;
-  if (worker.budget !== undefined && gone > worker.budget * 1e9) {
-    const message = `The budget of this key (${worker.id}) has no room for this call: $${worker.budget} in total, nothing left.`;
+  const left = (worker.budget ?? Infinity) - gone / 1e9;
+  if (left < dearestCall) {
+    const message = `The budget of this key (${worker.id}) has no room for this call: $${worker.budget} in total, $${left.toFixed(2)} left.`;
     return refusedBy(402, 'budget_exhausted', { fault: 'limit', message, limit: counter });
   }
   if (worker.name === 'ci' && random() < 0.12) {

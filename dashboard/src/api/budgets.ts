@@ -17,6 +17,12 @@ export interface BudgetState {
   readonly ends_at: string | null;
 }
 
+/** From this part on a budget is near its end. */
+export const nearEnd = 0.8;
+
+/** From this part on a budget counts as spent: a call that could exceed it is refused, so it never ends exactly. */
+export const spentFrom = 0.98;
+
 const everyMs = 30_000;
 
 /** The fullest ones; nothing for members of teams. */

@@ -1,5 +1,6 @@
 /** Buttons. A busy one keeps its focus and cannot be pressed twice. */
 import type { ComponentProps, ReactElement, ReactNode } from 'react';
+import { Link } from 'wouter';
 import styles from './button.module.css';
 import { classNames } from './class-names.ts';
 import { Icon, type IconName } from './icon.tsx';
@@ -64,6 +65,15 @@ export function ButtonLink({ href, onClick, children }: ButtonLinkProps): ReactE
     <a className={classNames(styles.button, styles.primary)} href={href} onClick={onClick}>
       {children}
     </a>
+  );
+}
+
+/** A link that looks like the main button, to another page of the dashboard. */
+export function PageLink({ href, children }: Omit<ButtonLinkProps, 'onClick'>): ReactElement {
+  return (
+    <Link className={classNames(styles.button, styles.primary)} href={href}>
+      {children}
+    </Link>
   );
 }
 

@@ -37,6 +37,14 @@ const rough = new Intl.NumberFormat('en-US', {
   style: 'currency',
   currency: 'USD',
   notation: 'compact',
+  minimumSignificantDigits: 2,
+  maximumSignificantDigits: 2,
+});
+
+const tick = new Intl.NumberFormat('en-US', {
+  style: 'currency',
+  currency: 'USD',
+  notation: 'compact',
   maximumSignificantDigits: 2,
 });
 
@@ -47,12 +55,18 @@ const wholeDollars = new Intl.NumberFormat('en-US', {
 });
 
 /**
- * Two significant digits, and whole dollars from 10 to 10,000: `$0.13`, `$26`, `$412`, `$12K`; for sums at a glance.
+ * Two significant digits, and whole dollars from 10 to 10,000: `$0.80`, `$26`, `$412`, `$12K`; for sums at a glance.
  */
 export function roughMoney(dollars: number | null | undefined): string {
   if (dollars === null || dollars === undefined) return unknown;
   const size = Math.abs(dollars);
-  return size >= 10 && size < 10_000 ? wholeDollars.format(dollars) : rough.format(dollars);
+  const isWhole = size === 0 || (size >= 10 && size < 10_000);
+  return (isWhole ? wholeDollars : rough).format(dollars);
+}
+
+/** `$0.5`, `$1`: for axes, where ticks are round. */
+export function tickMoney(dollars: number): string {
+  return tick.format(dollars);
 }
 
 /** All digits that the gateway stores (nanodollars), for a title. */

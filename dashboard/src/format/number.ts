@@ -3,7 +3,12 @@ import { unknown } from './money.ts';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
-const share = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 });
+const share = new Intl.NumberFormat('en-US', {
+  style: 'percent',
+  maximumFractionDigits: 2,
+  maximumSignificantDigits: 3,
+  roundingPriority: 'lessPrecision',
+});
 
 /** `1,234,567`: every token counts. */
 export function count(value: number | null | undefined): string {
@@ -23,7 +28,7 @@ export function speed(tokens: number | null | undefined): string {
   return tokens < 100 ? two.format(tokens) : whole.format(tokens);
 }
 
-/** `0.5%` of a part in a whole; a dash of nothing. */
+/** `0.25%`, `12.5%` of a part in a whole; a dash of nothing. */
 export function percent(part: number, of: number): string {
   return of === 0 ? unknown : share.format(part / of);
 }

@@ -61,12 +61,12 @@ export function date(iso: string): string {
   return dayAndYear.format(new Date(iso));
 }
 
-/** `412 ms`, `3.21 s`, `2 min 5 s`. */
+/** `412 ms`, `3.21 s`, `17.3 s`, `2 min 5 s`. */
 export function span(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return unknown;
   if (ms < 10) return `${Number(ms.toFixed(1))} ms`;
   if (ms < secondMs) return `${Math.round(ms)} ms`;
-  if (ms < minuteMs) return `${(ms / secondMs).toFixed(2)} s`;
+  if (ms < minuteMs) return `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 2 : 1)} s`;
   if (ms < hourMs) {
     const seconds = Math.round(ms / secondMs);
     return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;

@@ -9,8 +9,20 @@ import { groupColours, linesOfGroups } from '../../../dashboard/src/pages/overvi
 import { shortSpan } from '../../../dashboard/src/format/time.ts';
 
 test('issue 24 sums at a glance have two significant digits, or whole dollars', () => {
-  const amounts = [null, 0, 0.132_632, 0.000_31, 1.5, 9.99, 25.54, 412.4, 12_345, 2_500_000];
-  const texts = ['–', '$0', '$0.13', '$0.00031', '$1.5', '$10', '$26', '$412', '$12K', '$2.5M'];
+  const amounts = [null, 0, 0.132_632, 0.8, 0.000_31, 1.5, 9.99, 25.54, 412.4, 12_345, 2_500_000];
+  const texts = [
+    '–',
+    '$0',
+    '$0.13',
+    '$0.80',
+    '$0.00031',
+    '$1.5',
+    '$10',
+    '$26',
+    '$412',
+    '$12K',
+    '$2.5M',
+  ];
   assert.deepEqual(amounts.map(roughMoney), texts);
 });
 

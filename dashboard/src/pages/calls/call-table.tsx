@@ -1,7 +1,7 @@
 /** The calls of a filter, newest first. */
 import type { ReactElement } from 'react';
 import type { Call } from '../../api/calls.ts';
-import { Button } from '../../components/button.tsx';
+import { Button, PageLink } from '../../components/button.tsx';
 import { DataTable, type DataTableProps } from '../../components/data-table.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
@@ -85,8 +85,8 @@ function NoRows({
   }
   if (isFiltered) return <Empty title="No matching calls">Change or clear a filter.</Empty>;
   return (
-    <Empty title="No calls yet">
-      Calls appear here a moment after they end. The Setup page has snippets for your client.
+    <Empty title="No calls yet" action={<PageLink href="/setup">Connect a client</PageLink>}>
+      Calls appear here a moment after they end.
     </Empty>
   );
 }

@@ -44,13 +44,13 @@ function further(column: CallColumn): CallColumn {
 /** All of them, in their order. */
 function columnsOf(keyName: KeyName): readonly CallColumn[] {
   return [
-    fixed('time', 'Time', 7.5, ({ started_at: at }) => (
+    fixed('time', 'Time', 8.25, ({ started_at: at }) => (
       <time title={fullMoment(at)}>{moment(at)}</time>
     )),
-    wide('outcome', 'Outcome', [9.75, 2], (call) => <OutcomeBadge call={call} />),
+    wide('outcome', 'Outcome', [9.75, 1], (call) => <OutcomeBadge call={call} />),
     wide('model', 'Model', [6, 2], ({ model }) => <CutText text={model} />),
     wide('provider', 'Answered by', [8.5, 3], (call) => <CutText text={answeredBy(call)} />),
-    wide('key', 'Key', [5.5, 2], ({ key }) => <CutText text={keyName(key)} />),
+    wide('key', 'Key', [5.5, 3], ({ key }) => <CutText text={keyName(key)} />),
     further(wide('team', 'Team', [6, 1], ({ team }) => <CutText text={team ?? '–'} />)),
     further(wide('user', 'User', [6, 1], ({ user }) => <CutText text={user ?? '–'} />)),
     further(

@@ -110,7 +110,7 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
         <Waterfall call={call} />
       </Section>
       <Section title="Usage and cost">
-        <UsageTable call={call} />
+        {isCounted(call) ? <UsageTable call={call} /> : null}
         <p className={styles.muted}>{aboutUsage(call)}</p>
       </Section>
       {notes.length === 0 ? null : (
@@ -206,13 +206,13 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ],
     [
       'Id',
-      <span key="id">
+      <span key="id" className={styles.copied}>
         <code>{call.id}</code> <CopyButton text={call.id} label="Copy the id" />
       </span>,
     ],
     [
       'Link',
-      <span key="link">
+      <span key="link" className={styles.copied}>
         <code>{pathOf(call.id)}</code>{' '}
         <CopyButton text={new URL(pathOf(call.id), location.href).href} label="Copy the link" />
       </span>,
@@ -310,12 +310,17 @@ const sources: { readonly [source: string]: string } = {
   estimated: 'Estimated by the gateway: the provider reported no usage.',
 };
 
+/** Whether any token was counted or reported. */
+function isCounted({ charged, reported }: CallDetails): boolean {
+  const counts = reported === null ? [charged] : [charged, reported];
+  return counts.some((each) => inputOf(each) !== null || each.output_tokens !== null);
+}
+
 function aboutUsage(call: CallDetails): string {
-  const { provider, usage_source: source, suspect, price, charged } = call;
+  const { provider, usage_source: source, suspect, price } = call;
   if (provider === null)
     return 'No request was sent to an upstream, so there is no usage and no cost.';
-  const { output_tokens: output } = charged;
-  if (inputOf(charged) === null && output === null)
+  if (!isCounted(call))
     return 'The provider was asked and nothing was counted, so there is no cost.';
   const isReplaced = suspect && source === 'estimated';
   const counted = isReplaced

@@ -1,12 +1,15 @@
 /** What budgets have left, now and how it went. */
 import { useMemo, type ReactElement } from 'react';
+import { spentFrom } from '../../api/budgets.ts';
 import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
-import { money, roughMoney } from '../../format/money.ts';
+import { money, tickMoney } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
+import { classNames } from '../../components/class-names.ts';
 import { useSpending, type Budget } from './api.ts';
 import { burnDown } from './burn-down.ts';
 import styles from './keys.module.css';
+import { shareOf } from './spent-bar.tsx';
 
 interface BudgetsProps {
   readonly budgets: readonly Budget[];
@@ -56,6 +59,7 @@ function BudgetState({
         </span>
       </div>
       <progress
+        className={classNames(shareOf({ usd: all, spent }) >= spentFrom && styles.spent)}
         aria-label={`Spent of the budget ${period}`}
         max={all === 0 ? 1 : all}
         value={Math.min(spent, all)}
@@ -104,7 +108,7 @@ function BurnChart({
       label={`Burn-down: ${money(left)} of ${money(all)} are left`}
       {...chart}
       format={money}
-      shortFormat={roughMoney}
+      shortFormat={tickMoney}
     />
   );
 }

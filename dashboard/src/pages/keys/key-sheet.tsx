@@ -10,7 +10,7 @@ import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
-import { fullMoment } from '../../format/time.ts';
+import { minute } from '../../format/time.ts';
 import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
 import { Budgets } from './budgets.tsx';
 import { ForgetContent } from './content-log.tsx';
@@ -182,8 +182,8 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Cache marks', subject.cache === null ? 'as the route sets' : subject.cache],
     ['Shrink', subject.shrink ? 'yes' : 'no'],
     ['Content of calls', subject.log_content ? 'logged' : 'not logged'],
-    ['Created', fullMoment(subject.created_at)],
-    ['Expires', subject.expires_at === null ? 'never' : fullMoment(subject.expires_at)],
+    ['Created', minute(subject.created_at)],
+    ['Expires', subject.expires_at === null ? 'never' : minute(subject.expires_at)],
     ['Last used', lastUsed(subject)],
     ['Old secrets', subject.previous.length === 0 ? 'none' : String(subject.previous.length)],
   ];

@@ -1,5 +1,6 @@
 /** How full a budget is, as lists show it: a bar, and amounts beside it. */
 import type { ReactElement } from 'react';
+import { nearEnd, spentFrom } from '../../api/budgets.ts';
 import { classNames } from '../../components/class-names.ts';
 import { exactMoney, roughMoney } from '../../format/money.ts';
 import { percent } from '../../format/number.ts';
@@ -14,9 +15,6 @@ export interface SpentBudget {
 }
 
 const periodTexts = { day: 'a day', week: 'a week', month: 'a month', ever: 'in total' } as const;
-
-/** From this part on a budget is near its end. */
-const nearEnd = 0.8;
 
 /** The fullest of several; a dash of none. */
 export function SpentBar({ budgets }: { readonly budgets: readonly SpentBudget[] }): ReactElement {
@@ -33,7 +31,7 @@ export function SpentBar({ budgets }: { readonly budgets: readonly SpentBudget[]
         <span
           className={classNames(
             styles.spent,
-            share >= 1 ? styles.full : share >= nearEnd && styles.near,
+            share >= spentFrom ? styles.full : share >= nearEnd && styles.near,
           )}
           style={{ width: `${Math.min(1, share) * 100}%` }}
         />
@@ -43,7 +41,7 @@ export function SpentBar({ budgets }: { readonly budgets: readonly SpentBudget[]
 }
 
 /** 1 = all of it; a budget of nothing is full. */
-export function shareOf({ usd, spent }: SpentBudget): number {
+export function shareOf({ usd, spent }: Pick<SpentBudget, 'usd' | 'spent'>): number {
   return usd === 0 ? 1 : spent / usd;
 }
 

@@ -1,7 +1,7 @@
 /** Whether all is well, in one line: green, amber or red, and where to look. */
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
-import { useBudgets, type BudgetState } from '../../api/budgets.ts';
+import { nearEnd, spentFrom, useBudgets, type BudgetState } from '../../api/budgets.ts';
 import { useModels, type Model } from '../../api/models.ts';
 import { useStatus, type Status } from '../../api/status.ts';
 import { classNames } from '../../components/class-names.ts';
@@ -13,9 +13,6 @@ export interface HealthItem {
   readonly text: string;
   readonly href: string;
 }
-
-/** From this part on a budget is near its end. */
-const nearEnd = 0.8;
 
 export function HealthStrip(): ReactElement {
   const models = useModels();
@@ -82,8 +79,8 @@ export function targetItem(models: readonly Model[] | undefined): HealthItem {
 export function budgetItem(budgets: readonly BudgetState[] | undefined): HealthItem {
   const item = { name: 'Budgets', href: '/keys' };
   if (budgets === undefined) return { ...item, state: 'unknown', text: '…' };
-  const spent = budgets.filter(({ share }) => share >= 1);
-  const near = budgets.filter(({ share }) => share >= nearEnd && share < 1);
+  const spent = budgets.filter(({ share }) => share >= spentFrom);
+  const near = budgets.filter(({ share }) => share >= nearEnd && share < spentFrom);
   const [first] = [...spent, ...near];
   if (first === undefined) return { ...item, state: 'good', text: 'none above 80%' };
   const key = first.holder === 'key' ? 'key' : 'team';

@@ -12,7 +12,7 @@ import {
   type SeriesAnswer,
   type SeriesSums,
 } from '../../api/series.ts';
-import { Button, DownloadLink } from '../../components/button.tsx';
+import { Button, DownloadLink, PageLink } from '../../components/button.tsx';
 import { loadPlot } from '../../components/chart.tsx';
 import { FaultChart } from '../../components/fault-chart.tsx';
 import { SelectField } from '../../components/field.tsx';
@@ -38,8 +38,8 @@ const liveMs = 10_000;
 /** Sums by user are added up call by call. */
 const usersMs = 60_000;
 const groupChoices = [
-  { value: '', label: 'Total' },
-  ...groupings.map((value) => ({ value, label: `By ${groupingNames[value]}` })),
+  { value: '', label: 'Charts: all calls' },
+  ...groupings.map((value) => ({ value, label: `Charts: by ${groupingNames[value]}` })),
 ];
 
 export function OverviewPage(): ReactElement {
@@ -149,9 +149,11 @@ function Sums(props: SumsProps): ReactElement {
   const [sums] = answer.groups;
   if (sums === undefined) {
     return (
-      <Empty title="No calls in this period">
-        Calls appear here a moment after they end. Choose a longer period, or make a call in the
-        playground.
+      <Empty
+        title="No calls in this period"
+        action={<PageLink href="/playground">Make a call in the playground</PageLink>}
+      >
+        Calls appear here a moment after they end. A longer period may have some.
       </Empty>
     );
   }
@@ -169,7 +171,11 @@ function Sums(props: SumsProps): ReactElement {
       {forCharts === undefined ? null : (
         <Charts answer={forCharts} by={by}>
           <Panel title="Errors" actions={<Link href="/errors">All errors</Link>}>
-            <FaultChart answer={answer} />
+            {sums.failed === 0 ? (
+              <p className={styles.nothing}>No call failed in this period.</p>
+            ) : (
+              <FaultChart answer={answer} />
+            )}
           </Panel>
         </Charts>
       )}

@@ -16,7 +16,7 @@ import { Chart } from '../../components/chart.tsx';
 import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
-import { exactMoney, roughMoney } from '../../format/money.ts';
+import { exactMoney, roughMoney, tickMoney } from '../../format/money.ts';
 import { groupColours, groupName, linesOfGroups, maxLines } from './lines.ts';
 import styles from './page.module.css';
 
@@ -80,6 +80,7 @@ function Spend({
           times={times}
           series={series}
           format={roughMoney}
+          shortFormat={tickMoney}
         />
         <BarList
           label={`Cost by ${groupingNames[by]}`}

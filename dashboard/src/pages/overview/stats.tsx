@@ -17,7 +17,7 @@ interface LargeStat {
   readonly aside: string;
   readonly of: (sums: SeriesSums) => number | null;
   /** More of it is worse: the change is red upwards. */
-  readonly isBadUp: boolean;
+  readonly isBadUp?: true;
   readonly href?: string;
 }
 
@@ -76,7 +76,6 @@ function largeStats(sums: SeriesSums, answer: SeriesAnswer): readonly LargeStat[
       value: count(calls),
       aside: callRate(calls, answer),
       of: (each) => each.calls,
-      isBadUp: false,
     },
     {
       name: 'Errors',
@@ -151,7 +150,7 @@ function Large({ stat, now, before, values }: LargeProps): ReactElement {
         {value}
       </dd>
       <dd>
-        <Change now={now} before={before} isBadUp={isBadUp} />
+        <Change now={now} before={before} isBadUp={isBadUp === true} />
       </dd>
       <dd className={styles.aside}>{aside}</dd>
       <dd className={styles.spark}>
@@ -161,7 +160,7 @@ function Large({ stat, now, before, values }: LargeProps): ReactElement {
   );
 }
 
-/** `▲ 12%`: against the period before; the word says the same to a screen reader. */
+/** `▲ 12%`: against the period before; the word says the same to a screen reader. More calls are neither good nor bad. */
 function Change({
   now,
   before,
@@ -171,15 +170,16 @@ function Change({
   readonly before: number | null;
   readonly isBadUp: boolean;
 }): ReactElement {
-  if (now === null || before === null || before === 0) {
+  if (now === null || before === null) {
     return <span className={styles.change}>no earlier data</span>;
   }
-  const share = (now - before) / before;
+  if (before === 0 && now > 0) return <span className={styles.change}>none before</span>;
+  const share = before === 0 ? 0 : (now - before) / before;
   const text = percentText(Math.abs(share));
   if (text === '0%') return <span className={styles.change}>as before</span>;
   const isUp = share > 0;
   return (
-    <span className={classNames(styles.change, isUp === isBadUp ? styles.worse : styles.better)}>
+    <span className={classNames(styles.change, isBadUp && (isUp ? styles.worse : styles.better))}>
       <span aria-hidden="true">{isUp ? '▲ ' : '▼ '}</span>
       {`${text} ${isUp ? 'more' : 'less'} than before`}
     </span>

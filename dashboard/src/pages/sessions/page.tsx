@@ -47,10 +47,10 @@ function columnsOf(end: (session: ListedSession) => void): readonly Column<Liste
     },
     { id: 'began', title: 'Signed in', width: '9rem', cell: (each) => moment(each.created_at) },
     { id: 'seen', title: 'Last used', width: '9rem', cell: (each) => moment(each.seen_at) },
-    { id: 'ends', title: 'Ends', width: '9rem', cell: (each) => moment(each.ends_at) },
+    { id: 'ends', title: 'Expires', width: '9rem', cell: (each) => moment(each.ends_at) },
     {
       id: 'end',
-      title: 'End',
+      title: 'Action',
       width: '8rem',
       align: 'end',
       cell: (each) =>
