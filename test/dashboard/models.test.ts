@@ -56,7 +56,7 @@ function story(stage: Stage): void {
         await row.getByText('up-chat/steady 75% + up-messages/other 25%').waitFor();
         await row.click();
         const sheet = page.getByRole('dialog', { name: 'split' });
-        await sheet.getByText('75% of calls').waitFor();
+        await sheet.getByText('weight: 75% of calls').waitFor();
         await sheet.getByText('Targets, asked by weight').waitFor();
         chat.script('steady', replying('chat', { text: 'Hello from upstream.' }));
         await page.goto(`${stage.gateway.adminUrl}/models?model=steady`);

@@ -234,7 +234,7 @@ function withMonth(stage: Stage): void {
         await grid.getByRole('columnheader', { name: 'Cost, 30 d', exact: false }).waitFor();
         assert.equal(await grid.locator('[aria-sort=descending]').count(), 1);
         const agents = grid.getByRole('row').filter({ hasText: 'ide-agents' });
-        await agents.getByText(/^\$3[89] of \$38 in total$/).waitFor();
+        await agents.getByText(/^\$38 of \$38 in total$/).waitFor();
         await page.getByLabel('State').selectOption('revoked');
         await page.getByText('No matching keys').waitFor();
       });
@@ -278,6 +278,10 @@ function withMonth(stage: Stage): void {
         await row.click();
         const sheet = page.getByRole('dialog', { name: 'assistant' });
         await sheet.getByText('text, images', { exact: false }).waitFor();
+        // The route as a picture: each target with the calls that it answered.
+        const target = sheet.getByRole('listitem').filter({ hasText: /answered \d/ });
+        assert.equal(await target.count(), 2);
+        await target.first().getByText('anthropic/claude-sonnet-5', { exact: true }).waitFor();
         await sheet
           .getByRole('list', { name: 'Calls by answering model' })
           .getByText('anthropic/claude-sonnet-5', { exact: true })

@@ -47,10 +47,10 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
     fixed('time', 'Time', 8.25, ({ started_at: at }) => (
       <time title={fullMoment(at)}>{moment(at)}</time>
     )),
-    wide('outcome', 'Outcome', [9.75, 1], (call) => <OutcomeBadge call={call} />),
+    fixed('outcome', 'Outcome', 9.75, (call) => <OutcomeBadge call={call} />),
     wide('model', 'Model', [6, 2], ({ model }) => <CutText text={model} />),
     wide('provider', 'Answered by', [8.5, 3], (call) => <CutText text={answeredBy(call)} />),
-    wide('key', 'Key', [5.5, 3], ({ key }) => <CutText text={keyName(key)} />),
+    wide('key', 'Key', [5.5, 4], ({ key }) => <CutText text={keyName(key)} />),
     further(wide('team', 'Team', [6, 1], ({ team }) => <CutText text={team ?? '–'} />)),
     further(wide('user', 'User', [6, 1], ({ user }) => <CutText text={user ?? '–'} />)),
     further(

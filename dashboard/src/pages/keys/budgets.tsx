@@ -3,7 +3,7 @@ import { useMemo, type ReactElement } from 'react';
 import { spentFrom } from '../../api/budgets.ts';
 import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
-import { money, tickMoney } from '../../format/money.ts';
+import { exactMoney, money, roughMoney, tickMoney } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
 import { classNames } from '../../components/class-names.ts';
 import { useSpending, type Budget } from './api.ts';
@@ -51,8 +51,8 @@ function BudgetState({
         <strong>
           {money(spent)} of {money(all)} {period}
         </strong>
-        <span className={layout.muted}>
-          {money(Math.max(0, all - spent))} left
+        <span className={layout.muted} title={exactMoney(Math.max(0, all - spent))}>
+          {roughMoney(Math.max(0, all - spent))} left
           {budget.ends_at === null || budget.ends_at === undefined
             ? ''
             : `, resets ${moment(budget.ends_at)}`}

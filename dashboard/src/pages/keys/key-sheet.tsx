@@ -16,6 +16,7 @@ import { Budgets } from './budgets.tsx';
 import { ForgetContent } from './content-log.tsx';
 import { EditKey, SecretOnce } from './key-dialogs.tsx';
 import { lastUsed } from './last-used.ts';
+import { Month } from './month.tsx';
 
 type Action = 'edit' | 'rotate' | 'revoke' | undefined;
 
@@ -75,6 +76,7 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
         <h3>Budgets</h3>
         <Budgets budgets={subject.budgets} holder={{ key: subject.id }} />
       </section>
+      <Month id={subject.id} />
       <Facts facts={factsOf(subject)} />
       <Link href={`/calls?key=${encodeURIComponent(subject.id)}`}>Calls of this key</Link>
       {mayChange ? <ForgetContent subject={subject} /> : null}

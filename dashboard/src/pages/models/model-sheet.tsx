@@ -1,7 +1,7 @@
 /** One model: who answers for it, their health, what it costs, and its file where it runs here. */
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
-import { useSeries } from '../../api/series.ts';
+import { useSeries, type SeriesAnswer } from '../../api/series.ts';
 import { operators, useMay } from '../../api/session.ts';
 import { BarList } from '../../components/bar-list.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -11,11 +11,11 @@ import { QueryState } from '../../components/state.tsx';
 import { money } from '../../format/money.ts';
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
-import { usePrices, type Model, type Rates, type Target } from '../../api/models.ts';
+import { usePrices, type Model, type Rates } from '../../api/models.ts';
 import { bytes } from './bytes.ts';
-import { HealthBadge } from './health.tsx';
 import styles from './models.module.css';
-import { orderText, weightShare, wholePercent } from './route.tsx';
+import { orderText } from './route.tsx';
+import { RoutePicture } from './route-picture.tsx';
 import { TestCall } from './test-call.tsx';
 
 interface SheetProps {
@@ -26,22 +26,17 @@ interface SheetProps {
 export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
   const { id, targets, local } = model;
   const mayCall = useMay(operators);
+  const day = useSeries({ since: '24h', by: 'answered', model: id, groups: 8 }, 30_000);
   return (
     <Dialog open onClose={onClose} title={id} shape="side">
       <div className={layout.sections}>
         <section className={layout.sections} aria-label="Targets">
           <h3>{targets.length === 1 ? 'Target' : `Targets, asked ${orderText(model)}`}</h3>
-          {targets.map((target) => (
-            <TargetItem
-              key={target.target}
-              target={target}
-              share={weightShare(model, target.target)}
-            />
-          ))}
+          <RoutePicture model={model} day={day.data} />
         </section>
         {mayCall ? <TestCall model={id} /> : null}
         <Facts facts={abilityFacts(model)} />
-        <WhereCallsWent model={id} />
+        <WhereCallsWent day={day.data} />
         <section className={layout.sections} aria-label="Prices">
           <h3>Prices in dollars per million tokens</h3>
           <Prices model={id} />
@@ -78,16 +73,15 @@ function abilityFacts(model: Model): readonly Fact[] {
 }
 
 /** Which targets answered in the last day; nothing where there were no calls. */
-function WhereCallsWent({ model }: { readonly model: string }): ReactElement | null {
-  const { data } = useSeries({ since: '24h', by: 'answered', model, groups: 8 }, 30_000);
-  if (data === undefined || data.groups.length === 0) return null;
-  const all = data.groups.reduce((sum, { calls }) => sum + calls, 0);
+function WhereCallsWent({ day }: { readonly day: SeriesAnswer | undefined }): ReactElement | null {
+  if (day === undefined || day.groups.length === 0) return null;
+  const all = day.groups.reduce((sum, { calls }) => sum + calls, 0);
   return (
     <section className={layout.sections} aria-label="Calls by answering model">
       <h3>Calls by answering model, last 24 hours</h3>
       <BarList
         label="Calls by answering model"
-        items={data.groups.map((group) => ({
+        items={day.groups.map((group) => ({
           id: group.name ?? '',
           name: group.name ?? 'refused before a provider was asked',
           value: group.calls,
@@ -95,35 +89,6 @@ function WhereCallsWent({ model }: { readonly model: string }): ReactElement | n
         }))}
       />
     </section>
-  );
-}
-
-interface TargetItemProps {
-  readonly target: Target;
-  /** Of the calls, where the route is weighted. */
-  readonly share: number | undefined;
-}
-
-function TargetItem({ target, share }: TargetItemProps): ReactElement {
-  return (
-    <div className={styles.item}>
-      <div className={layout.row}>
-        <code>{target.target}</code>
-        <HealthBadge health={target.health} />
-        {share === undefined ? null : <span>{wholePercent(share)} of calls</span>}
-      </div>
-      {share === undefined ? null : (
-        <span className={styles.weights} aria-hidden="true">
-          <span style={{ width: `${share * 100}%`, background: 'var(--accent-fill)' }} />
-        </span>
-      )}
-      {target.credentials?.map(({ name, health }) => (
-        <div key={name} className={layout.row}>
-          <span className={layout.muted}>key {name}</span>
-          <HealthBadge health={health} />
-        </div>
-      ))}
-    </div>
   );
 }
 

@@ -1,0 +1,37 @@
+/** What a key was used for in the last 30 days. */
+import type { ReactElement } from 'react';
+import { stepMs, stepsOf } from '../../api/period.ts';
+import { useSeries } from '../../api/series.ts';
+import { Chart } from '../../components/chart.tsx';
+import layout from '../../components/layout.module.css';
+import { money, roughMoney, tickMoney } from '../../format/money.ts';
+import { count } from '../../format/number.ts';
+
+/** Nothing while it is unknown, and for a key without a call. */
+export function Month({ id }: { readonly id: string }): ReactElement | null {
+  const { data } = useSeries({ since: '30d', step: 'day', key: id }, false);
+  const [sums] = data?.groups ?? [];
+  if (data === undefined || sums === undefined || sums.calls === 0) return null;
+  const times = stepsOf(data);
+  const costs = new Map(sums.points.map((point) => [Date.parse(point.at), point.cost_usd]));
+  return (
+    <section className={layout.sections} aria-label="Last 30 days">
+      <h3>Last 30 days</h3>
+      <div className={layout.row}>
+        <strong>{roughMoney(sums.cost_usd)}</strong>
+        <span className={layout.muted}>
+          {`${count(sums.calls)} calls, ${count(sums.failed)} of them failed`}
+        </span>
+      </div>
+      <Chart
+        label="Cost by day"
+        kind="bars"
+        stepMs={stepMs[data.step]}
+        times={times}
+        series={[{ name: 'Cost', values: times.map((at) => costs.get(at) ?? 0) }]}
+        format={money}
+        shortFormat={tickMoney}
+      />
+    </section>
+  );
+}
