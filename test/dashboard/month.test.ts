@@ -1,6 +1,7 @@
 /** Issue 24: the dashboard over a month of traffic with an outage and a budget that ran out. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
 import { exactMoney, roughMoney } from '../../dashboard/src/format/money.ts';
 import { count, speed } from '../../dashboard/src/format/number.ts';
 import type { Json } from '../../src/json/value.ts';
@@ -134,6 +135,14 @@ function withMonth(stage: Stage): void {
           // Where bars for scrolling take room, they take 15 pixels.
           assert.ok(least > 500 && least + 15 <= there, `${path}: at least ${least} in ${there}`);
           assert.ok(needed <= there, `${path}: ${needed} in ${there}`);
+          // A13: neither times of other days nor outcomes end in dots.
+          const cut = await page.evaluate<
+            readonly string[]
+          >(`[...document.querySelectorAll('[role=gridcell]')]
+            .filter((cell) => ['Time', 'Outcome'].includes(cell.dataset.title))
+            .filter((cell) => cell.scrollWidth > cell.clientWidth)
+            .map((cell) => cell.textContent)`);
+          assert.deepEqual(cut, [], path);
         });
       }
     });
@@ -286,6 +295,45 @@ function withMonth(stage: Stage): void {
           .getByRole('list', { name: 'Calls by answering model' })
           .getByText('anthropic/claude-sonnet-5', { exact: true })
           .waitFor();
+      });
+    });
+
+    test('F6 issue 24 a sum that cannot be read is a dash beside its error, never a zero', async () => {
+      const failing = async (path: string, api: string, look: (page: Page) => Promise<void>) => {
+        await stage.view(
+          '/no-such',
+          async (page) => {
+            await page.route(
+              (url) => url.pathname === api,
+              (route) =>
+                route.fulfill({ status: 500, json: { error: { message: 'Out of order.' } } }),
+            );
+            await page.goto(stage.gateway.adminUrl + path);
+            await page.getByRole('alert').filter({ hasText: 'Out of order.' }).first().waitFor();
+            await look(page);
+          },
+          { expected: [/status of 500/] },
+        );
+      };
+      const cellsOf = (page: Page, grid: string, name: string) =>
+        page
+          .getByRole('grid', { name: grid, exact: true })
+          .getByRole('row')
+          .filter({ hasText: name });
+      await failing('/keys', '/api/usage', async (page) => {
+        const cells = cellsOf(page, 'Teams', 'platform').getByRole('gridcell');
+        await cells
+          .nth(1)
+          .getByText(/^\$\d+ of \$120 a month$/)
+          .waitFor();
+        assert.deepEqual((await cells.allInnerTexts()).slice(2, 4), ['–', '–']);
+      });
+      await failing('/keys', '/api/budgets', async (page) => {
+        await cellsOf(page, 'Teams', 'platform').getByText('– of $120 a month').waitFor();
+      });
+      await failing('/models', '/api/series', async (page) => {
+        const cells = cellsOf(page, 'Models', 'anthropic/claude-sonnet-5').getByRole('gridcell');
+        assert.deepEqual((await cells.allInnerTexts()).slice(5), ['–', '–', '–', '–']);
       });
     });
 

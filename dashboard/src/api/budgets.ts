@@ -23,6 +23,9 @@ export const nearEnd = 0.8;
 /** From this part on a budget counts as spent: a call that could exceed it is refused, so it never ends exactly. */
 export const spentFrom = 0.98;
 
+/** The API returns no more. */
+export const maxBudgets = 1000;
+
 const everyMs = 30_000;
 
 /** The fullest ones; nothing for members of teams. */
@@ -32,7 +35,7 @@ export function useBudgets() {
     enabled,
     queryKey: ['budgets'],
     queryFn: async ({ signal }) => {
-      const query = { limit: 1000 };
+      const query = { limit: maxBudgets };
       const found = get<{ readonly budgets: readonly BudgetState[] }>('/api/budgets', {
         query,
         signal,

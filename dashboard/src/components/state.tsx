@@ -80,6 +80,20 @@ export function ErrorPanel({ error, onRetry }: ErrorPanelProps): ReactElement {
   );
 }
 
+interface FailuresProps {
+  /** Answers that the content is not complete without. */
+  readonly of: readonly UseQueryResult<unknown>[];
+}
+
+/** The first error of requests whose answers are parts of what is shown; nothing where all succeed. */
+export function Failures({ of: queries }: FailuresProps): ReactElement | null {
+  const failed = queries.filter(({ isError }) => isError);
+  const [first] = failed;
+  if (first === undefined) return null;
+  const retry = (): void => failed.forEach((query) => void query.refetch());
+  return <ErrorPanel error={first.error} onRetry={retry} />;
+}
+
 interface QueryStateProps<Data> {
   readonly query: UseQueryResult<Data>;
   readonly loading?: string;

@@ -44,11 +44,11 @@ function further(column: CallColumn): CallColumn {
 /** All of them, in their order. */
 function columnsOf(keyName: KeyName): readonly CallColumn[] {
   return [
-    fixed('time', 'Time', 8.25, ({ started_at: at }) => (
+    fixed('time', 'Time', 8, ({ started_at: at }) => (
       <time title={fullMoment(at)}>{moment(at)}</time>
     )),
     fixed('outcome', 'Outcome', 9.75, (call) => <OutcomeBadge call={call} />),
-    wide('model', 'Model', [6, 2], ({ model }) => <CutText text={model} />),
+    wide('model', 'Model', [5.5, 2], ({ model }) => <CutText text={model} />),
     wide('provider', 'Answered by', [8.5, 3], (call) => <CutText text={answeredBy(call)} />),
     wide('key', 'Key', [5.5, 4], ({ key }) => <CutText text={keyName(key)} />),
     further(wide('team', 'Team', [6, 1], ({ team }) => <CutText text={team ?? '–'} />)),

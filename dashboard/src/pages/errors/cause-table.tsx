@@ -44,7 +44,7 @@ const columns: readonly Column<ErrorGroup>[] = [
   },
   {
     id: 'message',
-    title: 'Error message of the last call',
+    title: 'Last message',
     width: 'minmax(14rem, 5fr)',
     cell: ({ last_message: message }) => <CutText text={message ?? '–'} />,
   },

@@ -3,6 +3,7 @@ import { useMemo, type ReactElement } from 'react';
 import { spentFrom } from '../../api/budgets.ts';
 import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
+import { Failures } from '../../components/state.tsx';
 import { exactMoney, money, roughMoney, tickMoney } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
 import { classNames } from '../../components/class-names.ts';
@@ -101,7 +102,7 @@ function BurnChart({
     ];
     return { stepMs, times, series };
   }, [data, now, all, start, end]);
-  if (data === undefined) return null;
+  if (data === undefined) return <Failures of={[spending]} />;
   const left = Math.max(0, all - Number(budget.spent_usd ?? 0));
   return (
     <Chart

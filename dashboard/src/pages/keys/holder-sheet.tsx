@@ -26,7 +26,7 @@ import { keyColumns, usePages } from './key-list.tsx';
 import styles from './keys.module.css';
 import { errorAt, PolicyForm, wrongOf } from './policy-form.tsx';
 import { emptyPolicy, policyFieldsOf, type PolicyFields } from './policy.ts';
-import { Spent } from './spent-bar.tsx';
+import { callsOf, HolderCost } from './spent-bar.tsx';
 
 const holderPath = (kind: HolderKind, name: string): string =>
   `/api/${kind}s/${encodeURIComponent(name.trim())}`;
@@ -128,7 +128,7 @@ interface HolderSheetProps {
   readonly name: string;
   /** Without limits it is known by its calls and keys only. */
   readonly hasLimits: boolean;
-  readonly usage: HolderUsage | undefined;
+  readonly usage: HolderUsage | null | undefined;
   readonly onClose: () => void;
 }
 
@@ -169,11 +169,10 @@ export function HolderSheet(props: HolderSheetProps): ReactElement {
   );
 }
 
-function usageFacts(usage: HolderUsage | undefined): readonly Fact[] {
-  const cost = <Spent usd={usage === undefined ? 0 : usage.cost_usd} />;
+function usageFacts(usage: HolderUsage | null | undefined): readonly Fact[] {
   return [
-    ['Cost, 30 days', cost],
-    ['Calls, 30 days', count(usage?.calls ?? 0)],
+    ['Cost, 30 days', <HolderCost key="cost" usage={usage} />],
+    ['Calls, 30 days', count(callsOf(usage))],
   ];
 }
 

@@ -1,13 +1,13 @@
 /** Teams and tags: limits and budgets that keys have together, and what was spent of them. */
 import { useMemo, useState, type ReactElement } from 'react';
-import { useBudgets, type BudgetState } from '../../api/budgets.ts';
+import { maxBudgets, useBudgets, type BudgetState } from '../../api/budgets.ts';
 import { useOpened } from '../../api/search.ts';
 import { operators, useMay } from '../../api/session.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { Panel } from '../../components/panel.tsx';
-import { Empty, QueryState } from '../../components/state.tsx';
+import { Empty, Failures, QueryState } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
 import {
   useHolders,
@@ -17,7 +17,7 @@ import {
   type HolderUsage,
 } from './api.ts';
 import { HolderSheet, NewHolder } from './holder-sheet.tsx';
-import { Spent, SpentBar, type SpentBudget } from './spent-bar.tsx';
+import { callsOf, HolderCost, SpentBar, type SpentBudget } from './spent-bar.tsx';
 
 const words = {
   team: {
@@ -41,8 +41,8 @@ interface Row {
   /** Undefined: it has no limits. */
   readonly policy: Holder | undefined;
   readonly budgets: readonly SpentBudget[];
-  /** Of the last 30 days; undefined: no calls. */
-  readonly usage: HolderUsage | undefined;
+  /** Of the last 30 days; null: no calls; undefined: not known. */
+  readonly usage: HolderUsage | null | undefined;
 }
 
 const columns: readonly Column<Row>[] = [
@@ -64,14 +64,14 @@ const columns: readonly Column<Row>[] = [
     width: '6rem',
     align: 'end',
     sortable: true,
-    cell: ({ usage }) => <Spent usd={usage === undefined ? 0 : usage.cost_usd} />,
+    cell: ({ usage }) => <HolderCost usage={usage} />,
   },
   {
     id: 'calls',
     title: 'Calls, 30 d',
     width: '6.5rem',
     align: 'end',
-    cell: ({ usage }) => count(usage?.calls ?? 0),
+    cell: ({ usage }) => count(callsOf(usage)),
   },
   {
     id: 'rpm',
@@ -91,14 +91,14 @@ const columns: readonly Column<Row>[] = [
 
 export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
   const query = useHolders(kind);
-  const usage = useHolderUsage(kind).data;
-  const budgets = useBudgets().data;
+  const usage = useHolderUsage(kind);
+  const budgets = useBudgets();
   const [isNew, setNew] = useState(false);
   const [sort, setSort] = useState('name');
   const opened = useOpened(kind);
   const rows = useMemo(
-    () => sorted(rowsOf(kind, query.data ?? [], usage ?? [], budgets ?? []), sort),
-    [kind, query.data, usage, budgets, sort],
+    () => sorted(rowsOf(kind, query.data ?? [], usage.data, budgets.data), sort),
+    [kind, query.data, usage.data, budgets.data, sort],
   );
   const { title, create, none, about } = words[kind];
   const newOne = useMay(operators) ? (
@@ -108,6 +108,7 @@ export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
   ) : undefined;
   return (
     <Panel title={title} flush actions={rows.length === 0 ? undefined : newOne}>
+      <Failures of={[usage, budgets]} />
       <QueryState query={query}>
         {() =>
           rows.length === 0 ? (
@@ -136,7 +137,7 @@ export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
           kind={kind}
           name={opened.id}
           hasLimits={query.data.some(({ name }) => name === opened.id)}
-          usage={rows.find(({ name }) => name === opened.id)?.usage}
+          usage={usage.data && (rows.find(({ name }) => name === opened.id)?.usage ?? null)}
           onClose={opened.close}
         />
       ) : null}
@@ -147,17 +148,20 @@ export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
 function rowsOf(
   kind: HolderKind,
   policies: readonly Holder[],
-  usage: readonly HolderUsage[],
-  budgets: readonly BudgetState[],
+  usage: readonly HolderUsage[] | undefined,
+  budgets: readonly BudgetState[] | undefined,
 ): readonly Row[] {
-  const used = new Map(usage.map((each) => [each[kind] ?? '', each]));
+  const used = new Map(usage?.map((each) => [each[kind] ?? '', each]));
   const known = new Map(policies.map((policy) => [policy.name, policy]));
   // The group without a name has the calls without a team or tag. The list leaves it out.
   const names = [...new Set([...known.keys(), ...used.keys()])].filter((name) => name !== '');
   return names.map((name) => {
     const policy = known.get(name);
-    const spent = (per: string): number =>
-      budgets.find((each) => each.id === `${kind}:${name}:${per}`)?.spent_usd ?? 0;
+    // The list has the fullest budgets: one that is not in a full list has spent something.
+    const isListWhole = budgets !== undefined && budgets.length < maxBudgets;
+    const spent = (per: string): number | undefined =>
+      budgets?.find((each) => each.id === `${kind}:${name}:${per}`)?.spent_usd ??
+      (isListWhole ? 0 : undefined);
     return {
       name,
       policy,
@@ -166,7 +170,7 @@ function rowsOf(
         per,
         spent: spent(per),
       })),
-      usage: used.get(name),
+      usage: usage === undefined ? undefined : (used.get(name) ?? null),
     };
   });
 }

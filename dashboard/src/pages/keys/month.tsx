@@ -4,13 +4,16 @@ import { stepMs, stepsOf } from '../../api/period.ts';
 import { useSeries } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
+import { Failures } from '../../components/state.tsx';
 import { money, roughMoney, tickMoney } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
 
 /** Nothing while it is unknown, and for a key without a call. */
 export function Month({ id }: { readonly id: string }): ReactElement | null {
-  const { data } = useSeries({ since: '30d', step: 'day', key: id }, false);
+  const query = useSeries({ since: '30d', step: 'day', key: id }, false);
+  const { data } = query;
   const [sums] = data?.groups ?? [];
+  if (query.isError) return <Failures of={[query]} />;
   if (data === undefined || sums === undefined || sums.calls === 0) return null;
   const times = stepsOf(data);
   const costs = new Map(sums.points.map((point) => [Date.parse(point.at), point.cost_usd]));

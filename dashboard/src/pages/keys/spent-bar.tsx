@@ -4,13 +4,14 @@ import { nearEnd, spentFrom } from '../../api/budgets.ts';
 import { classNames } from '../../components/class-names.ts';
 import { exactMoney, roughMoney } from '../../format/money.ts';
 import { percent } from '../../format/number.ts';
-import type { Period } from './api.ts';
+import type { HolderUsage, Period } from './api.ts';
 import styles from './spent-bar.module.css';
 
 /** Dollars. */
 export interface SpentBudget {
   readonly usd: number;
-  readonly spent: number;
+  /** Undefined: not known. */
+  readonly spent: number | undefined;
   readonly per: Period;
 }
 
@@ -40,13 +41,15 @@ export function SpentBar({ budgets }: { readonly budgets: readonly SpentBudget[]
   );
 }
 
-/** 1 = all of it; a budget of nothing is full. */
+/** 1 = all of it; a budget of nothing is full, and an unknown one counts as empty. */
 export function shareOf({ usd, spent }: Pick<SpentBudget, 'usd' | 'spent'>): number {
+  if (spent === undefined) return 0;
   return usd === 0 ? 1 : spent / usd;
 }
 
 function exactText(budget: SpentBudget): string {
   const { usd, spent, per } = budget;
+  if (spent === undefined) return `of ${exactMoney(usd)} ${periodTexts[per]}`;
   const part = percent(shareOf(budget), 1);
   return `${exactMoney(spent)} of ${exactMoney(usd)} ${periodTexts[per]} (${part})`;
 }
@@ -54,4 +57,16 @@ function exactText(budget: SpentBudget): string {
 /** The cost of the last 30 days, in a cell. */
 export function Spent({ usd }: { readonly usd: number | null | undefined }): ReactElement {
   return <span title={exactMoney(usd)}>{roughMoney(usd)}</span>;
+}
+
+/** What a team or tag used in 30 days; null: nothing; undefined: not known. */
+type Used = HolderUsage | null | undefined;
+
+export function callsOf(usage: Used): number | undefined {
+  return usage === null ? 0 : usage?.calls;
+}
+
+/** Its cost, in a cell. */
+export function HolderCost({ usage }: { readonly usage: Used }): ReactElement {
+  return <Spent usd={usage === null ? 0 : usage?.cost_usd} />;
 }

@@ -7,7 +7,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
 import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
-import { Empty, QueryState } from '../../components/state.tsx';
+import { Empty, Failures, QueryState } from '../../components/state.tsx';
 import {
   useAllPrices,
   useModels,
@@ -28,8 +28,8 @@ import { RouteCell } from './route.tsx';
 interface Row {
   readonly model: Model;
   readonly prices: readonly TargetPrice[];
-  /** Undefined: no calls. */
-  readonly day: SeriesGroup | undefined;
+  /** Null: no calls; undefined: not known. */
+  readonly day: SeriesGroup | null | undefined;
   /** When the day was requested. */
   readonly now: number;
 }
@@ -76,7 +76,7 @@ const columns: readonly Column<Row>[] = [
     title: 'Calls, 24 h',
     width: '6rem',
     align: 'end',
-    cell: ({ day }) => count(day?.calls ?? 0),
+    cell: ({ day }) => count(day === null ? 0 : day?.calls),
   },
   {
     id: 'p50',
@@ -97,13 +97,14 @@ const columns: readonly Column<Row>[] = [
     title: 'Last 24 hours',
     width: '10rem',
     align: 'end',
-    cell: ({ day, now }) => <DayStrip points={day?.points ?? []} now={now} />,
+    cell: ({ day, now }) =>
+      day === undefined ? '–' : <DayStrip points={day?.points ?? []} now={now} />,
   },
 ];
 
 /** Failures of providers and the gateway; refusals of clients and limits say nothing of a model. */
-function ErrorRate({ day }: { readonly day: SeriesGroup | undefined }): ReactElement {
-  if (day === undefined) return <>–</>;
+function ErrorRate({ day }: Pick<Row, 'day'>): ReactElement {
+  if (day === undefined || day === null) return <>–</>;
   const others = day.failed_client + day.failed_limit;
   const title = `${count(faulty(day))} of ${count(day.calls)} calls failed at the provider or the gateway; ${count(others)} more were refused for their request or a limit`;
   return <span title={title}>{percent(faulty(day), day.calls)}</span>;
@@ -134,16 +135,19 @@ export function ModelList(): ReactElement {
   const [text, setText] = useState('');
   const opened = useOpened('model');
   const part = text.trim().toLowerCase();
-  const prices = useAllPrices().data;
+  const allPrices = useAllPrices();
+  const prices = allPrices.data;
   const day = useSeries({ since: '24h', by: 'model', step: 'hour', groups: maxGroups }, 30_000);
   const { data: series, dataUpdatedAt: now } = day;
   const rows = useMemo(() => {
     const days = new Map(series?.groups.map((group) => [group.name, group]));
+    // A model that is not in a full list of groups may have calls.
+    const without = series === undefined || series.groups.length === maxGroups ? undefined : null;
     const found = query.data?.models.filter(({ id }) => id.toLowerCase().includes(part)) ?? [];
     return found.map((model): Row => ({
       model,
       prices: prices?.get(model.id) ?? [],
-      day: days.get(model.id),
+      day: days.get(model.id) ?? without,
       now,
     }));
   }, [query.data, part, prices, series, now]);
@@ -160,6 +164,7 @@ export function ModelList(): ReactElement {
           onChange={setText}
         />
       </div>
+      <Failures of={[allPrices, day]} />
       <QueryState query={query}>
         {({ problems }) => (
           <>

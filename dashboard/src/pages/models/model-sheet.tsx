@@ -7,7 +7,7 @@ import { BarList } from '../../components/bar-list.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
-import { QueryState } from '../../components/state.tsx';
+import { Failures, QueryState } from '../../components/state.tsx';
 import { money } from '../../format/money.ts';
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
@@ -33,6 +33,7 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
         <section className={layout.sections} aria-label="Targets">
           <h3>{targets.length === 1 ? 'Target' : `Targets, asked ${orderText(model)}`}</h3>
           <RoutePicture model={model} day={day.data} />
+          <Failures of={[day]} />
         </section>
         {mayCall ? <TestCall model={id} /> : null}
         <Facts facts={abilityFacts(model)} />
