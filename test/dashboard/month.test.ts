@@ -335,6 +335,12 @@ function withMonth(stage: Stage): void {
         const cells = cellsOf(page, 'Models', 'anthropic/claude-sonnet-5').getByRole('gridcell');
         assert.deepEqual((await cells.allInnerTexts()).slice(5), ['–', '–', '–', '–']);
       });
+      await failing('/audit', '/api/audit/check', async (page) => {
+        await page.getByText('not verified', { exact: true }).waitFor();
+      });
+      await failing('/setup', '/api/status', async (page) => {
+        await page.getByText('unknown: the request failed', { exact: true }).waitFor();
+      });
     });
 
     test('issue 24 on a phone each row of a list is a card with the titles of its columns', async () => {

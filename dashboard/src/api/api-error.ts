@@ -121,6 +121,12 @@ export function isSignedOut(thrown: unknown): boolean {
 }
 
 /** What to show of anything that was thrown. */
+/** A badge's word for a status that could not be read: only a missing answer says that the gateway is away. */
+export function failedStatus(thrown: unknown): string {
+  const { kind } = asApiError(thrown);
+  return kind === 'unreachable' || kind === 'late' ? 'unreachable' : 'unknown: the request failed';
+}
+
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const what = thrown instanceof Error ? thrown.message : String(thrown);

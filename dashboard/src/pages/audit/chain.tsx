@@ -16,7 +16,7 @@ export function ChainPanel(): ReactElement {
       title="Hash chain"
       actions={
         <>
-          <ChainBadge check={check.data} />
+          <ChainBadge check={check.data} isError={check.isError} />
           <Button small icon="refresh" busy={check.isFetching} onClick={() => void check.refetch()}>
             Verify again
           </Button>
@@ -41,7 +41,13 @@ export function ChainPanel(): ReactElement {
   );
 }
 
-function ChainBadge({ check }: { readonly check: AuditCheck | undefined }): ReactElement {
+interface ChainBadgeProps {
+  readonly check: AuditCheck | undefined;
+  readonly isError: boolean;
+}
+
+function ChainBadge({ check, isError }: ChainBadgeProps): ReactElement {
+  if (isError) return <Badge tone="warn" text="not verified" />;
   if (check === undefined) return <Badge text="verifying" />;
   return check.intact ? <Badge tone="good" text="intact" /> : <Badge tone="bad" text="broken" />;
 }

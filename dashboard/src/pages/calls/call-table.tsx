@@ -77,10 +77,10 @@ function NoRows({
     );
   }
   if (hasMore) {
-    return (
-      <Loading
-        what={reached === undefined ? 'Loading…' : `Looking back to ${fullMoment(reached)}…`}
-      />
+    return reached === undefined ? (
+      <Loading />
+    ) : (
+      <Loading what={`Looking back to ${fullMoment(reached)}…`} />
     );
   }
   if (isFiltered) return <Empty title="No matching calls">Change or clear a filter.</Empty>;

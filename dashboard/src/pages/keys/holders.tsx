@@ -108,7 +108,7 @@ export function Holders({ kind }: { readonly kind: HolderKind }): ReactElement {
   ) : undefined;
   return (
     <Panel title={title} flush actions={rows.length === 0 ? undefined : newOne}>
-      <Failures of={[usage, budgets]} />
+      {query.isError ? null : <Failures of={[usage, budgets]} />}
       <QueryState query={query}>
         {() =>
           rows.length === 0 ? (

@@ -164,10 +164,10 @@ export function ModelList(): ReactElement {
           onChange={setText}
         />
       </div>
-      <Failures of={[allPrices, day]} />
       <QueryState query={query}>
         {({ problems }) => (
           <>
+            <Failures of={[allPrices, day]} />
             {rows.length === 0 ? (
               <Empty title="No model name contains this text" />
             ) : (

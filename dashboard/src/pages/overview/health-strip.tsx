@@ -2,6 +2,7 @@
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
 import { nearEnd, spentFrom, useBudgets, type BudgetState } from '../../api/budgets.ts';
+import { failedStatus } from '../../api/api-error.ts';
 import { useModels, type Model } from '../../api/models.ts';
 import { useStatus, type Status } from '../../api/status.ts';
 import { classNames } from '../../components/class-names.ts';
@@ -19,7 +20,7 @@ export function HealthStrip(): ReactElement {
   const budgets = useBudgets();
   const status = useStatus();
   const items = [
-    storeItem(status.data, status.isError),
+    storeItem(status.data, status.isError ? failedStatus(status.error) : undefined),
     models.isError ? failed('Providers', '/models') : targetItem(models.data?.models),
     budgets.isError ? failed('Budgets', '/keys') : budgetItem(budgets.data),
     status.isError ? failed('Webhooks', '/events') : webhookItem(status.data),
@@ -46,9 +47,10 @@ function failed(name: string, href: string): HealthItem {
   return { name, href, state: 'unknown', text: 'unknown: the request failed' };
 }
 
-export function storeItem(status: Status | undefined, isError: boolean): HealthItem {
+/** @param failure what is known where the request failed */
+export function storeItem(status: Status | undefined, failure: string | undefined): HealthItem {
   const item = { name: 'Gateway', href: '/setup' };
-  if (isError) return { ...item, state: 'bad', text: 'unreachable' };
+  if (failure !== undefined) return { ...item, state: 'bad', text: failure };
   if (status === undefined) return { ...item, state: 'unknown', text: '…' };
   if (status['store_up'] === false) {
     const why = status['store_reason'];

@@ -87,7 +87,7 @@ export function OverviewPage(): ReactElement {
         }
       />
       <HealthStrip />
-      <QueryState query={all} loading="Loading…">
+      <QueryState query={all}>
         {(answer) => (
           <Sums
             answer={answer}

@@ -2,6 +2,7 @@
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactElement } from 'react';
 import { Link } from 'wouter';
+import { failedStatus } from '../../api/api-error.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Facts, Panel, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
@@ -42,7 +43,7 @@ export function HealthPanel({ status }: { status: UseQueryResult<Status> }): Rea
 }
 
 function ReadyBadge({ status }: { status: UseQueryResult<Status> }): ReactElement {
-  if (status.isError) return <Badge tone="bad" text="unreachable" />;
+  if (status.isError) return <Badge tone="bad" text={failedStatus(status.error)} />;
   if (status.data === undefined) return <Badge text="asking" />;
   return status.data.ready === true ? (
     <Badge tone="good" text="ready" />
