@@ -48,8 +48,8 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
       <time title={fullMoment(at)}>{moment(at)}</time>
     )),
     fixed('outcome', 'Outcome', 9.75, (call) => <OutcomeBadge call={call} />),
-    wide('model', 'Model', [5.5, 2], ({ model }) => <CutText text={model} />),
-    wide('provider', 'Answered by', [8.5, 3], (call) => <CutText text={answeredBy(call)} />),
+    wide('model', 'Model', [5.75, 2], ({ model }) => <CutText text={model} />),
+    wide('provider', 'Answered by', [9.25, 3], (call) => <CutText text={answeredBy(call)} />),
     wide('key', 'Key', [5.5, 4], ({ key }) => <CutText text={keyName(key)} />),
     further(wide('team', 'Team', [6, 1], ({ team }) => <CutText text={team ?? '–'} />)),
     further(wide('user', 'User', [6, 1], ({ user }) => <CutText text={user ?? '–'} />)),
@@ -61,13 +61,13 @@ function columnsOf(keyName: KeyName): readonly CallColumn[] {
     further(
       fixed('endpoint', 'Endpoint', 9, ({ endpoint }) => endpointNames[endpoint] ?? endpoint),
     ),
-    number('input', 'Input', 4.5, ({ charged }) => count(inputOf(charged))),
+    number('input', 'Input', 4.25, ({ charged }) => count(inputOf(charged))),
     further(number('cached', 'Cached', 5, ({ charged }) => count(charged.cache_read_tokens))),
-    number('output', 'Output', 4.5, ({ charged }) => count(charged.output_tokens)),
+    number('output', 'Output', 4.25, ({ charged }) => count(charged.output_tokens)),
     further(
       number('reasoning', 'Reasoning', 5.5, ({ charged }) => count(charged.reasoning_tokens)),
     ),
-    number('cost', 'Cost', 5.25, ({ cost_usd: cost }) => (
+    number('cost', 'Cost', 5, ({ cost_usd: cost }) => (
       <span title={exactMoney(cost)}>{roughMoney(cost)}</span>
     )),
     number('first', 'First token', 5, (call) => span(firstTokenMs(call))),

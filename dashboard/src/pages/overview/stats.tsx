@@ -80,7 +80,7 @@ function largeStats(sums: SeriesSums, answer: SeriesAnswer): readonly LargeStat[
     {
       name: 'Errors',
       value: count(failed),
-      aside: `${percent(failed, calls)} of the calls; ${count(sums.failed_limit)} by own limits`,
+      aside: `${percent(failed, calls)} of calls; ${count(sums.failed_limit)} by limits`,
       of: (each) => each.failed,
       isBadUp: true,
       href: '/errors',
