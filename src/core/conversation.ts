@@ -200,7 +200,7 @@ export type OutputFormat =
       readonly name?: string;
       readonly description?: string;
       readonly strict?: boolean;
-      /** The answer is the input of this tool, and is shown as a call of it (dialects/shared/demanded-call.ts). */
+      /** The answer is the input of this tool, and is shown as a call of it (dialects/shared/request/demanded-call.ts). */
       readonly asCallOf?: string;
     };
 

@@ -16,7 +16,7 @@ import { LongBody } from './long-bodies/body-thread.ts';
 import { countPrompt } from '../tokens/prompt.ts';
 import type { Gateway } from './gateway.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
-import { oneSearch } from '../dialects/shared/requested-services.ts';
+import { oneSearch } from '../dialects/shared/body/requested-services.ts';
 
 /** Letters and digits are never escaped like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];

@@ -20,7 +20,7 @@ import { bufferOver, receivedPieces } from './long-bodies/transfer.ts';
 import { addedMembers, forwardedHeaders } from './upstream-request.ts';
 import type { Conversation } from '../core/conversation.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
-import { withoutMember } from '../dialects/shared/prompt.ts';
+import { withoutMember } from '../dialects/shared/body/prompt.ts';
 
 // The countable form of a prompt: the body in its upstream's dialect, its texts and media. It uses the same
 // translation as a real request, so that tools and system prompts count; parts that a real request would be

@@ -23,8 +23,8 @@ import {
   withoutReasoning,
 } from './reasoning-memory.ts';
 import type { JsonObject } from '../json/value.ts';
-import { withAutoMarks } from '../dialects/shared/auto-marks.ts';
-import { withDemandAsFormat } from '../dialects/shared/demanded-call.ts';
+import { withAutoMarks } from '../dialects/shared/request/auto-marks.ts';
+import { withDemandAsFormat } from '../dialects/shared/request/demanded-call.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import { Pieces } from '../json/pieces.ts';
 

@@ -6,7 +6,7 @@ import type { CallTrace } from '../core/call.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
-import { checkMedia, mayHoldMedia } from '../dialects/shared/body-media.ts';
+import { checkMedia, mayHoldMedia } from '../dialects/shared/body/body-media.ts';
 import type { WatchedCall } from '../features/content-log/content-log.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import type { Gateway } from '../gateway/gateway.ts';

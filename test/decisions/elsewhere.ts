@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
-import { withDemandAsFormat } from '../../src/dialects/shared/demanded-call.ts';
+import { withDemandAsFormat } from '../../src/dialects/shared/request/demanded-call.ts';
 import type { ClientDialect } from '../../src/core/dialect.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { parseBody } from '../../src/core/client-body.ts';

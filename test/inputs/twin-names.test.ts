@@ -10,7 +10,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
-import { expensiveMembers } from '../../src/dialects/shared/describe.ts';
+import { expensiveMembers } from '../../src/dialects/shared/body/describe.ts';
 import { corpus } from '../corpus/samples.ts';
 import { objectsIn, withMember } from '../corpus/objects.ts';
 import { isInSample } from '../support/depth.ts';

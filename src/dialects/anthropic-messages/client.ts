@@ -2,9 +2,13 @@
 import type { ClientDialect, SharedRequest } from '../../core/dialect.ts';
 import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';
-import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
+import {
+  shapedGeneration,
+  shapedWriter,
+  type ShapeWords,
+} from '../shared/request/demanded-call.ts';
 import { limitNames, type LimitNames } from '../shared/answers.ts';
-import { BodyDescription } from '../shared/describe.ts';
+import { BodyDescription } from '../shared/body/describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { badValue } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';

@@ -1,7 +1,7 @@
 /** The members of a messages request that are read, or known to have no effect. Top-level members: `fields.ts`. */
 import { type JsonObject, textOf } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
-import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
+import { pricedTool, vendorMembers } from '../shared/body/requested-services.ts';
 import { messagesFields } from './fields.ts';
 import { isClientTool } from './head.ts';
 

@@ -1,6 +1,6 @@
 /** The upstream half of the messages dialect. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
-import { promptOf } from '../shared/prompt.ts';
+import { promptOf } from '../shared/body/prompt.ts';
 import { readError } from './errors.ts';
 import { relayRequest } from './relay/request.ts';
 import { writeRequest } from './request/write.ts';

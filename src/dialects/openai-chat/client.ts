@@ -2,7 +2,11 @@
 import type { ClientDialect } from '../../core/dialect.ts';
 import type { Standing, Standings } from '../../core/policy.ts';
 import { TwinNames } from '../../core/shape.ts';
-import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
+import {
+  shapedGeneration,
+  shapedWriter,
+  type ShapeWords,
+} from '../shared/request/demanded-call.ts';
 import { limitNames, type LimitNames } from '../shared/answers.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { badValue } from './fields.ts';
@@ -13,7 +17,7 @@ import { readRequest, refuseUntranslatable } from './request/read.ts';
 import { writeResponse } from './answer/response.ts';
 import { requestShape } from './shape.ts';
 import { ChatStreamWriter } from './answer/stream-write.ts';
-import { BodyDescription } from '../shared/describe.ts';
+import { BodyDescription } from '../shared/body/describe.ts';
 
 const words: ShapeWords = { single: ['parallel_tool_calls'] };
 

@@ -17,7 +17,7 @@ import {
 } from '../../json/value.ts';
 import { answerObjects, answerText } from '../shared/answers.ts';
 import { readCall } from './message-forms.ts';
-import { fillerNote } from '../shared/message-turns.ts';
+import { fillerNote } from '../shared/request/message-turns.ts';
 
 /** One piece of reasoning, whole or an increment. */
 export interface ReasoningEntry {

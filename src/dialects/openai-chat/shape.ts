@@ -1,5 +1,5 @@
 /** The members of a chat-completions request that are read, or known to have no effect. */
-import { cacheHints } from '../shared/responses-fields.ts';
+import { cacheHints } from '../shared/request/responses-fields.ts';
 import type { Extras } from '../../core/conversation.ts';
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import {
@@ -9,7 +9,7 @@ import {
   type JsonMembers,
   isArray,
 } from '../../json/value.ts';
-import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
+import { pricedTool, vendorMembers } from '../shared/body/requested-services.ts';
 
 const marks = {
   cache_control: fields(wholes('type', 'ttl')),

@@ -1,6 +1,6 @@
 /** The upstream half of chat completions. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
-import { promptOf } from '../shared/prompt.ts';
+import { promptOf } from '../shared/body/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { chatCountable } from './request/countable.ts';
 import { writeRequest } from './request/write.ts';

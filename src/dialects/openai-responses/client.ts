@@ -4,7 +4,7 @@ import { type Generation, replay } from '../../core/generation.ts';
 import { TwinNames } from '../../core/shape.ts';
 import { type JsonObject, isObject, type Json, isArray } from '../../json/value.ts';
 import { limitHeaders } from '../openai-chat/client.ts';
-import { shapedWriter } from '../shared/demanded-call.ts';
+import { shapedWriter } from '../shared/request/demanded-call.ts';
 import { writeError } from './errors.ts';
 import { badValue, shapeWords } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
@@ -15,7 +15,7 @@ import { readRequest } from './request/read.ts';
 import { requestShape } from './shape.ts';
 import { ResponsesStreamWriter } from './answer/stream-write.ts';
 import type { RequestParameters } from '../../core/description.ts';
-import { BodyDescription, userTextsOf } from '../shared/describe.ts';
+import { BodyDescription, userTextsOf } from '../shared/body/describe.ts';
 
 export const openaiResponsesClient: ClientDialect = {
   id: 'openai-responses',

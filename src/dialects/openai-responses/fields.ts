@@ -5,7 +5,7 @@
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
 import { badValue, missing, wrongType } from '../openai-chat/fields.ts';
-import type { ShapeWords } from '../shared/demanded-call.ts';
+import type { ShapeWords } from '../shared/request/demanded-call.ts';
 
 export { badValue, lengthOf, missing, spellPath, wrongType } from '../openai-chat/fields.ts';
 

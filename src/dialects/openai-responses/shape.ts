@@ -1,7 +1,7 @@
 /** The members of a Responses request that are read, or known to have no effect. */
 import { fields, kinds, openFields, whole, wholes } from '../../core/shape.ts';
 import type { JsonObject } from '../../json/value.ts';
-import { pricedTool, vendorMembers } from '../shared/requested-services.ts';
+import { pricedTool, vendorMembers } from '../shared/body/requested-services.ts';
 
 const byType = ({ type }: JsonObject): JsonObject[string] => type;
 

@@ -8,7 +8,7 @@ import { chatTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { chatCountable } from '../openai-chat/request/countable.ts';
 import { writeRequest as writeChat } from '../openai-chat/request/write.ts';
-import { promptOf } from '../shared/prompt.ts';
+import { promptOf } from '../shared/body/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './items.ts';
 import { readRequest } from './request/read.ts';

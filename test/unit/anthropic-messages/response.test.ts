@@ -8,7 +8,7 @@ import { NoteList } from '../../../src/core/notes.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { unseal } from '../../../src/dialects/shared/seals.ts';
-import { truncatedInput } from '../../../src/dialects/shared/tools.ts';
+import { truncatedInput } from '../../../src/dialects/shared/request/tools.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { answerContext, generationOf, noted, translated } from './answer-context.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Json, JsonObject } from '../../../src/json/value.ts';
-import { checkMedia } from '../../../src/dialects/shared/body-media.ts';
+import { checkMedia } from '../../../src/dialects/shared/body/body-media.ts';
 import { GatewayError, invalidRequest, type FieldPath } from '../../../src/core/errors.ts';
 
 const png =

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import type { SchemaRules } from '../../../src/core/traits.ts';
-import { cleanSchema } from '../../../src/dialects/shared/tool-schema.ts';
+import { cleanSchema } from '../../../src/dialects/shared/request/tool-schema.ts';
 
 interface Row {
   readonly what: string;

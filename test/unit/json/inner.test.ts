@@ -6,7 +6,7 @@ import {
   tryParseInner,
   tryParseInnerObject,
 } from '../../../src/json/parse.ts';
-import { truncatedInput } from '../../../src/dialects/shared/tools.ts';
+import { truncatedInput } from '../../../src/dialects/shared/request/tools.ts';
 import { assertLinear } from '../../support/linear.ts';
 
 const nested = (depth: number): string => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
-import { promptOf } from '../../../src/dialects/shared/prompt.ts';
+import { promptOf } from '../../../src/dialects/shared/body/prompt.ts';
 import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 import {
   countPrompt,

@@ -16,7 +16,7 @@ import type { FinishReason, Generation, Usage } from '../../../core/generation.t
 import { isSealed } from '../../../core/secret.ts';
 import { type Json, type JsonObject, isObject, textOf, isArray } from '../../../json/value.ts';
 import { answerObjects, answerText, wrongType } from '../../shared/answers.ts';
-import { placeForClient } from '../../shared/document-citations.ts';
+import { placeForClient } from '../../shared/request/document-citations.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
   AnswerCallIds,
@@ -25,7 +25,7 @@ import {
   originalToolName,
   toolInput,
   truncatedInput,
-} from '../../shared/tools.ts';
+} from '../../shared/request/tools.ts';
 import { readErrorValue } from '../errors.ts';
 import { isPresent } from '../fields.ts';
 import { readStop, readUsage, writeStop, writeUsage } from './usage.ts';

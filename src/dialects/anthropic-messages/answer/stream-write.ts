@@ -14,7 +14,7 @@ import {
 import type { Notes } from '../../../core/notes.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
-import { beginsObject, brokenArguments, toolInput } from '../../shared/tools.ts';
+import { beginsObject, brokenArguments, toolInput } from '../../shared/request/tools.ts';
 import { AnswerBlocks, isEmptyReasoning, isRedacted, usedUp, withEstimate } from './response.ts';
 import { writeStreamError } from '../errors.ts';
 import { writeStop, writeTotals, writeUsage } from './usage.ts';

@@ -12,13 +12,13 @@ import { type JsonEdit, editJson } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
 import type { Pieces } from '../../../json/pieces.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
-import { publishedTool } from '../../shared/tools.ts';
-import { autoMarkEdits } from '../../shared/auto-marks.ts';
-import { canDemandCalls } from '../../shared/demanded-call.ts';
+import { publishedTool } from '../../shared/request/tools.ts';
+import { autoMarkEdits } from '../../shared/request/auto-marks.ts';
+import { canDemandCalls } from '../../shared/request/demanded-call.ts';
 import { isPresent } from '../fields.ts';
 import { isClientTool } from '../head.ts';
 import { markEdits, mayHaveScopes, messageEdits } from './messages.ts';
-import { budgetOf, minBudget } from '../../shared/effort.ts';
+import { budgetOf, minBudget } from '../../shared/request/effort.ts';
 import { effortOfBudget, knownEffort } from '../request/thinking.ts';
 import { formatInstruction } from '../request/write.ts';
 

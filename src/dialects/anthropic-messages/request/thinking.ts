@@ -4,10 +4,10 @@ import type { FieldPath } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject } from '../../../json/value.ts';
-import { demandsCall } from '../../shared/demanded-call.ts';
+import { demandsCall } from '../../shared/request/demanded-call.ts';
 import { endsPaused } from './write-messages.ts';
 import { isNative } from '../answer/response.ts';
-import { minBudget, budgetOf } from '../../shared/effort.ts';
+import { minBudget, budgetOf } from '../../shared/request/effort.ts';
 
 interface ThinkingQuestion {
   readonly conversation: Conversation;

@@ -11,18 +11,18 @@ import type {
   Turn,
 } from '../../../core/conversation.ts';
 import { type GatewayError, unsupported } from '../../../core/errors.ts';
-import { imageTypeOf } from '../../shared/body-media.ts';
+import { imageTypeOf } from '../../shared/body/body-media.ts';
 import {
   type BlockWriter,
   buildMessages,
   isBlank,
   type Message,
   type WrittenResult,
-} from '../../shared/message-turns.ts';
+} from '../../shared/request/message-turns.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import { ToolIdMap, sentToolName, toolInput } from '../../shared/tools.ts';
+import { ToolIdMap, sentToolName, toolInput } from '../../shared/request/tools.ts';
 import type { CacheMarks } from './cache-marks.ts';
 import { isNative, isProof, writeCitation } from '../answer/response.ts';
 

@@ -10,10 +10,10 @@ import {
   type JsonMembers,
   isArray,
 } from '../../../json/value.ts';
-import { searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
-import { canDemandCalls, type JsonTool } from '../../shared/demanded-call.ts';
-import { describedTool } from '../../shared/responses-fields.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
+import { searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { canDemandCalls, type JsonTool } from '../../shared/request/demanded-call.ts';
+import { describedTool } from '../../shared/request/responses-fields.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import { maxToolName, type Writing } from './write-messages.ts';
 
 /** `tools` and `tool_choice`, each only if it is needed. */

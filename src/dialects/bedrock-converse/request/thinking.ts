@@ -4,7 +4,7 @@ import { type Notes, pathOf, withPath } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonMembers } from '../../../json/value.ts';
 import { writeThinking as writeClaudeThinking } from '../../anthropic-messages/request/thinking.ts';
-import { namedEffort, wantedEffort } from '../../shared/effort.ts';
+import { namedEffort, wantedEffort } from '../../shared/request/effort.ts';
 
 interface ThinkingQuestion {
   readonly conversation: Conversation;

@@ -3,7 +3,7 @@ import type { MediaPart } from '../../../core/conversation.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonMembers } from '../../../json/value.ts';
-import { imageTypeOf } from '../../shared/body-media.ts';
+import { imageTypeOf } from '../../shared/body/body-media.ts';
 
 const imageFormats: ReadonlySet<string> = new Set(['png', 'jpeg', 'gif', 'webp']);
 

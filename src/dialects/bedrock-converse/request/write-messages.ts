@@ -20,8 +20,8 @@ import {
   isBlank,
   type Message,
   type WrittenResult,
-} from '../../shared/message-turns.ts';
-import { ToolIdMap, sentToolName, toolIdMapFor, toolInput } from '../../shared/tools.ts';
+} from '../../shared/request/message-turns.ts';
+import { ToolIdMap, sentToolName, toolIdMapFor, toolInput } from '../../shared/request/tools.ts';
 import { dialectId, maxToolName } from '../fields.ts';
 import { MediaWriter } from './write-media.ts';
 

@@ -13,11 +13,11 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-} from '../../shared/offered-tools.ts';
-import { canDemandCalls, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
-import { describedTool } from '../../shared/responses-fields.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
+} from '../../shared/request/offered-tools.ts';
+import { canDemandCalls, type JsonTool, jsonTool } from '../../shared/request/demanded-call.ts';
+import { describedTool } from '../../shared/request/responses-fields.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
 import { maxToolName } from '../fields.ts';
 
 export interface ToolWriting {

@@ -10,11 +10,19 @@ import { isObject, type Json, type JsonMembers, type JsonObject } from '../../..
 import { readMark } from '../../anthropic-messages/request/read-blocks.ts';
 import { CacheMarks, writeMark } from '../../anthropic-messages/request/cache-marks.ts';
 import { writeMaxTokens, writeTuning } from '../../anthropic-messages/request/write.ts';
-import { chatDefaults, writeEndUser, writeMessagesExtras } from '../../shared/foreign-options.ts';
-import { withQuestion, isInstruction } from '../../shared/instructions.ts';
-import { isBlank, type Message } from '../../shared/message-turns.ts';
-import { noteUncited } from '../../shared/document-citations.ts';
-import { requestedTier, cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
+import {
+  chatDefaults,
+  writeEndUser,
+  writeMessagesExtras,
+} from '../../shared/request/foreign-options.ts';
+import { withQuestion, isInstruction } from '../../shared/request/instructions.ts';
+import { isBlank, type Message } from '../../shared/request/message-turns.ts';
+import { noteUncited } from '../../shared/request/document-citations.ts';
+import {
+  requestedTier,
+  cacheHints,
+  responsesOptions,
+} from '../../shared/request/responses-fields.ts';
 import { dialectId } from '../fields.ts';
 import { writeMessages } from './write-messages.ts';
 import { writeOutput, writeTools } from './write-tools.ts';

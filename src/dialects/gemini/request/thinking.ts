@@ -9,7 +9,7 @@ import {
   namedEffort,
   noteUncontrolled,
   wantedEffort,
-} from '../../shared/effort.ts';
+} from '../../shared/request/effort.ts';
 import type { JsonMembers } from '../../../json/value.ts';
 
 interface Thinking {

@@ -14,10 +14,10 @@ import type { Ask } from '../../../core/dialect.ts';
 import { type FieldPath, invalidRequest, unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import { taggedInstructions, taggedNote } from '../../shared/instructions.ts';
-import { fillerNote, documentText } from '../../shared/message-turns.ts';
-import { imageTypeOf } from '../../shared/body-media.ts';
-import { sentToolName, ToolIdMap, toolInput } from '../../shared/tools.ts';
+import { taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
+import { fillerNote, documentText } from '../../shared/request/message-turns.ts';
+import { imageTypeOf } from '../../shared/body/body-media.ts';
+import { sentToolName, ToolIdMap, toolInput } from '../../shared/request/tools.ts';
 import { callSignature, dialectId, signatureFormat } from '../fields.ts';
 import { maxToolName } from './write-tools.ts';
 

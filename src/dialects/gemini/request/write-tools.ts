@@ -11,10 +11,10 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-} from '../../shared/offered-tools.ts';
-import { describedTool } from '../../shared/responses-fields.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
+} from '../../shared/request/offered-tools.ts';
+import { describedTool } from '../../shared/request/responses-fields.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
 
 export const maxToolName = 64;
 

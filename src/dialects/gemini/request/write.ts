@@ -7,15 +7,23 @@ import { type Ask, plannedStops } from '../../../core/dialect.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { Json, JsonObject, JsonMembers } from '../../../json/value.ts';
-import { chatDefaults, writeEndUser, writeMessagesExtras } from '../../shared/foreign-options.ts';
-import { withQuestion, isInstruction, withInstructionsInFront } from '../../shared/instructions.ts';
-import { noteUncited } from '../../shared/document-citations.ts';
+import {
+  chatDefaults,
+  writeEndUser,
+  writeMessagesExtras,
+} from '../../shared/request/foreign-options.ts';
+import {
+  withQuestion,
+  isInstruction,
+  withInstructionsInFront,
+} from '../../shared/request/instructions.ts';
+import { noteUncited } from '../../shared/request/document-citations.ts';
 import {
   requestedTier,
   cacheHints,
   imageDetail,
   responsesOptions,
-} from '../../shared/responses-fields.ts';
+} from '../../shared/request/responses-fields.ts';
 import { dialectId } from '../fields.ts';
 import { ContentWriter, type ShownMedia } from './write-contents.ts';
 import { writeOutput, writeTools } from './write-tools.ts';

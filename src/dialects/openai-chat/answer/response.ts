@@ -28,7 +28,11 @@ import {
   wrongType,
 } from '../../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
-import { wrappedArguments, type AnswerIdentity, derivedCallId } from '../../shared/tools.ts';
+import {
+  wrappedArguments,
+  type AnswerIdentity,
+  derivedCallId,
+} from '../../shared/request/tools.ts';
 import {
   findUsage,
   isCut,

@@ -12,8 +12,8 @@ import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonEdit } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
-import { userTextsOf } from '../../shared/describe.ts';
-import { type ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
+import { userTextsOf } from '../../shared/body/describe.ts';
+import { type ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
 import {
   adaptedContent,
   bridge,
@@ -24,7 +24,7 @@ import {
   withContentInFront,
   withoutUnknownMembers,
 } from '../message-forms.ts';
-import { frontNote, taggedInstructions, taggedNote } from '../../shared/instructions.ts';
+import { frontNote, taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
 import {
   type CallSignatures,
   checkReasoning,
@@ -37,7 +37,7 @@ import {
   thinkingText,
   writeDetail,
 } from '../reasoning.ts';
-import { fillerNote } from '../../shared/message-turns.ts';
+import { fillerNote } from '../../shared/request/message-turns.ts';
 
 /** The edits of the messages; none if the target takes them unchanged. */
 export function messageEdits(

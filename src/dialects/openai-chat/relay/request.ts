@@ -9,14 +9,14 @@ import { type JsonEdit, editJson } from '../../../json/edit.ts';
 import { tryParse } from '../../../json/parse.ts';
 import type { Pieces } from '../../../json/pieces.ts';
 import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
-import { autoMarkEdits } from '../../shared/auto-marks.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
+import { autoMarkEdits } from '../../shared/request/auto-marks.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import { messageEdits } from './messages.ts';
 import { reasoningMembers, relayReasoning } from './reasoning.ts';
 import { relayTools, toolMembers } from './tools.ts';
 import { Relayed } from './edits.ts';
 import { stopsOf } from '../request/read.ts';
-import { jsonInstruction } from '../../shared/offered-tools.ts';
+import { jsonInstruction } from '../../shared/request/offered-tools.ts';
 import { foreignMembers } from '../shape.ts';
 
 /** The client's bytes, asking for this target's model and, in streams, always for usage. */

@@ -4,7 +4,7 @@ import type { FieldPath } from '../../../core/errors.ts';
 import type { SchemaRules } from '../../../core/traits.ts';
 import { tryParse } from '../../../json/parse.ts';
 import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import type { Relayed } from './edits.ts';
 
 export const toolMembers = [

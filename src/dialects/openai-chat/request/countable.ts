@@ -6,7 +6,7 @@
 import type { Countable, Medium } from '../../../core/description.ts';
 import type { ModelTokenizer } from '../../../core/provider.ts';
 import { type Json, type JsonObject, isObject, textOf } from '../../../json/value.ts';
-import { mediumOf } from '../../shared/prompt.ts';
+import { mediumOf } from '../../shared/body/prompt.ts';
 
 const messageTokens = 3;
 const nameTokens = 1;

@@ -13,7 +13,7 @@ import type { Sealer } from '../../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../../json/parse.ts';
 import { maxDepth } from '../../../json/scan.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
-import { fileOf, foreignFile, imageAt } from '../../shared/body-media.ts';
+import { fileOf, foreignFile, imageAt } from '../../shared/body/body-media.ts';
 import { readCacheMark, readCall } from '../message-forms.ts';
 import { badValue, wrongType } from '../fields.ts';
 import { checkReasoning, readReasoning, reasoningParts, thinkingText } from '../reasoning.ts';

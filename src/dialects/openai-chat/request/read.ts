@@ -287,7 +287,7 @@ function readFunction(definition: JsonObject, path: FieldPath): Tool {
   };
 }
 
-/** A grammar needs a model whose server enforces it (shared/responses-fields.ts). */
+/** A grammar needs a model whose server enforces it (shared/request/responses-fields.ts). */
 function readCustom(definition: JsonObject, path: FieldPath): Tool {
   const { format } = definition;
   const isFree = !isObject(format) || (format['type'] ?? 'text') === 'text';

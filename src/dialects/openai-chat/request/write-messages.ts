@@ -19,8 +19,8 @@ import {
   type JsonMembers,
   isArray,
 } from '../../../json/value.ts';
-import { imageDetail } from '../../shared/responses-fields.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
+import { imageDetail } from '../../shared/request/responses-fields.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
 import {
   bridge,
   bridgeNote,
@@ -32,10 +32,10 @@ import {
   unknownMemberNote,
   writePartMark,
 } from '../message-forms.ts';
-import { taggedInstructions, taggedNote } from '../../shared/instructions.ts';
+import { taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
 import { ReasoningReplay } from '../reasoning.ts';
 import { maxToolName } from './write-tools.ts';
-import { documentText } from '../../shared/message-turns.ts';
+import { documentText } from '../../shared/request/message-turns.ts';
 
 interface MessageWriting {
   readonly conversation: Conversation;

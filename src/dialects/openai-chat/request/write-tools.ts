@@ -4,10 +4,10 @@ import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { memberPath, type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
-import { wantsThinking, type JsonTool, jsonTool } from '../../shared/demanded-call.ts';
-import { describedTool, grammarOf } from '../../shared/responses-fields.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { wantsThinking, type JsonTool, jsonTool } from '../../shared/request/demanded-call.ts';
+import { describedTool, grammarOf } from '../../shared/request/responses-fields.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import { writeCacheMark } from '../message-forms.ts';
 import { searchesByItself, writeWebSearch } from './read.ts';
 import {
@@ -18,7 +18,7 @@ import {
   objectSchema,
   isStrict,
   jsonInstruction,
-} from '../../shared/offered-tools.ts';
+} from '../../shared/request/offered-tools.ts';
 
 /** Chat completions and nearly all its servers take names of this length. */
 export const maxToolName = 64;

@@ -13,8 +13,8 @@ import { type Ask, plannedStops } from '../../../core/dialect.ts';
 import type { Notes } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import { noteUncited } from '../../shared/document-citations.ts';
-import { cacheHints, responsesOptions } from '../../shared/responses-fields.ts';
+import { noteUncited } from '../../shared/request/document-citations.ts';
+import { cacheHints, responsesOptions } from '../../shared/request/responses-fields.ts';
 import { MessageWriter, isPrefill, writePrefill } from './write-messages.ts';
 import { writeOutput, writeTools } from './write-tools.ts';
 import {
@@ -23,9 +23,13 @@ import {
   namedEffort,
   wantedEffort,
   reasoningPath,
-} from '../../shared/effort.ts';
-import { isInstruction, withInstructionsInFront } from '../../shared/instructions.ts';
-import { writeMessagesExtras, type Target, writeEndUser } from '../../shared/foreign-options.ts';
+} from '../../shared/request/effort.ts';
+import { isInstruction, withInstructionsInFront } from '../../shared/request/instructions.ts';
+import {
+  writeMessagesExtras,
+  type Target,
+  writeEndUser,
+} from '../../shared/request/foreign-options.ts';
 import { chatFields } from '../fields.ts';
 
 /** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */

@@ -13,7 +13,7 @@ import { isSealed, type Sealer } from '../../../core/secret.ts';
 import { innerTokens, maxInnerTokens } from '../../../json/parse.ts';
 import { maxDepth } from '../../../json/scan.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
-import { fileOf, foreignFile, imageAt } from '../../shared/body-media.ts';
+import { fileOf, foreignFile, imageAt } from '../../shared/body/body-media.ts';
 import { unseal } from '../../shared/seals.ts';
 import { isPresent } from '../fields.ts';
 import { abandonedItems, abandonedNote, pairIdOf } from '../head.ts';

@@ -44,7 +44,7 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     output: readOutputFormat(body),
     reasoning: readReasoning(body),
     ...(endUser === '' ? {} : { endUser }),
-    // All other members: the answer repeats them, and writers find the ones they know (shared/responses-fields.ts).
+    // All other members: the answer repeats them, and writers find the ones they know (shared/request/responses-fields.ts).
     extras: withMemberPaths(
       { [dialectId]: kept },
       {

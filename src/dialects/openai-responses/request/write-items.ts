@@ -13,10 +13,10 @@ import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { type JsonObject, type JsonMembers, textOf } from '../../../json/value.ts';
 import { responsesFormat } from '../../openai-chat/reasoning.ts';
-import { taggedInstructions, taggedNote } from '../../shared/instructions.ts';
-import { documentText } from '../../shared/message-turns.ts';
-import { imageDetail } from '../../shared/responses-fields.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tools.ts';
+import { taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
+import { documentText } from '../../shared/request/message-turns.ts';
+import { imageDetail } from '../../shared/request/responses-fields.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
 import {
   callItems,
   callMembers,

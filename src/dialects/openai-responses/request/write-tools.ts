@@ -11,11 +11,11 @@ import {
   objectSchema,
   schemaPath,
   typeOf,
-} from '../../shared/offered-tools.ts';
+} from '../../shared/request/offered-tools.ts';
 import { writeParallel } from '../../openai-chat/request/write-tools.ts';
-import { describedTool, grammarOf } from '../../shared/responses-fields.ts';
-import { cleanSchema } from '../../shared/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/tools.ts';
+import { describedTool, grammarOf } from '../../shared/request/responses-fields.ts';
+import { cleanSchema } from '../../shared/request/tool-schema.ts';
+import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
 import { dialectId } from '../items.ts';
 
 export const maxToolName = 64;

@@ -3,8 +3,8 @@
  * resolved already is a cycle; it is cut. Small schemas can mean huge ones, so what references add is
  * bounded.
  */
-import type { SchemaRules } from '../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import type { SchemaRules } from '../../../core/traits.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
 /** Sub-schemas that references of one tool may add. */
 const maxAdded = 4000;

@@ -3,13 +3,19 @@
  * called, its schema becomes the format of the answer, and the answer is shown as the call
  * (`shapedGeneration`): structured extraction keeps its meaning.
  */
-import type { Conversation, Part, TextPart, Tool, ToolCallPart } from '../../core/conversation.ts';
-import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
-import type { FieldPath } from '../../core/errors.ts';
-import type { FinishReason, Generation, GenerationEvent } from '../../core/generation.ts';
-import { type Notes, pathOf, withPath, withPathOf } from '../../core/notes.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
-import type { JsonObject } from '../../json/value.ts';
+import type {
+  Conversation,
+  Part,
+  TextPart,
+  Tool,
+  ToolCallPart,
+} from '../../../core/conversation.ts';
+import type { AnswerContext, StreamWriter } from '../../../core/dialect.ts';
+import type { FieldPath } from '../../../core/errors.ts';
+import type { FinishReason, Generation, GenerationEvent } from '../../../core/generation.ts';
+import { type Notes, pathOf, withPath, withPathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import type { JsonObject } from '../../../json/value.ts';
 
 /** Whether the upstream has a member that demands a call. */
 export function canDemandCalls({ toolChoice, refusesForcedTools }: UpstreamTraits): boolean {

@@ -1,7 +1,7 @@
 /** The prompt of a chat, messages or Responses body for token counting: its texts, its media, its frames. */
-import type { Medium, Prompt } from '../../core/description.ts';
-import type { FieldPath } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import type { Medium, Prompt } from '../../../core/description.ts';
+import type { FieldPath } from '../../../core/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
 const messageFrame = 5;
 const partFrame = 2;

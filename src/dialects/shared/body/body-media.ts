@@ -5,11 +5,11 @@
  * An address is read as the URL standard of the web reads it: space around it, tabs and line ends inside of it are no part
  * of it, `\` is `/`, and a host has many spellings. What other readers read otherwise is refused.
  */
-import { isInternalUrl } from '../../core/addresses.ts';
-import type { MediaPart, MediaSource } from '../../core/conversation.ts';
-import type { Fault } from '../../core/dialect.ts';
-import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { type Json, type JsonObject, isObject } from '../../json/value.ts';
+import { isInternalUrl } from '../../../core/addresses.ts';
+import type { MediaPart, MediaSource } from '../../../core/conversation.ts';
+import type { Fault } from '../../../core/dialect.ts';
+import { type FieldPath, unsupported } from '../../../core/errors.ts';
+import { type Json, type JsonObject, isObject } from '../../../json/value.ts';
 
 /**
  * What a text may be: an address of the `web`; an `image` or other `medium`: an address or a `data:` URL, for

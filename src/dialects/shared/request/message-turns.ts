@@ -9,11 +9,11 @@ import type {
   ToolResultPart,
   Turn,
   MediaPart,
-} from '../../core/conversation.ts';
-import { type FieldPath, invalidRequest } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
-import type { JsonMembers } from '../../json/value.ts';
+} from '../../../core/conversation.ts';
+import { type FieldPath, invalidRequest } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import type { JsonMembers } from '../../../json/value.ts';
 
 /** A message under construction. */
 export interface Message {

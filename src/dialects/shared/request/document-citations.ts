@@ -1,6 +1,6 @@
 /** Documents that a client wants cited, and the places in them that an answer cites. */
-import type { Conversation, DocumentPlace, MediaPart, Part } from '../../core/conversation.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
+import type { Conversation, DocumentPlace, MediaPart, Part } from '../../../core/conversation.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
 
 /** Notes each document that the client wants cited. For requests to a model that cites none. */
 export function noteUncited(conversation: Conversation, notes: Notes): void {

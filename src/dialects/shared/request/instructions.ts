@@ -1,6 +1,6 @@
 /** Instructions of a conversation, for upstreams that take them in fewer places than the client sent them. */
-import type { Conversation, Part, Turn } from '../../core/conversation.ts';
-import { type Notes, pathOf, withPathOf } from '../../core/notes.ts';
+import type { Conversation, Part, Turn } from '../../../core/conversation.ts';
+import { type Notes, pathOf, withPathOf } from '../../../core/notes.ts';
 
 /**
  * Claude Code puts a text with a changing nonce first in its instructions: no prompt prefix would

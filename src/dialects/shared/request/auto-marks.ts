@@ -3,12 +3,12 @@
  * user, as Anthropic recommends for conversations that grow. That is four, the most that a request may have. A
  * client's own marks hold: then nothing is added.
  */
-import type { Conversation, Part, PartBase, Turn } from '../../core/conversation.ts';
-import type { Ask } from '../../core/dialect.ts';
-import { withPathOf } from '../../core/notes.ts';
-import type { JsonEdit } from '../../json/edit.ts';
-import type { JsonSource } from '../../core/client-body.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import type { Conversation, Part, PartBase, Turn } from '../../../core/conversation.ts';
+import type { Ask } from '../../../core/dialect.ts';
+import { withPathOf } from '../../../core/notes.ts';
+import type { JsonEdit } from '../../../json/edit.ts';
+import type { JsonSource } from '../../../core/client-body.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
 /** The conversation with marks; the same where it has any. */
 export function withAutoMarks(conversation: Conversation): Conversation {

@@ -2,7 +2,7 @@
  * Describes chat and messages bodies. One class reads the members of both formats: servers of either take members of
  * the other, and a member that costs money must count under any endpoint.
  */
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 import type {
   CostTerms,
   DescribedSource,
@@ -11,8 +11,8 @@ import type {
   RequestDescription,
   RequestParameters,
   SearchRequest,
-} from '../../core/description.ts';
-import type { RaisedCost } from '../../core/policy.ts';
+} from '../../../core/description.ts';
+import type { RaisedCost } from '../../../core/policy.ts';
 import { modelsNamedIn, searchesIn, isSearch } from './requested-services.ts';
 import { promptOf } from './prompt.ts';
 

@@ -2,10 +2,10 @@
  * What a request asks a vendor for besides an answer of its model: web searches, which have a price each, and other
  * models that may answer instead.
  */
-import type { NamedModels, SearchRequest } from '../../core/description.ts';
-import { invalidRequest } from '../../core/errors.ts';
-import { openFields, whole, wholes } from '../../core/shape.ts';
-import { type Json, type JsonObject, isObject } from '../../json/value.ts';
+import type { NamedModels, SearchRequest } from '../../../core/description.ts';
+import { invalidRequest } from '../../../core/errors.ts';
+import { openFields, whole, wholes } from '../../../core/shape.ts';
+import { type Json, type JsonObject, isObject } from '../../../json/value.ts';
 
 /** Searches that are reserved where the request says no number. */
 const defaultSearches = 5;

@@ -1,9 +1,9 @@
-import type { Span } from '../../json/scan.ts';
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 /**
  * A bounded skeleton of a long body, for code that examines its options: prompts and functions are omitted, and of other
  * members no more is kept than readers of options look at (`describe.ts`).
  */
+import type { Span } from '../../../json/scan.ts';
+import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
 
 /** Members that are prompts. */
 const prompts: ReadonlySet<string> = new Set(['messages', 'system', 'prompt', 'input']);

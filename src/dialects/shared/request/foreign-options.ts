@@ -1,16 +1,16 @@
 /** Options of other dialects: what a request keeps of them, what is noted as lost, and what is refused. */
 import { createHash } from 'node:crypto';
-import { unsupported } from '../../core/errors.ts';
-import { type Notes, memberPath } from '../../core/notes.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
+import { unsupported } from '../../../core/errors.ts';
+import { type Notes, memberPath } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
 import {
   type Json,
   type JsonObject,
   isObject,
   type JsonMembers,
   isArray,
-} from '../../json/value.ts';
-import type { Conversation } from '../../core/conversation.ts';
+} from '../../../json/value.ts';
+import type { Conversation } from '../../../core/conversation.ts';
 
 /** Members whose effect would silently be missing. */
 const refused: ReadonlyMap<string, string> = new Map([

@@ -1,8 +1,8 @@
 /** How much a model may reason: a word of effort or a budget of tokens, in terms of what the upstream knows. */
-import type { Effort, Reasoning } from '../../core/conversation.ts';
-import type { FieldPath } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
+import type { Effort, Reasoning } from '../../../core/conversation.ts';
+import type { FieldPath } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
 
 /** Reasoning that a client wants, and the upstream that is asked for it. */
 export interface Wanted {

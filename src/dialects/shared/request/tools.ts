@@ -3,14 +3,14 @@
  * schemas are the published ones.
  */
 import { createHash } from 'node:crypto';
-import type { Conversation, Tool } from '../../core/conversation.ts';
-import type { AnswerContext } from '../../core/dialect.ts';
-import { type FieldPath, GatewayError, unsupported } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
-import type { UpstreamTraits } from '../../core/traits.ts';
-import { tryParseInner, tryParseInnerObject } from '../../json/parse.ts';
-import { stringEnd } from '../../json/scan.ts';
-import { type JsonObject, isObject, type Json } from '../../json/value.ts';
+import type { Conversation, Tool } from '../../../core/conversation.ts';
+import type { AnswerContext } from '../../../core/dialect.ts';
+import { type FieldPath, GatewayError, unsupported } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
+import { tryParseInner, tryParseInnerObject } from '../../../json/parse.ts';
+import { stringEnd } from '../../../json/scan.ts';
+import { type JsonObject, isObject, type Json } from '../../../json/value.ts';
 
 interface PublishedTool {
   readonly description: string;

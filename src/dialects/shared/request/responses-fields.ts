@@ -1,8 +1,8 @@
 /** Members of a Responses request that writers of other dialects read: those without a canonical member, and grammars. */
-import type { Extras, MediaPart, Tool } from '../../core/conversation.ts';
-import { unsupported } from '../../core/errors.ts';
-import { type Notes, pathOf } from '../../core/notes.ts';
-import { isObject, type Json } from '../../json/value.ts';
+import type { Extras, MediaPart, Tool } from '../../../core/conversation.ts';
+import { unsupported } from '../../../core/errors.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
+import { isObject, type Json } from '../../../json/value.ts';
 
 /** The members that another API may have as well; absent where they say what it does anyway. */
 interface ResponsesOptions {

@@ -1,8 +1,8 @@
 /** Tools and formats of a request, as writers of several dialects look at them. */
-import type { Conversation, Tool } from '../../core/conversation.ts';
-import type { FieldPath } from '../../core/errors.ts';
-import { pathOf } from '../../core/notes.ts';
-import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
+import type { Conversation, Tool } from '../../../core/conversation.ts';
+import type { FieldPath } from '../../../core/errors.ts';
+import { pathOf } from '../../../core/notes.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 
 /** The type of a provider-defined tool; `''` for a function. */
 export function typeOf({ native }: Tool): string {
