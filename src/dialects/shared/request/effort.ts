@@ -94,8 +94,10 @@ const budgetShares: ReadonlyMap<Effort, BudgetShare> = new Map<Effort, BudgetSha
   ['xhigh', { percent: 80, most: 32_768 }],
   ['max', { percent: 90, most: Infinity }],
 ]);
+/** Tokens. The messages API refuses a smaller budget. */
 export const minBudget = 1024;
 
+/** The budget in tokens that stands for an effort under this output cap. */
 export function budgetOf(effort: Effort, maxTokens: number): number {
   const { percent, most } = budgetShares.get(effort) ?? { percent: 0, most: 0 };
   return Math.min(Math.floor((maxTokens * percent) / 100), most);

@@ -55,6 +55,8 @@ export function taggedInstructions(texts: readonly string[]): string {
   return `<system>\n${texts.join('\n\n')}\n</system>`;
 }
 
+/** The note of `withInstructionsInFront`. */
 export const frontNote = 'instructions stand in one message in front for this model';
 
+/** The note of a request with `taggedInstructions`. */
 export const taggedNote = 'instructions after the first answer are sent in a user message';

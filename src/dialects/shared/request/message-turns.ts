@@ -215,4 +215,5 @@ export function documentText(part: MediaPart, text: string): string {
   return head === '' ? text : `${head}\n\n${text}`;
 }
 
+/** For models that demand a signature with each call: a call of another model gets a stand-in. */
 export const fillerNote = 'tool calls of another model are sent without a signature';
