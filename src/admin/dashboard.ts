@@ -83,6 +83,8 @@ const notBuilt = Buffer.from(
     '<h1>The dashboard is not built</h1>',
     '<p>The gateway and its admin API run. In the folder of the project, run',
     '<code>npm run build:dashboard</code>, then reload this page.</p>',
+    '<p>An install with <code>--omit=dev</code> lacks the tools for it: stop the gateway, run',
+    '<code>npm ci</code>, and start it again.</p>',
     '</html>',
     '',
   ].join('\n'),

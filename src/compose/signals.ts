@@ -11,15 +11,27 @@ const signals: readonly Signal[] = ['SIGHUP', 'SIGUSR2', 'SIGTERM', 'SIGINT'];
 
 const stops: ReadonlySet<Signal> = new Set(['SIGTERM', 'SIGINT']);
 
+/**
+ * Ctrl-C under `npm start` arrives twice: the terminal sends SIGINT to npm and to the gateway, and npm passes it on. A
+ * second one within this time is the same key press.
+ */
+export const samePressMs = 800;
+
 export class Signals {
+  readonly #now: () => number;
   readonly #early = new Set<Signal>();
+  #interruptedAt = Number.NEGATIVE_INFINITY;
   #run: ((signal: Signal) => void) | undefined;
   #hadTerminal = false;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /** Listens from now on. */
   listen(): void {
     this.#hadTerminal = isAtTerminal();
-    for (const signal of signals) process.on(signal, () => this.#heard(signal));
+    for (const signal of signals) process.on(signal, () => this.heard(signal));
   }
 
   /** Calls `run` for each from now on, and once for those that came before. */
@@ -36,7 +48,13 @@ export class Signals {
     return this.#hadTerminal && !isAtTerminal();
   }
 
-  #heard(signal: Signal): void {
+  /** One has arrived. */
+  heard(signal: Signal): void {
+    if (signal === 'SIGINT') {
+      const now = this.#now();
+      if (now - this.#interruptedAt < samePressMs) return;
+      this.#interruptedAt = now;
+    }
     if (this.#run !== undefined) return this.#run(signal);
     // A second stop signal during the start ends the process at once, since the start may hang.
     if (stops.has(signal) && this.#stopsEarly) return endBy(signal);

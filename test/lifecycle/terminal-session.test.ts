@@ -84,6 +84,9 @@ test(
     assert.equal(answer.status, 200);
     const rest = answer.text().catch(() => '');
     child.stdin.write('\u0003');
+    // Under `npm start` npm passes on the signal that the terminal has sent to the gateway as well.
+    await said(/gateway_stopping.*SIGINT/);
+    process.kill(Number(/gateway_started.*\bpid=\D*(\d+)/.exec(text)?.[1]), 'SIGINT');
     await said(/Stopping: 1 call still runs \(at most 2m\)\. Press Ctrl-C again to end now\./);
     const ended = once(child, 'close');
     child.stdin.write('\u0003');

@@ -7,7 +7,7 @@ import { flagsHelp, parseFlags } from '../../config/base.ts';
 import { durationText } from '../../config/options.ts';
 import { shippedModels } from '../../local-models/model-folder.ts';
 import type { RunningGateway } from '../options.ts';
-import { processSignals, type Signal } from '../signals.ts';
+import { processSignals, samePressMs, type Signal } from '../signals.ts';
 
 const help = `Usage: model-gateway start [options]
 
@@ -117,8 +117,8 @@ function untilStopped(gateway: RunningGateway, context: CommandContext): Promise
   });
 }
 
-/** A stop that ends sooner than this needs no word. */
-const silentStopMs = 300;
+/** A stop that ends sooner than this needs no word. When the word is there, Ctrl-C counts as pressed again. */
+const silentStopMs = samePressMs + 200;
 
 /** Prints at a terminal what the stop waits for. */
 function tellOfWait(gateway: RunningGateway, { errorScreen, stderr }: CommandContext): void {

@@ -139,6 +139,8 @@ test('issue 8 a dashboard that is not built says how to build it; one that is bu
   const none = await get('/', page);
   assert.equal(none.status, 404);
   assert.match(none.text, /npm run build:dashboard/);
+  // An install with --omit=dev lacks what that command needs.
+  assert.match(none.text, /--omit=dev.*stop the gateway, run\n<code>npm ci</);
   assert.equal(none.headers['content-security-policy'], contentSecurityPolicy);
   writeFileSync(join(folder, 'index.html'), html);
   assert.equal((await get('/', page)).text, html);

@@ -68,3 +68,14 @@ for (const { at, yaml } of examples) {
     assert.match(out, /The configuration is valid/);
   });
 }
+
+test('D: a curl command of the documents that sends JSON says so', () => {
+  const commands = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/^curl (?:.*\\\n)*.*$/gm)].map(
+      ([command]) => `${page}: ${command}`,
+    ),
+  );
+  const sending = commands.filter((command) => / -d /.test(command));
+  assert.ok(sending.length >= 2);
+  for (const command of sending) assert.match(command, /content-type: application\/json/i);
+});
