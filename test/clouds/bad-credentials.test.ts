@@ -10,12 +10,15 @@ import { after, before, describe, it } from 'node:test';
 import { checkCommand } from '../../src/cli/commands/check.ts';
 import { askProviders } from '../../src/compose/commands/admin-of-directory.ts';
 import { describeProviders } from '../../src/compose/providers.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { providerRows } from '../../src/providers/compatible.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { clientDialects } from '../support/dialects.ts';
+import { until } from '../support/postgres-store.ts';
+import { Instance } from '../cluster/instance.ts';
 import { run } from '../unit/cli-config/context.ts';
 import { scene } from '../unit/config/scene.ts';
 import { awsError } from '../upstream/aws.ts';
@@ -158,6 +161,13 @@ const cases: readonly Case[] = [
   },
 ];
 
+/** The same where a call was refused: `check` alone says that it asked with the credential. */
+function ofCall(told: RegExp): RegExp {
+  return new RegExp(
+    told.source.replace(/^refused the credential \\\(\d+\\\)/, 'The provider said'),
+  );
+}
+
 const ids = cases.map(({ cloud }, i) => `${cloud}-${i}`);
 
 const env = (tokens: string): { readonly [name: string]: string } => ({
@@ -272,12 +282,49 @@ describe('credentials that do not let calls in', () => {
     });
   }
 
-  it('the admin API names the reason, without a secret', async () => {
+  it('the log says which one it is, why, and what to do, at the start and for each call', async (t) => {
+    refuse();
+    const logged = await Instance.start({
+      storage: 'sqlite',
+      upstream: cloud.port,
+      config: { providers },
+      env: env(tokens.url),
+    });
+    t.after(async () => {
+      await logged.kill();
+      logged.remove();
+    });
+    const { key } = await logged.makeKey();
+    const linesOf = (event: string): readonly JsonObject[] =>
+      logged.log
+        .split('\n')
+        .map((line) => tryParseObject(line) ?? {})
+        .filter((line) => line['event'] === event);
     for (const [i, { model }] of cases.entries()) {
+      const { status } = await logged.chat(key, { model: `${ids[i]}/${model}` });
+      assert.equal(status, 400, ids[i]);
+    }
+    await until(() => linesOf('attempt_failed').length >= cases.length, 'each is logged');
+    for (const [i, { told, answer }] of cases.entries()) {
+      const of = (lines: readonly JsonObject[]): string =>
+        lines
+          .filter(({ provider, target }) => String(provider ?? target).split('/')[0] === ids[i])
+          .map(({ message, reason }) => String(message ?? reason))
+          .join('\n');
+      assert.match(of(linesOf('attempt_failed')), ofCall(told), ids[i]);
+      // What the service itself refuses shows with the first call only.
+      if (answer === undefined) assert.match(of(linesOf('credential_failed')), told, ids[i]);
+    }
+    assert.doesNotMatch(logged.log, new RegExp(canary));
+  });
+
+  it('the admin API names the reason, without a secret', async () => {
+    for (const [i, { model, told }] of cases.entries()) {
       const rows = await gateway.callRows(`${ids[i]}/${model}`, 6);
       const row = await gateway.callRow(String(rows[0]?.['id']));
       const said = JSON.stringify(row);
       assert.match(said, /upstream_auth/, said);
+      assert.match(said, ofCall(told), ids[i]);
       assert.doesNotMatch(said, new RegExp(canary));
     }
   });
