@@ -10,6 +10,7 @@ import { endingRows, framingRows } from './faults/framing-rows.ts';
 import { casesOf } from './faults/row-case.ts';
 import { wireRows } from './faults/wire-rows.ts';
 import { answerSamples } from './corpus/answers.ts';
+import { cloudAnswers } from './corpus/cloud-answers.ts';
 import { corpus } from './corpus/samples.ts';
 import { answerTables, requestTables } from './decisions/rows.ts';
 import { halves, upstreamHalves } from './property/dialect-halves.ts';
@@ -56,8 +57,11 @@ test('each fault before and within an answer is played by each upstream to each 
   }
 });
 
-/** Answers of clouds are decided in prose and shown by `test/clouds`. */
+/** Answers of clouds have no table: their goldens show what becomes of each, and `test/clouds` why. */
 const ninePairs = pairs.filter(({ upstream }) => clientDialects.some((each) => each === upstream));
+const cloudPairs = pairs.filter((pair) => !ninePairs.includes(pair));
+type CloudDialect = keyof typeof cloudAnswers;
+const goldens = join(import.meta.dirname, 'golden/files');
 
 /** How much each suite of translation plays of a pair, by the data that its tests are made of. */
 const suites: {
@@ -95,6 +99,19 @@ const suites: {
       Object.entries(answerSamples)
         .find(([from]) => from === upstream)?.[1]
         .filter(({ to }) => to[client] !== undefined).length ?? 0,
+  },
+  'goldens, answers of clouds': {
+    pairs: cloudPairs,
+    count: ({ client, upstream }) => {
+      const answers = upstream in cloudAnswers ? cloudAnswers[upstream as CloudDialect] : [];
+      const golden = readFileSync(join(goldens, `answers-${upstream}.txt`), 'utf8');
+      const isShown = answers.every(({ name }) =>
+        ['document', 'stream'].every((form) =>
+          golden.includes(`#### ${name}: ${client} ${form}\n`),
+        ),
+      );
+      return isShown ? answers.length : 0;
+    },
   },
   faults: {
     count: ({ client, upstream }) =>
