@@ -129,12 +129,15 @@ function asAnswer(dialect: ClientDialect, error: GatewayError): Told {
 
 function asFrame(dialect: ClientDialect, error: GatewayError): Told {
   const frame = writers[dialect].writeStreamError(error, requestId);
-  const last = [...frame.matchAll(/^data: (.*)$/gm)].at(-1)?.[1] ?? '';
-  const event = tryParseObject(last);
+  const events = [...frame.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => tryParseObject(data));
+  const last = events.at(-1);
+  assert.ok(last !== undefined, frame);
+  const told = { dialect, status: undefined, headers: { 'x-request-id': requestId } };
+  if (dialect !== 'responses') return { ...told, body: last };
+  const event = events.find((each) => each?.['type'] === 'error');
   assert.ok(event !== undefined, frame);
   // Of a failed response its error is what a client goes by.
-  const body = dialect === 'responses' ? objectAt(event, 'response') : event;
-  return { dialect, status: undefined, headers: { 'x-request-id': requestId }, body };
+  return { ...told, body: objectAt(last, 'response'), event };
 }
 
 const openaiQuota =
@@ -158,6 +161,9 @@ const exceptions: { readonly [key: string]: string } = {
   'Aider, messages answer: budget_exhausted':
     'LiteLLM has no class for 402, and Aider asks again for what has none.',
   'AI SDK, responses answer: budget_exhausted': openaiQuota,
+  'opencode, responses answer: budget_exhausted': openaiQuota,
+  'opencode (before output), responses answer: budget_exhausted': openaiQuota,
+  'opencode (before output), responses stream: budget_exhausted': openaiQuota,
   'Codex, responses answer: unauthenticated': sixTimes,
   'Codex, responses answer: forbidden': sixTimes,
   'Codex, responses answer: too_large': sixTimes,
@@ -170,6 +176,8 @@ const exceptions: { readonly [key: string]: string } = {
   'Qwen Code, messages answer: request_timeout': ownUpload,
   'Aider, chat answer: request_timeout': ownUpload,
   'opencode, chat stream: context_overflow':
+    'It looks for the digits of statuses anywhere, and 250000 has some.',
+  'opencode, responses stream: context_overflow':
     'It looks for the digits of statuses anywhere, and 250000 has some.',
   'opencode, messages stream: context_overflow':
     'It looks for the digits of statuses anywhere, and 250000 has some.',

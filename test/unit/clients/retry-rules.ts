@@ -14,8 +14,10 @@ export interface Told {
   readonly status: number | undefined;
   /** Of the failure, or of the stream: lower case. */
   readonly headers: { readonly [name: string]: string };
-  /** The body of the answer, or the data of the frame. */
+  /** The body of the answer, or the data of the frame; of a failed response the response, whose error it holds. */
   readonly body: JsonObject;
+  /** The data of the event `error` that comes before `response.failed`. */
+  readonly event?: JsonObject;
 }
 
 /** `compact`: it shortens the conversation and asks again, because the prompt was too long. */
@@ -79,10 +81,17 @@ const oldPiTransient =
   /overloaded|provider.?returned.?error|rate.?limit|too many requests|429|500|502|503|504|service.?unavailable|server.?error|internal.?error|network.?error|connection.?error|connection.?refused|connection.?lost|websocket.?closed|websocket.?error|other side closed|fetch failed|upstream.?connect|reset before headers|socket hang up|ended without|http2 request did not get a response|timed? out|timeout|terminated|retry delay/i;
 const notOverflow = /rate limit|too many requests/i;
 
-/** What pi shows of an error: with a status the body stands in the place of openai's own message. */
+/**
+ * What pi shows of an error: with a status the body stands in the place of openai's own message. On the
+ * Responses API the SDK throws at the event `error`, and pi sees the message of that event only.
+ */
 function piMessage(told: Told): string {
-  if (told.dialect === 'messages' || told.status === undefined) return sdkMessage(told);
-  return `${told.status}: ${JSON.stringify(objectAt(told.body, 'error'))}`;
+  const { dialect, status, event, body } = told;
+  if (event !== undefined) return errorOf({ ...told, body: event }).message;
+  if (dialect === 'messages' || status === undefined) return sdkMessage(told);
+  const shown = JSON.stringify(objectAt(body, 'error'));
+  if (dialect === 'responses') return `model-gateway API error (${status}): ${shown}`;
+  return `${status}: ${shown}`;
 }
 
 function pi(told: Told): Verdict {
@@ -113,6 +122,10 @@ const opencodeOverflow =
 function opencode(told: Told): Verdict {
   const { message, code, type } = errorOf(told);
   const seems = (text: string): boolean => opencodeTransient.some((each) => each.test(text));
+  if (told.event !== undefined) {
+    // @ai-sdk/openai hands on the whole event, which becomes an unknown error.
+    return verdict(seems(JSON.stringify(told.event)));
+  }
   if (told.status === undefined) {
     // openai-compatible hands on the message, anthropic the inner object; either becomes an unknown error.
     const text = told.dialect === 'chat' ? message : JSON.stringify({ type, message });
@@ -122,6 +135,27 @@ function opencode(told: Told): Verdict {
   if (overflows || told.status === 413 || code === 'context_length_exceeded') return 'compact';
   if (statusRetries(told.status)) return 'retry';
   return verdict(seems(message) || seems(JSON.stringify(told.body)));
+}
+
+/** The status that @ai-sdk/openai gives an event `error` which comes before any output. */
+function statusOfEvent({ type, code }: Named): number {
+  const words = `${code} ${type}`.toLowerCase();
+  const has = (...each: readonly string[]): boolean => each.some((word) => words.includes(word));
+  if (has('insufficient_quota', 'rate_limit')) return 429;
+  if (has('authentication')) return 401;
+  if (has('permission')) return 403;
+  if (has('not_found')) return 404;
+  if (has('invalid', 'bad_request', 'context_length')) return 400;
+  if (has('overload')) return 503;
+  return has('timeout') ? 504 : 500;
+}
+
+/** opencode on the Responses API, where a stream that fails before any output is an answer with a status. */
+function opencodeAtOnce(told: Told): Verdict {
+  const { event } = told;
+  if (event === undefined) return opencode(told);
+  const status = statusOfEvent(errorOf({ ...told, body: event }));
+  return opencode({ dialect: told.dialect, headers: told.headers, status, body: event });
 }
 
 const continueOverflow =
@@ -266,7 +300,7 @@ export const releasedClients: readonly ReleasedClient[] = [
     name: 'pi',
     source:
       '@earendil-works/pi-ai@1.5.2 utils/retry.js isRetryableAssistantError, utils/overflow.js',
-    dialects: both,
+    dialects: all,
     streams: true,
     decide: pi,
   },
@@ -280,9 +314,17 @@ export const releasedClients: readonly ReleasedClient[] = [
   {
     name: 'opencode',
     source: 'opencode-ai@1.18.33 session/retry, provider/error (bundle)',
-    dialects: both,
+    dialects: all,
     streams: true,
     decide: opencode,
+  },
+  {
+    name: 'opencode (before output)',
+    source:
+      '@ai-sdk/openai as opencode-ai@1.18.33 bundles it, throwIfOpenAIStreamErrorBeforeOutput',
+    dialects: ['responses'],
+    streams: true,
+    decide: opencodeAtOnce,
   },
   {
     name: 'Continue',
