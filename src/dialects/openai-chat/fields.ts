@@ -139,7 +139,9 @@ function inRange(value: number, key: string, { min, max }: Range): number {
   if (value < min || value > max) {
     const rule =
       max >= Number.MAX_SAFE_INTEGER
-        ? `must be at least ${min}`
+        ? value < min
+          ? `must be at least ${min}`
+          : 'is too large'
         : `must be between ${min} and ${max}`;
     throw badValue([key], rule);
   }

@@ -62,7 +62,9 @@ export function readNumber(field: Field, { min, max }: Range): number | undefine
   if (value >= min && value <= max) return value;
   const rule =
     max >= Number.MAX_SAFE_INTEGER
-      ? `must be at least ${min}`
+      ? value < min
+        ? `must be at least ${min}`
+        : 'is too large'
       : `must be between ${min} and ${max}`;
   throw badValue(pathOfField(field), rule);
 }

@@ -153,6 +153,7 @@ function checkOptions(body: JsonObject): void {
   readString({ of: body, key: 'safety_identifier' }, maxIdentityLength);
   readString({ of: body, key: 'user' }, maxIdentityLength);
   readString({ of: body, key: 'truncation' });
+  readString({ of: body, key: 'service_tier' });
   readObject({ of: body, key: 'stream_options' });
   checkStrings({ of: body, key: 'include' });
   checkMetadata(body);

@@ -177,6 +177,23 @@ describe('tools', () => {
     assert.match(hosted, /^tool_choice\.type: /);
   });
 
+  test('R-47 a choice that cannot be followed is refused', () => {
+    const among = (more: JsonObject): string =>
+      refused({ tools: [fn], tool_choice: { type: 'allowed_tools', mode: 'required', ...more } });
+    const unknown = { type: 'function', name: 'unknown' };
+    assert.match(
+      among({ tools: [{ type: 'function', name: 'f' }, unknown] }),
+      /^tool_choice\.tools\[1\]\.name: /,
+    );
+    assert.match(among({ tools: [] }), /^tool_choice\.tools: /);
+    assert.match(among({ tools: ['f'] }), /^tool_choice\.tools\[0\]: /);
+    assert.match(
+      among({ tools: [{ type: 'function', name: 'f' }], mode: 'any' }),
+      /^tool_choice\.mode: /,
+    );
+    assert.match(refused({ tool_choice: 'required' }), /^tool_choice: /);
+  });
+
   test('R-48 R-49 hosted tools: omitted beside others, refused alone, always refused where data is relied on', () => {
     const image = { type: 'image_generation' };
     assert.deepEqual(read({ tools: [fn, image] }).notes, ['tools.1 lost']);
@@ -190,6 +207,13 @@ describe('tools', () => {
 });
 
 describe('options', () => {
+  test('numbers that are too large are not called too small, and a tier has a name', () => {
+    assert.match(refused({ max_output_tokens: 1e300 }), /^max_output_tokens: .* is too large/);
+    assert.match(refused({ max_output_tokens: 0 }), /^max_output_tokens: .* at least 1/);
+    assert.match(refused({ service_tier: 3 }), /^service_tier: .* a string/);
+    assert.deepEqual(read({ service_tier: 'flex' }).notes, []);
+  });
+
   test('R-52 log probabilities are refused', () => {
     assert.match(refused({ top_logprobs: 5 }), /^top_logprobs: /);
     const include = ['message.output_text.logprobs'];

@@ -6,7 +6,7 @@ import type { Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import { type Notes, withPath } from '../../../core/notes.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
-import { badValue, isPresent, missing } from '../fields.ts';
+import { badValue, isPresent, missing, wrongType } from '../fields.ts';
 import { freeTextSchema, itemExtras, typedTools, withItemExtras } from '../items.ts';
 
 /** Tools of this namespace are called by their bare names. */
@@ -36,10 +36,10 @@ export class Toolbox {
       this.#notes.changed(['tools'], 'tools that wait to be searched for are offered at once');
     }
     if (choice?.type === 'tool' && !this.#tools.has(choice.name)) {
-      throw badValue(
-        ['tool_choice'],
-        `names the tool '${choice.name}', which is not among the tools`,
-      );
+      throw badValue(['tool_choice'], notAmongTools(choice.name));
+    }
+    if (choice?.type === 'required' && tools.length === 0) {
+      throw badValue(['tool_choice'], "is only allowed when 'tools' are given");
     }
     return tools;
   }
@@ -49,6 +49,10 @@ export class Toolbox {
     tools.forEach((tool, i) => {
       if (isObject(tool)) this.#addTool(tool, [...at, i], undefined);
     });
+  }
+
+  has(flatName: string): boolean {
+    return this.#tools.has(flatName);
   }
 
   /** The flat name for a name and a namespace of the client. */
@@ -221,15 +225,31 @@ export function readToolChoice(body: JsonObject, tools: Toolbox): ToolChoice | u
   if (choice['type'] !== 'allowed_tools') {
     return { type: 'tool', name: chosenName(choice, ['tool_choice'], tools) };
   }
-  const { mode, tools: allowed } = choice;
+  return readAllowed(choice, tools);
+}
+
+/** @throws GatewayError for functions that are not offered; a hosted tool that the model lacks is noted elsewhere. */
+function readAllowed({ mode, tools: allowed }: JsonObject, tools: Toolbox): ToolChoice {
   if (!isArray(allowed)) throw missing(['tool_choice', 'tools']);
-  return {
-    type: 'allowed',
-    mode: mode === 'required' ? 'required' : 'auto',
-    names: allowed
-      .filter(isObject)
-      .map((tool, i) => chosenName(tool, ['tool_choice', 'tools', i], tools)),
-  };
+  if (isPresent(mode) && mode !== 'auto' && mode !== 'required') {
+    throw badValue(['tool_choice', 'mode'], "must be 'auto' or 'required'");
+  }
+  const names = allowed.map((tool, i) => {
+    const path = ['tool_choice', 'tools', i];
+    if (!isObject(tool)) throw wrongType(path, 'an object', tool);
+    const name = chosenName(tool, path, tools);
+    const own = tool['type'] === 'function' || tool['type'] === 'custom';
+    if (own && !tools.has(name)) throw badValue([...path, 'name'], notAmongTools(name));
+    return name;
+  });
+  if (mode === 'required' && names.length === 0) {
+    throw badValue(['tool_choice', 'tools'], 'must hold at least one tool');
+  }
+  return { type: 'allowed', mode: mode === 'required' ? 'required' : 'auto', names };
+}
+
+function notAmongTools(name: string): string {
+  return `names the tool '${name}', which is not among the tools`;
 }
 
 function chosenName(choice: JsonObject, path: FieldPath, tools: Toolbox): string {
