@@ -180,3 +180,20 @@ test('R-15 a call that only an incomplete answer has is not told as done', () =>
   assert.deepEqual(shown(told), { items: [textItem('Hello')], places: [0], text: 'Hello' });
   assert.deepEqual(objectAt(told.at(-1) ?? {}, 'response')['output'], output);
 });
+
+test('§1.2 an answer that was cut off is told as incomplete by its event and by its status', () => {
+  const last = events.at(-1) ?? {};
+  const ends = (type: string, status: string): unknown => {
+    const response = {
+      ...objectAt(last, 'response'),
+      status,
+      incomplete_details: { reason: 'max_output_tokens' },
+    };
+    const told = relayed([...events.slice(0, -1), { ...last, type, response }]).at(-1) ?? {};
+    return [told['type'], objectAt(told, 'response')['status']];
+  };
+  const incomplete = ['response.incomplete', 'incomplete'];
+  assert.deepEqual(ends('response.completed', 'incomplete'), incomplete);
+  assert.deepEqual(ends('response.incomplete', 'completed'), incomplete);
+  assert.deepEqual(ends('response.incomplete', 'incomplete'), incomplete);
+});
