@@ -20,8 +20,12 @@ const rows = [
   { path: 'test', together: 1, seconds: 5, limit: 600 },
   { path: 'test/unit', together: 30, seconds: 0.5 },
   { path: 'test/unit/cli-config', seconds: 3 },
+  { path: 'test/access', together: 4 },
   // Refusals of wrong secrets wait.
-  { path: 'test/access/first-start.test.ts', seconds: 95 },
+  { path: 'test/access/first-start.test.ts', together: 1, seconds: 20 },
+  { path: 'test/access/tenants.test.ts', together: 1, seconds: 15 },
+  // It replaces a function of this process.
+  { path: 'test/access/config-file.test.ts', together: 1 },
   {
     path: 'test/unit/cli-config/failed-start.test.ts',
     slow: 'programs that start and fail',
@@ -32,7 +36,7 @@ const rows = [
     slow: 'a program for each place of its data',
     seconds: 12,
   },
-  { path: 'test/access/canaries.test.ts', seconds: 12 },
+  { path: 'test/access/canaries.test.ts', together: 1, seconds: 20 },
   { path: 'test/access/directory.test.ts', slow: 'programs on one directory', seconds: 12 },
   { path: 'test/clouds', together: 5, seconds: 1.5 },
   // They look at what this process has loaded.
@@ -55,6 +59,7 @@ const rows = [
   { path: 'test/engine/supervisor-pool.test.ts', seconds: 45 },
   { path: 'test/faults', together: 5, seconds: 4 },
   { path: 'test/faults/before-content.test.ts', sampled: true, seconds: 60 },
+  { path: 'test/faults/equal-errors.test.ts', sampled: true },
   { path: 'test/faults/in-stream.test.ts', sampled: true, seconds: 30 },
   { path: 'test/faults/timeouts.test.ts', sampled: true, seconds: 20 },
   // Its megabytes are most of what the folder takes.
@@ -71,21 +76,32 @@ const rows = [
   { path: 'test/inputs/go-reader.test.ts', slow: 'compiles a program of Go', seconds: 30 },
   // It takes the place of look-ups of this process.
   { path: 'test/inputs/never-fetched.test.ts', together: 1 },
-  { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 60 },
+  { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 20 },
   { path: 'test/limits', together: 6, seconds: 2 },
+  { path: 'test/limits/impossible-usage.test.ts', sampled: true },
+  { path: 'test/limits/raised-cost.test.ts', sampled: true },
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
+  { path: 'test/matrix/matrix.test.ts', sampled: true },
+  { path: 'test/metrics', together: 3 },
+  { path: 'test/overload', together: 3 },
   { path: 'test/people', together: 4, seconds: 2 },
   // It examines what this process has loaded.
   { path: 'test/people/discovery.test.ts', together: 1 },
-  { path: 'test/property', together: 6, seconds: 6 },
+  { path: 'test/property', together: 6, sampled: true, seconds: 6 },
+  { path: 'test/property/cloud-pieces.test.ts', sampled: false },
+  { path: 'test/property/event-stream.test.ts', sampled: false },
+  { path: 'test/property/spoiled-answers.test.ts', sampled: false },
   { path: 'test/recordings', seconds: 15 },
+  { path: 'test/recordings/replayed.test.ts', sampled: true },
   { path: 'test/recordings/split-and-cut.test.ts', sampled: true, seconds: 90, limit: 900 },
   { path: 'test/simulation', sampled: true, seconds: 60 },
   { path: 'test/simulation/simulation.test.ts', sampled: false, seconds: 3 },
   { path: 'test/simulation/leases.test.ts', seconds: 60 },
   { path: 'test/traces', together: 8, seconds: 2 },
   { path: 'test/two-turn', together: 8, seconds: 2 },
+  { path: 'test/two-turn/two-turn.test.ts', sampled: true },
+  { path: 'test/unit/bench/at-end.test.ts', slow: 'a bench that is ended twice', seconds: 5 },
   { path: 'test/vendors', together: 8, seconds: 3 },
   { path: 'test/vendors/conversations.test.ts', sampled: true, seconds: 20 },
   { path: 'test/vendors/long.test.ts', sampled: true, seconds: 20 },
@@ -191,8 +207,11 @@ export function depthOf(file, scope) {
 
 /** Files of one depth that may share processes have the same name here. */
 function groupOf(file, depth) {
-  const name = rowOf(file).together === 1 ? file : dirname(file);
-  return depth === 'whole' ? name : `${name} (${depth})`;
+  const { together, slow } = rowOf(file);
+  const name = together === 1 ? file : dirname(file);
+  if (depth !== 'whole') return `${name} (${depth})`;
+  // The times of the two runs are stored by these names.
+  return slow === undefined ? name : `${name} (slow)`;
 }
 
 /** What a sample takes of the time of all cases, about. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { isInSample, runsNow } from '../support/depth.ts';
 import { clientDialects, type UpstreamDialect } from '../support/dialects.ts';
 import { endingOf, objectAt, readDocument, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -133,10 +134,12 @@ function assertCounts(report: JsonObject, where: string): void {
   }
 }
 
-for (const dialect of clientDialects) {
+for (const [i, dialect] of clientDialects.entries()) {
   for (const stream of [false, true]) {
     describe(`${stream ? 'streams' : 'documents'} for ${dialect} clients`, () => {
-      for (const { name, upstream, usage, estimated } of rows) {
+      // `npm test` plays each row with one client.
+      const now = rows.filter((_, j) => isInSample(i + j, 3));
+      for (const { name, upstream, usage, estimated } of now) {
         test(`F-5 F57 ${upstream} reports ${name}: told and charged is what can be`, async () => {
           const { model } = rig.play(upstream, answers[upstream](usage, stream));
           const key = await rig.key({ budget: 1, per: 'day' });
@@ -169,7 +172,7 @@ const honest = { prompt_tokens: 6000, completion_tokens: 77, total_tokens: 6077 
 const failing =
   'event: error\ndata: {"error":{"message":"Out of order.","type":"server_error"}}\n\n';
 
-for (const dialect of clientDialects) {
+for (const dialect of runsNow(true) ? clientDialects : []) {
   for (const together of [true, false]) {
     test(`F-11 an error behind the finish is charged by what was reported: ${dialect}, ${together ? 'one read' : 'read by read'}`, async () => {
       const frames = [

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { isInSample } from '../support/depth.ts';
 import { until } from '../support/postgres-store.ts';
 import type { ClientDialect } from '../support/dialects.ts';
 import { requestBody } from '../support/requests.ts';
@@ -150,11 +151,15 @@ function billed({ worst, dialect }: Raising, { json }: Received, stream: boolean
   return answerIn(dialect, { text: 'Yes.', usage }, stream);
 }
 
-for (const row of raising) {
-  for (const [length, padding] of [
-    ['short', ''],
-    ['long', ' and so on'.repeat(5000)],
-  ] as const) {
+// `npm test` plays each row with one length.
+for (const [i, row] of raising.entries()) {
+  for (const [j, [length, padding]] of (
+    [
+      ['short', ''],
+      ['long', ' and so on'.repeat(5000)],
+    ] as const
+  ).entries()) {
+    if (!isInSample(i + j, 2)) continue;
     const stream = length === 'short';
     const what = `${row.dialect} ${length} ${JSON.stringify(row.more).slice(0, 90)}`;
     test(`X-4 Q1 ${calls} calls at once never cost more than the budget: ${what}`, async () => {
@@ -225,7 +230,8 @@ const unbounded: readonly (readonly [ClientDialect, JsonObject])[] = [
   ],
   ['responses', { service_tier: 'priority' }],
 ];
-for (const [dialect, more] of unbounded) {
+for (const [i, [dialect, more]] of unbounded.entries()) {
+  if (!isInSample(i, 2)) continue;
   for (const padding of ['', ' and so on'.repeat(5000)]) {
     const what = `${dialect} ${padding === '' ? 'short' : 'long'} ${JSON.stringify(more).slice(0, 90)}`;
     test(`X-4 F6 what has no bound is refused for a budget, and for no other key: ${what}`, async () => {
@@ -314,7 +320,8 @@ const harmless: readonly (readonly [ClientDialect, JsonObject])[] = [
     },
   ],
 ];
-for (const [dialect, more] of harmless) {
+for (const [i, [dialect, more]] of harmless.entries()) {
+  if (!isInSample(i, 2)) continue;
   test(`X-4 what costs nothing reserves nothing: ${dialect} ${JSON.stringify(more).slice(0, 90)}`, async () => {
     const { model } = rig.play(dialect, answerIn(dialect, { text: 'Yes.' }, false));
     const key = await rig.key({ budget: 100, per: 'day' });

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { withRecordedIds } from '../recordings/recorded.ts';
+import { isInSample } from '../support/depth.ts';
 import { clientDialects, type ClientDialect } from '../support/dialects.ts';
 import { endingOf, readDocument, readStream, type Seen } from '../support/reading.ts';
 import { ask, type Rig } from '../support/rig.ts';
@@ -53,9 +54,10 @@ async function cell(
   return { seen: { ...seen, model: '' }, cost: bookedCost(row) };
 }
 
-for (const dialect of clientDialects) {
+for (const [i, dialect] of clientDialects.entries()) {
   describe(`${dialect} client`, () => {
-    for (const sample of samples()) {
+    // `npm test` plays each sample with one client.
+    for (const sample of samples().filter((_, j) => isInSample(i + j, 3))) {
       test(`F1 F2 F3 F4 E11 ${sample.name}`, async () => {
         const answers = [sample.stream, sample.document].filter((answer) => answer !== undefined);
         const cells: Cell[] = [];

@@ -10,6 +10,7 @@ import type {
 } from '../../src/core/conversation.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import type { FinishReason, Generation, Usage } from '../../src/core/generation.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 const characters = fc.constantFrom(
   ...'abc XYZ 019 .,:;{}[]"\\/'.split(''),
@@ -33,7 +34,7 @@ export const text = fc
 const name = fc.stringMatching(/^[a-z][a-zA-Z0-9_-]{0,20}$/);
 
 /** Values that JSON holds without loss. */
-export const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: false });
+export const json = fc.jsonValue({ maxDepth: 3, stringUnit: anyCharacter });
 
 const argumentsJson = fc
   .dictionary(fc.string({ unit: characters, maxLength: 8 }), json, { maxKeys: 4 })

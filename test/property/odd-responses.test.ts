@@ -84,9 +84,14 @@ function relayed(frames: readonly Frame[]): string {
   }
 }
 
-/** What the answer says, apart from ids and from what stands between the texts of two items. */
+/**
+ * What the answer says, apart from ids and from what stands between the texts of two items. Calls have the order of
+ * their first events, which a server that sends events late changes.
+ */
 function said({ text, reasoning, calls, finish }: Seen): object {
-  const called = calls.map((call) => [call.name, call.arguments]);
+  const called = calls
+    .map((call) => [call.name, call.arguments])
+    .toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   const joined = [text, reasoning].map((each) => each.replaceAll('\n\n', ''));
   return { joined, called, finish };
 }

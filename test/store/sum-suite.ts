@@ -8,7 +8,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from '../../src/store/store.ts';
-import { checkAsync } from '../property/checking.ts';
+import { checkAsync } from '../support/checking.ts';
 import { callRow, day, march } from '../unit/store/call-rows.ts';
 import type { OpenStore } from './opened.ts';
 import { costing } from './rows.ts';

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { isInSample } from '../support/depth.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import type { ClientDialect, UpstreamDialect } from '../support/dialects.ts';
@@ -122,11 +123,13 @@ const historiesOf = (client: ClientDialect): readonly History[] =>
   histories.filter(({ dialect }) => dialect === client);
 const chatHistories = historiesOf('chat');
 const messagesHistories = historiesOf('messages');
-const translated = firstTurns.flatMap((turn) =>
-  histories
-    .filter(({ dialect }) => dialect !== turn.upstream)
-    .map((history) => ({ turn, history })),
-);
+const translated = firstTurns
+  .flatMap((turn) =>
+    histories
+      .filter(({ dialect }) => dialect !== turn.upstream)
+      .map((history) => ({ turn, history })),
+  )
+  .filter((_, i) => isInSample(i, 3));
 
 describe('D1 D2 D3 D5 D6 §5.3 §5.4 translated, while the gateway remembers', () => {
   for (const { turn, history } of translated) {
@@ -178,8 +181,9 @@ function isWhole({ turn, history }: Asked): boolean {
 }
 
 describe('relayed', () => {
-  for (const turn of chatTurns) {
-    for (const history of chatHistories.filter(({ keeps }) => keeps !== 'joined')) {
+  for (const [i, turn] of chatTurns.entries()) {
+    const whole = chatHistories.filter(({ keeps }) => keeps !== 'joined');
+    for (const history of whole.filter((_, j) => isInSample(i + j, 3))) {
       test(`D5 D6 ${turn.name} comes back: ${history.name}`, async () => {
         const first = await askFirst(history, turn);
         const { message } = await askSecond(first);
@@ -192,8 +196,8 @@ describe('relayed', () => {
     }
   }
 
-  for (const turn of responsesTurns) {
-    for (const history of historiesOf('responses')) {
+  for (const [i, turn] of responsesTurns.entries()) {
+    for (const history of historiesOf('responses').filter((_, j) => isInSample(i + j, 3))) {
       test(`D1 R-3 ${turn.name} passes as the client sent it: ${history.name}`, async () => {
         const first = await askFirst(history, turn);
         const { body, notes } = await askSecond(first);
@@ -214,8 +218,8 @@ describe('relayed', () => {
     }
   }
 
-  for (const turn of messagesTurns) {
-    for (const history of messagesHistories) {
+  for (const [i, turn] of messagesTurns.entries()) {
+    for (const history of messagesHistories.filter((_, j) => isInSample(i + j, 3))) {
       test(`D1 ${turn.name} passes as the client sent it: ${history.name}`, async () => {
         const first = await askFirst(history, turn);
         const { body, notes } = await askSecond(first);

@@ -185,8 +185,8 @@ for (const [i, a] of thinkers.entries()) {
   describe(`${a.provider}/${a.model}`, () => {
     for (const [j, b] of thinkers.entries()) {
       if (a === b) continue;
-      // Each pair of vendors with one client in `npm test`, which changes from pair to pair.
-      const now = clients.filter((_, k) => isInSample(i + j + k, clients.length));
+      // `npm test` plays half of the pairs of vendors, with a client that changes from pair to pair.
+      const now = clients.filter((_, k) => isInSample(i + j + k, 2 * clients.length + 1));
       test(`D1 D7 there, at ${b.provider} and back`, async () => {
         for (const client of now) {
           await assert.doesNotReject(goAndReturn(client, a, b), client.name);

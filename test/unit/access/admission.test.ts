@@ -10,7 +10,7 @@ import { LimitError } from '../../../src/core/policy.ts';
 import type { Usage } from '../../../src/core/generation.ts';
 import type { Price } from '../../../src/core/money.ts';
 import { memoryStore } from '../../support/memory-store.ts';
-import { checkAsync } from '../../property/checking.ts';
+import { checkAsync } from '../../support/checking.ts';
 import {
   billedRow,
   budgetOf,

@@ -10,7 +10,7 @@ import {
 } from '../../../src/access/cost.ts';
 import { addUsage } from '../../../src/core/generation.ts';
 import type { Price, Rates } from '../../../src/core/money.ts';
-import { check } from '../../property/checking.ts';
+import { check } from '../../support/checking.ts';
 
 /** $3 in, $15 out, reads at a tenth, writes at 1.25 and 2 times. */
 const sonnet: Price = {

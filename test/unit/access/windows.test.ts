@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { test } from 'node:test';
 import { isTimeZone, windowAt } from '../../../src/access/windows.ts';
 import type { BudgetPeriod } from '../../../src/core/policy.ts';
-import { check } from '../../property/checking.ts';
+import { check } from '../../support/checking.ts';
 
 const rows: readonly (readonly [BudgetPeriod, string, string, string, string, string])[] = [
   // period, zone, moment, name, start, end

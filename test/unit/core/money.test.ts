@@ -10,7 +10,7 @@ import {
   ratePerMillion,
   scaledDecimal,
 } from '../../../src/core/money.ts';
-import { check } from '../../property/checking.ts';
+import { check } from '../../support/checking.ts';
 
 const amounts: readonly (readonly [string, number | undefined])[] = [
   ['1', 1_000_000_000],

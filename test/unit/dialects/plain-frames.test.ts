@@ -1,6 +1,7 @@
 /** Pieces of text of messages and Responses streams that are told by what stands around them (C4, F45, R-83). */
 import * as fc from 'fast-check';
 import { test } from 'node:test';
+import { anyCharacter } from '../../support/any-character.ts';
 import type { Json, JsonObject } from '../../../src/json/value.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
@@ -11,7 +12,7 @@ import { responsesEvents, textItem } from '../../upstream/responses.ts';
 import { assertLayoutLaw } from './layout-law.ts';
 
 const texts = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc.constantFrom('', '"', '\\', 'a\nb', '"delta":"', '"text":"', '[DONE]', '🦀', '\\u0041', '},{'),
 );
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { collect, replay, type GenerationEvent } from '../../../src/core/generation.ts';
 import type { Part } from '../../../src/core/conversation.ts';
 import { StopScanner } from '../../../src/gateway/answer/translated-turn.ts';
-import { check } from '../../property/checking.ts';
+import { check } from '../../support/checking.ts';
 
 const finish = { type: 'finish', reason: { kind: 'stop' } } as const;
 const start = { type: 'start', id: 'a', model: 'm' } as const;

@@ -26,7 +26,7 @@ describe('B39 B40 keys with escapes are what they are, whatever was parsed befor
 
   test('a text that is read slowly has the value that it is parsed to', () => {
     check(
-      property(json({ stringUnit: 'binary' }), nat(2), (text, indent) => {
+      property(json({ stringUnit: anyCharacter }), nat(2), (text, indent) => {
         const spaced = JSON.stringify(JSON.parse(text), null, indent);
         assert.deepEqual(parseSlowly(spaced, false), JSON.parse(spaced));
       }),
@@ -42,3 +42,4 @@ describe('B39 B40 keys with escapes are what they are, whatever was parsed befor
     assert.equal(hasDoubtfulKey([{ a: [{ '\\': 1 }] }]), true);
   });
 });
+import { anyCharacter } from '../../support/any-character.ts';

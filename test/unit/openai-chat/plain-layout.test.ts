@@ -7,7 +7,7 @@ import { assertLayoutLaw } from '../dialects/layout-law.ts';
 import { chunk, role } from './answer-context.ts';
 
 const texts = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc.constantFrom('', '"', '\\', 'a\nb', '"content":"', '[DONE]', '🦀', '\u2028', '\\u0041', '},{'),
 );
 /** Written in several ways; some are no JSON, and some say more than a text. */
@@ -52,3 +52,4 @@ describe('frames of one layout', () => {
     );
   });
 });
+import { anyCharacter } from '../../support/any-character.ts';

@@ -19,13 +19,13 @@ import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.t
 import { SseSplitter } from '../../../src/wire/sse.ts';
 import { answerContext, framesOf, readAll, writeStream } from './answer-context.ts';
 
-const words = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 });
+const words = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
 /** Blank texts are left out of a translated turn (B3), so that nothing of them comes back. */
 const spoken = words.filter((text) => text.trim() !== '');
 const textPart = words.map((text): Part => ({ type: 'text', text }));
 const refusalPart = words.map((text): Part => ({ type: 'refusal', text }));
 const reasoningPart = fc
-  .record({ text: fc.string({ unit: 'binary', maxLength: 8 }), signature: fc.option(words) })
+  .record({ text: fc.string({ unit: anyCharacter, maxLength: 8 }), signature: fc.option(words) })
   .filter(({ text, signature }) => text !== '' || signature !== null)
   .map(({ text, signature }): Part =>
     signature === null ? { type: 'reasoning', text } : { type: 'reasoning', text, signature },
@@ -364,3 +364,4 @@ describe('requests', () => {
     );
   });
 });
+import { anyCharacter } from '../../support/any-character.ts';

@@ -153,14 +153,13 @@ test('Q1 F5 nothing costs many times what it is guessed at, whatever it is made 
 test('Q1 no text can be hidden between the pieces of a long prompt that are looked at', () => {
   const heavy = '\u3401'.repeat(800);
   const light = '\n'.repeat(800);
+  const whole = 3000 * estimatePrompt({ texts: [light + heavy], media: [], frameTokens: 0 });
   for (const texts of [
     [(light + heavy).repeat(3000)],
     [(heavy + light).repeat(3000)],
     Array.from({ length: 6000 }, (_, i) => (i % 2 === 0 ? light : heavy)),
   ]) {
-    const prompt = { texts, media: [], frameTokens: 0 };
-    const whole = estimatePrompt(prompt);
-    const counted = countPrompt(prompt, Math.random);
+    const counted = countPrompt({ texts, media: [], frameTokens: 0 }, Math.random);
     assert.ok(Math.abs(counted / whole - 1) < 0.15, `${counted} of ${whole}`);
   }
 });
