@@ -197,7 +197,7 @@ it('answers 404 and 405 in JSON, with allow', async (t) => {
     assert.equal(typeof errorOf(answer)['message'], 'string');
   }
   const wrong = await rig.ask('/api/keys', { method: 'DELETE' });
-  assert.deepEqual([wrong.status, wrong.headers['allow']], [405, 'POST, GET']);
+  assert.deepEqual([wrong.status, wrong.headers['allow']], [405, 'GET, POST']);
   assert.equal((await rig.ask('/api/reload')).headers['allow'], 'POST');
 });
 
@@ -279,5 +279,5 @@ it('the handler gives the same answers without HTTP', async (t) => {
   assert.equal(made.status, 201);
   const listed = await handle('GET', '/api/keys?limit=5');
   assert.deepEqual(listed, { status: 200, body: (await rig.ask('/api/keys')).body });
-  assert.equal((await handle('PUT', '/api/keys')).allow, 'POST, GET');
+  assert.equal((await handle('PUT', '/api/keys')).allow, 'GET, POST');
 });
