@@ -63,7 +63,9 @@ function withMonth(stage: Stage): void {
         const health = page.getByRole('list', { name: 'Health' });
         await health.getByText('ready, store writable').waitFor();
         await health.getByText('none dropped').waitFor();
-        await health.getByRole('link', { name: /Budgets ide-agents spent/ }).click();
+        await health
+          .getByRole('link', { name: /Budgets ide-agents (and \d+ more )?almost spent/ })
+          .click();
         await page.waitForURL(/\/keys\?key=ideagent/);
         await page.getByRole('dialog', { name: 'ide-agents' }).waitFor();
       });

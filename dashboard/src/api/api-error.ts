@@ -121,12 +121,6 @@ export function isSignedOut(thrown: unknown): boolean {
 }
 
 /** What to show of anything that was thrown. */
-/** A badge's word for a status that could not be read: only a missing answer says that the gateway is away. */
-export function failedStatus(thrown: unknown): string {
-  const { kind } = asApiError(thrown);
-  return kind === 'unreachable' || kind === 'late' ? 'unreachable' : 'unknown: the request failed';
-}
-
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const what = thrown instanceof Error ? thrown.message : String(thrown);
@@ -137,6 +131,12 @@ export function asApiError(thrown: unknown): ApiError {
     where: 'in the browser',
     next: 'Reload the page. If it happens again, report it to the maintainers.',
   });
+}
+
+/** A badge's word for a status that could not be read: only a missing answer says that the gateway is away. */
+export function failedStatus(thrown: unknown): string {
+  const { kind } = asApiError(thrown);
+  return kind === 'unreachable' || kind === 'late' ? 'unreachable' : 'unknown: the request failed';
 }
 
 /** Pages are fetched when they are opened: browsers and the bundler have their own words for one that was not. */

@@ -20,8 +20,8 @@ export interface BudgetState {
 /** From this part on a budget is near its end. */
 export const nearEnd = 0.8;
 
-/** From this part on a budget counts as spent: a call that could exceed it is refused, so it never ends exactly. */
-export const spentFrom = 0.98;
+/** From this part on a budget is spent. Below it calls that could exceed the rest are refused, smaller ones are not. */
+export const spentFrom = 1;
 
 /** The API returns no more. */
 export const maxBudgets = 1000;

@@ -1,7 +1,7 @@
 /** What a key was used for in the last 30 days. */
 import type { ReactElement } from 'react';
 import { stepMs, stepsOf } from '../../api/period.ts';
-import { useSeries } from '../../api/series.ts';
+import { useSeries, type SeriesPoint } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
 import layout from '../../components/layout.module.css';
 import { Failures } from '../../components/state.tsx';
@@ -16,7 +16,7 @@ export function Month({ id }: { readonly id: string }): ReactElement | null {
   if (query.isError) return <Failures of={[query]} />;
   if (data === undefined || sums === undefined || sums.calls === 0) return null;
   const times = stepsOf(data);
-  const costs = new Map(sums.points.map((point) => [Date.parse(point.at), point.cost_usd]));
+  const costs = new Map(sums.points.map((point) => [Date.parse(point.at), costOf(point)]));
   return (
     <section className={layout.sections} aria-label="Last 30 days">
       <h3>Last 30 days</h3>
@@ -24,6 +24,9 @@ export function Month({ id }: { readonly id: string }): ReactElement | null {
         <strong>{roughMoney(sums.cost_usd)}</strong>
         <span className={layout.muted}>
           {`${count(sums.calls)} calls, ${count(sums.failed)} of them failed`}
+          {sums.unpriced_calls === 0
+            ? null
+            : `; without a known price, not in the cost: ${count(sums.unpriced_calls)}`}
         </span>
       </div>
       <Chart
@@ -31,10 +34,20 @@ export function Month({ id }: { readonly id: string }): ReactElement | null {
         kind="bars"
         stepMs={stepMs[data.step]}
         times={times}
-        series={[{ name: 'Cost', values: times.map((at) => costs.get(at) ?? 0) }]}
+        series={[
+          {
+            name: 'Cost',
+            values: times.map((at) => (costs.has(at) ? (costs.get(at) ?? null) : 0)),
+          },
+        ]}
         format={money}
         shortFormat={tickMoney}
       />
     </section>
   );
+}
+
+/** Null: calls were made, and none of them has a known price. */
+function costOf({ cost_usd: cost, unpriced_calls: unpriced }: SeriesPoint): number | null {
+  return cost === null && unpriced === 0 ? 0 : cost;
 }

@@ -15,7 +15,7 @@ import { usePrices, type Model, type Rates } from '../../api/models.ts';
 import { bytes } from './bytes.ts';
 import styles from './models.module.css';
 import { orderText } from './route.tsx';
-import { RoutePicture } from './route-picture.tsx';
+import { maxAnswered, RoutePicture } from './route-picture.tsx';
 import { TestCall } from './test-call.tsx';
 
 interface SheetProps {
@@ -26,7 +26,7 @@ interface SheetProps {
 export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
   const { id, targets, local } = model;
   const mayCall = useMay(operators);
-  const day = useSeries({ since: '24h', by: 'answered', model: id, groups: 8 }, 30_000);
+  const day = useSeries({ since: '24h', by: 'answered', model: id, groups: maxAnswered }, 30_000);
   return (
     <Dialog open onClose={onClose} title={id} shape="side">
       <div className={layout.sections}>

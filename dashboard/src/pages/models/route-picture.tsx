@@ -8,16 +8,22 @@ import { HealthBadge } from './health.tsx';
 import styles from './models.module.css';
 import { weightShare, wholePercent } from './route.tsx';
 
+/** Groups of the series that the picture is given. */
+export const maxAnswered = 8;
+
 interface RoutePictureProps {
   readonly model: Model;
-  /** Calls of the last day by the model that answered; undefined: not known. */
+  /** Calls of the last day by the model that answered or was the last one tried, at most `maxAnswered`; undefined: not known. */
   readonly day: SeriesAnswer | undefined;
 }
 
 export function RoutePicture({ model, day }: RoutePictureProps): ReactElement {
   const { id, targets } = model;
-  const answered = new Map(day?.groups.map(({ name, calls }) => [name, calls]));
-  const all = [...answered.values()].reduce((sum, calls) => sum + calls, 0);
+  const groups = day?.groups ?? [];
+  const answered = new Map(groups.map(({ name, calls, failed }) => [name, calls - failed]));
+  const all = groups.reduce((sum, { calls }) => sum + calls, 0);
+  // A target that is not in a full list of groups may have answered calls.
+  const without = all === 0 || groups.length === maxAnswered ? undefined : 0;
   const shares = targets.map(({ target }) =>
     all === 0 ? 0 : (answered.get(target) ?? 0) / all,
   );
@@ -33,7 +39,7 @@ export function RoutePicture({ model, day }: RoutePictureProps): ReactElement {
             key={target.target}
             target={target}
             weight={weightShare(model, target.target)}
-            calls={all === 0 ? undefined : (answered.get(target.target) ?? 0)}
+            calls={answered.get(target.target) ?? without}
             all={all}
           />
         ))}
@@ -74,8 +80,9 @@ interface TargetItemProps {
   readonly target: Target;
   /** Of the calls, where the route is weighted. */
   readonly weight: number | undefined;
-  /** Those that it answered in the last day; undefined: the model was not called. */
+  /** Those that it answered in the last day; undefined: not known, or the model was not called. */
   readonly calls: number | undefined;
+  /** Failed ones too. */
   readonly all: number;
 }
 

@@ -88,7 +88,7 @@ export function budgetItem(budgets: readonly BudgetState[] | undefined): HealthI
   const key = first.holder === 'key' ? 'key' : 'team';
   const href = first.holder === 'tag' ? '/keys' : `/keys?${key}=${encodeURIComponent(first.name)}`;
   const names = [...spent, ...near].map((each) => each.key_name ?? each.name);
-  const word = spent.length > 0 ? 'spent' : 'nearly spent';
+  const word = spent.length > 0 ? 'spent' : 'almost spent';
   return {
     name: 'Budgets',
     href,
