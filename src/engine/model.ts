@@ -596,8 +596,12 @@ async function importLibrary(): Promise<Library> {
 
 /** The package may also be there and fail to load, for example where the user of the process has no home. */
 export function notImported(error: unknown): EngineUnavailable {
+  // A missing dependency of the package has the same code, and another name in quotes.
   const isMissing =
-    !(error instanceof Error) || ('code' in error && error.code === 'ERR_MODULE_NOT_FOUND');
+    !(error instanceof Error) ||
+    ('code' in error &&
+      error.code === 'ERR_MODULE_NOT_FOUND' &&
+      error.message.includes("'node-llama-cpp'"));
   if (!isSea() && !isMissing) {
     const [reason = ''] = error.message.split('\n');
     return new EngineUnavailable(

@@ -204,6 +204,24 @@ describe('bedrock 56: an answer that cites documents', () => {
       assert.deepEqual(seen, cited);
     });
 
+    it(`no place is named where results of tools have documents too, in a ${form}`, async () => {
+      const content = [{ type: 'document', source: pdf, ...enabled }];
+      const more: JsonObject = {
+        tools: [{ name: 'read', input_schema: { type: 'object', properties: {} } }],
+        messages: [
+          { role: 'user', content: [{ type: 'document', source: plain, ...enabled }, question] },
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'read', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] },
+        ],
+      };
+      const played = stream ? streamOf(answer) : converseAnswer(answer);
+      const call = { dialect: 'messages', model: claude, stream, more } as const;
+      const { reply } = await callConverse(scene, call, played);
+      assert.equal(reply.status, 200, reply.text);
+      assert.doesNotMatch(reply.text, /document_index/);
+      assert.match(await notesOf(reply), /citations/);
+    });
+
     for (const dialect of clientDialects.filter((each) => each !== 'messages')) {
       it(`${dialect} clients get the text, in a ${form}`, async () => {
         const played = stream ? streamOf(answer) : converseAnswer(answer);

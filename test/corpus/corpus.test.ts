@@ -284,12 +284,13 @@ for (const client of allDialects) {
     }
   });
 
-  for (const upstream of table.upstreams) {
+  for (const [n, upstream] of table.upstreams.entries()) {
     const pair = { client, upstream };
     const every = ofClouds.has(upstream) ? 5 : 2;
     suite(`issue 3: ${client} requests to ${upstream} upstreams`, () => {
       for (const [i, [id, sample]] of samples.entries()) {
-        if (!isInSample(i, every)) continue;
+        // Another part at each upstream, so that `npm test` translates each sample for some of them.
+        if (!isInSample(i + n, every)) continue;
         test(`${id}: ${rowsShown(pair, id, sample)[0].verdict.decision}`, () =>
           assertTranslated(pair, id, sample));
       }

@@ -40,7 +40,7 @@ describe('G10', { timeout: 500_000 }, () => {
     await sleep(1100);
     for (let i = 0; i < 10; i++) assert.equal((await rig.call('chat', body)).status, 200);
     const second = await open(30);
-    // Many of the oldest ones have gone without a word, long before their time; which came in first nobody knows.
+    // Most of the older ones are closed without an answer, long before the limit of time for a head.
     const pushedOut = (): number =>
       first.filter(({ socket, text }) => socket.closed && text() === '').length;
     await until('the oldest ones have gone', () => pushedOut() >= 20);

@@ -13,6 +13,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { EventFrames } from '../../src/providers/clouds/aws/event-frames.ts';
 import { eventMessage, invokeChunk } from '../upstream/aws.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 12 }),
@@ -184,4 +185,3 @@ test('InvokeModel: bytes in an unusual wrapping are read by a parse', () => {
     assert.deepEqual([read[1]?.event, read[1]?.data], ['ping', event], payload);
   }
 });
-import { anyCharacter } from '../support/any-character.ts';

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { type EventMessage, EventStreamSplitter } from '../../src/wire/event-stream.ts';
 import { eventMessage } from '../upstream/aws.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 const headers = fc.dictionary(
   fc.stringMatching(/^:?[a-z][a-z-]{0,20}$/),
@@ -83,4 +84,3 @@ test('bedrock 14: no byte can be changed unseen, and what came before is kept', 
     { numRuns: 300 },
   );
 });
-import { anyCharacter } from '../support/any-character.ts';

@@ -29,6 +29,7 @@ import { countingBytes } from '../unit/access/fakes.ts';
 import { json, text } from './arbitraries.ts';
 import { check, checkAsync } from './checking.ts';
 import { pieces } from './frames.ts';
+import { anyCharacter } from '../support/any-character.ts';
 
 /** Far more than any of them needs, also on a busy machine; what goes by the square takes minutes. */
 const longMs = 20_000;
@@ -324,4 +325,3 @@ test('S22 streams of one thing said a thousand times are split at once', (contex
     },
   );
 });
-import { anyCharacter } from '../support/any-character.ts';

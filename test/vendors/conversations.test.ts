@@ -187,6 +187,7 @@ for (const [i, a] of thinkers.entries()) {
       if (a === b) continue;
       // `npm test` plays half of the pairs of vendors, with a client that changes from pair to pair.
       const now = clients.filter((_, k) => isInSample(i + j + k, 2 * clients.length + 1));
+      if (now.length === 0) continue;
       test(`D1 D7 there, at ${b.provider} and back`, async () => {
         for (const client of now) {
           await assert.doesNotReject(goAndReturn(client, a, b), client.name);

@@ -48,6 +48,7 @@ for (const [i, rules] of chosen.entries()) {
     for (const [j, { name, body }] of asked.entries()) {
       // `npm test` plays one in five, with the other length at the next shape and the next vendor.
       const now = lengths.filter((_, k) => isInSample(i + j + k, 2 * lengths.length + 1));
+      if (now.length === 0) continue;
       test(`D13 as long as it may be: ${name}`, async () => {
         const plain = await sent(rules, body, short);
         for (const length of now) {

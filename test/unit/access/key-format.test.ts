@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import { it } from 'node:test';
 import * as fc from 'fast-check';
 import { makeKey, makeToken, readKey } from '../../../src/access/keys/key-format.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const form = /^gw_[0-9A-Za-z]{8}_[0-9A-Za-z]{43}[0-9A-Za-z]{6}$/;
 
@@ -71,4 +72,3 @@ it('S9 an admin token is no key', () => {
   assert.match(token, /^gwadmin_[0-9A-Za-z]{49}$/);
   assert.equal(readKey(token), undefined);
 });
-import { anyCharacter } from '../../support/any-character.ts';

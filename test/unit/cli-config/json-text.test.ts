@@ -5,6 +5,7 @@ import * as fc from 'fast-check';
 import { placed } from '../../../src/cli/clients/client.ts';
 import { jsonAt, withJsonAt, withoutJsonAt } from '../../../src/cli/settings-file.ts';
 import type { Json } from '../../../src/json/value.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const names = fc.constantFrom('a', 'b', 'a"b', '__proto__', 'c/d');
 const { tree } = fc.letrec<{ tree: Json; object: Json }>((tie) => ({
@@ -87,4 +88,3 @@ test('C7 what is no JSON is refused with its line', () => {
     assert.throws(() => jsonAt(text, []), new RegExp(`line ${line} is not JSON`), text);
   }
 });
-import { anyCharacter } from '../../support/any-character.ts';

@@ -1,7 +1,6 @@
 /** Pieces of text of messages and Responses streams that are told by what stands around them (C4, F45, R-83). */
 import * as fc from 'fast-check';
 import { test } from 'node:test';
-import { anyCharacter } from '../../support/any-character.ts';
 import type { Json, JsonObject } from '../../../src/json/value.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
@@ -10,6 +9,7 @@ import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/
 import { messagesEvents } from '../../upstream/messages.ts';
 import { responsesEvents, textItem } from '../../upstream/responses.ts';
 import { assertLayoutLaw } from './layout-law.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const texts = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 20 }),

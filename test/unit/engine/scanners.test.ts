@@ -6,6 +6,7 @@ import type { Token } from 'node-llama-cpp';
 import type { JsonObject } from '../../../src/engine/engine-error.ts';
 import { StopScanner, ToolScanner } from '../../../src/engine/scanners.ts';
 import { TextPieces } from '../../../src/engine/generate.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 /** Cuts a text at the given places, wherever they fall. */
 function cut(text: string, places: readonly number[]): string[] {
@@ -242,4 +243,3 @@ describe('characters', () => {
     );
   });
 });
-import { anyCharacter } from '../../support/any-character.ts';

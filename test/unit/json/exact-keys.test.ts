@@ -4,6 +4,7 @@ import { assert as check, json, nat, property } from 'fast-check';
 import { hasDoubtfulKey, parseSlowly, tryParse } from '../../../src/json/parse.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { isObject } from '../../../src/json/value.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const bytes = (text: string): Buffer => Buffer.from(text);
 
@@ -42,4 +43,3 @@ describe('B39 B40 keys with escapes are what they are, whatever was parsed befor
     assert.equal(hasDoubtfulKey([{ a: [{ '\\': 1 }] }]), true);
   });
 });
-import { anyCharacter } from '../../support/any-character.ts';

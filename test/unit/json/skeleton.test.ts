@@ -14,6 +14,7 @@ import { featureBits, featureTexts, walkOver } from '../../../src/json/skeleton.
 import { Pieces } from '../../../src/json/pieces.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 /** A body that is short enough to be parsed here. */
 function parsed(...given: Parameters<typeof parseClientBody>): JsonSource {
@@ -426,4 +427,3 @@ test('walk.wat finds each text of `featureTexts`, as a value and as a name', () 
   }
   assert.equal(walked('{"a":"b"}')?.features, 0);
 });
-import { anyCharacter } from '../../support/any-character.ts';

@@ -5,6 +5,7 @@ import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { assertLayoutLaw } from '../dialects/layout-law.ts';
 import { chunk, role } from './answer-context.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const texts = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 20 }),
@@ -52,4 +53,3 @@ describe('frames of one layout', () => {
     );
   });
 });
-import { anyCharacter } from '../../support/any-character.ts';

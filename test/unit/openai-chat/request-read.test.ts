@@ -235,6 +235,10 @@ describe('tools', () => {
     [{ function_call: 'auto' }, { type: 'auto' }],
     [{ function_call: { name: 'f' } }, { type: 'tool', name: 'f' }],
   ];
+  test('a call that is required of no tool is refused', () => {
+    const tool_choice = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } };
+    assert.throws(() => read({ tools: [f], tool_choice }), /must hold at least one tool/);
+  });
   for (const [more, expected] of choices) {
     test(`choice ${JSON.stringify(more)}`, () => {
       assert.deepEqual(read({ tools: [f], ...more }).toolChoice, expected);

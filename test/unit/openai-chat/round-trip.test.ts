@@ -18,6 +18,7 @@ import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { SseSplitter } from '../../../src/wire/sse.ts';
 import { answerContext, framesOf, readAll, writeStream } from './answer-context.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const words = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
 /** Blank texts are left out of a translated turn (B3), so that nothing of them comes back. */
@@ -364,4 +365,3 @@ describe('requests', () => {
     );
   });
 });
-import { anyCharacter } from '../../support/any-character.ts';

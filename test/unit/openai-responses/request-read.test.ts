@@ -177,6 +177,14 @@ describe('tools', () => {
     assert.match(hosted, /^tool_choice\.type: /);
   });
 
+  test('R-47 a hosted tool that the model lacks is left out of the allowed ones', () => {
+    const named = { type: 'function', name: 'f' };
+    const tools = [fn, { type: 'image_generation' }];
+    const tool_choice = { type: 'allowed_tools', mode: 'required', tools: [named, tools[1] ?? {}] };
+    const { conversation } = read({ tools, tool_choice });
+    assert.deepEqual(conversation.toolChoice, { type: 'allowed', mode: 'required', names: ['f'] });
+  });
+
   test('R-47 a choice that cannot be followed is refused', () => {
     const among = (more: JsonObject): string =>
       refused({ tools: [fn], tool_choice: { type: 'allowed_tools', mode: 'required', ...more } });
@@ -186,6 +194,7 @@ describe('tools', () => {
       /^tool_choice\.tools\[1\]\.name: /,
     );
     assert.match(among({ tools: [] }), /^tool_choice\.tools: /);
+    assert.match(among({ tools: [{ type: 'web_search' }] }), /^tool_choice\.tools: /);
     assert.match(among({ tools: ['f'] }), /^tool_choice\.tools\[0\]: /);
     assert.match(
       among({ tools: [{ type: 'function', name: 'f' }], mode: 'any' }),

@@ -14,6 +14,7 @@ import {
 } from '../../../src/providers/credentials/aws-signature.ts';
 import { whyOmitted } from '../../recordings/recorded.ts';
 import { assertSigned } from '../../upstream/aws.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const file = join(
   import.meta.dirname,
@@ -165,4 +166,3 @@ test('bedrock 23: the key of the day is derived anew for another day and for oth
   );
   assert.ok(Buffer.isBuffer(chain));
 });
-import { anyCharacter } from '../../support/any-character.ts';

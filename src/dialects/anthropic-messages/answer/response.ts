@@ -402,8 +402,9 @@ export function writeCitation(
 ): JsonObject | undefined {
   const { native, place, title, citedText = '' } = citation;
   if (native.dialect === 'anthropic-messages') return native.value;
-  if (place === undefined) return undefined;
-  const { document, unit, start, end, ...named } = placeForClient(place, conversation);
+  const found = place && placeForClient(place, conversation);
+  if (found === undefined) return undefined;
+  const { document, unit, start, end, ...named } = found;
   const [type, from, to] = placeMembers[unit];
   return {
     type,

@@ -349,14 +349,13 @@ function readChoiceWord(choice: string): ToolChoice {
 function readAllowedTools(allowed: Json | undefined): ToolChoice {
   if (!isObject(allowed)) throw missing(['tool_choice', 'allowed_tools']);
   const { mode, tools } = allowed;
-  const names = isArray(tools)
-    ? tools.map((tool) => (isObject(tool) ? toolNameOf(tool) : undefined))
-    : [];
-  return {
-    type: 'allowed',
-    mode: mode === 'required' ? 'required' : 'auto',
-    names: names.filter((name) => name !== undefined),
-  };
+  const names = (isArray(tools) ? tools : [])
+    .map((tool) => (isObject(tool) ? toolNameOf(tool) : undefined))
+    .filter((name) => name !== undefined);
+  if (mode === 'required' && names.length === 0) {
+    throw badValue(['tool_choice', 'allowed_tools', 'tools'], 'must hold at least one tool');
+  }
+  return { type: 'allowed', mode: mode === 'required' ? 'required' : 'auto', names };
 }
 
 /** `{type: "function", function: {name}}`, or the flat form of the Responses API. */

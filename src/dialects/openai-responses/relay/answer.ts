@@ -42,7 +42,7 @@ function endsCutCall(type: string, { item }: JsonObject): boolean {
   return item['status'] === 'incomplete' && callKindOf(item['type']) !== undefined;
 }
 
-/** Clients go by the event alone: an answer that was cut off is not told as a complete one. */
+/** Clients go by the event alone, so an answer that was cut off must not end as a complete one. */
 function endingOf(type: string, { status }: JsonObject): string {
   return type === 'response.completed' && status === 'incomplete' ? 'response.incomplete' : type;
 }
@@ -171,20 +171,20 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     if (first && this.#announced) return undefined;
     if (first) this.#life.announced(textOf(response['id']));
     if (terminal.has(type)) this.#ended = true;
-    const told = endingOf(type, response);
-    const { events, output } = this.#settled(told, response);
+    const ending = endingOf(type, response);
+    const { events, output } = this.#settled(ending, response);
     const own = {
       ...this.#own(response, this.#ended ? gap : undefined),
       ...this.#ownId(response),
-      ...(told === 'response.incomplete' ? { status: 'incomplete' } : {}),
+      ...(ending === 'response.incomplete' ? { status: 'incomplete' } : {}),
       ...(output === undefined ? {} : { output }),
     };
     this.#response = { ...response, ...own };
     const same =
-      told === type && Object.entries(own).every(([key, value]) => response[key] === value);
+      ending === type && Object.entries(own).every(([key, value]) => response[key] === value);
     const received = same
       ? withBlankLine(frame.bytes)
-      : Buffer.from(eventFrame(told, { ...event, type: told, response: this.#response }));
+      : Buffer.from(eventFrame(ending, { ...event, type: ending, response: this.#response }));
     return events === '' ? received : Buffer.concat([Buffer.from(events), received]);
   }
 

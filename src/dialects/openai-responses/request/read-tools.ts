@@ -55,6 +55,11 @@ export class Toolbox {
     return this.#tools.has(flatName);
   }
 
+  /** Whether a hosted tool of this type was offered that the model lacks. */
+  hasDropped(type: Json | undefined): boolean {
+    return this.#dropped.some((dropped) => dropped.type === type);
+  }
+
   /** The flat name for a name and a namespace of the client. */
   flatName(name: string, namespace: Json | undefined): string {
     const space = textOf(namespace);
@@ -228,22 +233,27 @@ export function readToolChoice(body: JsonObject, tools: Toolbox): ToolChoice | u
   return readAllowed(choice, tools);
 }
 
-/** @throws GatewayError for functions that are not offered; a hosted tool that the model lacks is noted elsewhere. */
+/**
+ * Hosted tools that the model lacks are left out, as `finish` notes them.
+ * @throws GatewayError for functions that are not offered, and where a call is required and no tool is left
+ */
 function readAllowed({ mode, tools: allowed }: JsonObject, tools: Toolbox): ToolChoice {
   if (!isArray(allowed)) throw missing(['tool_choice', 'tools']);
   if (isPresent(mode) && mode !== 'auto' && mode !== 'required') {
     throw badValue(['tool_choice', 'mode'], "must be 'auto' or 'required'");
   }
-  const names = allowed.map((tool, i) => {
+  const names: string[] = [];
+  allowed.forEach((tool, i) => {
     const path = ['tool_choice', 'tools', i];
     if (!isObject(tool)) throw wrongType(path, 'an object', tool);
+    if (tools.hasDropped(tool['type'])) return;
     const name = chosenName(tool, path, tools);
     const own = tool['type'] === 'function' || tool['type'] === 'custom';
-    if (own && !tools.has(name)) throw badValue([...path, 'name'], notAmongTools(name));
-    return name;
+    if (tools.has(name)) names.push(name);
+    else if (own) throw badValue([...path, 'name'], notAmongTools(name));
   });
   if (mode === 'required' && names.length === 0) {
-    throw badValue(['tool_choice', 'tools'], 'must hold at least one tool');
+    throw badValue(['tool_choice', 'tools'], 'must name at least one of the tools');
   }
   return { type: 'allowed', mode: mode === 'required' ? 'required' : 'auto', names };
 }

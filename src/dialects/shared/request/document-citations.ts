@@ -16,12 +16,19 @@ export interface NamedPlace extends DocumentPlace {
   readonly title?: string | undefined;
 }
 
-/** @param conversation absent where the request was not translated: the place is the client's own */
+/**
+ * Undefined where it is not certain which document the provider counts: results of tools are sent in the order of their
+ * calls, and documents in them that the model cannot take are omitted.
+ * @param conversation absent where the request was not translated: the place is the client's own
+ */
 export function placeForClient(
   place: DocumentPlace,
   conversation: Conversation | undefined,
-): NamedPlace {
-  const part = conversation && documentsOf(conversation)[place.document];
+): NamedPlace | undefined {
+  if (conversation === undefined) return place;
+  const documents = documentsOf(conversation);
+  if (documents.length > 1 && hasResultDocuments(conversation)) return undefined;
+  const part = documents[place.document];
   if (part?.citedAs === undefined) return place;
   return { ...place, document: part.citedAs, title: part.name };
 }
@@ -31,6 +38,13 @@ function documentsOf({ turns }: Conversation): readonly MediaPart[] {
   const found: MediaPart[] = [];
   for (const { parts } of turns) addDocuments(parts, found);
   return found;
+}
+
+function hasResultDocuments({ turns }: Conversation): boolean {
+  const results = turns.flatMap(({ parts }) => parts.filter(({ type }) => type === 'tool-result'));
+  const found: MediaPart[] = [];
+  addDocuments(results, found);
+  return found.length > 0;
 }
 
 function addDocuments(parts: readonly Part[], found: MediaPart[]): void {
