@@ -167,7 +167,7 @@ function KeyField({ value, onChange }: KeyFieldProps): ReactElement {
       label="Call as"
       value={value}
       onChange={onChange}
-      hint="The key's scope, limits and budgets apply, and the call is charged to it."
+      hint="With a key, its scope, limits and budgets apply, and the call is charged to it."
       choices={[
         { value: '', label: 'the playground, without limits' },
         ...active.map(({ id, name }) => ({ value: id, label: `${name} (${id})` })),
