@@ -291,6 +291,7 @@ function withMonth(stage: Stage): void {
         await sheet.getByText('text, images', { exact: false }).waitFor();
         // The route as a picture: each target with the calls that it answered.
         const target = sheet.getByRole('listitem').filter({ hasText: /answered \d/ });
+        await target.nth(1).waitFor();
         assert.equal(await target.count(), 2);
         await target.first().getByText('anthropic/claude-sonnet-5', { exact: true }).waitFor();
         await sheet
