@@ -48,7 +48,7 @@ export class Signals {
     return this.#hadTerminal && !isAtTerminal();
   }
 
-  /** One has arrived. */
+  /** A signal has arrived. Signals that arrive while the event loop is blocked have the time at which it goes on. */
   heard(signal: Signal): void {
     if (signal === 'SIGINT') {
       const now = this.#now();

@@ -58,12 +58,12 @@ const order: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'x
 function nearestEffort(wanted: Effort, known: readonly Effort[]): Effort | undefined {
   const limit = order.indexOf(wanted);
   const ordered = order.filter((effort) => known.includes(effort));
-  // Who wants some reasoning does not want none.
+  // A client that wants some reasoning does not get none.
   const usable = wanted === 'none' ? ordered : ordered.filter((effort) => effort !== 'none');
   return usable.findLast((effort) => order.indexOf(effort) <= limit) ?? usable[0];
 }
 
-/** Where the client said it; without a path of its own, it was a messages client. */
+/** The path of the wish in the client's request. Requests of messages clients record none. */
 export function reasoningPath(reasoning: Reasoning | undefined): FieldPath {
   if (reasoning === undefined) return ['thinking'];
   const { effort, budgetTokens } = reasoning;
