@@ -433,6 +433,18 @@ describe('parts', () => {
     });
   }
 
+  it('R-15 the last call of a document that was cut has no whole arguments', () => {
+    const content = ['a', 'b'].map((toolUseId) => ({
+      toolUse: { toolUseId, name: 'w', input: { x: 1 } },
+    }));
+    const told = (stopReason: string): readonly unknown[] =>
+      generation({ stopReason, content }, 'document')?.parts.map(
+        (part) => part.type === 'tool-call' && part.argumentsJson,
+      ) ?? [];
+    assert.deepEqual(told('tool_use'), ['{"x":1}', '{"x":1}']);
+    assert.deepEqual(told('max_tokens'), ['{"x":1}', '{"x":1,']);
+  });
+
   it('numbers keep their digits', async () => {
     const data =
       '{"output":{"message":{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f","input":{"n":12345678901234567890}}}]}},"stopReason":"tool_use"}';

@@ -6,6 +6,7 @@ import { collect, type Generation } from '../../src/core/generation.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import { converseTraits, type UpstreamTraits } from '../../src/core/traits.ts';
 import { bedrockConverseUpstream } from '../../src/dialects/bedrock-converse/upstream.ts';
+import { truncatedInput } from '../../src/dialects/shared/request/tools.ts';
 import { EventStreamSplitter } from '../../src/wire/event-stream.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
@@ -132,11 +133,15 @@ function answerOf({ parts, finish, usage }: Generation): ConverseAnswer {
   };
 }
 
-/** A document whose end was cut does not tell whether a call without arguments has none. */
+function argumentsOf(json: string): JsonObject | undefined {
+  return tryParseObject(json) ?? truncatedInput(json === '' ? '{' : json);
+}
+
+/** A document whose end was cut does not tell whether its last call is whole: its members are the same. */
 function plain(found: Generation | undefined): unknown {
   const parts = found?.parts.map((part) =>
     part.type === 'tool-call'
-      ? { ...part, argumentsJson: JSON.stringify(tryParseObject(part.argumentsJson || '{}')) }
+      ? { ...part, argumentsJson: JSON.stringify(argumentsOf(part.argumentsJson)) }
       : part,
   );
   const { raw: _, reasoningTokens: __, ...usage } = found?.usage ?? {};

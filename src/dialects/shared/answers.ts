@@ -4,6 +4,7 @@
  */
 import type { Citation, TextSpan } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { FinishReason } from '../../core/generation.ts';
 import { findMember } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 
@@ -111,4 +112,25 @@ export function citedSpan({ start_index: start, end_index: end }: JsonObject): {
 /** The span of a citation in a longer text. @param part the span of its own text part there. */
 export function spanOf({ span }: Citation, part: TextSpan): TextSpan {
   return span === undefined ? part : { start: part.start + span.start, end: part.start + span.end };
+}
+
+/** Finish reasons of an answer that was cut, so that its last call may lack a part of its arguments. */
+const cuts: ReadonlySet<FinishReason['kind']> = new Set([
+  'length',
+  'context-window',
+  'content-filter',
+]);
+
+export function isCutBy({ kind }: FinishReason): boolean {
+  return cuts.has(kind);
+}
+
+/**
+ * The arguments of a call that a document shows as an object, although the answer was cut within them: the service
+ * omits the member that was not finished, so the object seems to be whole. Without its end no client runs the call;
+ * the comma stands for the missing member, so that the members before it count as finished.
+ */
+export function cutArguments(input: JsonObject): string {
+  const json = JSON.stringify(input);
+  return json === '{}' ? '' : `${json.slice(0, -1)},`;
 }

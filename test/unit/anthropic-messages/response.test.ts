@@ -75,6 +75,22 @@ describe('reading', () => {
     });
   });
 
+  test('R-15 a call at the end of an answer that was cut has no whole arguments', () => {
+    const told = (stop: string, input: Json): readonly unknown[] => {
+      const content = ['a', 'b'].map((id) => ({ type: 'tool_use', id, name: 'f', input }));
+      return readResponse({ ...native, content, stop_reason: stop }).parts.map(
+        (part) => part.type === 'tool-call' && part.argumentsJson,
+      );
+    };
+    assert.deepEqual(told('tool_use', { x: 1 }), ['{"x":1}', '{"x":1}']);
+    for (const stop of ['max_tokens', 'model_context_window_exceeded', 'refusal']) {
+      assert.deepEqual(told(stop, { x: 1 }), ['{"x":1}', '{"x":1,']);
+      assert.deepEqual(told(stop, {}), ['{}', '']);
+    }
+    // Servers that send text send the arguments as far as the model wrote them.
+    assert.deepEqual(told('max_tokens', '{"x":1'), ['{"x":1', '{"x":1']);
+  });
+
   test('null and absent counts are unknown, impossible ones too (F57)', () => {
     const usage = { input_tokens: 1, cache_read_input_tokens: null, output_tokens: -5 };
     assert.deepEqual(readResponse({ ...native, usage }).usage, {

@@ -154,6 +154,27 @@ describe('a stream', () => {
     assert.equal(generation?.finish.kind, 'tool-calls');
   });
 
+  for (const [reason, args] of [
+    ['tool_use', '{}'],
+    ['max_tokens', ''],
+    ['model_context_window_exceeded', ''],
+    ['refusal', ''],
+  ] as const) {
+    test(`R-15 of calls without arguments, the last one at ${reason}`, () => {
+      const bare = (index: number): readonly JsonObject[] => [
+        open(index, { type: 'tool_use', id: `toolu_${index}`, name: 'w', input: {} }),
+        delta(index, { type: 'input_json_delta', partial_json: '' }),
+        stop(index),
+      ];
+      const calls = [...bare(0), ...bare(1)];
+      const generation = collected(readEvents([start, ...calls, ending(reason), last]));
+      assert.deepEqual(
+        generation?.parts.map((part) => part.type === 'tool-call' && part.argumentsJson),
+        ['{}', args],
+      );
+    });
+  }
+
   test('blocks that only this dialect knows are gathered whole', () => {
     const result = { type: 'web_search_tool_result', tool_use_id: 's', content: [] };
     const generation = collected(

@@ -15,7 +15,13 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, Generation, Usage } from '../../../core/generation.ts';
 import { isSealed } from '../../../core/secret.ts';
 import { type Json, type JsonObject, isObject, textOf, isArray } from '../../../json/value.ts';
-import { answerObjects, answerText, wrongType } from '../../shared/answers.ts';
+import {
+  answerObjects,
+  answerText,
+  cutArguments,
+  isCutBy,
+  wrongType,
+} from '../../shared/answers.ts';
 import { placeForClient } from '../../shared/request/document-citations.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
@@ -40,10 +46,12 @@ export function readResponse(body: JsonObject): Generation {
     if (looksLikeError(body)) throw readErrorValue(body);
     throw new GatewayError('upstream_invalid', 'The upstream answered without content.');
   }
+  const finish = readStop(body) ?? ({ kind: 'other' } as const);
   const parts: Part[] = [];
-  for (const block of content) {
+  for (const [i, block] of content.entries()) {
     if (!isObject(block)) throw wrongType('a content block');
-    parts.push(readBlock(block));
+    const isCut = i === content.length - 1 && isCutBy(finish);
+    parts.push(readBlock(block, isCut));
   }
   // Null or missing is a natural end; anything else that is not text hides why the answer ended.
   const reason = body['stop_reason'];
@@ -53,7 +61,7 @@ export function readResponse(body: JsonObject): Generation {
     id: textOf(body['id']),
     model: textOf(body['model']),
     parts,
-    finish: readStop(body) ?? { kind: 'other' },
+    finish,
     ...(usage === undefined ? {} : { usage }),
   };
 }
@@ -63,8 +71,8 @@ function looksLikeError(body: JsonObject): boolean {
   return typeof body['message'] === 'string' || isPresent(body['detail']);
 }
 
-/** A complete content block of an answer. */
-function readBlock(block: JsonObject): Part {
+/** A content block of an answer. @param isCut the answer was cut within it */
+function readBlock(block: JsonObject, isCut: boolean): Part {
   switch (block['type']) {
     case 'text': {
       const citations = answerCitations(block['citations']);
@@ -89,7 +97,7 @@ function readBlock(block: JsonObject): Part {
         encrypted: answerText(block['data'], 'redacted thinking'),
       };
     case 'tool_use':
-      return readToolUse(block, inputText(block['input']));
+      return readToolUse(block, (isCut ? cutText : inputText)(block['input']));
     default:
       if (textOf(block['type']) === '') throw wrongType('a content block');
       return { type: 'opaque', dialect: 'anthropic-messages', value: block };
@@ -99,6 +107,11 @@ function readBlock(block: JsonObject): Part {
 /** Some servers send the input as text. */
 export function inputText(input: Json | undefined): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {});
+}
+
+/** Text shows by itself whether it was cut. */
+function cutText(input: Json | undefined): string {
+  return isObject(input) ? cutArguments(input) : inputText(input);
 }
 
 /**

@@ -14,7 +14,7 @@ import {
   type JsonMembers,
   textOf,
 } from '../../../json/value.ts';
-import { answerObject, answerText, wrongType } from '../../shared/answers.ts';
+import { answerObject, answerText, isCutBy, wrongType } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { answerCitations, inputText, readCitation, readToolUse } from './response.ts';
 import { readErrorValue } from '../errors.ts';
@@ -188,7 +188,7 @@ export class MessagesStreamReader implements StreamReader {
   #finish(): readonly GenerationEvent[] {
     this.#over = true;
     if (this.#stop !== undefined) {
-      return [...this.#blocks.close(), { type: 'finish', reason: this.#stop }];
+      return [...this.#blocks.close(isCutBy(this.#stop)), { type: 'finish', reason: this.#stop }];
     }
     const error =
       this.#message === undefined
@@ -238,12 +238,14 @@ const none: readonly GenerationEvent[] = [];
 
 class StreamBlocks {
   readonly #open = new Map<number, OpenBlock>();
+  /** Parts of calls that ended without arguments. What follows shows whether they have none or were cut. */
+  readonly #bare: number[] = [];
   #next = 0;
 
   /** @throws GatewayError `upstream_invalid` for a block without a type. */
   start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
     const at = indexOf(index);
-    const events = [...this.stop(at)];
+    const events = [...this.stop(at), ...this.#endBare()];
     const start = isObject(block) ? block : {};
     if (textOf(start['type']) === '') {
       throw new GatewayError('upstream_invalid', 'The upstream began a block without a type.');
@@ -264,6 +266,12 @@ class StreamBlocks {
 
   /** @throws GatewayError `upstream_invalid` for a delta without a matching block. */
   delta({ index, delta }: JsonObject): readonly GenerationEvent[] {
+    const bare = this.#endBare();
+    const events = this.#piece(index, delta);
+    return bare.length === 0 ? events : [...bare, ...events];
+  }
+
+  #piece(index: Json | undefined, delta: Json | undefined): readonly GenerationEvent[] {
     if (!isObject(delta)) throw wrongType('a delta');
     const open = this.#open.get(indexOf(index));
     if (open === undefined) return this.#unannounced(indexOf(index), delta);
@@ -316,12 +324,24 @@ class StreamBlocks {
     const open = this.#open.get(at);
     if (open === undefined) return none;
     this.#open.delete(at);
-    return endEvents(open);
+    if (!isBare(open)) return endEvents(open);
+    this.#bare.push(open.part);
+    return none;
   }
 
-  /** Ends whatever is still open. */
-  close(): readonly GenerationEvent[] {
-    return [...this.#open.keys()].flatMap((index) => this.stop(index));
+  /** Ends whatever is still open. @param isCut the answer was cut, and its last call with it */
+  close(isCut: boolean): readonly GenerationEvent[] {
+    const ends = [...this.#open.keys()].flatMap((index) => this.stop(index));
+    return [...ends, ...this.#endBare(isCut)];
+  }
+
+  #endBare(isCut = false): readonly GenerationEvent[] {
+    if (this.#bare.length === 0) return none;
+    return this.#bare.splice(0).flatMap((index): readonly GenerationEvent[] => {
+      const end = { type: 'part-end', index } as const;
+      if (isCut) return [end];
+      return [{ type: 'part-delta', index, field: 'arguments', delta: '{}' }, end];
+    });
   }
 
   /** Text without a block start opens a block. Other deltas without a start are ignored. */
@@ -429,6 +449,11 @@ function gather(open: OpenBlock, delta: JsonObject): void {
   for (const [key, value] of Object.entries(delta)) {
     if (key !== 'type') open.gathered[key] = value;
   }
+}
+
+/** A call without any arguments, not even at its start. */
+function isBare({ kind, received, start }: OpenBlock): boolean {
+  return kind === 'tool' && received === '' && inputText(start['input']) === '{}';
 }
 
 function endEvents(open: OpenBlock): readonly GenerationEvent[] {

@@ -4,9 +4,16 @@
  */
 import type { Citation, DocumentPlace, Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
+import type { GenerationEvent } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { answerObject, answerObjects, answerText, wrongType } from '../../shared/answers.ts';
+import {
+  answerObject,
+  answerObjects,
+  answerText,
+  cutArguments,
+  isCutBy,
+  wrongType,
+} from '../../shared/answers.ts';
 import { dialectId } from '../fields.ts';
 import { malformed, readStop, readUsage } from './usage.ts';
 
@@ -97,17 +104,18 @@ export class AnswerReader {
     );
   }
 
-  /** A whole block of a document. */
-  block(block: number, content: JsonObject, events: GenerationEvent[]): void {
+  /**
+   * A whole block of a document. `stop` was read before the last one.
+   * @param isLast a call in the last block of an answer that was cut lacks a part of its arguments
+   */
+  block(block: number, content: JsonObject, events: GenerationEvent[], isLast = false): void {
     const { text, toolUse, reasoningContent, citationsContent } = content;
     this.#endBare(events);
     if (toolUse !== undefined) {
       const call = answerObject(toolUse, 'a toolUse') ?? {};
       this.#call(block, call, events);
-      const input = JSON.stringify(call['input'] ?? {});
-      if (this.#open.get(block)?.kind === 'call' && input !== '{}') {
-        this.#arguments(block, { input }, events);
-      }
+      const input = inputOf(call, isLast && this.#isCut);
+      if (this.#open.get(block)?.kind === 'call') this.#arguments(block, { input }, events);
     } else if (reasoningContent !== undefined) {
       const reasoning = answerObject(reasoningContent, 'reasoning') ?? {};
       const told = answerObject(reasoning['reasoningText'], 'reasoning');
@@ -124,6 +132,11 @@ export class AnswerReader {
       this.blockStart(block, content, events);
     } else this.delta(block, { text }, events);
     this.blockStop(block, events);
+  }
+
+  get #isCut(): boolean {
+    const stop = this.#stop;
+    return stop !== undefined && isCutBy(readStop(stop.reason, this.#calls > 0, stop.more));
   }
 
   /** @param message a `messageStop`, or the document */
@@ -151,7 +164,7 @@ export class AnswerReader {
       return [...events, { type: 'error', error: emptyError(stop.reason) }];
     }
     const reason = readStop(stop.reason, this.#calls > 0, stop.more);
-    this.#endBare(events, breaks.has(reason.kind));
+    this.#endBare(events, isCutBy(reason));
     return [...events, { type: 'finish', reason }];
   }
 
@@ -244,12 +257,12 @@ export class AnswerReader {
   }
 }
 
-/** Finish reasons of an answer that was cut. */
-const breaks: ReadonlySet<FinishReason['kind']> = new Set([
-  'length',
-  'context-window',
-  'content-filter',
-]);
+/** The arguments of a call in a document; `''` = none. */
+function inputOf({ input = {} }: JsonObject, isCut: boolean): string {
+  if (isCut && isObject(input)) return cutArguments(input);
+  const json = JSON.stringify(input ?? {});
+  return json === '{}' ? '' : json;
+}
 
 function otherPart(value: JsonObject): Part {
   return { type: 'opaque', dialect: dialectId, value };

@@ -31,11 +31,11 @@ export function answerEvents(body: JsonObject): readonly GenerationEvent[] {
   const reader = new AnswerReader();
   const events: GenerationEvent[] = [];
   reader.start(events);
-  answerObjects(message['content'], 'content').forEach((block, i) => {
-    reader.block(i, block, events);
+  reader.stop(body);
+  answerObjects(message['content'], 'content').forEach((block, i, { length }) => {
+    reader.block(i, block, events, i === length - 1);
   });
   reader.usage(body, events);
-  reader.stop(body);
   return [...events, ...reader.end()];
 }
 
