@@ -19,7 +19,7 @@ import {
   type JsonMembers,
   isArray,
 } from '../../json/value.ts';
-import { AnswerCallIds, originalToolName } from '../shared/request/tools.ts';
+import { AnswerCallIds, originalToolName } from '../shared/tool-names.ts';
 import { answerObject, answerObjects, citedSpan, spanOf } from '../shared/answers.ts';
 
 type Path = readonly (string | number)[];

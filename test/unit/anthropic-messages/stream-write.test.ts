@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { allowedToolName } from '../../../src/dialects/shared/request/tools.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-names.ts';
 import { answerContext, noted, translated, writeStreamText } from './answer-context.ts';
 import { assertLegal, eventsOf } from './legal-stream.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
-import { originalToolName, sentToolName } from '../../../src/dialects/shared/request/tools.ts';
+import { originalToolName, sentToolName } from '../../../src/dialects/shared/tool-names.ts';
 import { answered, eventsOf, refusedAt, streamed, translate } from './translating.ts';
 
 const user = { role: 'user', content: 'hi' };

@@ -7,7 +7,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
-import { allowedToolName } from '../../../src/dialects/shared/request/tools.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-names.ts';
 
 interface Written {
   readonly body: JsonObject;

@@ -9,7 +9,7 @@ import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
-import { allowedToolName } from '../../../src/dialects/shared/request/tools.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-names.ts';
 import { answerContext } from './answer-context.ts';
 
 function read(message: JsonObject, choice: JsonObject = {}, more: JsonObject = {}): Generation {

@@ -7,7 +7,7 @@ import {
   nineCharacterToolId,
   originalToolName,
   ToolIdMap,
-} from '../../../src/dialects/shared/request/tools.ts';
+} from '../../../src/dialects/shared/tool-names.ts';
 
 test('B6: a usable id passes unchanged', () => {
   assert.equal(allowedToolId('call_abc-123', 0), 'call_abc-123');

@@ -24,11 +24,10 @@ import {
 } from '../../shared/answers.ts';
 import { placeForClient } from '../../shared/request/document-citations.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
+import { AnswerCallIds, originalToolName } from '../../shared/tool-names.ts';
 import {
-  AnswerCallIds,
   beginsObject,
   brokenArguments,
-  originalToolName,
   toolInput,
   truncatedInput,
 } from '../../shared/request/tools.ts';

@@ -22,7 +22,8 @@ import {
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
-import { ToolIdMap, sentToolName, toolInput } from '../../shared/request/tools.ts';
+import { ToolIdMap, sentToolName } from '../../shared/tool-names.ts';
+import { toolInput } from '../../shared/request/tools.ts';
 import type { CacheMarks } from './cache-marks.ts';
 import { isNative, isProof, writeCitation } from '../answer/response.ts';
 

@@ -10,7 +10,8 @@ import {
   type JsonMembers,
   isArray,
 } from '../../../json/value.ts';
-import { searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { searchRefusal, toolsOf } from '../../shared/request/tools.ts';
+import { sentToolName } from '../../shared/tool-names.ts';
 import { canDemandCalls, type JsonTool } from '../../shared/request/demanded-call.ts';
 import { describedTool } from '../../shared/request/responses-fields.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';

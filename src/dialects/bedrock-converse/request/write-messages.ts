@@ -21,7 +21,8 @@ import {
   type Message,
   type WrittenResult,
 } from '../../shared/request/message-turns.ts';
-import { ToolIdMap, sentToolName, toolIdMapFor, toolInput } from '../../shared/request/tools.ts';
+import { ToolIdMap, sentToolName, toolIdMapFor } from '../../shared/tool-names.ts';
+import { toolInput } from '../../shared/request/tools.ts';
 import { dialectId, maxToolName } from '../fields.ts';
 import { MediaWriter } from './write-media.ts';
 

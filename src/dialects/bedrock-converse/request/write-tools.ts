@@ -17,7 +17,8 @@ import {
 import { canDemandCalls, type JsonTool, jsonTool } from '../../shared/request/demanded-call.ts';
 import { describedTool } from '../../shared/request/responses-fields.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { publishedTool, searchRefusal, toolsOf } from '../../shared/request/tools.ts';
+import { sentToolName } from '../../shared/tool-names.ts';
 import { maxToolName } from '../fields.ts';
 
 export interface ToolWriting {

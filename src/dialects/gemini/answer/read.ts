@@ -6,7 +6,7 @@ import type { Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { derivedCallId } from '../../shared/request/tools.ts';
+import { derivedCallId } from '../../shared/tool-names.ts';
 import { answerObject, answerObjects, answerText, isPresent } from '../../shared/answers.ts';
 import { dialectId, signatureFormat, signedExtras } from '../fields.ts';
 import { citationsOf, searchesOf, type AnswerText } from './grounding.ts';

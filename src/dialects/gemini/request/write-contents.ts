@@ -17,7 +17,8 @@ import type { JsonObject, JsonMembers } from '../../../json/value.ts';
 import { taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
 import { fillerNote, documentText } from '../../shared/request/message-turns.ts';
 import { imageTypeOf } from '../../shared/body/body-media.ts';
-import { sentToolName, ToolIdMap, toolInput } from '../../shared/request/tools.ts';
+import { sentToolName, ToolIdMap } from '../../shared/tool-names.ts';
+import { toolInput } from '../../shared/request/tools.ts';
 import { callSignature, dialectId, signatureFormat } from '../fields.ts';
 import { maxToolName } from './write-tools.ts';
 

@@ -14,7 +14,8 @@ import {
 } from '../../shared/request/offered-tools.ts';
 import { describedTool } from '../../shared/request/responses-fields.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { publishedTool, searchRefusal, toolsOf } from '../../shared/request/tools.ts';
+import { sentToolName } from '../../shared/tool-names.ts';
 
 export const maxToolName = 64;
 

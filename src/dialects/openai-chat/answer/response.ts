@@ -28,11 +28,8 @@ import {
   wrongType,
 } from '../../shared/answers.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
-import {
-  wrappedArguments,
-  type AnswerIdentity,
-  derivedCallId,
-} from '../../shared/request/tools.ts';
+import { wrappedArguments } from '../../shared/request/tools.ts';
+import { type AnswerIdentity, derivedCallId } from '../../shared/tool-names.ts';
 import {
   findUsage,
   isCut,

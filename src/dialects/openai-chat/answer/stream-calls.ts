@@ -6,11 +6,8 @@ import type { JsonObject } from '../../../json/value.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import {
-  wrappedArguments,
-  derivedCallId,
-  type AnswerIdentity,
-} from '../../shared/request/tools.ts';
+import { wrappedArguments } from '../../shared/request/tools.ts';
+import { derivedCallId, type AnswerIdentity } from '../../shared/tool-names.ts';
 import type { PartCounter } from './stream-read.ts';
 import { readCall, isCall, type SeenCall } from '../message-forms.ts';
 

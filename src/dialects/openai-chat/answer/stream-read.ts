@@ -18,7 +18,7 @@ import {
 } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
-import type { AnswerIdentity } from '../../shared/request/tools.ts';
+import type { AnswerIdentity } from '../../shared/tool-names.ts';
 import { readCitations } from '../message-forms.ts';
 import {
   answerThinking,

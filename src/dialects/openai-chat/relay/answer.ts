@@ -12,7 +12,7 @@ import { findMember, type MemberSpan, type Span } from '../../../json/scan.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 import { withBlankLine, withModel } from '../../shared/answers.ts';
 import { repairedUsage } from '../../shared/usage-sums.ts';
-import { type AnswerIdentity, derivedCallId } from '../../shared/request/tools.ts';
+import { type AnswerIdentity, derivedCallId } from '../../shared/tool-names.ts';
 import { readCall } from '../message-forms.ts';
 import { StreamCalls } from '../answer/stream-calls.ts';
 import { findUsage, writeUsage } from '../answer/usage.ts';

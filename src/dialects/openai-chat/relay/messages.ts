@@ -13,7 +13,7 @@ import type { JsonEdit } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
 import { userTextsOf } from '../../shared/body/describe.ts';
-import { type ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
+import { type ToolIdMap, toolIdMapFor } from '../../shared/tool-names.ts';
 import {
   adaptedContent,
   bridge,

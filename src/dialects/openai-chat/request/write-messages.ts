@@ -20,7 +20,7 @@ import {
   isArray,
 } from '../../../json/value.ts';
 import { imageDetail } from '../../shared/request/responses-fields.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tool-names.ts';
 import {
   bridge,
   bridgeNote,

@@ -10,7 +10,7 @@ import type {
 } from '../../../core/conversation.ts';
 import type { AnswerContext } from '../../../core/dialect.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
-import { originalToolName, AnswerCallIds, allowedToolId } from '../../shared/request/tools.ts';
+import { originalToolName, AnswerCallIds, allowedToolId } from '../../shared/tool-names.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
   type CallKind,

@@ -9,7 +9,7 @@ import { isSealed } from '../../../core/secret.ts';
 import { editJson, type JsonEdit } from '../../../json/edit.ts';
 import type { Pieces } from '../../../json/pieces.ts';
 import { isObject, type Json, type JsonObject, isArray } from '../../../json/value.ts';
-import { ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
+import { ToolIdMap, toolIdMapFor } from '../../shared/tool-names.ts';
 import { abandonedItems, abandonedNote } from '../head.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from '../items.ts';
 import { requestsSummary } from '../request/read.ts';

@@ -16,7 +16,7 @@ import { responsesFormat } from '../../openai-chat/reasoning.ts';
 import { taggedInstructions, taggedNote } from '../../shared/request/instructions.ts';
 import { documentText } from '../../shared/request/message-turns.ts';
 import { imageDetail } from '../../shared/request/responses-fields.ts';
-import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/request/tools.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../../shared/tool-names.ts';
 import {
   callItems,
   callMembers,

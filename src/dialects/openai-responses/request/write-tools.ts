@@ -15,7 +15,8 @@ import {
 import { writeParallel } from '../../openai-chat/request/write-tools.ts';
 import { describedTool, grammarOf } from '../../shared/request/responses-fields.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
-import { publishedTool, searchRefusal, sentToolName, toolsOf } from '../../shared/request/tools.ts';
+import { publishedTool, searchRefusal, toolsOf } from '../../shared/request/tools.ts';
+import { sentToolName } from '../../shared/tool-names.ts';
 import { dialectId } from '../items.ts';
 
 export const maxToolName = 64;
