@@ -65,7 +65,7 @@ function summary(facts: BannerFacts, screen: Screen): string {
     ...(adminToken === undefined ? [] : [['admin token', `${adminToken}   (new, shown only now)`]]),
     ['providers', providers.length === 0 ? 'none' : providers.join(', ')],
     ['model to try', defaultModel ?? `none; list models with: ${facts.program} models`],
-    ['config', configFile ?? 'none (gateway.yaml is read if it exists)'],
+    ['config', configFile ?? 'none (gateway.yaml applies as soon as it exists)'],
     ['data', dataDir],
   ]);
 }

@@ -23,7 +23,9 @@ export function requireOk({ status, body }: AdminReply): JsonObject {
   const text = typeof message === 'string' ? message : `The gateway answered with ${status}.`;
   if (status !== 400 || typeof field !== 'string') throw new Error(text);
   const name = field.split('.')[0] ?? field;
-  throw new UsageError(`--${flagOf.get(name) ?? name}: ${text}`);
+  // The flag takes a date as well, which is another field of the API.
+  const also = name === 'expires_in' ? ', or a date such as 2026-12-31' : '';
+  throw new UsageError(`--${flagOf.get(name) ?? name}: ${text}${also}`);
 }
 
 /** A member that is a list of objects; anything else counts as none. */

@@ -475,10 +475,6 @@ function refuseEmpty(before: Settings, settings: Settings): void {
 }
 
 /** A change of one of them is a change of the config. */
-function filesOf({ configFile, tls, adminTls }: Settings): readonly string[] {
-  return [
-    ...(configFile === undefined ? [] : [configFile]),
-    ...(tls?.files ?? []),
-    ...(adminTls?.files ?? []),
-  ];
+function filesOf({ watchedConfig, tls, adminTls }: Settings): readonly string[] {
+  return [watchedConfig, ...(tls?.files ?? []), ...(adminTls?.files ?? [])];
 }

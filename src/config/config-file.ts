@@ -1,7 +1,8 @@
 /** Reads and checks `gateway.yaml`: text → data with lines → the checked form. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { isObject } from '../json/value.ts';
+import { ownerText } from '../core/owner.ts';
 import { Secret } from '../core/secret.ts';
 import { type ConfigIssue, fileAndLine, type Finding, pathText } from './errors.ts';
 import type { Referred } from './referred.ts';
@@ -39,10 +40,18 @@ export interface CheckedFile {
 /** The file of `--config` or the variable; else `gateway.yaml` of the working directory if it exists. */
 export function findConfig(asked: string | undefined, cwd: string): ConfigLocation | undefined {
   const path = resolve(cwd, asked ?? fileName);
-  if (asked === undefined && !existsSync(path)) return undefined;
+  // A link that leads nowhere is a mistake, and not a gateway without a config.
+  if (asked === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) {
+    return undefined;
+  }
   const near = relative(cwd, path);
   const isBelow = near !== '' && !near.startsWith('..') && !isAbsolute(near);
   return { path, name: isBelow ? near : path };
+}
+
+/** The file to watch where none was found: it applies as soon as it is there. */
+export function defaultConfig(cwd: string): string {
+  return resolve(cwd, fileName);
 }
 
 /** A warning where the file has the other customary ending and so is not read. */
@@ -222,7 +231,18 @@ function readText(path: string): { readonly text: string } | { readonly problem:
     return { text: readFileSync(path, 'utf8') };
   } catch (error) {
     const why = reason(error);
-    return { problem: why === 'ENOENT' ? 'does not exist' : `cannot be read (${why})` };
+    if (why !== 'ENOENT') return { problem: `cannot be read (${why})${ownerText(ownerOf(path))}` };
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return { problem: isLink ? 'is a link to a file that does not exist' : 'does not exist' };
+  }
+}
+
+function ownerOf(path: string): number | undefined {
+  try {
+    return statSync(path).uid;
+  } catch {
+    // A folder above is closed, too.
+    return undefined;
   }
 }
 

@@ -10,6 +10,7 @@ import { accessOrigins, readAccess } from './access.ts';
 import { type BaseSettings, type Flags, outerChoice, readBaseSettings } from './base.ts';
 import {
   type CheckedFile,
+  defaultConfig,
   type Environment,
   findConfig,
   misnamedConfig,
@@ -171,6 +172,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     oidc,
     unresolved,
     configFile: file?.location.path,
+    watchedConfig: file?.location.path ?? defaultConfig(cwd),
     configIsEmpty: file?.isEmpty === true,
     origins: [
       ...base.origins,

@@ -42,6 +42,8 @@ export interface Settings {
   readonly workers: number;
   /** The file that was read (absolute); undefined when there is none. */
   readonly configFile: string | undefined;
+  /** The file whose change is a change of the config: `configFile`, or where it is looked for (absolute). */
+  readonly watchedConfig: string;
   /** There is a config file without content: no text, or only comments. */
   readonly configIsEmpty: boolean;
   /** `providers:` of the file. */

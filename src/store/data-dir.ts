@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ownerText } from '../core/owner.ts';
 import { isBusy } from './sqlite/thread.ts';
 import { StoreError } from './store-error.ts';
 
@@ -55,7 +56,7 @@ export function prepareDataDir(dir: string): void {
   } catch (cause) {
     throw new StoreError(
       'failed',
-      `${dir} is open to other users and cannot be closed${ownerText(dir)}.`,
+      `${dir} is open to other users and cannot be closed${ownerText(ownerOf(dir))}.`,
       cause,
     );
   }
@@ -126,14 +127,15 @@ export interface DataDirLock {
 
 /**
  * Takes the data directory for this process, making it where there is none.
+ * @param withFlag how a person names another directory; a command that takes it as an argument has no flag
  * @throws StoreError `in_use` when another process (or this one) holds it.
  */
-export function lockDataDir(dir: string): DataDirLock {
+export function lockDataDir(dir: string, withFlag = ' with --data-dir DIR'): DataDirLock {
   const pidFile = join(dir, 'gateway.pid');
   const isNew = statSync(dir, { throwIfNoEntry: false }) === undefined;
-  const lock = withAdvice(dir, () => {
+  const lock = withAdvice(dir, withFlag, () => {
     prepareDataDir(dir);
-    const taken = takeLock(dir, pidFile);
+    const taken = takeLock(dir, pidFile, withFlag);
     rmSync(pidFile, { force: true });
     writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
     return taken;
@@ -164,7 +166,7 @@ function removeUnused(dir: string, own: readonly string[]): void {
 }
 
 /** Says of a directory that cannot be used whose it is and what to do. */
-function withAdvice(dir: string, take: () => FileLock): FileLock {
+function withAdvice(dir: string, withFlag: string, take: () => FileLock): FileLock {
   try {
     return take();
   } catch (error) {
@@ -173,27 +175,24 @@ function withAdvice(dir: string, take: () => FileLock): FileLock {
     const what =
       error instanceof StoreError
         ? error.message
-        : `The data directory ${dir} cannot be used (${code})${ownerText(dir)}.`;
-    const advice = 'Choose a directory of your own with --data-dir DIR.';
+        : `The data directory ${dir} cannot be used (${code})${ownerText(ownerOf(dir))}.`;
+    const advice = `Choose a directory of your own${withFlag}.`;
     throw new StoreError('failed', `${what} ${advice}`, error);
   }
 }
 
-function ownerText(dir: string): string {
-  const owner = statSync(dir, { throwIfNoEntry: false })?.uid;
-  const own = process.getuid?.();
-  if (owner === undefined || own === undefined || owner === own) return '';
-  return `: it belongs to user ${owner}, and this program runs as user ${own}`;
+function ownerOf(dir: string): number | undefined {
+  return statSync(dir, { throwIfNoEntry: false })?.uid;
 }
 
-function takeLock(dir: string, pidFile: string): FileLock {
+function takeLock(dir: string, pidFile: string, withFlag: string): FileLock {
   try {
     return lockFile(join(dir, lockName));
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== 'in_use') throw error;
     throw new StoreError(
       'in_use',
-      `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory with --data-dir DIR.`,
+      `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory${withFlag}.`,
       error,
     );
   }

@@ -1,10 +1,13 @@
 /** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
 import assert from 'node:assert/strict';
-import { renameSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
+import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
+import { ProgramRun } from '../support/program-run.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { brokenness, pacedOutcome, scriptPaced, scriptSlow, stream } from './streams.ts';
@@ -132,4 +135,21 @@ test('F-4 a config file that is emptied and then written fails no call', async (
     async () => (await ask()).headers['x-gateway-target'] === 'up/edition-21',
     'it holds',
   );
+});
+
+test('a gateway that was started without a config file takes the one that appears in its folder', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const run = new ProgramRun(['start', '--listen', ':0', '--admin-listen', ':0'], {
+    cwd,
+    env: { PATH: process.env['PATH'] ?? '' },
+  });
+  t.after(async () => {
+    await run.stop();
+    removeFolder(cwd);
+  });
+  await run.said(/"event":"gateway_started"/);
+  const file = join(cwd, 'gateway.yaml');
+  writeFileSync(`${file}.new`, 'models: { mine: local/tiny }\n', { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  await run.said(/"event":"config_applied"/);
 });

@@ -235,7 +235,7 @@ test('copy refuses a directory in use and one without a store, and says what it 
   });
   await assert.rejects(
     copyStores({ from: '.model-gateway', to: 'other', cwd }),
-    /Another gateway \(pid \d+\) runs on/,
+    /Another gateway \(pid \d+\) runs on \S+\. Stop it, or choose another data directory\.$/,
   );
   await gateway.stop();
   await assert.rejects(copyStores({ from: 'nothing', to: 'other', cwd }), /has no gateway\.db/);

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../json/value.ts';
 import { readArguments, withUsage } from '../arguments.ts';
 import { CallCauses } from '../call-causes.ts';
 import type { AdminClient, Command, CommandContext } from '../command.ts';
+import { noteUnknownKey } from '../keys-of-store.ts';
 import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
 import { columns } from '../table.ts';
 
@@ -65,6 +66,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     if (typeof next !== 'string') break;
     query.set('after', next);
   }
+  if (groups.length === 0) await noteUnknownKey(given.value('key'), context);
   if (given.has('json')) context.stdout(jsonText(groups));
   else context.stdout(await table(groups, given.value('by') ?? 'error', { admin, context }));
   if (isCut) context.stderr('Only the newest 50,000 failed calls of this period are counted.\n');

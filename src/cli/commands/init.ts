@@ -1,8 +1,10 @@
 /** `init`: a first `gateway.yaml` with comments. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { lstatSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import { readAddress } from '../../config/errors.ts';
 import { nearest } from '../../core/nearest.ts';
+import { readArguments, UsageError, withUsage } from '../arguments.ts';
+import { shellWord } from '../shell-word.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { printable } from '../table.ts';
 
@@ -29,6 +31,9 @@ options do not say. An existing file is never changed.
   --file PATH       another name (gateway.yaml)
   --yes             ask nothing
 `;
+
+/** The file that is read without `--config`. */
+const usualName = 'gateway.yaml';
 
 /** A question was left by Ctrl-C. */
 class Left extends Error {}
@@ -64,9 +69,10 @@ async function run(
     context.stdout(help);
     return 0;
   }
-  const name = given.value('file') ?? 'gateway.yaml';
+  const name = given.value('file') ?? usualName;
   const path = resolve(cwd, name);
-  if (existsSync(path)) {
+  // A link counts even where what it leads to is gone.
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
     throw new UsageError(`${name} exists and stays as it is. Choose another name with --file.`);
   }
   const found = known
@@ -81,12 +87,32 @@ async function run(
   const listen =
     given.value('listen') ??
     (await answer(asking, { question: 'Address of the data plane', usual: '127.0.0.1:8686' }));
+  if (readAddress(listen) === undefined) {
+    throw new UsageError(
+      `--listen: ${printable(listen)} is not an address. Use HOST:PORT, PORT (loopback) or [::1]:PORT.`,
+    );
+  }
   const rows = known.filter(({ id }) => chosen.includes(id));
-  writeFileSync(path, configText({ rows, listen, schema, env: context.env }), { flag: 'wx' });
+  write(path, name, configText({ rows, listen, schema, program, env: context.env }));
+  const isUsual = path === resolve(cwd, usualName);
+  const config = isUsual ? '' : ` --config ${shellWord(name)}`;
   context.stdout(
-    `Wrote ${name}. Next: ${program} check shows what it sets, ${program} start uses it.\n`,
+    `Wrote ${name}. Next: ${program} check${config} shows what it sets, ${program} start${config} uses it.\n`,
   );
+  if (isUsual) context.stdout('A gateway that was started in this folder uses it already.\n');
   return 0;
+}
+
+function write(path: string, name: string, text: string): void {
+  try {
+    writeFileSync(path, text, { flag: 'wx' });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new Error(
+      `${printable(name)} cannot be written (${code}). Choose another place with --file.`,
+      { cause: error },
+    );
+  }
 }
 
 /** Asks again until all are known. */
@@ -135,17 +161,18 @@ interface ConfigFacts {
   readonly rows: InitDeps['known'];
   readonly listen: string;
   readonly schema: string;
+  readonly program: string;
   readonly env: CommandContext['env'];
 }
 
-function configText({ rows, listen, schema, env }: ConfigFacts): string {
+function configText({ rows, listen, schema, program, env }: ConfigFacts): string {
   const providers = rows.map(({ id, keyVariable }) => {
     const isSet = (env[keyVariable] ?? '') !== '';
     return `  ${id}: {}${' '.repeat(Math.max(1, 20 - id.length))}# its key: ${keyVariable}${isSet ? '' : ', not set in this shell'}`;
   });
   return `# yaml-language-server: $schema=${schema}
 # The gateway applies edits without a restart, as a whole or not at all.
-# Every option: docs/options.md. What applies now: model-gateway check
+# Every option: docs/options.md. What applies now: ${program} check
 
 listen: ${JSON.stringify(listen)}             # data plane, for clients
 # admin_listen: 127.0.0.1:8687        # dashboard, admin API, metrics

@@ -1,13 +1,8 @@
 /** `keys`: makes, lists, shows, changes, rotates and revokes keys. */
-import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import {
-  commandOf,
-  type Action,
-  type AdminClient,
-  type Command,
-  type CommandContext,
-} from '../command.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { commandOf, type Action, type Command, type CommandContext } from '../command.ts';
 import { UsageError, type Arguments } from '../arguments.ts';
+import { allKeys } from '../keys-of-store.ts';
 import {
   policyFlags,
   policyHelp,
@@ -223,18 +218,6 @@ async function spentByKey(context: CommandContext): Promise<(id: string) => stri
     const cost = costs.has(id) ? costs.get(id) : 0;
     return typeof cost === 'number' ? `$${cell(cost)}` : null;
   };
-}
-
-async function allKeys(admin: AdminClient): Promise<readonly JsonObject[]> {
-  const keys: JsonObject[] = [];
-  let after: Json | undefined;
-  do {
-    const start = typeof after === 'string' ? `&after=${encodeURIComponent(after)}` : '';
-    const page = requireOk(await admin.request('GET', `/api/keys?limit=1000${start}`));
-    keys.push(...objectsOf(page, 'keys'));
-    after = page['next'];
-  } while (typeof after === 'string');
-  return keys;
 }
 
 async function show(given: Arguments, context: CommandContext): Promise<void> {

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../json/value.ts';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
 import { CallCauses } from '../call-causes.ts';
 import type { AdminClient, Command, CommandContext } from '../command.ts';
+import { noteUnknownKey } from '../keys-of-store.ts';
 import { cell, objectsOf, requireOk } from '../reply.ts';
 import { noScreen, paint, type Colour } from '../screen.ts';
 import { printable } from '../table.ts';
@@ -61,7 +62,10 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     );
   const before = await newest(admin, query);
   for (const call of before.slice(0, Number(lines)).toReversed()) await show(call);
-  if (before.length === 0 && !given.has('json')) context.stderr('There are no such calls yet.\n');
+  const isUnknown = before.length === 0 && (await noteUnknownKey(given.value('key'), context));
+  if (before.length === 0 && !isUnknown && !given.has('json')) {
+    context.stderr('There are no such calls yet.\n');
+  }
   if (given.has('no-follow')) return 0;
   await follow(before, { admin, query, show, context });
   return 0;

@@ -6,6 +6,7 @@ import { summedClasses } from '../../core/token-classes.ts';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
 import type { Command, CommandContext } from '../command.ts';
 import { csvText } from '../../core/display.ts';
+import { noteUnknownKey } from '../keys-of-store.ts';
 import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
 import type { Screen } from '../screen.ts';
 import { columns } from '../table.ts';
@@ -81,6 +82,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     if (value !== undefined) query.set(name, value);
   }
   const rows = await usageRows(query, context);
+  if (rows.length === 0) await noteUnknownKey(given.value('key'), context);
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));

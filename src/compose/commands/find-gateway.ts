@@ -47,11 +47,16 @@ export async function findGateway(env: Environment, cwd: string): Promise<FoundG
   if (store.kind === 'sqlite' && !existsSync(join(dataDir, 'gateway.db'))) {
     const address = addressText(adminListen);
     const other = (await probe()) ? address : undefined;
+    const closed = closedTo(dataDir);
     const beside = other === undefined ? '' : `; the one at ${other} has other data`;
     const silent = other === undefined && isAddressSaid(env) ? address : undefined;
     return {
-      from: `No running gateway was found in ${dataDir}${beside}`,
-      client: withoutStore(store.withoutData, missingText(dataDir, { other, silent })),
+      // A gateway on a directory that this user may not read cannot be seen: the one that answers may be that one.
+      from:
+        closed === undefined
+          ? `No running gateway was found in ${dataDir}${beside}`
+          : `${dataDir} cannot be read`,
+      client: withoutStore(store.withoutData, missingText(dataDir, { other, silent, closed })),
     };
   }
   return { from: `No gateway runs; data in ${dataDir}`, client: store.client };
@@ -157,13 +162,15 @@ interface Addresses {
   readonly other: string | undefined;
   /** The named one, where none answers. */
   readonly silent: string | undefined;
+  /** Why the directory cannot be read. */
+  readonly closed: string | undefined;
 }
 
-function missingText(dataDir: string, { other, silent }: Addresses): string {
+function missingText(dataDir: string, { other, silent, closed }: Addresses): string {
   if (silent !== undefined) {
+    if (closed !== undefined) return `No gateway answers at ${silent}. ${closed}`;
     return `No gateway answers at ${silent}, and there is no gateway data in ${dataDir}. Check --admin-listen, or name the data directory: --data-dir DIR.`;
   }
-  const closed = closedTo(dataDir);
   if (closed !== undefined) return closed;
   const here = `There is no gateway data in ${dataDir}.`;
   return other === undefined

@@ -65,7 +65,7 @@ export class SqliteSide implements CopyTarget {
   static source(dir: string): SqliteSide {
     const path = join(dir, 'gateway.db');
     if (!existsSync(path)) throw new StoreError('failed', `${dir} has no gateway.db.`);
-    const lock = lockDataDir(dir);
+    const lock = lockDataDir(dir, '');
     try {
       return new SqliteSide(dir, openForReading(path), lock);
     } catch (error) {
@@ -76,7 +76,7 @@ export class SqliteSide implements CopyTarget {
 
   /** @throws StoreError `in_use` while a gateway runs there, `failed` where there is a store already */
   static target(dir: string): SqliteSide {
-    const lock = lockDataDir(dir);
+    const lock = lockDataDir(dir, '');
     try {
       if (existsSync(join(dir, 'gateway.db'))) {
         throw new StoreError(

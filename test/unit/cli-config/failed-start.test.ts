@@ -1,7 +1,7 @@
 /** A start that fails says why and ends: nothing it opened keeps the process alive. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -97,6 +97,17 @@ test('start on a port that is taken', async (t) => {
   assert.deepEqual(readdirSync(folder), [], 'no data directory is left behind');
 });
 
+const findGatewayModule = join(
+  import.meta.dirname,
+  '../../../src/compose/commands/find-gateway.ts',
+);
+const adminOfDirectory = join(
+  import.meta.dirname,
+  '../../../src/compose/commands/admin-of-directory.ts',
+);
+const yamlText = join(import.meta.dirname, '../../../src/config/yaml-text.ts');
+const adminApi = join(import.meta.dirname, '../../../src/admin/handler.ts');
+
 const nobody = 65_534;
 const asOther =
   process.getuid?.() === 0 ? false : 'left out: only root can run the program as another user';
@@ -123,6 +134,42 @@ test('start on a directory of another user says whose it is', { skip: asOther },
   assert.match(
     stderr,
     /The data directory \S+ cannot be used \(EACCES\): it belongs to user 0, and this program runs as user 65534\. Choose a directory of your own with --data-dir DIR\./,
+  );
+});
+
+test('a command of another user claims nothing of what it cannot see', { skip: asOther }, (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
+  t.after(() => removeFolder(folder));
+  chmodSync(folder, 0o755);
+  mkdirSync(join(folder, '.model-gateway'), { mode: 0o700 });
+  writeFileSync(join(folder, 'closed.yaml'), '{}', { mode: 0o600 });
+  // A gateway answers at the customary address: it may be the one of the closed directory.
+  const program = `
+    const { createServer } = await import('node:http');
+    const { findGateway } = await import(${JSON.stringify(findGatewayModule)});
+    await import(${JSON.stringify(adminOfDirectory)});
+    await import(${JSON.stringify(yamlText)});
+    await import(${JSON.stringify(adminApi)});
+    const server = createServer((_, answer) => answer.end('{"signed_in":false}'));
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    const address = '127.0.0.1:' + server.address().port;
+    process.setgid(${nobody});
+    process.setuid(${nobody});
+    const cwd = ${JSON.stringify(folder)};
+    const { from } = await findGateway({ MODEL_GATEWAY_ADMIN_LISTEN: address }, cwd);
+    console.log(from);
+    await findGateway({ MODEL_GATEWAY_CONFIG: 'closed.yaml' }, cwd).catch((error) => console.log(error.message));
+    process.exit();
+  `;
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
+    { encoding: 'utf8', timeout: 500_000 },
+  );
+  assert.equal(stderr, '');
+  assert.equal(
+    stdout,
+    `${join(folder, '.model-gateway')} cannot be read\nclosed.yaml: cannot be read (EACCES): it belongs to user 0, and this program runs as user 65534\n`,
   );
 });
 

@@ -1,6 +1,6 @@
 /** `status`, `tail`, `errors` and `init`. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -11,6 +11,7 @@ import { keysCommand } from '../../../src/cli/commands/keys.ts';
 import { statusCommand } from '../../../src/cli/commands/status.ts';
 import { CallCauses } from '../../../src/cli/call-causes.ts';
 import { tailCommand } from '../../../src/cli/commands/tail.ts';
+import { usageCommand } from '../../../src/cli/commands/usage.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { knownProviders } from '../../../src/compose/providers.ts';
 import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
@@ -92,6 +93,27 @@ test('tail prints calls, the oldest first, and as objects', async (t) => {
   assert.match((await rig.run(tailCommand, ['--lines', 'x'])).err, /--lines: give a number/);
 });
 
+test('a --key that names no key is told from a key without calls', async (t) => {
+  const rig = await cliRig(t);
+  const made = await rig.run(keysCommand, ['create', '--name', 'ana', '--models', '*', '--json']);
+  const id = String(tryParseObject(made.out)?.['id']);
+  const commands = [
+    { command: usageCommand, args: [] },
+    { command: errorsCommand, args: [] },
+    { command: tailCommand, args: ['--no-follow'] },
+  ];
+  for (const { command, args } of commands) {
+    const asked = (key: string) => rig.run(command, [...args, '--key', key]);
+    assert.match(
+      (await asked('nope')).err,
+      /^There is no key with the id nope\. "model-gateway keys list" has/,
+    );
+    assert.equal((await asked('ana')).err, `--key takes an id: the name ana belongs to ${id}.\n`);
+    assert.doesNotMatch((await asked(id)).err, /id/);
+    assert.doesNotMatch((await asked('playground')).err, /id/);
+  }
+});
+
 /** @param answers undefined among them: the question is left by Ctrl-C */
 function initIn(t: TestContext, answers?: readonly (string | undefined)[]) {
   const cwd = mkdtempSync(join(tmpdir(), 'gw-init-'));
@@ -141,6 +163,25 @@ test('init writes a file that is valid, and changes none', async (t) => {
     [2, 2],
     all,
   );
+});
+
+test('init names the file in what comes next, and refuses what no gateway would take', async (t) => {
+  const { cwd, command } = initIn(t);
+  const named = await run(command, ['--file', 'my own.yaml'], {});
+  assert.equal(
+    named.out,
+    "Wrote my own.yaml. Next: gw check --config 'my own.yaml' shows what it sets, gw start --config 'my own.yaml' uses it.\n",
+  );
+  const address = await run(command, ['--listen', 'nonsense'], {});
+  assert.equal(address.code, 2);
+  assert.match(address.err, /^--listen: nonsense is not an address\. Use HOST:PORT/);
+  assert.equal(existsSync(join(cwd, 'gateway.yaml')), false);
+  await assert.rejects(
+    run(command, ['--file', 'no/folder.yaml'], {}),
+    /^Error: no\/folder\.yaml cannot be written \(ENOENT\)\. Choose another place with --file\.$/,
+  );
+  symlinkSync('gone.yaml', join(cwd, 'gateway.yaml'));
+  assert.match((await run(command, [], {})).err, /gateway\.yaml exists and stays as it is/);
 });
 
 test('init asks what the flags do not say, and refuses vendors that it does not know', async (t) => {

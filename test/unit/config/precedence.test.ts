@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
@@ -26,6 +27,15 @@ test('N1: without anything the defaults hold, and each value says so', async (t)
   });
   assert.deepEqual(settings.drain, { waitMs: undefined, limitMs: 120_000 });
   assert.ok(settings.origins.every(({ origin }) => origin === 'default'));
+});
+
+test('a config file that is a link to nothing is a mistake, and not a gateway without a config', async (t) => {
+  const { directory, load } = scene(t);
+  symlinkSync(join(directory, 'gone.yaml'), join(directory, 'gateway.yaml'));
+  await assert.rejects(
+    load(),
+    /^ConfigError: gateway\.yaml: is a link to a file that does not exist$/,
+  );
 });
 
 test('N1: flag before variable before file before default, with the origin of each', async (t) => {
