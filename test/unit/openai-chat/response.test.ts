@@ -82,6 +82,21 @@ describe('reading', () => {
     assert.match(String(calls[1] !== false && calls[1]?.id), /^call_/);
   });
 
+  test('R-15 a free text at whose end the answer was cut has no end', () => {
+    const custom = (id: string): JsonObject => ({
+      id,
+      type: 'custom',
+      custom: { name: 'c', input: 'x\n' },
+    });
+    const message = { content: null, tool_calls: [custom('a'), custom('b')] };
+    assert.deepEqual(
+      read(message, { finish_reason: 'length' }).parts.map(
+        (part) => part.type === 'tool-call' && part.argumentsJson,
+      ),
+      ['{"input":"x\\n"}', '{"input":"x\\n'],
+    );
+  });
+
   test('deprecated function_call', () => {
     const { parts, finish } = read(
       { content: null, function_call: { name: 'f', arguments: '{}' } },

@@ -182,6 +182,18 @@ describe('tool calls', () => {
     );
   });
 
+  for (const reason of ['length', 'content_filter']) {
+    test(`R-15 a free text at whose end the answer was cut (${reason}) has no end`, () => {
+      const custom = (index: number, id: string): object =>
+        chunk({ tool_calls: [{ index, id, type: 'custom', custom: { name: 'c', input: 'x' } }] });
+      const { parts } = collectChunks([role, custom(0, 'a'), custom(1, 'b'), chunk({}, reason)]);
+      assert.deepEqual(
+        parts.map((part) => part.type === 'tool-call' && part.argumentsJson),
+        ['{"input":"x"}', '{"input":"x'],
+      );
+    });
+  }
+
   test('D5 the thought signature of a call is kept', () => {
     const extra_content = { google: { thought_signature: 'abc' } };
     const { parts } = collectChunks([

@@ -184,6 +184,33 @@ describe('events', () => {
     assert.equal(item?.['arguments'], '{"a":');
   });
 
+  const textTool = { ...tool('patch', { kind: 'custom' }), freeText: true };
+  const searchTool = tool('tool_search', { kind: 'tool_search' });
+  for (const [name, args, shown] of [
+    ['patch', '{"input":"say \\"hi', { input: 'say "hi' }],
+    ['patch', '{"input":"a\\u00e', { input: 'a' }],
+    ['patch', '{ "input": "\\\\', { input: '\\' }],
+    ['patch', '{"input":"all"', { input: 'all' }],
+    ['patch', '{"in', { input: '{"in' }],
+    ['patch', '', { input: '' }],
+    ['tool_search', '{"q":"x","n', { arguments: { q: 'x' } }],
+    ['tool_search', '', { arguments: {} }],
+  ] as const) {
+    test(`R-15 of a cut call of ${name} all is shown that came: ${args}`, () => {
+      const cut = generation([callPart(name, args)], { finish: { kind: 'length' } });
+      const offered = conversation({ tools: [textTool, searchTool] });
+      const events = written(replay(cut), { conversation: offered });
+      assert.ok(!types(events).some((type) => String(type).endsWith('.done')));
+      const [item = {}] = outputOf(events);
+      assert.equal(item['status'], 'incomplete');
+      assert.deepEqual({ ...item, ...shown }, item);
+      const deltas = events.map(({ type, delta }) =>
+        type === 'response.custom_tool_call_input.delta' ? delta : '',
+      );
+      if ('input' in shown) assert.equal(deltas.join(''), shown.input);
+    });
+  }
+
   test('R-26 a failure in mid-stream is an error event and a failed response', () => {
     const writer = client.streamWriter(contextOf());
     const events: GenerationEvent[] = [

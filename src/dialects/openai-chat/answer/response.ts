@@ -83,7 +83,8 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
   const parts = readMessage(message, {
     id: body['id'],
     created: body['created'],
-    wraps: traits.bufferToolArguments === true && !isCut(choice['finish_reason']),
+    isCut: isCut(choice['finish_reason']),
+    wraps: traits.bufferToolArguments === true,
   });
   const usage = findUsage(body, traits);
   return {
@@ -111,7 +112,9 @@ function firstChoice(body: JsonObject): JsonObject | undefined {
 }
 
 interface ReadAnswer extends AnswerIdentity {
-  /** Arguments that are not an object are wrapped, as they are in streams of this upstream. */
+  /** The answer was cut, and its last call with it. */
+  readonly isCut: boolean;
+  /** Arguments that are not an object are wrapped, as they are in streams of this upstream, unless they were cut. */
   readonly wraps: boolean;
 }
 
@@ -120,9 +123,10 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   readContent(message, parts);
   const refusal = answerText(message['refusal'], 'a refusal');
   if (refusal !== '') parts.push({ type: 'refusal', text: refusal });
-  for (const value of callsOf(message)) {
-    const call = readCall(value);
-    if (isCall(call)) parts.push(callPart(named(call), answer, parts.length));
+  const calls = callsOf(message).map(readCall).filter(isCall);
+  for (const [i, call] of calls.entries()) {
+    const argumentsJson = argumentsOf(named(call), answer, i === calls.length - 1);
+    parts.push(callPart(call, argumentsJson, { answer, index: parts.length }));
   }
   return misplacedJson(parts) ?? parts;
 }
@@ -201,19 +205,28 @@ function named(call: SeenCall): SeenCall {
   return call;
 }
 
-function callPart(call: SeenCall, answer: ReadAnswer, index: number): ToolCallPart {
+function callPart(
+  call: SeenCall,
+  argumentsJson: string,
+  { answer, index }: { readonly answer: ReadAnswer; readonly index: number },
+): ToolCallPart {
   return {
     type: 'tool-call',
     id: call.id === '' ? derivedCallId(answer, index) : call.id,
     name: call.name,
-    argumentsJson: argumentsOf(call, answer),
+    argumentsJson,
     ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),
   };
 }
 
-function argumentsOf({ freeText, arguments: text }: SeenCall, { wraps }: ReadAnswer): string {
-  if (freeText) return JSON.stringify({ input: text });
-  return wraps && text !== '' ? wrappedArguments(text) : text;
+function argumentsOf(
+  { freeText, arguments: text }: SeenCall,
+  { wraps, isCut: cut }: ReadAnswer,
+  isLast: boolean,
+): string {
+  // A text does not show that it was cut. Without its end no client runs the call.
+  if (freeText) return JSON.stringify({ input: text }).slice(0, cut && isLast ? -2 : undefined);
+  return wraps && !cut && text !== '' ? wrappedArguments(text) : text;
 }
 
 function stringOr(value: Json | undefined, otherwise: string): string {

@@ -180,7 +180,10 @@ export class StreamCalls {
     if (call.part === undefined) return;
     call.ended = true;
     if (call.freeText) {
-      events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta: '"}' });
+      // A text does not show that it was cut. Without its end no client runs the call.
+      if (!this.#cut || call !== this.#all.at(-1)) {
+        events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta: '"}' });
+      }
     } else if (this.#buffers && call.arguments !== '') {
       const delta = this.#cut ? call.arguments : wrappedArguments(call.arguments);
       events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });

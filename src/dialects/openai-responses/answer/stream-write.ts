@@ -276,6 +276,8 @@ export class ResponsesStreamWriter implements StreamWriter {
         this.#cut ||= kind !== 'content-filter';
         const item = this.#items.cutCall(open.call, open.arguments);
         text += this.#addCall(open, item);
+        const { input } = item;
+        if (typeof input === 'string' && input !== '') text += this.#inputFrame(open, input);
         this.#done[open.output ?? 0] = item;
       } else text += this.#finishCall(open);
     }

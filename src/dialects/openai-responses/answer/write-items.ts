@@ -16,6 +16,7 @@ import {
   type CallKind,
   callItems,
   callMembers,
+  cutMembers,
   dialectId,
   idPrefixes,
   isCallKind,
@@ -95,21 +96,17 @@ export class AnswerItems {
 
   /** The item of a call before its arguments. */
   begunCall(call: AnsweredCall): JsonObject {
-    return this.#partOfCall(call, 'in_progress', '');
+    return this.#partOfCall(call, 'in_progress');
   }
 
-  /** The item of a call whose arguments were cut off. */
+  /** The item of a call whose arguments were cut off, as far as they came. */
   cutCall(call: AnsweredCall, argumentsJson: string): JsonObject {
-    return this.#partOfCall(call, 'incomplete', argumentsJson);
+    return { ...this.#partOfCall(call, 'incomplete'), ...cutMembers(call.kind, argumentsJson) };
   }
 
-  #partOfCall(
-    { kind, id, callId, named }: AnsweredCall,
-    status: string,
-    begun: string,
-  ): JsonObject {
+  #partOfCall({ kind, id, callId, named }: AnsweredCall, status: string): JsonObject {
     const base = { id, type: callItems[kind].type, status, call_id: callId, ...named };
-    return { ...base, ...empty(kind), ...(kind === 'function' ? { arguments: begun } : {}) };
+    return { ...base, ...empty(kind) };
   }
 
   /** Finds a tool by the name that was sent, or by the form in which models write names with namespaces. */
