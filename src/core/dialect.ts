@@ -297,6 +297,8 @@ export interface UpstreamDialect {
   promptOf(body: JsonObject): Prompt;
   /** The texts of a body that a public tokenizer counts; absent = no recipe is known. */
   countable?(body: JsonObject, tokenizer: ModelTokenizer): Countable | undefined;
+  /** The members of a rendered request that the counter of this API takes. Absent: all of them. */
+  readonly countedMembers?: ReadonlySet<string>;
   /**
    * Renders a translated request, the same bytes for the same conversation each time.
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).

@@ -67,7 +67,13 @@ export class CountingBody implements CountedBody {
   get bytes(): Pieces | undefined {
     const { upstream, source, ask } = this.#input;
     if (this.#native) return upstream.relayRequest(source, ask);
-    return this.#body && Pieces.of(Buffer.from(JSON.stringify({ ...ask.added, ...this.#body })));
+    if (this.#body === undefined) return undefined;
+    const { countedMembers } = upstream;
+    const members = Object.entries(this.#body).filter(
+      ([name]) => countedMembers?.has(name) !== false,
+    );
+    const body = { ...ask.added, ...Object.fromEntries(members) };
+    return Pieces.of(Buffer.from(JSON.stringify(body)));
   }
 
   member(name: string): Buffer | undefined {

@@ -118,6 +118,32 @@ describe('F5 who counts', () => {
     assert.deepEqual(asked?.json, { ...body, model: model.split('/')[1] });
   });
 
+  test('F5 a messages server is asked with the members that its counter takes, for a translated request', async () => {
+    const { model, script } = rig.play('messages', { body: '{"input_tokens":24}' });
+    const body = {
+      model,
+      input: [{ role: 'user', content: 'Hello' }],
+      instructions: 'Be short.',
+      max_output_tokens: 9,
+      temperature: 0.5,
+      metadata: { a: 'b' },
+      safety_identifier: 'someone',
+      tools: [{ type: 'function', name: 'w', parameters: { type: 'object' }, strict: false }],
+      tool_choice: 'required',
+    };
+    const reply = await count(body, {}, '/v1/responses/input_tokens');
+    assert.equal(reply.json['input_tokens'], 24, reply.text);
+    const sent = script.requests[0]?.json ?? {};
+    // The service refuses any other: `max_tokens: Extra inputs are not permitted`.
+    assert.deepEqual(Object.keys(sent).toSorted(), [
+      'messages',
+      'model',
+      'system',
+      'tool_choice',
+      'tools',
+    ]);
+  });
+
   for (const [name, answer] of [
     ['404', { status: 404, body: '{}' }],
     ['a refusal', { status: 400, body: '{"type":"error"}' }],

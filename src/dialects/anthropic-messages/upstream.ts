@@ -11,6 +11,20 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
   id: 'anthropic-messages',
   signsReasoning: true,
   promptOf,
+  // Any other is refused: `max_tokens: Extra inputs are not permitted`.
+  countedMembers: new Set([
+    'model',
+    'messages',
+    'system',
+    'tools',
+    'tool_choice',
+    'thinking',
+    'output_config',
+    'cache_control',
+    'context_management',
+    'mcp_servers',
+    'speed',
+  ]),
   writeRequest,
   // The only field of a rendered request that requires a beta header.
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
