@@ -582,7 +582,14 @@ export function correctionOf(
 }
 
 /** Without these there is no request. */
-const needed: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'max_tokens']);
+const needed: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'stream',
+  'tools',
+  'functions',
+  'max_tokens',
+]);
 
 function lowerDefaultCap({ text, sent, traits }: Seen): Changes | undefined {
   const limit = /(?:max_tokens: \d+ >|model limit of) (\d+)/.exec(text)?.[1];

@@ -332,6 +332,12 @@ export const chatRows: readonly Row[] = [
     learned: undefined,
   },
   {
+    name: 'D13 an answer without the tools would be another one, in either spelling',
+    body: openai("Unknown parameter: 'functions'.", 'functions', 'unknown_parameter'),
+    sent: { functions: [{ name: 'f' }] },
+    learned: undefined,
+  },
+  {
     name: 'strict tools',
     body: openai(
       "Unknown parameter: 'tools[0].function.strict'.",
