@@ -9,6 +9,7 @@ import {
   openLongBody,
 } from '../gateway/long-bodies/body-thread.ts';
 import { Pieces } from '../json/pieces.ts';
+import { maxBytesAtOnce } from '../json/scan.ts';
 import type { BodyShare, ComingBody } from './overload/body-budget.ts';
 import type { Overload } from './overload/overload.ts';
 
@@ -137,9 +138,10 @@ const smallPiece = 16 * 1024;
  */
 const roomOfCopies = { first: 2 * 1024, most: 64 * 1024 };
 /**
- * A longer body of known length is copied into one buffer as it arrives; joining it later would need twice the
- * memory. The buffer is allocated only after this many bytes have arrived: otherwise hundreds of clients that
- * announce a megabyte and send one byte would allocate as many megabytes in one turn of the event loop (G10).
+ * A longer body of known length is copied into one buffer as it arrives, up to the length that is parsed here; joining
+ * it later would need twice the memory. The buffer is allocated only after this many bytes have arrived: otherwise
+ * hundreds of clients that announce a megabyte and send one byte would allocate as many megabytes in one turn of the
+ * event loop (G10). A body for the worker thread is joined by the copy that the thread gets.
  */
 const longBody = 128 * 1024;
 const nothing = Buffer.alloc(0);
@@ -165,7 +167,8 @@ export class BodyPieces {
   }
 
   add(piece: Buffer): void {
-    if (this.#declared > longBody && this.#addLong(piece)) return;
+    const isJoined = this.#declared > longBody && this.#declared <= maxBytesAtOnce;
+    if (isJoined && this.#addLong(piece)) return;
     // Most bodies arrive in one piece, which is not copied.
     if (this.#first === undefined) this.#first = piece;
     else if (piece.length >= smallPiece) this.#closeRoom().push(piece);
