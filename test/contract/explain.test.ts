@@ -10,9 +10,10 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { explainRoutes } from '../../src/admin/explain.ts';
+import { rolesFor } from '../../src/admin/people/roles.ts';
 import { removeFolder } from '../support/folders.ts';
 import { send, type Reply } from '../support/http.ts';
-import { adminToken } from '../support/keys.ts';
+import { adminToken, clientKey } from '../support/keys.ts';
 import { allDialects, listAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -287,6 +288,20 @@ describe('issue 19.5 explain', { timeout: 300_000 }, () => {
       shown === JSON.stringify(tryParseObject(body.toString())),
       'it is the body that is sent',
     );
+  });
+
+  test('S8 stored content of a key is in the bodies, so only those who read content may explain', async () => {
+    const { model } = rig.play('chat', replying('chat', { text: 'Private answer.' }));
+    const headers = { authorization: `Bearer ${clientKey}` };
+    const asked = { model, input: 'Private question?' };
+    const { json, ...first } = await send(`${rig.gateway.url}/v1/responses`, asked, { headers });
+    const { key } = await rig.gateway.callRow(String(first.headers['x-request-id']));
+    const body = { model, input: 'And?', previous_response_id: json['id'] };
+    const explained = await explain('responses', body, String(key));
+    const [target] = targetsOf(explained);
+    assert.match(JSON.stringify(target?.['request']), /Private question\?.*Private answer\./);
+    const readers = rolesFor('GET', '/api/calls/:id/content');
+    assert.deepEqual(rolesFor('POST', '/api/explain'), readers);
   });
 
   test('the command reports the same, and sends nothing', async () => {

@@ -2,7 +2,7 @@
 import type { PersonRecord } from '../../store/people.ts';
 
 /**
- * `owner` may do everything. `operator` changes keys, limits and the running gateway. `viewer` sees everything but what
+ * `owner` may do everything. `operator` changes keys, limits and the running gateway. `viewer` sees everything but
  * the content of calls. `team-lead` sees and makes keys of a team; `member` sees and makes their own.
  */
 export const roles = ['owner', 'operator', 'viewer', 'team-lead', 'member'] as const;
@@ -83,7 +83,8 @@ export const routeRoles: { readonly [route: string]: readonly Role[] | 'anyone' 
   'POST /api/playground/chat/completions': operators,
   'POST /api/playground/messages': operators,
   'POST /api/playground/responses': operators,
-  'POST /api/explain': viewers,
+  // The bodies that it shows have stored responses and remembered reasoning of the key in them: content of calls.
+  'POST /api/explain': operators,
   'GET /api/providers': viewers,
   'GET /api/downloads': viewers,
   'GET /api/diagnostics': viewers,
