@@ -336,7 +336,7 @@ export const responseOptions = {
     kind: size(mebibyte, tebibyte, ['1GiB', '20GiB']),
     default: 1024 * mebibyte,
     defaultInMemory: 64 * mebibyte,
-    about: 'Total size of all responses in the store. The oldest are removed first.',
+    about: 'Total size of all responses in the store. The largest key loses its oldest first.',
   }),
 } as const;
 export type ResponseSettings = SettingsOf<typeof responseOptions>;

@@ -196,7 +196,7 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(await chainOf(store, 'd', { keyId: 'other' }), ['d', 'whole']);
     });
 
-    it('sweeps what is too old, then the oldest of a key, then the oldest of all', async () => {
+    it('S8 sweeps what is too old, then the oldest of the largest key: no key pushes out what another has', async () => {
       const { store } = opened;
       await keepAll(store, [
         response('a'),
@@ -204,13 +204,15 @@ export function responseSuite(open: OpenStore): void {
         response('b', { keyId: 'other' }),
         response('c', { keyId: 'other' }),
         response('d', { keyId: 'other' }),
+        response('e', { keyId: 'other' }),
       ]);
       assert.equal(await sweepAll(store), 1);
-      assert.equal(await sweepAll(store, { ...roomy, keyBytes: 2 * size }), 1);
+      assert.equal(await sweepAll(store, { ...roomy, keyBytes: 3 * size }), 1);
       assert.deepEqual(await chainOf(store, 'b', { keyId: 'other' }), ['broken']);
-      assert.equal(await sweepAll(store, { ...roomy, totalBytes: 2 * size }), 1);
-      assert.deepEqual(await chainOf(store, 'a'), ['broken']);
-      assert.deepEqual(await chainOf(store, 'd', { keyId: 'other' }), ['d', 'whole']);
+      assert.equal(await sweepAll(store, { ...roomy, totalBytes: 2 * size }), 2);
+      assert.deepEqual(await chainOf(store, 'a'), ['a', 'whole']);
+      assert.deepEqual(await chainOf(store, 'd', { keyId: 'other' }), ['broken']);
+      assert.deepEqual(await chainOf(store, 'e', { keyId: 'other' }), ['e', 'whole']);
     });
   });
 }

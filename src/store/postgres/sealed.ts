@@ -297,11 +297,6 @@ const largest: Statement = {
   text: `SELECT key_id, sum(bytes)::bigint AS bytes FROM kept_responses
     GROUP BY key_id ORDER BY 2 DESC LIMIT 1`,
 };
-const oldestResponses: Statement = {
-  name: 'response_oldest',
-  text: `SELECT key_id, id, bytes FROM kept_responses WHERE bytes > 0
-    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
-};
 const oldestOf: Statement = {
   name: 'response_oldest_of',
   text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2 AND bytes > 0
@@ -373,14 +368,12 @@ export class PostgresResponses implements ResponseStore {
       const [richest] = (await sql.run(largest)).rows;
       if (richest === undefined) return 0;
       const beyondKey = number(richest, 'bytes') - keyBytes;
-      if (beyondKey > 0) {
-        const { rows } = await sql.run(oldestOf, [most, text(richest, 'key_id')]);
-        return removeOldest(sql, rows, beyondKey);
-      }
       const [sum = {}] = (await sql.run(totalResponses)).rows;
       const beyond = number(sum, 'bytes') - totalBytes;
-      if (beyond <= 0) return 0;
-      return removeOldest(sql, (await sql.run(oldestResponses, [most])).rows, beyond);
+      const excess = beyondKey > 0 ? beyondKey : Math.min(beyond, number(richest, 'bytes') / 2);
+      if (excess <= 0) return 0;
+      const { rows } = await sql.run(oldestOf, [most, text(richest, 'key_id')]);
+      return removeOldest(sql, rows, excess);
     });
   }
 }

@@ -278,8 +278,6 @@ const removeOld = `DELETE FROM kept_responses WHERE rowid IN
 const totalResponses = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_responses';
 const largestResponses = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
   GROUP BY key_id ORDER BY 2 DESC LIMIT 1`;
-const oldestResponses =
-  'SELECT key_id, id, bytes FROM kept_responses WHERE bytes > 0 ORDER BY until LIMIT ?';
 const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses
   WHERE key_id = ? AND bytes > 0 ORDER BY until LIMIT ?`;
 const removeRefused = `DELETE FROM kept_responses WHERE rowid IN
@@ -402,14 +400,11 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
       const richest = this.#sql.of(largestResponses).get();
       if (richest === undefined) return 0;
       const beyondKey = number(richest, 'bytes') - keyBytes;
-      if (beyondKey > 0) {
-        return this.#removeOldest(
-          this.#sql.of(oldestOfResponses).all(text(richest, 'key_id'), most),
-          beyondKey,
-        );
-      }
       const beyond = number(this.#sql.of(totalResponses).get() ?? {}, 'bytes') - totalBytes;
-      return beyond > 0 ? this.#removeOldest(this.#sql.of(oldestResponses).all(most), beyond) : 0;
+      const excess = beyondKey > 0 ? beyondKey : Math.min(beyond, number(richest, 'bytes') / 2);
+      if (excess <= 0) return 0;
+      const rows = this.#sql.of(oldestOfResponses).all(text(richest, 'key_id'), most);
+      return this.#removeOldest(rows, excess);
     });
   }
 
