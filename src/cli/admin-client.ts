@@ -1,4 +1,5 @@
 /** How commands reach the admin API of the gateway that runs on this machine. */
+import { X509Certificate } from 'node:crypto';
 import { request as sendEncrypted, type RequestOptions } from 'node:https';
 import { nodeHttp } from '../core/node-http.ts';
 import { tryParse } from '../json/parse.ts';
@@ -66,15 +67,22 @@ export function httpAdminClient(options: HttpAdminOptions): AdminClient {
 
 /** The very certificate is trusted, whatever names it is for: the gateway's own files say that it is the gateway's. */
 function tlsOptions({ certificate, own }: HttpAdminOptions): RequestOptions {
-  const pinned = { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: known };
   return {
-    ...(certificate === undefined ? {} : pinned),
+    ...(certificate === undefined ? {} : pinnedTo(certificate)),
     ...(own === undefined ? {} : { cert: own.cert, key: own.key.reveal() }),
   };
 }
 
-function known(): undefined {
-  return undefined;
+/** The file may have the certificates between it and its authority, too. What else these signed is another server's. */
+function pinnedTo(certificate: string): RequestOptions {
+  return {
+    ca: certificate,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_host, { raw }) =>
+      new X509Certificate(certificate).raw.equals(raw)
+        ? undefined
+        : new Error('it shows another certificate than the files of the gateway have'),
+  };
 }
 
 function hint(error: NodeJS.ErrnoException): string {
