@@ -17,6 +17,9 @@ const batchRows = 500;
 const notedFromMs = 10;
 
 /** New calls are refused beyond either (F84). */
+/** Why a gateway is not ready while `Ledger.healthy` is false; the log and `Ledger.failure` have the cause. */
+export const cannotRecord = 'finished calls cannot be written';
+
 const maxQueuedRows = 10_000;
 const maxFailingMs = 5000;
 
@@ -57,6 +60,7 @@ export class Ledger {
   /** Monotonic ms at which the oldest unfinished write began. */
   #busySince: number | undefined;
   #lastWriteMs: number | undefined;
+  #failure: string | undefined;
   /** Delay of the next write after a failure; 0 = the last write succeeded. */
   #retryMs = 0;
   /** Rows written to the store since the start. */
@@ -112,6 +116,11 @@ export class Ledger {
   /** How long the last successful write of finished calls took, ms; undefined = there was none. */
   get lastWriteMs(): number | undefined {
     return this.#lastWriteMs;
+  }
+
+  /** Why the last write failed; undefined = it succeeded, or there was none. */
+  get failure(): string | undefined {
+    return this.#failure;
   }
 
   /** Since the start: rows written, failed writes, rejected rows. */
@@ -189,10 +198,12 @@ export class Ledger {
     } catch (error) {
       this.#retryMs = Math.min(Math.max(firstRetryMs, this.#retryMs * 2), lastRetryMs);
       this.#failures += 1;
-      this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: textOf(error) });
+      this.#failure = textOf(error);
+      this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: this.#failure });
       throw error;
     }
     this.#busySince = undefined;
+    this.#failure = undefined;
     this.#retryMs = 0;
   }
 

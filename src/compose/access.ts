@@ -10,7 +10,7 @@ import {
 } from '../access/keys/admin-token.ts';
 import { EndedCalls } from '../access/ended-calls.ts';
 import type { KeyRing } from '../access/keys/keys.ts';
-import { Ledger } from '../access/ledger.ts';
+import { cannotRecord, Ledger } from '../access/ledger.ts';
 import { SharedUpkeep } from '../access/shared-upkeep.ts';
 import type { PolicySource } from '../access/policies.ts';
 import type { ContentKey } from '../access/keys/seal-key.ts';
@@ -365,8 +365,8 @@ class OpenAccess implements Access {
     const { boot, shared, counting } = this.#deps;
     if (!boot.done) return 'the store was not read yet';
     if (!counting.counters.healthy()) return 'limits and budgets cannot be counted';
-    if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
-    return undefined;
+    if (shared?.server.up === false) return 'the store does not answer';
+    return this.ledger.healthy() ? undefined : cannotRecord;
   }
 
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
@@ -386,7 +386,7 @@ class OpenAccess implements Access {
 
   status(): ReturnType<Access['status']> {
     const { shared } = this.#deps;
-    if (shared === undefined) return { store: 'local' };
+    if (shared === undefined) return { store: 'local', store_reason: this.ledger.failure ?? null };
     const { up, failure } = shared.server;
     const { spooled } = shared;
     return {

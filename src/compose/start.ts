@@ -382,7 +382,7 @@ class Runtime implements RunningGateway {
       const { withoutValuesOf } = await import('../config/edit/masked-file.ts');
       const why = withoutValuesOf(this.settings.configFile, message);
       plane.metrics.reloads.add(['refused']);
-      log.error('config_rejected', { why });
+      log.error('config_rejected', { reason: why });
       const problems = why.split('\n');
       if (why !== this.#refusal) events.tell('config.refused', { problems });
       this.#refusal = why;

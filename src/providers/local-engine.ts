@@ -509,7 +509,7 @@ class EngineSupervisor implements LocalEngine {
     const { log, clock } = this.#options;
     this.#status = { phase: 'ready' };
     const startMs = Math.round(clock.now() - this.#startedAt);
-    log.info('engine_ready', { model: this.name, pid: this.#process?.pid, startMs });
+    log.info('engine_ready', { model: this.name, pid: this.#process?.pid, start_ms: startMs });
     this.#lastUsedAt = clock.now();
     this.#started.resolve();
   }
@@ -570,14 +570,18 @@ class EngineSupervisor implements LocalEngine {
     const { log, clock } = this.#options;
     if (phase === 'unloading') {
       const idleMs = Math.round(clock.now() - this.#lastUsedAt);
-      log.info('engine_unloaded', { model: this.name, why: this.#leaveReason, idleMs });
+      log.info('engine_unloaded', {
+        model: this.name,
+        reason: this.#leaveReason,
+        idle_ms: idleMs,
+      });
       this.#status = { phase: 'stopped' };
       this.#failures = 0;
     }
     if (phase === 'starting' || phase === 'ready') {
       const uptimeMs = Math.round(clock.now() - this.#startedAt);
       if (phase === 'ready' && uptimeMs > healthyAfterMs) this.#failures = 0;
-      log.warn('engine_ended', { model: this.name, ...end, uptimeMs });
+      log.warn('engine_ended', { model: this.name, ...end, uptime_ms: uptimeMs });
       this.#fail(this.#verdict ?? describeEnd(this.name, end));
     }
     this.#left.resolve(true);
@@ -589,7 +593,11 @@ class EngineSupervisor implements LocalEngine {
     const restartInMs = this.#failures <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (this.#failures - 2));
     this.#notBefore = this.#options.clock.now() + restartInMs;
     this.#status = { phase: 'failed', reason };
-    this.#options.log.warn('engine_failed', { model: this.name, reason, restartInMs });
+    this.#options.log.warn('engine_failed', {
+      model: this.name,
+      reason,
+      restart_in_ms: restartInMs,
+    });
     this.#started.reject(unavailable(reason, undefined));
   }
 }

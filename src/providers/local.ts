@@ -239,7 +239,7 @@ class EnginePool implements LocalEngines {
       const { name, bytes } = model;
       const { maxBytes } = room;
       if (bytes > maxBytes)
-        this.#options.log.warn('engine_large', { model: name, bytes, maxBytes });
+        this.#options.log.warn('engine_large', { model: name, bytes, max_bytes: maxBytes });
       return;
     }
   }

@@ -127,15 +127,15 @@ describe('lazy and idle', () => {
     await Promise.all([pool.wake('a'), pool.wake('a'), pool.wake('a')]);
     assert.deepEqual([pool.phase('a'), pool.phase('b')], ['ready', 'stopped']);
     assert.equal(pool.events('engine_loading', 'a').length, 1);
-    assert.equal(typeof (await pool.told('engine_ready', 'a'))['startMs'], 'number');
+    assert.equal(typeof (await pool.told('engine_ready', 'a'))['start_ms'], 'number');
   });
 
   test('an idle model is unloaded and started again by the next call; a busy one stays', async () => {
     const pool = new Pool([file('a'), file('b')], { idleUnloadMs: 300 });
     const held = await pool.hold('a');
     await pool.call('b');
-    const { why, idleMs } = await pool.told('engine_unloaded', 'b');
-    assert.equal(why, 'idle');
+    const { reason, idle_ms: idleMs } = await pool.told('engine_unloaded', 'b');
+    assert.equal(reason, 'idle');
     assert.ok(Number(idleMs) >= 300);
     await pool.stays('a');
     held.leave();
@@ -177,7 +177,7 @@ describe('room', () => {
       ['a', 'b', 'c'].map((name) => pool.phase(name)),
       ['ready', 'stopped', 'ready'],
     );
-    assert.equal((await pool.told('engine_unloaded', 'b'))['why'], 'room');
+    assert.equal((await pool.told('engine_unloaded', 'b'))['reason'], 'room');
   });
 
   test('F93 a busy model is not ended for another: that call gets a retry-after', async () => {
@@ -253,7 +253,7 @@ describe('models come and go', () => {
     assert.deepEqual(pool.events('engine_unloaded', 'a'), []);
     held.leave();
     assert.equal(await answer, 'cut');
-    assert.equal((await pool.told('engine_unloaded', 'a'))['why'], 'removed');
+    assert.equal((await pool.told('engine_unloaded', 'a'))['reason'], 'removed');
   });
 
   test('an added model is there for providers that were made before it', async () => {
@@ -313,7 +313,7 @@ describe('trouble', () => {
     const held = await pool.hold('a');
     await pool.call('b');
     await assert.rejects(readAll(await held.response));
-    const { reason, restartInMs } = await pool.told('engine_failed', 'a');
+    const { reason, restart_in_ms: restartInMs } = await pool.told('engine_failed', 'a');
     assert.match(String(reason), /engine of "a" gave no sign of life for 4000 ms and was ended/);
     assert.equal(restartInMs, 0);
     assert.equal(pool.phase('b'), 'ready');

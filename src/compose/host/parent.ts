@@ -2,6 +2,7 @@
  * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
  * there is once is this process's: store, counters, admin plane, engines.
  */
+import { cannotRecord } from '../../access/ledger.ts';
 import { keyOrNone } from '../../access/keys/seal-key.ts';
 import { type Settings, packSettings, workerShare } from '../../config/settings.ts';
 import { describeBy, describeProvider, worstOf } from '../../gateway/targets/health.ts';
@@ -385,7 +386,7 @@ class WorkerHost implements DataPlaneHost {
     const { access } = this.#deps;
     const { counters } = access.counting;
     const written = this.#writes.healthy();
-    const failure = access.failure() ?? (written ? undefined : 'the store does not answer');
+    const failure = access.failure() ?? (written ? undefined : cannotRecord);
     // The clock of a server is known to a few ms only.
     const aheadMs = Math.round(counters.wall() - systemClock.wall());
     return {

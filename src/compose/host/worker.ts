@@ -7,7 +7,7 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { loadSealKey, type ContentKey } from '../../access/keys/seal-key.ts';
-import { Ledger } from '../../access/ledger.ts';
+import { cannotRecord, Ledger } from '../../access/ledger.ts';
 import { type Settings, unpackSettings } from '../../config/settings.ts';
 import { EventLoopBudget } from '../../core/event-loop-budget.ts';
 import type { Provider } from '../../core/provider.ts';
@@ -375,7 +375,7 @@ export class WorkerAccess implements PlaneAccess {
   failure(): string | undefined {
     if (this.#sealing === undefined) return 'the store was not read yet';
     if (this.#state.failure !== undefined) return this.#state.failure;
-    return this.ledger.healthy() ? undefined : 'the store does not answer';
+    return this.ledger.healthy() ? undefined : cannotRecord;
   }
 
   /** The parent does. */
