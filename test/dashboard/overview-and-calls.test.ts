@@ -469,6 +469,8 @@ function withWorld(stage: Stage): void {
         await button.waitFor();
         await button.click();
         await page.getByRole('button', { name: 'Refresh' }).waitFor();
+        // A person who works with the keyboard stays where they were.
+        await page.locator('button:focus', { hasText: 'Refresh' }).waitFor();
       });
     });
   });

@@ -58,12 +58,7 @@ export function CallsPage(): ReactElement {
               </Button>
             ) : null}
             {isLive ? null : (
-              <NewCalls
-                key={list}
-                list={list}
-                filter={filter}
-                onShow={() => setSince(Date.now())}
-              />
+              <NewCalls list={list} filter={filter} onShow={() => setSince(Date.now())} />
             )}
           </>
         }
@@ -101,12 +96,20 @@ interface NewCallsProps {
   readonly onShow: () => void;
 }
 
+/** The newest call when a list was shown first; null: there was none. */
+interface Seen {
+  readonly list: string;
+  readonly newest: string | null;
+}
+
 /** The table does not move while it is read; this shows when there are newer calls. */
 function NewCalls({ list, filter, onShow }: NewCallsProps): ReactElement {
   const newest = useNewestCall(list, filter, liveMs);
-  const [seen, setSeen] = useState<string | null>();
-  if (seen === undefined && newest.data !== undefined) setSeen(newest.data);
-  const isNew = seen !== undefined && newest.data !== undefined && newest.data !== seen;
+  // Of this list. Another list does not make another button, which would lose the focus.
+  const [seen, setSeen] = useState<Seen>();
+  const first = seen?.list === list ? seen.newest : undefined;
+  if (first === undefined && newest.data !== undefined) setSeen({ list, newest: newest.data });
+  const isNew = first !== undefined && newest.data !== undefined && newest.data !== first;
   return (
     <Button icon="refresh" look={isNew ? 'primary' : 'plain'} onClick={onShow}>
       {isNew ? 'Show new calls' : 'Refresh'}
