@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
+import type { Json, JsonObject } from '../../src/json/value.ts';
 import { clientKey } from '../support/keys.ts';
+import { listAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import {
@@ -75,31 +77,30 @@ test('A10 a messages client learns which tool the model does not have', async ()
   assert.equal(script.requests.length, 0);
 });
 
-/** A search that the provider ran, and an answer from it. */
-const searched = [
-  messageStart(),
-  blockStart(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
-  blockDelta(0, { type: 'input_json_delta', partial_json: '{"query":"weather ' }),
-  blockDelta(0, { type: 'input_json_delta', partial_json: 'Paris"}' }),
-  blockStop(0),
-  blockStart(1, {
-    type: 'web_search_tool_result',
-    tool_use_id: 'srvtoolu_1',
-    content: [
-      { type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'e' },
-    ],
-  }),
-  blockStop(1),
-  ...textBlock(2, 'Sunny.'),
-  messageDelta('end_turn'),
-  messageStop,
-]
-  .map(messagesFrame)
-  .join('');
+/** A search that the provider ran, and an answer from it. @param content of the result */
+const searched = (content: Json): string =>
+  [
+    messageStart(),
+    blockStart(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
+    blockDelta(0, { type: 'input_json_delta', partial_json: '{"query":"weather ' }),
+    blockDelta(0, { type: 'input_json_delta', partial_json: 'Paris"}' }),
+    blockStop(0),
+    blockStart(1, { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content }),
+    blockStop(1),
+    ...textBlock(2, 'Sunny.'),
+    messageDelta('end_turn'),
+    messageStop,
+  ]
+    .map(messagesFrame)
+    .join('');
+
+const found = [
+  { type: 'web_search_result', url: 'https://a.example', title: 'A', encrypted_content: 'e' },
+];
 
 for (const type of ['web_search', 'web_search_preview'] as const) {
   test(`§5.2 a search of a messages upstream comes back as a web_search_call (${type})`, async () => {
-    rig.upstreams.messages.script('found', { body: searched, framing: 'chunked' });
+    rig.upstreams.messages.script('found', { body: searched(found), framing: 'chunked' });
     const client = new OpenAI({
       apiKey: clientKey,
       baseURL: `${rig.gateway.url}/v1`,
@@ -117,7 +118,8 @@ for (const type of ['web_search', 'web_search_preview'] as const) {
       assert.match(search.id, /^ws_/);
       assert.equal(search.status, 'completed');
       const query = 'weather Paris';
-      assert.deepEqual(search.action, { type: 'search', query, queries: [query] });
+      const sources = [{ type: 'url', url: 'https://a.example' }];
+      assert.deepEqual(search.action, { type: 'search', query, queries: [query], sources });
       assert.equal(message?.type, 'message');
       assert.equal(answer.output_text, 'Sunny.');
     }
@@ -129,3 +131,28 @@ for (const type of ['web_search', 'web_search_preview'] as const) {
     ]);
   });
 }
+
+test('§5.2 a search that failed is no completed one; the addresses that another found are known in the next turn', async () => {
+  const failed = { type: 'web_search_tool_result_error', error_code: 'unavailable' };
+  const asked = {
+    model: 'searching-for-responses',
+    input: 'Weather?',
+    tools: [{ type: 'web_search' }],
+  };
+  const answered = async (content: Json): Promise<JsonObject> => {
+    rig.upstreams.messages.script('found', { body: searched(content), framing: 'chunked' });
+    return (await ask(rig, 'responses', { ...asked, stream: false })).json;
+  };
+  const [none] = listAt(await answered(failed), 'output');
+  assert.equal(none?.['status'], 'failed');
+  const script = rig.upstreams.messages.script('found', {
+    body: searched(found),
+    framing: 'chunked',
+  });
+  const { json } = await ask(rig, 'responses', asked);
+  await ask(rig, 'responses', { ...asked, previous_response_id: json['id'] ?? null });
+  assert.match(
+    script.requests[1]?.body.toString() ?? '',
+    /\[web_search \\"weather Paris\\" → https:\/\/a\.example\]/,
+  );
+});

@@ -119,7 +119,13 @@ function blocks(at: string): Column {
       `${at}[server_tool_use]`,
       near('output[web_search_call]', 'of a web search; others are dropped, and noted'),
     ],
-    [`${at}[web_search_tool_result]`, ignore('told by the search and the citations')],
+    [
+      `${at}[web_search_tool_result]`,
+      near(
+        'output[web_search_call].action.sources',
+        'the addresses; `failed` where the search failed',
+      ),
+    ],
     ...hidden.map((type): readonly [string, Verdict] => [`${at}[${type}]`, known]),
   ]);
 }

@@ -174,6 +174,12 @@ export class ResponsesStreamWriter implements StreamWriter {
   }
 
   #start(index: number, part: Part): string {
+    // Results of a search follow it at once.
+    const searches = part.type === 'opaque' ? '' : this.#separate(this.#items.openSearches());
+    return searches + this.#startPart(index, part);
+  }
+
+  #startPart(index: number, part: Part): string {
     switch (part.type) {
       case 'text': {
         const text = this.#openMessage('output_text', part);
@@ -193,8 +199,7 @@ export class ResponsesStreamWriter implements StreamWriter {
         return this.#closeMessage() + this.#startCall(index, part);
       case 'opaque': {
         this.#parts.set(index, nothing);
-        const value = this.#items.opaque(part);
-        return value === undefined ? '' : this.#closeMessage() + this.#whole(value);
+        return this.#separate(this.#items.opaque(part));
       }
       case 'media':
       case 'tool-result':
@@ -257,7 +262,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     this.#finish ??= reason;
     let text = '';
     for (const index of this.#parts.keys()) text += this.#end(index);
-    text += this.#closeMessage();
+    text += this.#closeMessage() + this.#separate(this.#items.openSearches());
     const explanation = this.#refused ? undefined : refusalExplanation(reason);
     if (explanation !== undefined) {
       text += this.#openMessage('refusal', { type: 'text', text: '' });
@@ -496,13 +501,20 @@ export class ResponsesStreamWriter implements StreamWriter {
     return text + this.#itemDone(open.output ?? 0, item);
   }
 
+  /** Whole items. They end an open message. */
+  #separate(items: readonly JsonObject[]): string {
+    if (items.length === 0) return '';
+    return this.#closeMessage() + items.map((item) => this.#whole(item)).join('');
+  }
+
   #whole(item: JsonObject): string {
     const output = this.#outputs++;
-    const { id: item_id, type } = item;
+    const { id: item_id, type, status } = item;
     if (type !== 'web_search_call') return this.#added(output, item) + this.#itemDone(output, item);
     // Events get their number when they are created, so the order of these calls matters.
     const added = this.#added(output, { ...item, status: 'in_progress' });
-    const steps = ['in_progress', 'searching', 'completed'].map((step) =>
+    const ends = status === 'failed' ? [] : ['completed'];
+    const steps = ['in_progress', 'searching', ...ends].map((step) =>
       this.#life.event(`response.${type}.${step}`, { item_id, output_index: output }),
     );
     return added + steps.join('') + this.#itemDone(output, item);

@@ -9,7 +9,7 @@ import type {
   ToolCallPart,
 } from '../../../core/conversation.ts';
 import type { AnswerContext } from '../../../core/dialect.ts';
-import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
+import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
 import { originalToolName, AnswerCallIds, allowedToolId } from '../../shared/tool-names.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
@@ -38,7 +38,17 @@ export interface AnsweredCall {
 /** Codex sends longer ids back unchanged, and the service refuses them. */
 const maxCallId = 64;
 
+/** A search of a messages upstream. */
+interface Search {
+  readonly id: string;
+  readonly query: string;
+}
+
+const none: readonly JsonObject[] = [];
+
 export class AnswerItems {
+  /** Searches whose results have not come yet. */
+  readonly #searches: Search[] = [];
   readonly #context: AnswerContext;
   readonly #tools: readonly Tool[];
   readonly #ids: AnswerCallIds;
@@ -162,26 +172,57 @@ export class AnswerItems {
     return part.signature ?? part.encrypted ?? null;
   }
 
-  /** An unchanged item of this dialect, or a search of a messages upstream. Undefined, with a note, for others. */
-  opaque({ dialect, value }: OpaquePart): JsonObject | undefined {
-    if (dialect === dialectId) return value;
+  /** The items to show: an unchanged one of this dialect, a search of a messages upstream. None, with a note, for others. */
+  opaque({ dialect, value }: OpaquePart): readonly JsonObject[] {
+    if (dialect === dialectId) return [value];
     if (dialect === 'anthropic-messages') {
-      const { type, name, input } = value;
-      if (type === 'server_tool_use' && name === 'web_search') return this.#search(input);
-      // The call shows the search, and citations show the results that the answer used.
-      if (type === 'web_search_tool_result') return undefined;
+      const { type, name, id, input } = value;
+      if (type === 'server_tool_use' && name === 'web_search') {
+        this.#searches.push({
+          id: textOf(id),
+          query: isObject(input) ? textOf(input['query']) : '',
+        });
+        return none;
+      }
+      if (type === 'web_search_tool_result') return this.#found(value);
     }
     this.lost('a block that only its provider knows');
-    return undefined;
+    return none;
   }
 
-  #search(input: Json | undefined): JsonObject {
-    const query = isObject(input) ? textOf(input['query']) : '';
+  /** The item of a search whose results have come. Its status and sources are known only now. */
+  #found({ tool_use_id: id, content }: JsonObject): readonly JsonObject[] {
+    const at = this.#searches.findIndex((search) => search.id === id);
+    const [search] = at === -1 ? [] : this.#searches.splice(at, 1);
+    if (search === undefined) return none;
+    if (!Array.isArray(content)) return [this.#searchItem(search, { status: 'failed' })];
+    const urls = content.filter(isObject).map((result) => textOf(result['url']));
+    const sources = urls.filter((url) => url !== '').map((url) => ({ type: 'url', url }));
+    return [this.#searchItem(search, { status: 'completed', sources })];
+  }
+
+  /** Items of searches whose results do not come any more. */
+  openSearches(): readonly JsonObject[] {
+    if (this.#searches.length === 0) return none;
+    return this.#searches
+      .splice(0)
+      .map((search) => this.#searchItem(search, { status: 'completed' }));
+  }
+
+  #searchItem(
+    { query }: Search,
+    { status, sources }: { readonly status: string; readonly sources?: readonly JsonObject[] },
+  ): JsonObject {
     return {
       id: this.#context.newId(idPrefixes.search),
       type: 'web_search_call',
-      status: 'completed',
-      action: { type: 'search', query, queries: [query] },
+      status,
+      action: {
+        type: 'search',
+        query,
+        queries: [query],
+        ...(sources === undefined || sources.length === 0 ? {} : { sources }),
+      },
     };
   }
 
