@@ -100,6 +100,7 @@ else {
     '--disable-warning=ExperimentalWarning',
     '--max-semi-space-size=8',
     '--no-parallel-scavenge',
+    '--v8-pool-size=1',
   ];
   for (let round = 0; round < rounds; round++) {
     for (const atOnce of ['64', '1000']) {

@@ -80,6 +80,7 @@ function preparation(folder) {
       '--disable-warning=ExperimentalWarning',
       '--max-semi-space-size=8',
       '--no-parallel-scavenge',
+      '--v8-pool-size=1',
     ],
     assets,
   };

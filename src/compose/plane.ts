@@ -242,7 +242,8 @@ export class Plane {
     this.#overload.start();
     void this.#registry.probe();
     this.#fetchCredentials();
-    setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
+    const warm = (): void => this.#prices.warm(this.#registry.providerIds());
+    setTimeout(warm, pricesAfterMs).unref();
   }
 
   /**

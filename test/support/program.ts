@@ -7,6 +7,7 @@ export const nodeOptions = [
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=8',
   '--no-parallel-scavenge',
+  '--v8-pool-size=1',
 ] as const;
 
 /**

@@ -303,8 +303,19 @@ test('F6 a package that cannot be read prices nothing and is told once', () => {
   };
   const settings = { models: [{ pattern: 'openai/a', price: flat(1) }] };
   const kept = new PriceTable({ settings, list: broken, origin: priceOrigins([], {}), log });
-  kept.warm();
+  kept.warm(['openai']);
   assert.equal(kept.find('openai', 'b', at), undefined);
   assert.equal(kept.find('openai', 'a', at)?.rates.input, 1);
   assert.deepEqual(told, ['price_list_unreadable']);
+});
+
+test('issue 25.4: the list is loaded ahead only where it prices a provider', () => {
+  let loads = 0;
+  const counted = { load: () => void (loads += 1), find: () => undefined };
+  const deps = { settings: { models: [] }, list: counted, log: silentLog };
+  const table = new PriceTable({ ...deps, origin: priceOrigins(declared, {}) });
+  table.warm(['local', 'team-vllm', 'engine']);
+  assert.equal(loads, 0, 'own models and servers have no list prices');
+  table.warm(['local', 'team-vllm', 'proxy']);
+  assert.equal(loads, 1);
 });
