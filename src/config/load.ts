@@ -114,8 +114,12 @@ export async function loadLocation({
   const report = (issue: ConfigIssue): void => void issues.push(issue);
   const { file } = await openConfig({ flags, env, cwd }, report);
   const { dataDir, adminListen } = readBaseSettings({ flags, env, cwd, file, report });
+  // A directory that a flag or a variable names is known without the file, however broken that is.
+  const needsFile = outerChoice('data-dir', { flags, env }) === undefined;
   const wrong = issues.filter(
-    ({ path }) => path === '' || locationNames.some((name) => path.startsWith(name)),
+    ({ path, file: inFile }) =>
+      (needsFile && path === '') ||
+      ((needsFile || inFile === undefined) && locationNames.some((name) => path.startsWith(name))),
   );
   if (wrong.length > 0) throw new ConfigError(wrong);
   const adminCertificate = readAdminCertificate(file);

@@ -47,6 +47,17 @@ function valueOf(key: string): string {
   return new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
 }
 
+test('the page of the unit makes each file without which the unit does not start', () => {
+  const page = readFileSync(join(deploy, '../docs/operator/deploy.md'), 'utf8');
+  const recipe = /^## systemd\n\n```sh\n(.*?)^```/ms.exec(page)?.[1] ?? '';
+  const credentials = [...unit.matchAll(/^LoadCredential=\S+?:(\S+)$/gm)].map(
+    ([, file = '']) => file,
+  );
+  const config = / --config (\S+)/.exec(valueOf('ExecStart'))?.[1] ?? '';
+  assert.equal(credentials.length, 2);
+  for (const file of [...credentials, config]) assert.ok(recipe.includes(`> ${file}`), file);
+});
+
 test('the unit is valid', { skip: missing }, () => {
   const { status, text } = analyzed('verify');
   assert.equal(status, 0, text);

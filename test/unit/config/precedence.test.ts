@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { loadLocation } from '../../../src/config/load.ts';
 import { scene } from './scene.ts';
 
 test('N1: without anything the defaults hold, and each value says so', async (t) => {
@@ -248,4 +249,16 @@ test('N1: check reports what the config says of an address and of a route, with 
     'models.m.strict true gateway.yaml:10',
     'models.m.server_tools false gateway.yaml:10',
   ]);
+});
+
+test('a data directory that a flag or a variable names is known whatever the file has', async (t) => {
+  const { directory } = scene(t, 'models: {a: local/tiny\nadmin_listen: nonsense\n');
+  const load = (env: Readonly<Record<string, string>>) =>
+    loadLocation({ flags: {}, env, cwd: directory });
+  await assert.rejects(load({}), /^ConfigError: gateway\.yaml:2: /);
+  const { dataDir } = await load({ MODEL_GATEWAY_DATA_DIR: 'here' });
+  assert.equal(dataDir, join(directory, 'here'));
+  // What is wrong with the flags themselves is told.
+  const wrong = load({ MODEL_GATEWAY_DATA_DIR: 'here', MODEL_GATEWAY_ADMIN_LISTEN: 'nonsense' });
+  await assert.rejects(wrong, /^ConfigError: MODEL_GATEWAY_ADMIN_LISTEN: is not an address/);
 });
