@@ -308,6 +308,8 @@ function story(stage: Stage): void {
             .first()
             .waitFor();
           assert.equal(await wrong.getAttribute('aria-invalid'), 'true');
+          // Only the head of the form needs the name of the member: at the field it is in sight.
+          assert.equal(await form.getByText(/budgets\.1/).count(), 1);
           await form.getByLabel('Budget in dollars').nth(1).fill('6');
           await form.getByLabel('Period of the budget').nth(1).selectOption('month');
           await form.getByRole('button', { name: 'Create key' }).click();
@@ -315,6 +317,7 @@ function story(stage: Stage): void {
             .getByText(/has duplicate entries/)
             .first()
             .waitFor();
+          assert.equal(await form.getByText(/budgets: budgets/).count(), 0);
         },
         { expected: [/status of 400/] },
       );

@@ -7,6 +7,8 @@ interface ApiErrorInput {
   readonly kind: ApiErrorKind;
   /** What happened, one sentence. */
   readonly what: string;
+  /** The same where the field is in sight: without its name. */
+  readonly said?: string;
   /** Method and path. */
   readonly where: string;
   /** What the person can do. */
@@ -28,6 +30,7 @@ export class ApiError extends Error {
   readonly next: string;
   readonly status: number | undefined;
   readonly field: string | undefined;
+  readonly said: string;
   readonly retryAfterSeconds: number | undefined;
   readonly problems: readonly string[];
 
@@ -38,6 +41,7 @@ export class ApiError extends Error {
     this.next = input.next;
     this.status = input.status;
     this.field = input.field;
+    this.said = input.said ?? input.what;
     this.retryAfterSeconds = input.retryAfterSeconds;
     this.problems = input.problems ?? [];
   }
@@ -82,6 +86,7 @@ export function refused(refusal: Refusal): ApiError {
   return new ApiError({
     kind: kindOf(status),
     what: field === undefined ? said : `${field}: ${said}`,
+    said,
     where,
     next: nextStep(status, retryAfterSeconds),
     status,
@@ -105,7 +110,7 @@ const nextSteps: ReadonlyMap<number, string> = new Map([
   [412, 'Load it again, then make the change in what is there now.'],
   [413, 'Send a smaller request.'],
   [422, 'Correct the named problem and try again.'],
-  [503, 'Wait a moment and try again. `model-gateway check` shows details.'],
+  [503, 'Wait a moment and try again. `model-gateway status` shows details.'],
 ]);
 
 function nextStep(status: number, retryAfterSeconds: number | undefined): string {

@@ -23,8 +23,8 @@ export interface FormProps<Fields> {
 /** The member that a refusal names. */
 export function wrongOf(error: Error | null): FormProps<unknown>['wrong'] {
   if (error === null) return undefined;
-  const { field, message } = asApiError(error);
-  return { field, why: message };
+  const { field, said } = asApiError(error);
+  return { field, why: said };
 }
 
 /** @param name of the member, with its parts behind dots: `budgets.0.usd` */
