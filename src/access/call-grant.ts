@@ -103,11 +103,6 @@ export class CallGrant implements Grant, Reserving {
     return this.#input.reservation.priceOf(target.provider, target.model);
   }
 
-  /** The requested service tier: charged if the upstream reports no other. */
-  get requestedTier(): string | undefined {
-    return this.#input.reservation.requestedTier;
-  }
-
   get promptGuess(): number | undefined {
     return this.#input.reservation.promptGuess;
   }

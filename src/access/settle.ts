@@ -34,12 +34,14 @@ export type SettledCall = Pick<
   readonly head: { readonly model: string; readonly stream: boolean };
 };
 
-/** Billed items that upstreams do not report, counted from the request; called only if they have a price. */
+/** What upstreams do not report, read from the request; called only if it has a price. */
 export interface RequestedItems<C> {
   /** Number of images in the prompt. */
   images(call: C): number;
   /** Web searches of the target, if it reports none. */
   searches(call: C, target: Target): number;
+  /** The requested service tier, in the request's own word; undefined = none. */
+  serviceTier(call: C): string | undefined;
 }
 
 export interface SettlementDeps<C> {
@@ -189,11 +191,8 @@ export class Settlement<C extends SettledCall> {
    * A price change while a call runs does not affect that call.
    * @param answered the model that answered: a name of the operator's own, or of a router, may say nothing of it
    */
-  #price(
-    { grant, startedWall }: C,
-    { target, charged }: ChargedTry,
-    answered = '',
-  ): Price | undefined {
+  #price(call: C, { target, charged }: ChargedTry, answered = ''): Price | undefined {
+    const { grant, startedWall } = call;
     const { model } = target;
     const provider = target.provider.id;
     const own = grant instanceof CallGrant ? grant : undefined;
@@ -204,7 +203,7 @@ export class Settlement<C extends SettledCall> {
       listed ??
       (answered === '' ? undefined : prices.findAnswered(provider, answered, startedWall));
     if (price?.service === undefined) return price;
-    return servedPrice(price, charged.serviceTier ?? own?.requestedTier);
+    return servedPrice(price, charged.serviceTier ?? this.#deps.pieces.serviceTier(call));
   }
 
   /** Releases what the call held and did not use. */

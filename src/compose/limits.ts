@@ -145,6 +145,7 @@ const pieces: RequestedItems<Call> = {
   images: ({ source, dialect }) => requestedImages(source, dialect),
   searches: ({ source, dialect }, target) =>
     requestedSearches(dialect.describe(source), dialect, target)?.unreported ?? 0,
+  serviceTier: ({ source, dialect }) => dialect.describe(source).serviceTier(),
 };
 
 /** As webhooks send it; amounts are texts, so that every digit arrives. */

@@ -100,3 +100,20 @@ test('N1 prices of tiers are shown', async () => {
   const [shown] = Array.isArray(prices) ? prices : [];
   assert.match(JSON.stringify(shown), /"service_tiers":\{"priority":\{"input":0,.*"output":20/);
 });
+
+test('F6 a requested tier costs its price on a key without limits, too', async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 50, total_tokens: 59 };
+  const document = chatDocument({ text: 'Good day to you all. '.repeat(9), usage });
+  for (const [asked, times] of [
+    ['priority', 2],
+    ['flex', 0.5],
+    ['default', 1],
+  ] as const) {
+    const { model } = rig.play('chat', { body: [JSON.stringify(document)], ...json });
+    const more = { max_tokens: cap, service_tier: asked };
+    const key = await rig.key();
+    await rig.call(key, 'chat', requestBody('chat', { model, stream: false, more }));
+    const [row] = await rig.gateway.callRows(model, 1);
+    assert.equal(Math.round(Number(row?.['cost_usd']) * 1e9), times * 50 * nanodollars, asked);
+  }
+});

@@ -89,6 +89,8 @@ export class LimitsRig {
   /** What each request has that vendors bill and do not report. */
   images = 0;
   searches = 0;
+  /** Requested. */
+  serviceTier: string | undefined;
   /** Rows in the ledger. */
   readonly recorded: CallRow[] = [];
   /** Holder and kind of each limit that refused. */
@@ -124,7 +126,11 @@ export class LimitsRig {
     this.settlement = new Settlement({
       prices: () => book,
       watch,
-      pieces: { images: () => this.images, searches: () => this.searches },
+      pieces: {
+        images: () => this.images,
+        searches: () => this.searches,
+        serviceTier: () => this.serviceTier,
+      },
       ledger: { record: (row) => this.recorded.push(row), running: () => undefined },
       observe: () => undefined,
     });
