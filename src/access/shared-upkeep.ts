@@ -6,6 +6,7 @@ import type { Clock, Log } from '../core/runtime.ts';
 import { leaseMs } from '../store/counters/counters.ts';
 import type { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import type { CallStore, Spent } from '../store/store.ts';
+import { overEverywhere } from './windows.ts';
 
 export interface SharedUpkeepDeps {
   readonly store: Pick<CallStore, 'settleOrphans' | 'spentPage'>;
@@ -65,11 +66,11 @@ export class SharedUpkeep {
   /** Reports the spending of all budgets by the ledger. @throws StoreError */
   async readSpent(): Promise<void> {
     const { store, clock, onSpent } = this.#deps;
-    const now = clock.wall();
+    const endingAfter = overEverywhere(clock.wall());
     let after: Spent | undefined;
     do {
       const page = { limit: windowsOfPage, ...(after === undefined ? {} : { after }) };
-      const spent = await store.spentPage(now, page);
+      const spent = await store.spentPage(endingAfter, page);
       onSpent(spent);
       after = spent.length === windowsOfPage ? spent.at(-1) : undefined;
     } while (after !== undefined && !this.#closed);

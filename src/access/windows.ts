@@ -55,6 +55,17 @@ export function windowAt(per: BudgetPeriod, timeZone: string, wall: number): Win
   return found;
 }
 
+/** Two time zones are at most this far apart: UTC+14 and UTC-12. */
+const zonesApartMs = 26 * 3_600_000;
+
+/**
+ * Windows that ended by then are over in every time zone. The time zone of a budget may have been changed since its
+ * window was stored, and the window of the same name ends later then.
+ */
+export function overEverywhere(now: number): number {
+  return now - zonesApartMs;
+}
+
 function zoneOf(timeZone: string): Zone {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,

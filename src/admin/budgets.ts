@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { HeldBudget } from '../access/held-limits.ts';
 import type { KeyRing } from '../access/keys/keys.ts';
 import type { Policies } from '../access/policies.ts';
+import { overEverywhere } from '../access/windows.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Budget } from '../core/policy.ts';
 import type { Clock } from '../core/runtime.ts';
@@ -72,7 +73,7 @@ async function list(
 ): Promise<AdminAnswer> {
   const now = deps.clock.wall();
   await deps.flushLedger?.().catch(() => undefined);
-  const spent = await deps.store.calls.spentPage(now, { limit: maxWindows });
+  const spent = await deps.store.calls.spentPage(overEverywhere(now), { limit: maxWindows });
   const ranked = spent
     .flatMap((each) => rankedOf(deps, each, now))
     .toSorted((a, b) => b.share - a.share || (a.held.counter < b.held.counter ? -1 : 1));
@@ -104,7 +105,12 @@ function rankedOf(
   return budgets
     .map((each) => new HeldBudget({ kind: holder, name }, each))
     .filter((held) => held.counter === counter && held.window(now).window === window)
-    .map((held) => ({ held, spent: nanodollars, share: nanodollars / held.budget.nanodollars }));
+    .map((held) => ({ held, spent: nanodollars, share: shareOf(nanodollars, held.budget) }));
+}
+
+/** A budget of 0 is full: JSON has no quotient by it. */
+function shareOf(spent: number, { nanodollars: budget }: Budget): number {
+  return budget === 0 ? 1 : spent / budget;
 }
 
 function budgetJson(

@@ -9,7 +9,7 @@ import type {
   SharedKind,
   WritePolicy,
 } from '../access/policies.ts';
-import { windowAt } from '../access/windows.ts';
+import { overEverywhere, windowAt } from '../access/windows.ts';
 import {
   label,
   namedByMembers,
@@ -129,7 +129,7 @@ export async function spentPoliciesJson(
     policy.budgets.map((budget) => new HeldBudget(holder, budget)),
   );
   const counters = budgets.flat().map(({ counter }) => counter);
-  const spent = counters.length === 0 ? [] : await store.calls.spent(now, counters);
+  const spent = counters.length === 0 ? [] : await store.calls.spent(overEverywhere(now), counters);
   const known = new Map(
     spent.map(({ counter, window, nanodollars }) => [`${window} ${counter}`, nanodollars]),
   );

@@ -11,6 +11,7 @@ import { Overruns } from '../access/overruns.ts';
 import type { PolicySource } from '../access/policies.ts';
 import type { PriceTable } from '../access/prices.ts';
 import { Settlement, type RequestedItems, type SettlementDeps } from '../access/settle.ts';
+import { overEverywhere } from '../access/windows.ts';
 import type { JsonObject } from '../json/value.ts';
 import { dollarsNumber, dollarsText } from '../core/money.ts';
 import type { Clock, Log } from '../core/runtime.ts';
@@ -48,7 +49,7 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
   const { store, clock, log } = options;
   const orphans = await store.settleOrphans(Number.POSITIVE_INFINITY);
   if (orphans.length > 0) log.warn('calls_recovered', { calls: orphans.length });
-  const spent = await store.spent(clock.wall());
+  const spent = await store.spent(overEverywhere(clock.wall()));
   const counters = new MemoryCounters(clock);
   counters.restore(spent);
   return { counters, spent };

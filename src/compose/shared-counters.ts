@@ -1,5 +1,6 @@
 /** Part of the composition root: limits and budgets that several gateways count together. It is loaded by these only. */
 import { join } from 'node:path';
+import { overEverywhere } from '../access/windows.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Spent } from '../store/counters/counters.ts';
@@ -34,7 +35,7 @@ export async function openSharedCounters(options: SharedCountersOptions): Promis
 /** While the store is away or locked nothing is known; the upkeep reports it later. */
 async function whatIsSpent(shared: PostgresStore, clock: Clock): Promise<readonly Spent[]> {
   try {
-    return await shared.calls.spent(clock.wall());
+    return await shared.calls.spent(overEverywhere(clock.wall()));
   } catch (error) {
     if (mayPass(error)) return [];
     throw error;

@@ -99,6 +99,22 @@ test('K3: a restart begins with what the ledger has booked', () => {
   assert.ok(counters.reserve(requestOf({ budgets: [{ ...budget, amount: 10 }] })).granted);
 });
 
+test('K3: of windows that a restart finds in any order, the one that has not ended stays', () => {
+  let now = 0;
+  const counters = new MemoryCounters({ now: () => now, wall: () => Date.UTC(2026, 10, 1) + now });
+  counters.restore([
+    { counter: 'b', window: '2026-11', nanodollars: 90 },
+    { counter: 'b', window: '2026-10', nanodollars: 90 },
+  ]);
+  now += 3 * dayMs;
+  const other = { window: 'ever', endsAt: undefined, nanodollars: 9, amount: 1 };
+  for (let i = 0; i < 100; i++)
+    counters.reserve(requestOf({ budgets: [{ counter: fresh('b'), ...other }] }));
+  const ends = Date.UTC(2026, 11, 1);
+  const budget = { counter: 'b', window: '2026-11', endsAt: ends, nanodollars: 100, amount: 11 };
+  assert.equal(counters.reserve(requestOf({ budgets: [budget] })).granted, false);
+});
+
 test('K6: an undone reservation leaves no trace', () => {
   const counters = new MemoryCounters(new HeldClock());
   const wanted = {

@@ -51,9 +51,11 @@ export class MemoryCounters implements Counters {
   }
 
   /** Takes over what the ledger has booked, before the first reservation. */
-  restore(spent: Iterable<Spent>): void {
+  restore(spent: readonly Spent[]): void {
     const now = this.#now();
-    for (const { counter, window, nanodollars } of spent) {
+    // The latest window of a counter comes last: the ones before it count as over.
+    const inOrder = spent.toSorted((a, b) => (a.window < b.window ? -1 : 1));
+    for (const { counter, window, nanodollars } of inOrder) {
       this.#windows.open({ counter, window, endsAt: undefined }, now).settled += nanodollars;
     }
   }

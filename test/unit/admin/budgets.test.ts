@@ -41,3 +41,23 @@ test('issue 24 budgets are reported by their spent part, the fullest first, in p
   assert.partialDeepStrictEqual(rest.body, { budgets: [ofTeam], next: null });
   assert.equal((await rig.ask('/api/budgets', { token: 'wrong' })).status, 401);
 });
+
+test('a budget of 0 with calls is full, whether they were free or it was lowered', async (t) => {
+  const rig = await adminRig(t);
+  const now = rig.clock.wall();
+  for (const [name, cost] of [
+    ['free', 0],
+    ['lowered', 7],
+  ] as const) {
+    await rig.ask(`/api/teams/${name}`, { method: 'PUT', body: { budget: 0, per: 'ever' } });
+    const budgets = [{ counter: `team:${name}:ever`, window: 'ever' }];
+    rig.ledger.record(callRow(name, { startedAt: now, budgets, ...costing(cost) }));
+  }
+  const { body } = await rig.ask('/api/budgets');
+  assert.partialDeepStrictEqual(body, {
+    budgets: [
+      { name: 'free', spent_usd: 0, share: 1 },
+      { name: 'lowered', share: 1 },
+    ],
+  });
+});
