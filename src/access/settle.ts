@@ -45,8 +45,8 @@ export interface RequestedItems<C> {
 }
 
 export interface SettlementDeps<C> {
-  /** The current prices: a reload replaces them. */
-  readonly prices: () => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
+  /** The prices that held when a call began, monotonic ms: a reload replaces them. */
+  readonly prices: (startedAt: number) => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
   readonly watch?: Pick<BudgetWatch, 'spent'>;
   readonly pieces: RequestedItems<C>;
   readonly ledger: Pick<Ledger, 'record' | 'running'>;
@@ -192,12 +192,12 @@ export class Settlement<C extends SettledCall> {
    * @param answered the model that answered: a name of the operator's own, or of a router, may say nothing of it
    */
   #price(call: C, { target, charged }: ChargedTry, answered = ''): Price | undefined {
-    const { grant, startedWall } = call;
+    const { grant, startedAt, startedWall } = call;
     const { model } = target;
     const provider = target.provider.id;
     const own = grant instanceof CallGrant ? grant : undefined;
     const reserved = own?.priceOf({ provider, model });
-    const prices = this.#deps.prices();
+    const prices = this.#deps.prices(startedAt);
     const listed = reserved ?? prices.find(provider, model, startedWall);
     const price =
       listed ??

@@ -60,8 +60,8 @@ export interface LimitsOptions
   /** The gateway's own. */
   readonly clock: Pick<Clock, 'wall'>;
   readonly policies: PolicySource;
-  /** The current one: a reload replaces it. */
-  readonly prices: () => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
+  /** The current one, or that of a call which began then, monotonic ms: a reload replaces it. */
+  readonly prices: (startedAt?: number) => Pick<PriceTable, 'find' | 'findAnswered' | 'otherwise'>;
   readonly random: () => number;
   readonly log: Log;
   /** Called when a budget passes a threshold, in addition to the log line. */

@@ -4,6 +4,7 @@
  */
 import type { Server } from 'node:http';
 import type { BudgetNote } from '../access/budget-watch.ts';
+import { PriceHistory } from '../access/price-history.ts';
 import type { PriceTable } from '../access/prices.ts';
 import type { LimitSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';
@@ -140,7 +141,7 @@ export class Plane {
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
-  #prices: PriceTable;
+  readonly #prices: PriceHistory;
 
   constructor(deps: PlaneDeps) {
     const { settings, env, log, access, client, events } = deps;
@@ -165,7 +166,7 @@ export class Plane {
       changed: (change) => events.targetChanged(change),
     });
     this.#registry = this.#buildRegistry(settings);
-    this.#prices = priceTable(settings, env, log);
+    this.#prices = new PriceHistory(priceTable(settings, env, log), systemClock);
     this.#overload = this.#createOverload();
     this.#idempotency = createIdempotency(deps, () => this.#settings.idempotency);
     this.#contents = createContents(deps, () => this.#settings.content);
@@ -207,7 +208,7 @@ export class Plane {
   }
 
   get prices(): PriceTable {
-    return this.#prices;
+    return this.#prices.current;
   }
 
   get admission(): Limits['admission'] {
@@ -242,7 +243,7 @@ export class Plane {
     this.#overload.start();
     void this.#registry.probe();
     this.#fetchCredentials();
-    const warm = (): void => this.#prices.warm(this.#registry.providerIds());
+    const warm = (): void => this.prices.warm(this.#registry.providerIds());
     setTimeout(warm, pricesAfterMs).unref();
   }
 
@@ -265,7 +266,7 @@ export class Plane {
     this.#registry = this.#buildRegistry(settings);
     this.#fetchCredentials();
     this.health.forget();
-    this.#prices = priceTable(settings, env, log);
+    this.#prices.replace(priceTable(settings, env, log));
     this.#settings = settings;
     renewTls(this.#server, settings.tls);
     this.#addresses = new ClientAddresses(settings.trustedProxies);
@@ -339,7 +340,7 @@ export class Plane {
       ...access.counting,
       clock: systemClock,
       policies: access.policies,
-      prices: () => this.#prices,
+      prices: (startedAt) => (startedAt === undefined ? this.prices : this.#prices.at(startedAt)),
       random: Math.random,
       log,
       tell: (type, data) => events.tell(type, data),
@@ -403,7 +404,7 @@ export class Plane {
       routing: new Routing({
         clock: systemClock,
         random,
-        priceOf: (target) => priceToCompare(this.#prices, target, systemClock.wall()),
+        priceOf: (target) => priceToCompare(this.prices, target, systemClock.wall()),
       }),
       sweeper: this.#sweeper,
       clientTimes: () => this.#settings.clients,
