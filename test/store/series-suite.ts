@@ -56,6 +56,30 @@ export function seriesSuite(open: OpenStore): void {
       assert.deepEqual([first?.inputTokens, first?.pricedCalls, first?.nanodollars], [40, 1, 5]);
     });
 
+    it('sums beyond 2^53 nanodollars are read, of everything and of each group', async () => {
+      const most = Number.MAX_SAFE_INTEGER;
+      const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
+      for (const batch of ['a', 'b']) {
+        const cost = { ...costing(most), cacheSaved: -most, budgets };
+        await opened.store.calls.record(
+          [1, 2, 3].map((i) => callRow(`${batch}${i}`, { startedAt: march + i, ...cost })),
+        );
+      }
+      const all = { since: march, until: march + day, groups: 10 };
+      for (const step of ['minute', 'hour', 'day'] as const) {
+        for (const by of [{}, { by: 'model' }, { by: 'key' }, { by: 'tag' }] as const) {
+          const [row] = await opened.store.calls.series({ ...all, step, ...by });
+          assert.deepEqual([row?.calls, row?.nanodollars], [6, 6 * most], JSON.stringify(by));
+          assert.equal(row?.cacheSaved, -6 * most);
+        }
+      }
+      for (const by of ['key', 'model', 'day', 'hour', 'tag', 'user'] as const) {
+        const [row] = await opened.store.calls.usage({ by, since: march });
+        assert.equal(row?.nanodollars, 6 * most, by);
+      }
+      assert.equal((await opened.store.calls.spent(0))[0]?.nanodollars, 6 * most);
+    });
+
     it('issue 24 sums by user and step, of the calls themselves', async () => {
       await opened.store.calls.record([
         callRow('c1', { user: 'ana' }),

@@ -170,7 +170,9 @@ function totalUsageSql(source: RollUp, by: UsageGrouping): string {
   return `SELECT ${label} AS label, ${totals} FROM ${totalTables[source]}
     WHERE kind = $kind AND at >= $from AND at < $to GROUP BY label`;
 }
-const totalsOf = (source: RollUp): string => `SELECT at, name, ${sumColumns.join(', ')}
+// As floats, as total() gives them: an integer beyond 2^53 could not be read.
+const asFloats = sumColumns.map((name) => `${name} * 1.0 AS ${name}`).join(', ');
+const totalsOf = (source: RollUp): string => `SELECT at, name, ${asFloats}
   FROM ${totalTables[source]} WHERE kind = $kind AND at >= $from AND at < $to`;
 
 function sumsOfCalls(query: SeriesQuery): string {
