@@ -373,6 +373,11 @@ class WatchedBody implements BodyWatch, ComingBody {
   }
 }
 
+/** Reserves memory for a body of this length, read from elsewhere. @throws GatewayError `overloaded` */
+export function holdBody(share: BodyShare | undefined, length: number, overload: Overload): void {
+  if (share?.grow(length) !== true) throw noRoom(overload);
+}
+
 function noRoom(overload: Overload): GatewayError {
   return overload.refusal('The gateway has no memory left for a body of this size', 'body_memory');
 }

@@ -20,7 +20,7 @@ import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import type { Principal } from '../access/keys/principal.ts';
-import { clientDisconnected } from './body.ts';
+import { clientDisconnected, holdBody } from './body.ts';
 import { callLabels, checkRequestHead, clientTags, headerValue } from './request-headers.ts';
 import {
   newRequestProgress,
@@ -233,18 +233,14 @@ export class DataPlane {
     const rest = path.slice((paths[0] ?? '').length + 1);
     const owner = ownerOf(principal, secretOf(request));
     const { method } = request;
-    const asked = {
-      method,
-      rest,
-      path,
-      query,
-      owner,
-      codec: stored,
-      response,
-      requestId,
-      maxBytes,
-    };
-    await overload.within(principal.keyId, () => answerStoredResponse(responses, asked));
+    const { keyId } = principal;
+    await overload.within(keyId, async () => {
+      const share = overload.bodies.take(keyId, 0);
+      const hold = (bytes: number): void => holdBody(share, Math.min(bytes, maxBytes), overload);
+      const exchange = { method, rest, path, query, response, requestId };
+      const asked = { ...exchange, owner, codec: stored, maxBytes, hold };
+      await answerStoredResponse(responses, asked).finally(() => share?.release());
+    });
   }
 
   /** Probes and the greeting: the only paths without a key. */

@@ -12,7 +12,7 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import type { Gateway } from '../gateway/gateway.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { secretOf } from './authenticate-request.ts';
-import { parseRequestBody, readRequestBody, type TakenBody } from './body.ts';
+import { holdBody, parseRequestBody, readRequestBody, type TakenBody } from './body.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 import type { Overload } from './overload/overload.ts';
 import { MethodNotAllowed, requireScope } from './paths.ts';
@@ -128,7 +128,10 @@ export class RequestReader {
     const owner = ownerOf(principal, secretOf(context.request));
     const request = { dialect, codec: stored, source: sent, state, owner };
     const { overload } = this.#options;
-    const { pieces, input } = await expandRequest(this.#options, request, overload.maxBodyBytes);
+    const { pieces, input } = await expandRequest(this.#options, request, {
+      maxBytes: overload.maxBodyBytes,
+      hold: (bytes) => holdBody(share, bytes, overload),
+    });
     this.forget(asked);
     const source = await this.#parse(context, asked, { pieces, share, counting });
     return { source, input };

@@ -53,19 +53,27 @@ export function refersTo({ previousResponseId, itemReferences }: RequestState): 
   return previousResponseId !== undefined || itemReferences.length > 0;
 }
 
+/** Memory for what is looked up: of all bytes of a request, and at most that of the longest one. */
+interface Room {
+  /** Of a request. */
+  readonly maxBytes: number;
+  /** @throws GatewayError `overloaded` */
+  hold(bytes: number): void;
+}
+
 /**
  * The request with the items that it refers to.
- * @param maxBytes of a request
  * @throws GatewayError for what is unknown; `too_large`; `store_unavailable`
  */
 export async function expandRequest(
   { responses, gateway }: StateDeps,
   { dialect, codec, source, state, owner }: StatefulRequest,
-  maxBytes: number,
+  { maxBytes, hold }: Room,
 ): Promise<ExpandedRequest> {
   const { before, found } = await responses.resolve(owner, state, {
     dialect: codec,
     bytes: maxBytes,
+    hold: (bytes) => hold(Math.min(source.pieces.length + bytes, maxBytes)),
   });
   const expanded = await expandedBy(gateway, { dialect, codec, source }, { before, found });
   if (expanded.pieces.length > maxBytes) {
@@ -164,7 +172,7 @@ const nothing: ReadonlyMap<string, Buffer> = new Map();
 
 // The endpoints below `/v1/responses`: a stored response is read, listed and removed (docs/user/responses.md).
 
-interface StoredResponseRequest {
+interface StoredResponseRequest extends Room {
   readonly method: string | undefined;
   /** After the path of the dialect and a slash. */
   readonly rest: string;
@@ -175,8 +183,6 @@ interface StoredResponseRequest {
   readonly codec: StoredResponseCodec;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** Of a request: a chain beyond it is not listed. */
-  readonly maxBytes: number;
 }
 
 /** Ids of all vendors: letters, digits, `_` and `-`. */
@@ -192,7 +198,7 @@ export async function answerStoredResponse(
   if (id === undefined) throw notFound(path);
   if (what === 'cancel') {
     if (method !== 'POST') throw new MethodNotAllowed('POST');
-    if ((await stored.find(owner, id)) === undefined) throw codec.unknownId(id, stored.on);
+    if ((await stored.find(owner, id, request)) === undefined) throw codec.unknownId(id, stored.on);
     throw invalidRequest('Only background responses can be cancelled.', ['response_id']);
   }
   if (what === 'input_items') {
@@ -217,7 +223,7 @@ async function showResponse(
   const wanted = new URLSearchParams(query);
   const stream = flagIn(wanted, 'stream');
   const after = numberIn(wanted, 'starting_after', { min: 0, max: Number.MAX_SAFE_INTEGER });
-  const found = await stored.find(owner, id);
+  const found = await stored.find(owner, id, request);
   if (found === undefined) throw codec.unknownId(id, stored.on);
   if (!stream) return send(request, found.response);
   response.writeHead(200, [...idHeaders(requestId), ...streamHeaders]);
@@ -229,9 +235,10 @@ async function listItems(
   request: StoredResponseRequest,
   id: string,
 ): Promise<void> {
-  const { codec, owner, query, maxBytes } = request;
+  const { codec, owner, query, maxBytes, hold } = request;
   const page = pageOf(new URLSearchParams(query));
-  const chain = await stored.chain(owner, id, { dialect: codec, bytes: maxBytes });
+  const lookUp = { dialect: codec, bytes: maxBytes, hold };
+  const chain = await stored.chain(owner, id, lookUp);
   if (chain === undefined) throw codec.unknownId(id, stored.on);
   const list = codec.list(chain, page);
   if (list === undefined) throw badQuery('after', 'names no item of this response');

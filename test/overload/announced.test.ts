@@ -1,6 +1,8 @@
 /** Bodies that are announced and never arrive, from a client with a valid key (G5, G8). */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
+import { send } from '../support/http.ts';
+import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
@@ -30,6 +32,41 @@ test('G6 G10 of bodies that are refused by the hundred some have a row, and all 
   const rows = await rig.gateway.callRows('', 17);
   assert.ok(rows.length < 16 + 84, `${rows.length} rows`);
   assert.equal((await rig.status())['calls_shed'], 84);
+});
+
+test('G5 what a short request names takes memory as a body does: no room, no look-up', async () => {
+  const { model } = rig.play(
+    'chat',
+    replying('chat', { text: 'One.' }),
+    replying('chat', { text: 'Two.' }),
+  );
+  const input = 'x'.repeat(1.5 * mebibyte);
+  const first = await rig.call('responses', { model, input });
+  assert.equal(first.status, 200, first.text);
+  const id = String(first.json['id']);
+  const headers = { authorization: `Bearer ${clientKey}` };
+  const get = (rest: string) =>
+    send(`${rig.gateway.url}/v1/responses/${id}${rest}`, undefined, { headers, method: 'GET' });
+  const ways = [
+    () => get(''),
+    () => get('/input_items'),
+    () => rig.call('responses', { model, input: 'And?', previous_response_id: id, store: false }),
+  ];
+  const announced = await Promise.all(
+    Array.from({ length: 15 }, () => openRaw(rig.gateway.url, rawHead(mebibyte))),
+  );
+  await until('little memory is left', async () => {
+    return (await rig.status())['body_memory'] === 60 * mebibyte;
+  });
+  for (const way of ways) {
+    const { status, text } = await way();
+    assert.equal(status, 503, text);
+    assert.match(text, /no memory left/);
+  }
+  for (const { socket } of announced) socket.destroy();
+  await until('nothing is held', async () => (await rig.status())['body_memory'] === 0);
+  for (const way of ways) assert.equal((await way()).status, 200);
+  await until('nothing is held again', async () => (await rig.status())['body_memory'] === 0);
 });
 
 test('G5 G8 a key that announces bodies without sending them leaves room for the others', async () => {

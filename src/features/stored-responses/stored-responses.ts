@@ -13,7 +13,14 @@ import type {
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
-import type { Refusal, ResponseStore, ResponseToKeep, SealedResponse } from '../../store/sealed.ts';
+import type {
+  ChainLimits,
+  Refusal,
+  ResponseChain,
+  ResponseStore,
+  ResponseToKeep,
+  SealedResponse,
+} from '../../store/sealed.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { type SealKey, openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 
@@ -68,6 +75,15 @@ export interface ResponseToStore extends EndedResponse {
   readonly startedAt: number;
 }
 
+/** What a look-up may take. */
+export interface LookUp {
+  readonly dialect: StoredResponseCodec;
+  /** How many bytes the expanded request may have. */
+  readonly bytes: number;
+  /** Reserves memory for so many bytes in all, before they are read or unpacked. @throws GatewayError `overloaded` */
+  hold(bytes: number): void;
+}
+
 interface KeyOfOwner {
   readonly of: string;
   readonly root: Uint8Array | string;
@@ -79,6 +95,9 @@ const maxLinks = 1000;
 const maxResponseBytes = 4 * 1024 * 1024;
 /** Any key can name ids that never were, so few are remembered. The time is twice the default of `timeouts.total`. */
 const refusal: Refusal = { ms: 3_600_000, most: 1000 };
+/** A short request may name much: so many bytes are read without a reservation, and `readGrowth` times as many by each next try. */
+const unreservedBytes = 256 * 1024;
+const readGrowth = 8;
 const ivBytes = 12;
 const ivsAtOnce = 64;
 const indexed = /^[A-Za-z0-9_-]{1,64}$/;
@@ -103,17 +122,21 @@ export class StoredResponses {
 
   /**
    * What the state of a request names.
-   * @param bytes how many the expanded request may have
-   * @throws GatewayError for what is unknown, or too much; `store_unavailable`
+   * @throws GatewayError for what is unknown, or too much; `store_unavailable`, `overloaded`
    */
   async resolve(
     owner: ResponseOwner,
     { previousResponseId: previous, itemReferences }: RequestState,
-    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
+    lookUp: LookUp,
   ): Promise<Referred> {
-    const found = await this.#items(owner, itemReferences, { dialect, bytes });
+    const { dialect, bytes } = lookUp;
+    const found = await this.#items(owner, itemReferences, lookUp);
     if (previous === undefined) return { before: [], found };
-    const chain = await this.chain(owner, previous, { dialect, bytes });
+    const held = [...found.values()].reduce((sum, { length }) => sum + length, 0);
+    const chain = await this.chain(owner, previous, {
+      ...lookUp,
+      hold: (more) => lookUp.hold(held + more),
+    });
     if (chain === undefined) throw dialect.unknownResponse(previous, this.on);
     const before = chain.flatMap(({ input, response }) => [input, dialect.outputOf(response)]);
     if (before.reduce((sum, array) => sum + array.length, 0) > bytes) throw tooLong(bytes);
@@ -160,25 +183,44 @@ export class StoredResponses {
     return false;
   }
 
-  /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
-  async find(owner: ResponseOwner, id: string): Promise<StoredResponse | undefined> {
-    const limits = { links: 1, bytes: Number.MAX_SAFE_INTEGER };
-    const { responses } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
+  /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable`, `overloaded` */
+  async find(
+    owner: ResponseOwner,
+    id: string,
+    { hold }: Pick<LookUp, 'hold'>,
+  ): Promise<StoredResponse | undefined> {
+    const limits = { links: 1, bytes: 2 * maxResponseBytes };
+    const { responses } = await this.#chainOf(owner, id, { limits, hold });
     const [found] = responses;
-    return found && this.#opened(owner, found);
+    const opened = found && (await this.#opened(owner, found));
+    if (opened !== undefined) hold(sizeOf(opened));
+    return opened;
+  }
+
+  /** The sealed responses of a chain. Memory is reserved before more than a little is read. */
+  #chainOf(
+    { keyId }: ResponseOwner,
+    id: string,
+    { limits, hold }: { readonly limits: ChainLimits } & Pick<LookUp, 'hold'>,
+  ): Promise<ResponseChain> {
+    return readMore(limits.bytes, hold, async (bytes) => {
+      const limited = { links: limits.links, bytes };
+      const found = await this.#asked(this.#deps.store.chain(keyId, id, limited));
+      return { found, isAll: found.end !== 'long' || found.responses.length === limits.links };
+    });
   }
 
   /**
    * The response with those before it, the oldest first; undefined as `find`.
-   * @throws GatewayError where one before it is not there any more; `too_large`; `store_unavailable`
+   * @throws GatewayError where one before it is not there any more; `too_large`; `store_unavailable`, `overloaded`
    */
   async chain(
     owner: ResponseOwner,
     id: string,
-    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
+    { dialect, bytes, hold }: LookUp,
   ): Promise<readonly StoredResponse[] | undefined> {
     const limits = { links: maxLinks, bytes };
-    const { responses, end } = await this.#asked(this.#deps.store.chain(owner.keyId, id, limits));
+    const { responses, end } = await this.#chainOf(owner, id, { limits, hold });
     if (end === 'long') throw tooLong(bytes);
     const opened: StoredResponse[] = [];
     let sum = 0;
@@ -186,8 +228,9 @@ export class StoredResponses {
     for (const each of responses) {
       const response = await this.#opened(owner, each);
       if (response === undefined) break;
-      sum += response.input.length + response.response.length;
+      sum += sizeOf(response);
       if (sum > 2 * bytes) throw tooLong(bytes);
+      hold(sum);
       opened.push(response);
       continues = each.previous;
     }
@@ -212,22 +255,28 @@ export class StoredResponses {
   async #items(
     owner: ResponseOwner,
     ids: readonly string[],
-    { dialect, bytes }: { readonly dialect: StoredResponseCodec; readonly bytes: number },
+    { dialect, bytes, hold }: LookUp,
   ): Promise<ReadonlyMap<string, Buffer>> {
     const found = new Map<string, Buffer>();
     if (ids.length === 0) return found;
     const wanted = [...new Set(ids)];
     const named = new Set(wanted.flatMap((id) => dialect.responseOf(id) ?? []));
-    const { places: owners, responses } = await this.#asked(
-      this.#deps.store.holding(owner.keyId, [...wanted, ...named], bytes),
-    );
+    const { places: owners, responses } = await readMore(bytes, hold, async (most) => {
+      const asking = this.#deps.store.holding(owner.keyId, [...wanted, ...named], most);
+      const holding = await this.#asked(asking);
+      const holders = new Set(holding.places.map(([, response]) => response));
+      return { found: holding, isAll: holders.size === holding.responses.length };
+    });
     const ownerOf = new Map(owners);
     const responseOf = (id: string): string | undefined =>
       ownerOf.get(id) ?? ownerOf.get(dialect.responseOf(id) ?? '');
     const read = new Set(responses.map(({ id }) => id));
+    let sum = 0;
     for (const sealed of responses) {
       const opened = await this.#opened(owner, sealed);
       if (opened === undefined) continue;
+      sum += sizeOf(opened);
+      hold(sum);
       const items = dialect.itemsOf(opened);
       for (const id of wanted) {
         const bytesOf = responseOf(id) === sealed.id ? items.get(id) : undefined;
@@ -279,6 +328,23 @@ export class StoredResponses {
     this.#deps.log.warn('response_not_found', { reason });
     return 'The gateway cannot look up stored responses now; retry later. Nothing was sent to a model.';
   };
+}
+
+/** Reads again with a higher limit, which is reserved before, until everything was read or the limit is reached. */
+async function readMore<T>(
+  bytes: number,
+  hold: LookUp['hold'],
+  read: (most: number) => Promise<{ readonly found: T; readonly isAll: boolean }>,
+): Promise<T> {
+  for (let most = Math.min(bytes, unreservedBytes); ; most = Math.min(bytes, readGrowth * most)) {
+    if (most > unreservedBytes) hold(most);
+    const { found, isAll } = await read(most);
+    if (isAll || most === bytes) return found;
+  }
+}
+
+function sizeOf({ input, response }: OpenedResponse): number {
+  return input.length + response.length;
 }
 
 function tooLong(bytes: number): GatewayError {

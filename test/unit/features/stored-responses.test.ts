@@ -1,5 +1,6 @@
 /** Kept responses: sealed, bound to their key, and never the fault of an answer (docs/user/responses.md). */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { EndedResponse } from '../../../src/core/stored-response.ts';
@@ -16,7 +17,7 @@ import { silent, storedResponses } from '../../support/stored-responses.ts';
 import type { ResponseToStore } from '../../../src/features/stored-responses/stored-responses.ts';
 
 const owner = { keyId: 'key', secret: 'sk-one' };
-const roomy = { dialect, bytes: 1e6 };
+const roomy = { dialect, bytes: 1e6, hold: () => undefined };
 
 function response(id: string, more: Partial<ResponseToStore> = {}): ResponseToStore {
   const text = JSON.stringify({ id, output: [{ id: `msg_${id}`, text: `said ${id}` }] });
@@ -81,7 +82,7 @@ test('R-34 R-31 a response that the store cannot delete is told to be there stil
     return true;
   });
   assert.deepEqual(warned, ['response_not_removed']);
-  assert.ok((await stored.find(owner, 'resp_a')) !== undefined);
+  assert.ok((await stored.find(owner, 'resp_a', roomy)) !== undefined);
 });
 
 test('R-34 of ids without a response, a thousand of a key are remembered for an hour', async () => {
@@ -134,16 +135,47 @@ test('a response of a call that its key’s content was removed under is dropped
   await store.contents.forget(owner.keyId, 10);
   assert.equal(await stored.keep(owner, response('before', { startedAt: 9 })), false);
   assert.equal(await stored.keep(owner, response('after', { startedAt: 10 })), true);
-  assert.equal(await stored.find(owner, 'before'), undefined);
+  assert.equal(await stored.find(owner, 'before', roomy), undefined);
 });
 
 test('R-36 a chain that is too long is refused as too large', async () => {
   const stored = storedResponses();
   await stored.keep(owner, response('a', { input: Buffer.from(`["${'x'.repeat(5000)}"]`) }));
   await assert.rejects(
-    stored.resolve(owner, asks('a'), { dialect, bytes: 1000 }),
+    stored.resolve(owner, asks('a'), { ...roomy, bytes: 1000 }),
     (error) => error instanceof GatewayError && error.code === 'too_large',
   );
+});
+
+test('G5 memory is reserved for a chain as it is unpacked, and for what is long before it is read', async () => {
+  const store = memoryStore();
+  const stored = storedResponses({ store: store.responses });
+  const packed = Buffer.from(`["${'x'.repeat(100_000)}"]`);
+  const unpackable = Buffer.from(JSON.stringify([randomBytes(500_000).toString('base64')]));
+  await stored.keep(owner, response('a', { input: packed }));
+  await stored.keep(owner, response('b', { input: packed, previous: 'a' }));
+  await stored.keep(owner, response('c', { input: packed, previous: 'b' }));
+  await stored.keep(owner, response('long', { input: unpackable }));
+  const held: number[] = [];
+  const room = (most: number) => ({
+    ...roomy,
+    hold: (bytes: number) => {
+      if (bytes > most) throw new GatewayError('overloaded', 'no room');
+      held.push(Math.floor(bytes / 100_000));
+    },
+  });
+  const noRoom = { code: 'overloaded' };
+  await stored.chain(owner, 'c', room(1e9));
+  assert.deepEqual(held.splice(0), [1, 2, 3]);
+  await assert.rejects(stored.resolve(owner, asks('c'), room(250_000)), noRoom);
+  assert.deepEqual(held.splice(0), [1, 2], 'no more is unpacked');
+  await assert.rejects(stored.find(owner, 'a', room(1000)), noRoom);
+  const items = { store: true, itemReferences: ['msg_a', 'msg_b'] };
+  await assert.rejects(stored.resolve(owner, items, room(150_000)), noRoom);
+  assert.deepEqual(held.splice(0), [1]);
+  await assert.rejects(stored.find(owner, 'long', room(1e6)), noRoom);
+  assert.deepEqual(held, [], 'nothing long was read');
+  assert.equal((await stored.find(owner, 'long', room(1e9)))?.input.length, unpackable.length);
 });
 
 test('R-33 what is kept opens with the gateway’s secret only, and survives the rotation of a key', async () => {
@@ -155,14 +187,14 @@ test('R-33 what is kept opens with the gateway’s secret only, and survives the
   assert.equal(sealed.includes('asked') || sealed.includes('said'), false);
   assert.equal(openBytes(sealed, 'response key a', sealKey(Buffer.alloc(32, 9))), 'other key');
   const rotated = { ...owner, secret: 'sk-two' };
-  assert.ok(await stored.find(rotated, 'a'));
+  assert.ok(await stored.find(rotated, 'a', roomy));
 });
 
 test('without a secret of the gateway the client’s own key opens what is kept, and no other', async () => {
   const stored = storedResponses({ contentKey: () => undefined });
   await stored.keep(owner, response('a'));
-  assert.ok(await stored.find(owner, 'a'));
-  assert.equal(await stored.find({ ...owner, secret: 'sk-two' }, 'a'), undefined);
+  assert.ok(await stored.find(owner, 'a', roomy));
+  assert.equal(await stored.find({ ...owner, secret: 'sk-two' }, 'a', roomy), undefined);
 });
 
 class Written implements ClientSink {
