@@ -129,7 +129,9 @@ function asAnswer(dialect: ClientDialect, error: GatewayError): Told {
 
 function asFrame(dialect: ClientDialect, error: GatewayError): Told {
   const frame = writers[dialect].writeStreamError(error, requestId);
-  const events = [...frame.matchAll(/^data: ([^\n]*)$/gm)].map(([, data = '']) => tryParseObject(data));
+  const events = [...frame.matchAll(/^data: ([^\n]*)$/gm)].map(([, data = '']) =>
+    tryParseObject(data),
+  );
   const last = events.at(-1);
   assert.ok(last !== undefined, frame);
   const told = { dialect, status: undefined, headers: { 'x-request-id': requestId } };
