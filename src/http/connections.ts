@@ -67,18 +67,19 @@ const quietForMs = 2000;
  * closed sooner may have a request on its way, which would be lost.
  */
 export class QuietConnections {
-  readonly #open: OpenConnections | undefined;
+  readonly #server: Server;
   /** The received bytes at the last check, and the monotonic ms of their last change. */
   readonly #heard = new WeakMap<Socket, { readonly bytes: number; readonly since: number }>();
 
   constructor(server: Server) {
-    this.#open = opened.get(server);
+    this.#server = server;
   }
 
   /** Examines all connections. A quiet one is closed at the first check two seconds after its last change. */
   close(): void {
-    if (this.#open === undefined) return;
-    const { sockets, isAnswering } = this.#open;
+    const open = opened.get(this.#server);
+    if (open === undefined) return;
+    const { sockets, isAnswering } = open;
     const now = performance.now();
     for (const socket of sockets) {
       const heard = this.#heard.get(socket);

@@ -1,19 +1,19 @@
 /**
  * Limits the connections of a listener (G10). Before a connection is refused, others that wait for nothing are
- * closed: idle keep-alive connections near the cap, and at the cap those without a complete request head,
- * oldest first. Thousands of half-open heads thus displace each other, and clients that send requests get in.
+ * closed: quiet ones near the cap, and beyond it those without a complete request head, oldest first, and then idle
+ * keep-alive connections. Thousands of half-open heads thus displace each other, and clients that send requests get in.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf } from '../request-headers.ts';
-import { closeOldestSilent, onConnection } from '../connections.ts';
+import { closeOldestSilent, onConnection, QuietConnections } from '../connections.ts';
 
-/** From this share of the cap on, idle connections are closed. */
+/** From this share of the cap on, quiet connections are closed: a request on its way is not lost. */
 const near = 0.9;
 /** If nothing can be closed, new connections are refused from here on. */
 const beyond = 1.1;
-/** Minimum time between scans for idle connections, since a scan visits all. */
+/** Minimum time between scans of the connections, since a scan visits all. */
 const lookEveryMs = 100;
 
 /** Enforces the cap on the server. */
@@ -22,20 +22,32 @@ export function capConnections(server: Server, most: () => number): void {
    * Excludes connections that are being closed: many arrive in one turn of the loop, before the first is gone.
    */
   const inside = new Set<Socket>();
+  const quiet = new QuietConnections(server);
   let look: NodeJS.Timeout | undefined;
-  const closeIdle = (): void => {
+  let isFull = false;
+  const closeUnused = (): void => {
     look = undefined;
-    server.closeIdleConnections();
+    if (isFull) server.closeIdleConnections();
+    else quiet.close();
+    isFull = false;
+    if (inside.size > near * most()) lookSoon();
+  };
+  const lookSoon = (): void => {
+    look ??= setTimeout(closeUnused, lookEveryMs).unref();
   };
   onConnection(server, (socket) => {
     const cap = most();
     inside.add(socket);
     socket.once('close', () => inside.delete(socket));
-    if (inside.size > near * cap) look ??= setTimeout(closeIdle, lookEveryMs).unref();
+    if (inside.size > near * cap) lookSoon();
     if (inside.size <= cap) return;
     const oldest = closeOldestSilent(server);
-    if (oldest !== undefined) inside.delete(oldest);
-    else if (inside.size > Math.ceil(beyond * cap)) {
+    if (oldest !== undefined) {
+      inside.delete(oldest);
+      return;
+    }
+    isFull = true;
+    if (inside.size > Math.ceil(beyond * cap)) {
       inside.delete(socket);
       socket.destroy();
     }
