@@ -16,10 +16,10 @@ const batchRows = 500;
 /** Most short calls end before this age and are never recorded while they run. */
 const notedFromMs = 10;
 
-/** New calls are refused beyond either (F84). */
 /** Why a gateway is not ready while `Ledger.healthy` is false; the log and `Ledger.failure` have the cause. */
 export const cannotRecord = 'finished calls cannot be written';
 
+/** New calls are refused beyond either (F84). */
 const maxQueuedRows = 10_000;
 const maxFailingMs = 5000;
 
