@@ -23,6 +23,7 @@ import {
 import { checkRequestHead } from '../http/request-headers.ts';
 import type { RefusalLog } from '../http/send.ts';
 import type { Json, JsonObject } from '../json/value.ts';
+import { StoreError } from '../store/store-error.ts';
 import { auditRoutes } from './audit.ts';
 import { type Admitted, enter } from './auth.ts';
 import { budgetRoutes } from './budgets.ts';
@@ -493,7 +494,7 @@ async function answerKnown(
 ): Promise<AdminAnswer | undefined> {
   const { method = 'GET', url = '/' } = request;
   // Before anything else is examined: a stranger learns not even which addresses there are.
-  const entry = scraper(deps, request) ?? (await enter(deps, request));
+  const entry = scraper(deps, request) ?? (await enter(deps, request).catch(withoutReason));
   if (entry === 'anonymous') return refused;
   if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);
   if (!('http' in entry)) return entry;
@@ -507,6 +508,12 @@ async function answerKnown(
     return explain(deps.explainer, request, response);
   }
   return handle(deps, request, entry);
+}
+
+/** Why the store is away names its file or its server, and any cookie makes a stranger's request ask it. */
+function withoutReason(error: unknown): AdminAnswer {
+  if (!(error instanceof StoreError)) throw error;
+  return errorAnswer(503, 'The store is not available, so the session cannot be looked up.');
 }
 
 /**

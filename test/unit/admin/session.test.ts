@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it, type TestContext } from 'node:test';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { adminRig, adminToken, errorOf, type Answer, type Ask, type Rig } from './admin-rig.ts';
 
 const csrf = { 'x-model-gateway-csrf': '1' };
@@ -267,4 +268,17 @@ it('S9 a key of the data plane is no token, and a session no key', async (t) => 
   assert.throws(() => rig.keys.authenticate(`Bearer ${id}`, undefined), {
     code: 'unauthenticated',
   });
+});
+
+it('S11 a stranger with any cookie does not learn why the store is away', async (t) => {
+  const rig = await adminRig(t);
+  Object.assign(rig.deps.store.people, {
+    session: async () => {
+      throw new StoreError('unavailable', 'postgres://10.1.2.3/gateway refuses the connection');
+    },
+  });
+  const cookie = `__Host-model-gateway-${new URL(rig.url).port}=anything`;
+  const answer = await rig.ask('/api/models', { token: undefined, headers: { cookie } });
+  assert.equal(answer.status, 503);
+  assert.doesNotMatch(JSON.stringify(answer.body), /postgres|10\.1\.2\.3/);
 });
