@@ -286,7 +286,7 @@ for (const client of allDialects) {
 
   for (const [n, upstream] of table.upstreams.entries()) {
     const pair = { client, upstream };
-    const every = ofClouds.has(upstream) ? 5 : 2;
+    const every = ofClouds.has(upstream) ? 5 : 3;
     suite(`issue 3: ${client} requests to ${upstream} upstreams`, () => {
       for (const [i, [id, sample]] of samples.entries()) {
         // Another part at each upstream, so that `npm test` translates each sample for some of them.

@@ -12,6 +12,7 @@ import { tryParse } from '../../src/json/parse.ts';
 import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/model-folder.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
+import { testsOf } from '../support/depth.ts';
 import { removeFolder } from '../support/folders.ts';
 import {
   clock,
@@ -89,25 +90,31 @@ describe('files', () => {
   });
 });
 
-describe('process', { skip }, () => {
-  test('S25 no secret of the gateway is in its environment, and its socket is private', async () => {
-    process.env['OPENAI_API_KEY'] = 'sk-a-secret';
-    const { log, entries } = memoryLog();
-    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
-    await engine.ready();
-    assert.ok(engine.socketPath.length <= 100);
-    assert.equal(statSync(dirname(engine.socketPath)).mode & 0o777, 0o700);
-    if (process.platform === 'linux') {
-      const pid = entries.find((entry) => entry.event === 'engine_ready')?.['pid'];
-      assert.ok(!readFileSync(`/proc/${String(pid)}/environ`, 'utf8').includes('sk-a-secret'));
-    }
-    await engine.stop();
-    assert.ok(!existsSync(dirname(engine.socketPath)));
-    assert.equal(engine.status().phase, 'stopped');
-    assert.match((await failure(engine)).message, /stopped/);
-  });
+/** Of `npm test`, and of the rest: each starts an engine or two. */
+const [shortTest, restTest] = [testsOf(true), testsOf(false)];
 
-  test('F93 a call does not wait for a slow start: it gets a retry-after', async () => {
+describe('process', { skip }, () => {
+  shortTest(
+    'S25 no secret of the gateway is in its environment, and its socket is private',
+    async () => {
+      process.env['OPENAI_API_KEY'] = 'sk-a-secret';
+      const { log, entries } = memoryLog();
+      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+      await engine.ready();
+      assert.ok(engine.socketPath.length <= 100);
+      assert.equal(statSync(dirname(engine.socketPath)).mode & 0o777, 0o700);
+      if (process.platform === 'linux') {
+        const pid = entries.find((entry) => entry.event === 'engine_ready')?.['pid'];
+        assert.ok(!readFileSync(`/proc/${String(pid)}/environ`, 'utf8').includes('sk-a-secret'));
+      }
+      await engine.stop();
+      assert.ok(!existsSync(dirname(engine.socketPath)));
+      assert.equal(engine.status().phase, 'stopped');
+      assert.match((await failure(engine)).message, /stopped/);
+    },
+  );
+
+  shortTest('F93 a call does not wait for a slow start: it gets a retry-after', async () => {
     const { log } = memoryLog();
     const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, startWaitMs: 0 });
     const error = await failure(engine);
@@ -117,32 +124,35 @@ describe('process', { skip }, () => {
     await engine.stop();
   });
 
-  test('F93 an engine that is killed cuts its streams, starts again, and backs off when it dies again', async () => {
-    const { log, entries } = memoryLog();
-    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
-    const client = new EngineClient(engine.socketPath);
-    const kill = async (): Promise<void> => {
+  shortTest(
+    'F93 an engine that is killed cuts its streams, starts again, and backs off when it dies again',
+    async () => {
+      const { log, entries } = memoryLog();
+      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+      const client = new EngineClient(engine.socketPath);
+      const kill = async (): Promise<void> => {
+        await engine.ready();
+        const pid = entries.findLast((entry) => entry.event === 'engine_ready')?.['pid'];
+        const open = client.open('/v1/chat/completions', endlessBody({ stream: true }));
+        const response = await open.response;
+        await waitForText(response, firstText);
+        process.kill(Number(pid), 'SIGKILL');
+        await assert.rejects(readAll(response));
+        while (engine.status().phase === 'ready') await new Promise(setImmediate);
+        assert.match(engine.status().reason ?? '', /SIGKILL/);
+      };
+      await kill();
       await engine.ready();
-      const pid = entries.findLast((entry) => entry.event === 'engine_ready')?.['pid'];
-      const open = client.open('/v1/chat/completions', endlessBody({ stream: true }));
-      const response = await open.response;
-      await waitForText(response, firstText);
-      process.kill(Number(pid), 'SIGKILL');
-      await assert.rejects(readAll(response));
-      while (engine.status().phase === 'ready') await new Promise(setImmediate);
-      assert.match(engine.status().reason ?? '', /SIGKILL/);
-    };
-    await kill();
-    await engine.ready();
-    assert.match(String(messageOf(await client.chat('Who are you?'))['content']), /Tiny/);
-    await kill();
-    const error = await failure(engine);
-    assert.equal(error.code, 'upstream_unavailable');
-    assert.ok(error.retryAfterMs !== undefined && error.retryAfterMs <= 500);
-    await engine.stop();
-  });
+      assert.match(String(messageOf(await client.chat('Who are you?'))['content']), /Tiny/);
+      await kill();
+      const error = await failure(engine);
+      assert.equal(error.code, 'upstream_unavailable');
+      assert.ok(error.retryAfterMs !== undefined && error.retryAfterMs <= 500);
+      await engine.stop();
+    },
+  );
 
-  test('an engine ends with its parent, also in the middle of an answer', async () => {
+  restTest('an engine ends with its parent, also in the middle of an answer', async () => {
     const parent = spawn(process.execPath, [join(import.meta.dirname, 'parent.ts')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -157,22 +167,18 @@ describe('process', { skip }, () => {
     assert.ok(!existsSync(dirname(socketPath)));
   });
 
-  test(
-    'signals to the group leave the engine to its parent',
-    { skip: process.platform === 'win32' },
-    async () => {
-      const { log, entries } = memoryLog();
-      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
-      await engine.ready();
-      const pid = Number(entries.find((entry) => entry.event === 'engine_ready')?.['pid']);
-      process.kill(pid, 'SIGINT');
-      process.kill(pid, 'SIGTERM');
-      assert.equal((await new EngineClient(engine.socketPath).chat('Hello')).status, 200);
-      await engine.stop();
-    },
-  );
+  restTest('signals to the group leave the engine to its parent', async () => {
+    const { log, entries } = memoryLog();
+    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+    await engine.ready();
+    const pid = Number(entries.find((entry) => entry.event === 'engine_ready')?.['pid']);
+    process.kill(pid, 'SIGINT');
+    process.kill(pid, 'SIGTERM');
+    assert.equal((await new EngineClient(engine.socketPath).chat('Hello')).status, 200);
+    await engine.stop();
+  });
 
-  test('two engines run side by side', async () => {
+  restTest('two engines run side by side', async () => {
     const engines = [tinyEngine(), tinyEngine()];
     await Promise.all(engines.map((engine) => engine.ready()));
     const answers = await Promise.all(

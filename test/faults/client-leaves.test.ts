@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { clientKey } from '../support/keys.ts';
 import { clientDialects, pairs, upstreamDialects } from '../support/dialects.ts';
+import { sampledTests } from '../support/depth.ts';
 import { endingOf, numberAt, objectAt, readStream, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -45,6 +46,9 @@ async function leave(
   }).catch(() => undefined);
 }
 
+/** `npm test` plays one in three of these. */
+const cellTest = sampledTests(3);
+
 for (const dialect of clientDialects) {
   for (const upstream of upstreamDialects) {
     const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
@@ -55,7 +59,7 @@ for (const dialect of clientDialects) {
           'before the headers': silence,
           'before content': headersOnly,
         })) {
-          test(`F72 E10 the client leaves ${name}, ${shape}`, async () => {
+          cellTest()(`F72 E10 the client leaves ${name}, ${shape}`, async () => {
             const { model, script } = rig.play(upstream, answer);
             await leave(dialect, {
               model,
@@ -71,29 +75,32 @@ for (const dialect of clientDialects) {
         }
       }
 
-      test('F73 E10 F7 the client leaves in mid-stream: what was sent is charged', async () => {
-        const { model, script } = rig.play(upstream, {
-          body: [begun(upstream)],
-          framing: 'chunked',
-          ending: 'hang',
-        });
-        const left = Promise.withResolvers<void>();
-        await leave(dialect, {
-          model,
-          stream: true,
-          when: (abort) => void left.promise.then(abort),
-          onData: left.resolve,
-        });
-        const request = await script.request(0);
-        assert.equal(await request.closed, 'gateway');
-        const [row] = await rig.gateway.callRows(model, 1);
-        assert.equal(row?.['outcome'], 'canceled');
-        assert.equal(row?.['usage_source'], 'estimated');
-        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens') > 0);
-        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'fresh_input_tokens') > 0);
-      });
+      cellTest()(
+        'F73 E10 F7 the client leaves in mid-stream: what was sent is charged',
+        async () => {
+          const { model, script } = rig.play(upstream, {
+            body: [begun(upstream)],
+            framing: 'chunked',
+            ending: 'hang',
+          });
+          const left = Promise.withResolvers<void>();
+          await leave(dialect, {
+            model,
+            stream: true,
+            when: (abort) => void left.promise.then(abort),
+            onData: left.resolve,
+          });
+          const request = await script.request(0);
+          assert.equal(await request.closed, 'gateway');
+          const [row] = await rig.gateway.callRows(model, 1);
+          assert.equal(row?.['outcome'], 'canceled');
+          assert.equal(row?.['usage_source'], 'estimated');
+          assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens') > 0);
+          assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'fresh_input_tokens') > 0);
+        },
+      );
 
-      test('F74 a client that closes right behind the ending has completed', async () => {
+      cellTest()('F74 a client that closes right behind the ending has completed', async () => {
         const { model } = rig.play(upstream, answerIn(upstream, { text }, true));
         await rawStream(dialect, model, (seen, socket) => {
           if (seen.includes(lastMark[dialect])) socket.destroy();
@@ -103,7 +110,7 @@ for (const dialect of clientDialects) {
         assert.equal(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens'), 7);
       });
 
-      test('F75 a half-closed connection is a client that left', async () => {
+      cellTest()('F75 a half-closed connection is a client that left', async () => {
         const { model, script } = rig.play(upstream, silence);
         const closed = rawStream(dialect, model, (_, socket) => void socket, true);
         const request = await script.request(0);
@@ -113,7 +120,7 @@ for (const dialect of clientDialects) {
         assert.equal(row?.['outcome'], 'canceled');
       });
 
-      test('E8 broken streams harm no other', async () => {
+      cellTest()('E8 broken streams harm no other', async () => {
         const good = rig.play(upstream, { body: legalFrames(upstream), framing: 'chunked' });
         const bad = rig.play(upstream, {
           body: [begun(upstream)],

@@ -42,7 +42,7 @@ const trouble = 'Traceback at 10.1.2.3:8443 in /srv/vllm/engine.py, key sk-secre
 for (const [i, dialect] of clientDialects.entries()) {
   for (const [j, upstream] of upstreamDialects.entries()) {
     const now = <T>(values: readonly T[]): readonly T[] =>
-      values.filter((_, k) => isInSample(i + j + k, 3));
+      values.filter((_, k) => isInSample(i + j + k, 5));
     describe(`${dialect} client, ${upstream} upstream`, () => {
       for (const words of now([
         'Rate limit reached for tokens per min (TPM) with sk-proj-abcdefghijk: 30000.',

@@ -1,7 +1,8 @@
 /** F-3 F-9: bodies that stop in their middle, and bodies and heads that are written in unusual ways. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { clientDialects, upstreamDialects, type UpstreamDialect } from '../support/dialects.ts';
+import { sampledTests } from '../support/depth.ts';
 import { readDocument } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -52,11 +53,14 @@ const halves: { readonly [K in (typeof kinds)[number]]: (upstream: UpstreamDiale
   },
 };
 
+/** `npm test` plays one in five of these. */
+const cellTest = sampledTests(5);
+
 for (const dialect of clientDialects) {
   for (const upstream of upstreamDialects) {
     describe(`${dialect} client, ${upstream} upstream`, () => {
       for (const kind of kinds) {
-        test(`F-3 half a ${kind}, then silence: the other target answers`, async () => {
+        cellTest()(`F-3 half a ${kind}, then silence: the other target answers`, async () => {
           const model = `${kind}-${dialect}-${upstream}`;
           const script = rig.upstreams[upstream].script(`half-${model}`, halves[kind](upstream));
           rig.upstreams[upstream].script(`whole-${model}`, answerIn(upstream, reply, false));
@@ -68,15 +72,18 @@ for (const dialect of clientDialects) {
         });
       }
 
-      test('F-3 where there is no other target: 504, long before the time of a whole document', async () => {
-        const model = `document-${dialect}-${upstream}`;
-        rig.upstreams[upstream].script(`half-${model}`, halves.document(upstream));
-        rig.upstreams[upstream].script(`whole-${model}`, halves.document(upstream));
-        const got = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
-        assert.equal(got.status, 504, got.text);
-        const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
-        assert.equal(row['error'], 'timeout');
-      });
+      cellTest()(
+        'F-3 where there is no other target: 504, long before the time of a whole document',
+        async () => {
+          const model = `document-${dialect}-${upstream}`;
+          rig.upstreams[upstream].script(`half-${model}`, halves.document(upstream));
+          rig.upstreams[upstream].script(`whole-${model}`, halves.document(upstream));
+          const got = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+          assert.equal(got.status, 504, got.text);
+          const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
+          assert.equal(row['error'], 'timeout');
+        },
+      );
 
       for (const [name, before_] of [
         ['a byte order mark', '\ufeff'],
@@ -84,20 +91,25 @@ for (const dialect of clientDialects) {
         ['blank lines, as signs of life', '\n'.repeat(300)],
       ] as const) {
         for (const split of [false, true]) {
-          test(`F-9 ${name} before a document${split ? ', byte by byte' : ''}: read at the first try`, async () => {
-            const { model } = rig.play(upstream, {
-              headers: json,
-              body: [before_ + bodyOf(upstream)],
-              ...(split ? { split: (bytes) => Array.from(bytes, (byte) => Buffer.of(byte)) } : {}),
-            });
-            const got = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
-            assert.equal(got.status, 200, got.text);
-            assert.deepEqual(readDocument(dialect, got.json), seenOf(reply, model));
-            assert.equal(got.headers['x-gateway-attempts'], '1');
-          });
+          cellTest()(
+            `F-9 ${name} before a document${split ? ', byte by byte' : ''}: read at the first try`,
+            async () => {
+              const { model } = rig.play(upstream, {
+                headers: json,
+                body: [before_ + bodyOf(upstream)],
+                ...(split
+                  ? { split: (bytes) => Array.from(bytes, (byte) => Buffer.of(byte)) }
+                  : {}),
+              });
+              const got = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+              assert.equal(got.status, 200, got.text);
+              assert.deepEqual(readDocument(dialect, got.json), seenOf(reply, model));
+              assert.equal(got.headers['x-gateway-attempts'], '1');
+            },
+          );
         }
 
-        test(`F-9 ${name} before an error: its words are read`, async () => {
+        cellTest()(`F-9 ${name} before an error: its words are read`, async () => {
           const refusal = errorIn(upstream, 400, 'The number of cats is too large.');
           const { model } = rig.play(upstream, {
             ...refusal,
@@ -112,32 +124,35 @@ for (const dialect of clientDialects) {
 
       for (const stream of [false, true]) {
         for (const status of [200, 400]) {
-          test(`F-9 a head of bare line feeds, ${status}, ${stream ? 'a stream' : 'a document'}`, async () => {
-            const answer =
-              status === 200
-                ? answerIn(upstream, reply, stream)
-                : errorIn(upstream, 400, 'No cats.');
-            const body = joined(answer.body);
-            const streamed = upstream === 'converse' ? eventStreamType : 'text/event-stream';
-            const type = stream && status === 200 ? streamed : 'application/json';
-            const { model, script } = rig.play(upstream, {
-              rawHead: `HTTP/1.1 ${status} Well\ncontent-type: ${type}\ncontent-length: ${Buffer.byteLength(body)}\n\n`,
-              framing: 'length',
-              body,
-            });
-            const first = await ask(rig, dialect, requestBody(dialect, { model, stream }));
-            assert.equal(first.status, status, first.text);
-            assert.equal(
-              await (
-                await script.request(0)
-              ).closed,
-              'gateway',
-              'no second answer on it',
-            );
-            const second = await ask(rig, dialect, requestBody(dialect, { model, stream }));
-            assert.equal(second.status, status);
-            assert.equal(second.headers['x-gateway-attempts'], '1');
-          });
+          cellTest()(
+            `F-9 a head of bare line feeds, ${status}, ${stream ? 'a stream' : 'a document'}`,
+            async () => {
+              const answer =
+                status === 200
+                  ? answerIn(upstream, reply, stream)
+                  : errorIn(upstream, 400, 'No cats.');
+              const body = joined(answer.body);
+              const streamed = upstream === 'converse' ? eventStreamType : 'text/event-stream';
+              const type = stream && status === 200 ? streamed : 'application/json';
+              const { model, script } = rig.play(upstream, {
+                rawHead: `HTTP/1.1 ${status} Well\ncontent-type: ${type}\ncontent-length: ${Buffer.byteLength(body)}\n\n`,
+                framing: 'length',
+                body,
+              });
+              const first = await ask(rig, dialect, requestBody(dialect, { model, stream }));
+              assert.equal(first.status, status, first.text);
+              assert.equal(
+                await (
+                  await script.request(0)
+                ).closed,
+                'gateway',
+                'no second answer on it',
+              );
+              const second = await ask(rig, dialect, requestBody(dialect, { model, stream }));
+              assert.equal(second.status, status);
+              assert.equal(second.headers['x-gateway-attempts'], '1');
+            },
+          );
         }
       }
     });

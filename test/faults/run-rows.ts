@@ -50,13 +50,13 @@ function hasSdkCalls({ row, dialect, upstream }: Case): boolean {
 }
 
 /**
- * The cases that run now. `npm test` plays one in seven of a row, of a short row one in five, and at least one. The steps
+ * The cases that run now. `npm test` plays one in eleven of a row, of a short row one in seven, and at least one. The steps
  * are odd and begin elsewhere in each row, so rows that follow each other meet other clients, modes and shapes.
  */
 function casesNow(rows: readonly FaultRow[]): readonly Case[] {
   const ofRows = [...Map.groupBy(casesOf(rows), ({ row }) => row).values()];
   return ofRows.flatMap((cases, number) => {
-    const step = Math.min(cases.length > 20 ? 7 : 5, cases.length);
+    const step = Math.min(cases.length > 20 ? 11 : 7, cases.length);
     return cases.filter((_case, i) => isInSample(number + i, step));
   });
 }

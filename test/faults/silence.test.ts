@@ -8,6 +8,7 @@ import {
   upstreamDialects,
   type UpstreamDialect,
 } from '../support/dialects.ts';
+import { sampledTests } from '../support/depth.ts';
 import { endingOf, readStream, streamError } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
@@ -70,6 +71,9 @@ function watch(count = wanted): {
   return { enough: enough.promise, onData };
 }
 
+/** `npm test` plays one in three of these. */
+const cellTest = sampledTests(3);
+
 for (const dialect of clientDialects) {
   for (const upstream of upstreamDialects) {
     const mode = `${dialect === upstream ? 'relay' : 'translate'} from ${upstream}`;
@@ -80,7 +84,7 @@ for (const dialect of clientDialects) {
       ['nothing', ''],
       ['headers and what says nothing', sayNothing[upstream]],
     ] as const) {
-      test(`E2 R1 ${name} before the answer, ${dialect}, ${mode}`, async () => {
+      cellTest()(`E2 R1 ${name} before the answer, ${dialect}, ${mode}`, async () => {
         const { enough, onData } = watch();
         const answer: Answer = { ...full, body: [first, enough, whole] };
         const { model } = rig.play(upstream, first === '' ? { ...answer } : answer);
@@ -93,7 +97,7 @@ for (const dialect of clientDialects) {
       });
     }
 
-    test(`E2 a long gap in the middle of an answer, ${dialect}, ${mode}`, async () => {
+    cellTest()(`E2 a long gap in the middle of an answer, ${dialect}, ${mode}`, async () => {
       const { enough, onData } = watch();
       const { model } = rig.play(upstream, { body: [begun(upstream), enough, rest(upstream)] });
       const body = requestBody(dialect, { model, stream: true });
@@ -102,41 +106,47 @@ for (const dialect of clientDialects) {
       assert.equal(readStream(dialect, got.text).text, seen.text);
     });
 
-    test(`R1 another target may still answer behind a sign of life, ${dialect}, ${mode}`, async () => {
-      const { enough, onData } = watch(1);
-      const late = { body: ['', enough], framing: 'chunked', ending: 'fin' } as const;
-      rig.upstreams[upstream].script(`late-${dialect}`, late);
-      const spare = rig.upstreams[upstream].script(`spare-${dialect}`, full);
-      const model = `spare-${dialect}-${upstream}`;
-      const body = requestBody(dialect, { model, stream: true });
-      const got = await ask(rig, dialect, body, { onData });
-      assert.deepEqual(readStream(dialect, got.text), seenOf(reply, model));
-      assert.equal(spare.requests.length, 1);
-      const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
-      assert.equal(row['attempts'], 2);
-    });
+    cellTest()(
+      `R1 another target may still answer behind a sign of life, ${dialect}, ${mode}`,
+      async () => {
+        const { enough, onData } = watch(1);
+        const late = { body: ['', enough], framing: 'chunked', ending: 'fin' } as const;
+        rig.upstreams[upstream].script(`late-${dialect}`, late);
+        const spare = rig.upstreams[upstream].script(`spare-${dialect}`, full);
+        const model = `spare-${dialect}-${upstream}`;
+        const body = requestBody(dialect, { model, stream: true });
+        const got = await ask(rig, dialect, body, { onData });
+        assert.deepEqual(readStream(dialect, got.text), seenOf(reply, model));
+        assert.equal(spare.requests.length, 1);
+        const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
+        assert.equal(row['attempts'], 2);
+      },
+    );
 
-    test(`R1 EM what fails behind a sign of life is an error frame, ${dialect}, ${mode}`, async () => {
-      const { enough, onData } = watch(1);
-      const refusal = errorIn(upstream, 400, 'no such thing');
-      const { model } = rig.play(upstream, {
-        ...refusal,
-        rawHead: '',
-        framing: 'close',
-        body: [
-          enough,
-          `HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n`,
-          typeof refusal.body === 'string' ? refusal.body : '',
-        ],
-      });
-      const body = requestBody(dialect, { model, stream: true });
-      const got = await ask(rig, dialect, body, { onData });
-      assert.equal(got.status, 200);
-      assert.equal(endingOf(dialect, got.text), 'error', got.text);
-      assert.match(String(streamError(got.text)['message']), /no such thing/);
-      const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
-      assert.equal(row['outcome'], 'failed');
-    });
+    cellTest()(
+      `R1 EM what fails behind a sign of life is an error frame, ${dialect}, ${mode}`,
+      async () => {
+        const { enough, onData } = watch(1);
+        const refusal = errorIn(upstream, 400, 'no such thing');
+        const { model } = rig.play(upstream, {
+          ...refusal,
+          rawHead: '',
+          framing: 'close',
+          body: [
+            enough,
+            `HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n`,
+            typeof refusal.body === 'string' ? refusal.body : '',
+          ],
+        });
+        const body = requestBody(dialect, { model, stream: true });
+        const got = await ask(rig, dialect, body, { onData });
+        assert.equal(got.status, 200);
+        assert.equal(endingOf(dialect, got.text), 'error', got.text);
+        assert.match(String(streamError(got.text)['message']), /no such thing/);
+        const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
+        assert.equal(row['outcome'], 'failed');
+      },
+    );
   }
 }
 

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
+import { runsNow, sampledTests, testsOf } from '../support/depth.ts';
 import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
@@ -90,43 +91,49 @@ function assertRefused(dialect: ClientDialect, { status, text, headers }: Reply)
   assert.ok(Number(headers['retry-after']) >= 1);
 }
 
+/** Of `npm test`, and of the rest: each starts gateways. */
+const [shortTest, restTest] = [testsOf(true), testsOf(false)];
+
 describe('a store that fails', { timeout: 500_000 }, () => {
-  test('F85 no file may grow: running streams end well, new calls are refused, then all rows are written', async () => {
-    scriptSlow(upstream, 'quick', () => Promise.resolve());
-    const stage = await started();
-    const { instance, database } = stage;
-    const gate = Promise.withResolvers<void>();
-    const running = await begin(stage, gate.promise);
-    const mayGrow = (bytes: string): void => {
-      const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
-      execFileSync('prlimit', ['--pid', pid, `--fsize=${bytes}`]);
-    };
-    mayGrow('4096:unlimited');
-    const ids: string[] = [];
-    const note = ({ headers }: Reply): void => void ids.push(String(headers['x-request-id']));
-    // Its row cannot be written; calls are taken until that has lasted for five seconds.
-    note(await quick(stage, 'chat'));
-    await until(async () => (await instance.ready()) === 503, 'it says that it is not ready');
-    for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
-    assert.equal((await instance.admin('GET', '/api/status')).status, 200);
+  shortTest(
+    'F85 no file may grow: running streams end well, new calls are refused, then all rows are written',
+    async () => {
+      scriptSlow(upstream, 'quick', () => Promise.resolve());
+      const stage = await started();
+      const { instance, database } = stage;
+      const gate = Promise.withResolvers<void>();
+      const running = await begin(stage, gate.promise);
+      const mayGrow = (bytes: string): void => {
+        const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+        execFileSync('prlimit', ['--pid', pid, `--fsize=${bytes}`]);
+      };
+      mayGrow('4096:unlimited');
+      const ids: string[] = [];
+      const note = ({ headers }: Reply): void => void ids.push(String(headers['x-request-id']));
+      // Its row cannot be written; calls are taken until that has lasted for five seconds.
+      note(await quick(stage, 'chat'));
+      await until(async () => (await instance.ready()) === 503, 'it says that it is not ready');
+      for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
+      assert.equal((await instance.admin('GET', '/api/status')).status, 200);
 
-    gate.resolve();
-    for (const [i, reply] of running.entries()) {
-      assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
-      note(await reply);
-    }
-    mayGrow(unlimited);
-    await until(async () => (await instance.ready()) === 200, 'it is ready again');
-    const last = await quick(stage, 'messages');
-    assert.equal(brokenness('messages', last), undefined);
-    note(last);
-    assert.equal(await instance.stop(), 0);
-    const found = rows(database);
-    for (const id of ids) assert.ok(found.includes(`${id} ok`), `${id} of ${found.join(', ')}`);
-    instance.remove();
-  });
+      gate.resolve();
+      for (const [i, reply] of running.entries()) {
+        assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
+        note(await reply);
+      }
+      mayGrow(unlimited);
+      await until(async () => (await instance.ready()) === 200, 'it is ready again');
+      const last = await quick(stage, 'messages');
+      assert.equal(brokenness('messages', last), undefined);
+      note(last);
+      assert.equal(await instance.stop(), 0);
+      const found = rows(database);
+      for (const id of ids) assert.ok(found.includes(`${id} ok`), `${id} of ${found.join(', ')}`);
+      instance.remove();
+    },
+  );
 
-  for (const workers of [1, 2]) {
+  for (const workers of runsNow(false) ? [1, 2] : []) {
     test(`F-6 SIGTERM while no file may grow, ${workers} process: the rows stand in the log, the exit code is 1`, async () => {
       scriptSlow(upstream, 'quick', () => Promise.resolve());
       const stage = await started(undefined, { workers });
@@ -154,40 +161,43 @@ describe('a store that fails', { timeout: 500_000 }, () => {
     });
   }
 
-  test('F87 the database is removed under it: it says so, takes no calls, and continues when it is back', async () => {
-    scriptSlow(upstream, 'quick', () => Promise.resolve());
-    const stage = await started();
-    const { instance, database } = stage;
-    const gate = Promise.withResolvers<void>();
-    const running = await begin(stage, gate.promise);
-    renameSync(database, `${database}.away`);
-    const made: Reply[] = [];
-    await until(
-      async () => {
-        const reply = await quick(stage, 'chat');
-        if (reply.status === 200) made.push(reply);
-        return (await instance.ready()) === 503;
-      },
-      'it says that it is not ready',
-      60_000,
-    );
-    for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
-    const says = (): boolean => instance.log.includes('gateway.db was removed or replaced');
-    await until(says, 'the log says so');
-    gate.resolve();
-    for (const [i, reply] of running.entries()) {
-      assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
-      made.push(await reply);
-    }
-    renameSync(`${database}.away`, database);
-    await until(async () => (await instance.ready()) === 200, 'it is ready again');
-    assert.equal(await instance.stop(), 0);
-    const found = rows(database);
-    for (const { headers } of made) {
-      assert.ok(found.includes(`${String(headers['x-request-id'])} ok`));
-    }
-    instance.remove();
-  });
+  restTest(
+    'F87 the database is removed under it: it says so, takes no calls, and continues when it is back',
+    async () => {
+      scriptSlow(upstream, 'quick', () => Promise.resolve());
+      const stage = await started();
+      const { instance, database } = stage;
+      const gate = Promise.withResolvers<void>();
+      const running = await begin(stage, gate.promise);
+      renameSync(database, `${database}.away`);
+      const made: Reply[] = [];
+      await until(
+        async () => {
+          const reply = await quick(stage, 'chat');
+          if (reply.status === 200) made.push(reply);
+          return (await instance.ready()) === 503;
+        },
+        'it says that it is not ready',
+        60_000,
+      );
+      for (const dialect of clientDialects) assertRefused(dialect, await quick(stage, dialect));
+      const says = (): boolean => instance.log.includes('gateway.db was removed or replaced');
+      await until(says, 'the log says so');
+      gate.resolve();
+      for (const [i, reply] of running.entries()) {
+        assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
+        made.push(await reply);
+      }
+      renameSync(`${database}.away`, database);
+      await until(async () => (await instance.ready()) === 200, 'it is ready again');
+      assert.equal(await instance.stop(), 0);
+      const found = rows(database);
+      for (const { headers } of made) {
+        assert.ok(found.includes(`${String(headers['x-request-id'])} ok`));
+      }
+      instance.remove();
+    },
+  );
 });
 
 /** The lowest number of a descriptor that the process does not use: with a limit of one more, it gets only that. */
@@ -198,44 +208,49 @@ function firstFreeDescriptor(pid: string): number {
   return free;
 }
 
-test('F92 without file descriptors calls are refused as overload, running ones continue, and it recovers', async () => {
-  const stage = await started();
-  const { instance } = stage;
-  scriptSlow(upstream, 'quick', () => Promise.resolve());
-  const gate = Promise.withResolvers<void>();
-  const running = await begin(stage, gate.promise);
-  const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
-  const before = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
-  for (const dialect of clientDialects) {
-    // One for the client's connection, none for the upstream's, which keeps none.
-    await until(async () => {
-      execFileSync('prlimit', ['--pid', pid, `--nofile=${firstFreeDescriptor(pid) + 1}:`]);
-      const reply = await Promise.race([
-        quick(stage, dialect).catch(() => undefined),
-        // Who got the last one before the call waits for more, and so would the test.
-        sleep(10_000, undefined, { ref: false }),
-      ]);
-      execFileSync('prlimit', ['--pid', pid, `--nofile=${before}:`]);
-      if (reply === undefined || reply.status === 200) return false;
-      assert.equal(reply.status, dialect === 'messages' ? 529 : 503, reply.text);
-      assert.match(
-        reply.text,
-        dialect === 'messages' ? /"overloaded_error"/ : /"server_is_overloaded"/,
-      );
-      assert.ok(Number(reply.headers['retry-after']) >= 1);
-      return true;
-    }, 'it has no descriptor left');
-  }
-  for (let i = 0; i < 8; i += 1) {
-    assert.equal(brokenness('chat', await quick(stage, 'chat')), undefined);
-  }
-  gate.resolve();
-  for (const [i, reply] of running.entries()) {
-    assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
-  }
-  assert.equal(await instance.stop(), 0);
-  instance.remove();
-});
+shortTest(
+  'F92 without file descriptors calls are refused as overload, running ones continue, and it recovers',
+  async () => {
+    const stage = await started();
+    const { instance } = stage;
+    scriptSlow(upstream, 'quick', () => Promise.resolve());
+    const gate = Promise.withResolvers<void>();
+    const running = await begin(stage, gate.promise);
+    const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+    const before = /^Max open files\s+(\d+)/m.exec(
+      readFileSync(`/proc/${pid}/limits`, 'utf8'),
+    )?.[1];
+    for (const dialect of clientDialects) {
+      // One for the client's connection, none for the upstream's, which keeps none.
+      await until(async () => {
+        execFileSync('prlimit', ['--pid', pid, `--nofile=${firstFreeDescriptor(pid) + 1}:`]);
+        const reply = await Promise.race([
+          quick(stage, dialect).catch(() => undefined),
+          // Who got the last one before the call waits for more, and so would the test.
+          sleep(10_000, undefined, { ref: false }),
+        ]);
+        execFileSync('prlimit', ['--pid', pid, `--nofile=${before}:`]);
+        if (reply === undefined || reply.status === 200) return false;
+        assert.equal(reply.status, dialect === 'messages' ? 529 : 503, reply.text);
+        assert.match(
+          reply.text,
+          dialect === 'messages' ? /"overloaded_error"/ : /"server_is_overloaded"/,
+        );
+        assert.ok(Number(reply.headers['retry-after']) >= 1);
+        return true;
+      }, 'it has no descriptor left');
+    }
+    for (let i = 0; i < 8; i += 1) {
+      assert.equal(brokenness('chat', await quick(stage, 'chat')), undefined);
+    }
+    gate.resolve();
+    for (const [i, reply] of running.entries()) {
+      assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
+    }
+    assert.equal(await instance.stop(), 0);
+    instance.remove();
+  },
+);
 
 interface Ended {
   readonly status: number | null;
@@ -255,18 +270,21 @@ function startOn(directory: string): Ended {
 }
 
 describe('a start that must not be', { timeout: 500_000 }, () => {
-  test('F87 a second process on the same directory ends with the pid of the first, which continues', async () => {
-    const { instance } = await started();
-    const { status, text } = startOn(join(instance.directory, 'data'));
-    assert.equal(status, 1);
-    const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
-    assert.match(text, new RegExp(`Another gateway.*pid ${pid}`));
-    assert.equal(await instance.ready(), 200);
-    assert.equal(await instance.stop(), 0);
-    instance.remove();
-  });
+  shortTest(
+    'F87 a second process on the same directory ends with the pid of the first, which continues',
+    async () => {
+      const { instance } = await started();
+      const { status, text } = startOn(join(instance.directory, 'data'));
+      assert.equal(status, 1);
+      const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+      assert.match(text, new RegExp(`Another gateway.*pid ${pid}`));
+      assert.equal(await instance.ready(), 200);
+      assert.equal(await instance.stop(), 0);
+      instance.remove();
+    },
+  );
 
-  test('F86 a broken database ends the start, names the way out, and stays as it is', () => {
+  shortTest('F86 a broken database ends the start, names the way out, and stays as it is', () => {
     const directory = mkdtempSync(join(tmpdir(), 'gw-broken-'));
     const database = join(directory, 'gateway.db');
     writeFileSync(database, 'this is no database. '.repeat(500), { mode: 0o600 });
@@ -286,30 +304,36 @@ const breaking = (how: string): readonly string[] => {
   return ['--import', `data:text/javascript,${encodeURIComponent(text)}`];
 };
 
+/** `npm test` plays one of them. */
+const cellTest = sampledTests(2);
+
 describe('a bug', { timeout: 500_000 }, () => {
   for (const [name, how] of [
     ['an exception that nobody caught', `throw new Error('a bug')`],
     ['a promise that nobody caught', `Promise.reject(new Error('a bug'))`],
   ] as const) {
-    test(`F94 ${name}: running streams end well and are settled, then the process ends with 1`, async () => {
-      const stage = await started(breaking(how));
-      const { instance, database } = stage;
-      const gate = Promise.withResolvers<void>();
-      const running = await begin(stage, gate.promise);
-      instance.signal('SIGUSR2');
-      await until(() => instance.log.includes('a bug'), 'it tells what happened');
-      assert.equal(instance.running, true);
-      gate.resolve();
-      for (const [i, reply] of running.entries()) {
-        assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
-      }
-      await until(() => !instance.running, 'it has ended');
-      assert.equal(await instance.stop(), 1);
-      assert.equal(
-        rows(database).filter((row) => row.endsWith(' ok')).length,
-        clientDialects.length,
-      );
-      instance.remove();
-    });
+    cellTest()(
+      `F94 ${name}: running streams end well and are settled, then the process ends with 1`,
+      async () => {
+        const stage = await started(breaking(how));
+        const { instance, database } = stage;
+        const gate = Promise.withResolvers<void>();
+        const running = await begin(stage, gate.promise);
+        instance.signal('SIGUSR2');
+        await until(() => instance.log.includes('a bug'), 'it tells what happened');
+        assert.equal(instance.running, true);
+        gate.resolve();
+        for (const [i, reply] of running.entries()) {
+          assert.equal(brokenness(clientDialects[i] ?? 'chat', await reply), undefined);
+        }
+        await until(() => !instance.running, 'it has ended');
+        assert.equal(await instance.stop(), 1);
+        assert.equal(
+          rows(database).filter((row) => row.endsWith(' ok')).length,
+          clientDialects.length,
+        );
+        instance.remove();
+      },
+    );
   }
 });

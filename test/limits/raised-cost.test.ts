@@ -159,7 +159,7 @@ for (const [i, row] of raising.entries()) {
       ['long', ' and so on'.repeat(5000)],
     ] as const
   ).entries()) {
-    if (!isInSample(i + j, 2)) continue;
+    if (!isInSample(i + j, 4)) continue;
     const stream = length === 'short';
     const what = `${row.dialect} ${length} ${JSON.stringify(row.more).slice(0, 90)}`;
     test(`X-4 Q1 ${calls} calls at once never cost more than the budget: ${what}`, async () => {
@@ -231,7 +231,7 @@ const unbounded: readonly (readonly [ClientDialect, JsonObject])[] = [
   ['responses', { service_tier: 'priority' }],
 ];
 for (const [i, [dialect, more]] of unbounded.entries()) {
-  if (!isInSample(i, 2)) continue;
+  if (!isInSample(i, 4)) continue;
   for (const padding of ['', ' and so on'.repeat(5000)]) {
     const what = `${dialect} ${padding === '' ? 'short' : 'long'} ${JSON.stringify(more).slice(0, 90)}`;
     test(`X-4 F6 what has no bound is refused for a budget, and for no other key: ${what}`, async () => {
@@ -321,7 +321,7 @@ const harmless: readonly (readonly [ClientDialect, JsonObject])[] = [
   ],
 ];
 for (const [i, [dialect, more]] of harmless.entries()) {
-  if (!isInSample(i, 2)) continue;
+  if (!isInSample(i, 4)) continue;
   test(`X-4 what costs nothing reserves nothing: ${dialect} ${JSON.stringify(more).slice(0, 90)}`, async () => {
     const { model } = rig.play(dialect, answerIn(dialect, { text: 'Yes.' }, false));
     const key = await rig.key({ budget: 100, per: 'day' });

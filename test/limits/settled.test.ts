@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const calls = caseCount(5_000, 1_000);
+const calls = caseCount(5_000, 500);
 const atOnce = 40;
 
 /** The same numbers in each run. */

@@ -52,7 +52,7 @@ const listContent = 'mistral-reasoning';
 for (const [i, dialect] of clientDialects.entries()) {
   describe(`${dialect} client, documents`, () => {
     for (const [j, recorded] of recordedDocuments().entries()) {
-      if (!isInSample(i + j, 3) || isObject(recorded.body['error'])) continue;
+      if (!isInSample(i + j, 5) || isObject(recorded.body['error'])) continue;
       test(`F2 F3 ${recorded.name}`, async () => {
         const { model } = rig.play(recorded.upstream, { body: recorded.text });
         const reply = await ask(
@@ -79,7 +79,7 @@ for (const [i, dialect] of clientDialects.entries()) {
 
   describe(`${dialect} client, streams`, () => {
     for (const [j, recorded] of recordedStreams().entries()) {
-      if (!isInSample(i + j, 3)) continue;
+      if (!isInSample(i + j, 5)) continue;
       if (recorded.name === spliced || recorded.name === failed) continue;
       test(`F2 F3 C3 ${recorded.name}`, async () => {
         const { model } = rig.play(recorded.upstream, {

@@ -6,7 +6,7 @@ import { runLeaseHistory, type LeaseSabotage } from './lease-history.ts';
 
 /** Seeds of the histories, from 1 on. LEASE_ROUNDS=100000 plays more. */
 const wanted = process.env['LEASE_ROUNDS'];
-const [first, last] = wanted === undefined ? caseRange(6_000, 500) : [1, Number(wanted)];
+const [first, last] = wanted === undefined ? caseRange(6_000, 250) : [1, Number(wanted)];
 const told = 5;
 
 // Played before a test is declared: the test runner follows every promise from then on, which doubles the time.

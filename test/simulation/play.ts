@@ -6,7 +6,7 @@ import { complaintOf, runHistory } from './history.ts';
 
 /** Seeds of the histories, from 1 on. SIMULATION_ROUNDS=100000 plays more. */
 const wanted = process.env['SIMULATION_ROUNDS'];
-const [first, last] = wanted === undefined ? caseRange(3_000, 500) : [1, Number(wanted)];
+const [first, last] = wanted === undefined ? caseRange(3_000, 250) : [1, Number(wanted)];
 const parts = 4;
 const told = 5;
 

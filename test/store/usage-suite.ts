@@ -199,11 +199,14 @@ export function usageSuite(open: OpenStore): void {
     });
 
     it('L3 tags that clients make up do not make sums for ever', async () => {
-      const rows = Array.from({ length: 10_500 }, (_, i) =>
-        callRow(`c${i}`, { tags: [`request-${i}`] }),
+      const each = 25;
+      const rows = Array.from({ length: 10_500 / each }, (_, i) =>
+        callRow(`c${i}`, {
+          tags: Array.from({ length: each }, (_tag, j) => `request-${i * each + j}`),
+        }),
       );
-      for (let from = 0; from < rows.length; from += 500) {
-        await opened.store.calls.record(rows.slice(from, from + 500));
+      for (let from = 0; from < rows.length; from += 20) {
+        await opened.store.calls.record(rows.slice(from, from + 20));
       }
       const late = callRow('known', { tags: ['request-7'] });
       await opened.store.calls.record([late, callRow('k2', { keyId: 'k2', tags: ['prod'] })]);
@@ -211,7 +214,10 @@ export function usageSuite(open: OpenStore): void {
       const calls = (tag: string) => tags.find(({ group }) => group === tag)?.calls;
       assert.deepEqual([calls('(others)'), calls('prod'), calls('request-7')], [500, 1, 2]);
       assert.equal(tags.length, 10_002);
-      assert.equal((await opened.store.calls.usage({ by: 'day', since: 0 }))[0]?.calls, 10_502);
+      assert.equal(
+        (await opened.store.calls.usage({ by: 'day', since: 0 }))[0]?.calls,
+        10_500 / each + 2,
+      );
     });
 
     it('orders groups alike, beyond ASCII too', async () => {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import { costOf } from '../../../src/access/cost.ts';
 import { PriceList } from '../../../src/access/prices.ts';
+import { isInSample } from '../../support/depth.ts';
 
 const list = new PriceList();
 const times = [Date.UTC(2026, 10, 21, 2), Date.UTC(2026, 10, 21, 12), Date.UTC(2024, 0, 1)];
@@ -49,7 +50,7 @@ test('F6 every price of the package gives the cost that the package itself recko
   const providers = (await waitForUpdate()) ?? [];
   let compared = 0;
   for (const { id: provider, models } of providers) {
-    for (const { id: model } of models) {
+    for (const { id: model } of models.filter((_, i) => isInSample(i, 4))) {
       for (const at of times) {
         const price = list.find(provider, model)?.at(at);
         if (price === undefined) continue;
@@ -75,5 +76,5 @@ test('F6 every price of the package gives the cost that the package itself recko
       }
     }
   }
-  assert.ok(compared > 15_000, `${compared} compared`);
+  assert.ok(compared > 3_000, `${compared} compared`);
 });
