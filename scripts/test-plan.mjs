@@ -25,6 +25,7 @@ const rows = [
   { path: 'test/access', together: 4 },
   // Refusals of wrong secrets wait.
   { path: 'test/access/first-start.test.ts', together: 1, seconds: 20 },
+  { path: 'test/access/revoked.test.ts', seconds: 18 },
   { path: 'test/access/tenants.test.ts', together: 1, seconds: 15 },
   // It replaces a function of this process.
   { path: 'test/access/config-file.test.ts', together: 1 },
@@ -106,7 +107,7 @@ const rows = [
     slow: 'a Prometheus, and rules that it plays',
     seconds: 25,
   },
-  { path: 'test/overload', together: 3 },
+  { path: 'test/overload', together: 3, seconds: 12 },
   { path: 'test/people', together: 4, seconds: 2 },
   // It examines what this process has loaded.
   { path: 'test/people/discovery.test.ts', together: 1 },
