@@ -81,6 +81,12 @@ const rows = [
   { path: 'test/faults/left-streams.test.ts', slow: 'it waits for streams without a client' },
   // It counts what an exception does to this process.
   { path: 'test/faults/thrown.test.ts', together: 1 },
+  { path: 'test/golden/conversions.test.ts', seconds: 20 },
+  {
+    path: 'test/golden/vendor-conversions.test.ts',
+    slow: 'all shapes of requests to all vendors',
+    seconds: 15,
+  },
   { path: 'test/inputs', together: 5, seconds: 4 },
   { path: 'test/inputs/addresses.test.ts', sampled: true },
   { path: 'test/inputs/bad-bodies.test.ts', sampled: true, seconds: 30 },
