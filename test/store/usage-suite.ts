@@ -199,14 +199,11 @@ export function usageSuite(open: OpenStore): void {
     });
 
     it('L3 tags that clients make up do not make sums for ever', async () => {
-      const each = 25;
-      const rows = Array.from({ length: 10_500 / each }, (_, i) =>
-        callRow(`c${i}`, {
-          tags: Array.from({ length: each }, (_tag, j) => `request-${i * each + j}`),
-        }),
+      const rows = Array.from({ length: 10_500 }, (_, i) =>
+        callRow(`c${i}`, { tags: [`request-${i}`] }),
       );
-      for (let from = 0; from < rows.length; from += 20) {
-        await opened.store.calls.record(rows.slice(from, from + 20));
+      for (let from = 0; from < rows.length; from += 500) {
+        await opened.store.calls.record(rows.slice(from, from + 500));
       }
       const late = callRow('known', { tags: ['request-7'] });
       await opened.store.calls.record([late, callRow('k2', { keyId: 'k2', tags: ['prod'] })]);
@@ -214,10 +211,7 @@ export function usageSuite(open: OpenStore): void {
       const calls = (tag: string) => tags.find(({ group }) => group === tag)?.calls;
       assert.deepEqual([calls('(others)'), calls('prod'), calls('request-7')], [500, 1, 2]);
       assert.equal(tags.length, 10_002);
-      assert.equal(
-        (await opened.store.calls.usage({ by: 'day', since: 0 }))[0]?.calls,
-        10_500 / each + 2,
-      );
+      assert.equal((await opened.store.calls.usage({ by: 'day', since: 0 }))[0]?.calls, 10_502);
     });
 
     it('orders groups alike, beyond ASCII too', async () => {
