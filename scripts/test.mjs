@@ -26,7 +26,7 @@ const rest = args.includes('--rest');
 const named = args.filter((arg) => !arg.startsWith('--'));
 const scope = all ? 'all' : rest ? 'rest' : named.length > 0 ? 'named' : 'test';
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
-const maxJobs = cores * 6;
+const maxJobs = cores * 4;
 const idleEnough = 0.12;
 const tickMs = 500;
 const slowestTold = 10;
