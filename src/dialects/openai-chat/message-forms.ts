@@ -11,7 +11,6 @@ import type { AnswerContext } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { type Notes, withPath } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { tryParseInnerObject } from '../../json/parse.ts';
 import {
   isObject,
   type Json,
@@ -21,6 +20,7 @@ import {
 } from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tool-names.ts';
 import { answerObject, answerObjects, citedSpan, spanOf } from '../shared/answers.ts';
+import { begunText, freeText } from '../shared/request/tools.ts';
 
 type Path = readonly (string | number)[];
 
@@ -398,15 +398,14 @@ export class AnsweredTools {
   }
 }
 
-/** The text of a free-text call, from `{"input": …}`. */
-export function freeTextInput(argumentsJson: string): string {
-  const input = tryParseInnerObject(argumentsJson)?.['input'];
-  return typeof input === 'string' ? input : argumentsJson;
+/** The text of a free-text call, from `{"input": …}`. @param isCut the answer was cut within it */
+export function freeTextInput(argumentsJson: string, isCut = false): string {
+  return isCut ? begunText(argumentsJson) : freeText(argumentsJson);
 }
 
-/** Arguments are never the empty string. */
-export function callArguments(part: ToolCallPart): string {
-  return part.argumentsJson.trim() === '' ? '{}' : part.argumentsJson;
+/** Arguments are never the empty string, except of a call that was cut: `{}` would be a whole one. */
+export function callArguments({ argumentsJson }: ToolCallPart, isCut: boolean): string {
+  return argumentsJson.trim() === '' && !isCut ? '{}' : argumentsJson;
 }
 
 /** `chatcmpl-` and the upstream's id. */

@@ -3,9 +3,9 @@
  * `extras['openai-responses']` of members that the canonical form does not have.
  */
 import type { DialectId, Extras, PartBase } from '../../core/conversation.ts';
-import { tryParseInner, tryParseInnerObject } from '../../json/parse.ts';
+import { tryParseInnerObject } from '../../json/parse.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { truncatedInput } from '../shared/request/tools.ts';
+import { begunText, freeText, truncatedInput } from '../shared/request/tools.ts';
 
 export const dialectId = 'openai-responses' satisfies DialectId;
 
@@ -255,36 +255,12 @@ export function callMembers(kind: CallKind, argumentsJson: string): JsonObject |
   }
 }
 
-/** The text of `{"input": text}`; any other arguments as they are. */
-export function freeText(argumentsJson: string): string {
-  const input = tryParseInnerObject(argumentsJson)?.['input'];
-  return typeof input === 'string' ? input : argumentsJson;
-}
-
 /** The members of a call that was cut, as far as its arguments came. Undefined where they show nothing. */
 export function cutMembers(kind: CallKind, argumentsJson: string): JsonObject | undefined {
   if (kind === 'function') return { arguments: argumentsJson };
   if (kind === 'custom') return { input: begunText(argumentsJson) };
   const members = truncatedInput(argumentsJson);
   return members && callMembers(kind, JSON.stringify(members));
-}
-
-const beforeText = /^\s*\{\s*"input"\s*:\s*"/;
-/** Of an escaped character. */
-const longestEscape = 6;
-
-/** The text of `{"input": text}` as far as it came; any other arguments as they are. */
-function begunText(argumentsJson: string): string {
-  const head = beforeText.exec(argumentsJson)?.[0];
-  if (head === undefined) return argumentsJson;
-  // The last character may be half of an escape.
-  for (let less = 0; less < longestEscape; less++) {
-    const text = tryParseInner(
-      `${argumentsJson.slice(head.length - 1, argumentsJson.length - less)}"`,
-    );
-    if (typeof text === 'string') return text;
-  }
-  return freeText(`${argumentsJson}}`);
 }
 
 function shellAction(argumentsJson: string): JsonObject | undefined {

@@ -7,6 +7,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { tryParseObject } from '../../../src/json/parse.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
+import { listAt, objectAt, textAt } from '../../support/members.ts';
 import { answerContext, framesOf, writeStream } from './answer-context.ts';
 
 const start: GenerationEvent = { type: 'start', id: 'x1', model: 'up' };
@@ -55,6 +56,10 @@ function withConversation(changes: Partial<Conversation>): AnswerContext {
     ...changes,
   };
   return answerContext({ conversation });
+}
+
+function isDelta(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null;
 }
 
 const role = { role: 'assistant', content: '', refusal: null };
@@ -179,6 +184,43 @@ describe('parts', () => {
       ]);
     }
   });
+
+  const calls = [
+    { name: 'a bare call', free: false, given: '', cut: '', whole: '{}' },
+    { name: 'a free text', free: true, given: '{"input":"say \\"h', cut: 'say "h' },
+    { name: 'a whole free text', free: true, given: '{"input":"x"}', cut: 'x', whole: 'x' },
+  ];
+  for (const { name, free, given, cut, whole = given } of calls) {
+    test(`R-15 ${name} within which the answer was cut, in a stream and in a document`, () => {
+      const context = withConversation({ tools: [{ name: 'f', schema: {}, freeText: free }] });
+      const called = { type: 'tool-call', id: 'a', name: 'f', argumentsJson: given } as const;
+      for (const [kind, shown] of [
+        ['length', cut],
+        ['tool-calls', whole],
+      ] as const) {
+        const finish = { kind } as const;
+        const generation = { id: 'x', model: 'up', parts: [called], finish };
+        const document = openaiChatClient.writeResponse(generation, context);
+        const message = objectAt(listAt(document, 'choices')[0] ?? {}, 'message');
+        const deltas = deltasOf(
+          [
+            start,
+            begin(0, { ...called, argumentsJson: '' }),
+            add(0, given, 'arguments'),
+            end(0),
+            { type: 'finish', reason: finish },
+          ],
+          context,
+        );
+        const textOf = (call: JsonObject): string =>
+          textAt(objectAt(call, 'function'), 'arguments') +
+          textAt(objectAt(call, 'custom'), 'input');
+        assert.equal(listAt(message, 'tool_calls').map(textOf).join(), shown, kind);
+        const pieces = deltas.filter(isDelta).flatMap((delta) => listAt(delta, 'tool_calls'));
+        assert.equal(pieces.map(textOf).join(''), shown, kind);
+      }
+    });
+  }
 
   test('custom calls are unwrapped when they are complete', () => {
     const context = withConversation({ tools: [{ name: 'f', schema: {}, freeText: true }] });

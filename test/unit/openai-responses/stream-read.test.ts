@@ -176,6 +176,55 @@ test('R-15 a call that is cut off keeps what came of it', () => {
   assert.equal(ofType(generation, 'tool-call')[0]?.argumentsJson, '{"a":');
 });
 
+test('R-15 a free text at whose end the answer was cut has no end, in a stream and in a document', () => {
+  const custom = (more: JsonObject): JsonObject => ({
+    type: 'custom_tool_call',
+    id: 'ctc_1',
+    call_id: 'c1',
+    name: 'patch',
+    ...more,
+  });
+  const half = custom({ input: 'say "h', status: 'incomplete' });
+  const begun = { ...added, item: custom({ input: '', status: 'in_progress' }) };
+  const piece = {
+    type: 'response.custom_tool_call_input.delta',
+    output_index: 0,
+    delta: 'say "h',
+  };
+  const done = { type: 'response.output_item.done', output_index: 0, item: half };
+  const last = (type: string, item: JsonObject): JsonObject =>
+    ended(type, {
+      incomplete_details: type === 'completed' ? null : { reason: 'max_output_tokens' },
+      output: [item],
+    });
+  const cut = last('incomplete', half);
+  const { status: _status, ...unmarked } = half;
+  const argumentsOf = (generation: Generation): string | undefined =>
+    ofType(generation, 'tool-call')[0]?.argumentsJson;
+  const streams = {
+    'without its end': [begun, piece, cut],
+    'with its end': [begun, piece, done, cut],
+    'as its end alone': [done, cut],
+    'in the last event alone': [cut],
+    'without a status': [begun, piece, last('incomplete', unmarked)],
+  };
+  for (const [form, events] of Object.entries(streams)) {
+    assert.equal(argumentsOf(generationOf([created, ...events])), '{"input":"say \\"h', form);
+  }
+  for (const item of [half, unmarked]) {
+    const document = last('incomplete', item)['response'] as JsonObject;
+    assert.equal(argumentsOf(readResponse(document)), '{"input":"say \\"h');
+  }
+  // What is called done before the cut is whole, and so is everything in an answer that is complete.
+  const whole = { ...half, status: 'completed' };
+  for (const events of [
+    [begun, piece, { ...done, item: whole }, last('incomplete', whole)],
+    [begun, piece, done, last('completed', half)],
+  ]) {
+    assert.equal(argumentsOf(generationOf([created, ...events])), '{"input":"say \\"h"}');
+  }
+});
+
 test('R-26 a completed response that failed is an error', () => {
   const failed = ended('completed', { status: 'failed' });
   assert.equal(errorOf(read([created, failed])).code, 'upstream_unavailable');

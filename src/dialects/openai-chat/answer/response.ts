@@ -24,6 +24,7 @@ import {
   answerObject,
   answerObjects,
   answerText,
+  isCutBy,
   isPresent,
   wrongType,
 } from '../../shared/answers.ts';
@@ -242,7 +243,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   const tools = new AnsweredTools(context);
   const reason = writeFinish(finish, calls.length > 0, context.notes);
   const tier = writeServiceTier(usage);
-  const writtenCalls = writeCalls(calls, tools, context);
+  const writtenCalls = writeCalls(calls, tools, { context, isCut: isCutBy(finish) });
   if (generation.parts.some((part) => part.type === 'media')) noteMedia(context.notes);
   return {
     id: answerId(generation.id, context),
@@ -322,10 +323,11 @@ function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): reado
   }));
 }
 
+/** @param answer whether it was cut, and its last call with it */
 function writeCalls(
   calls: readonly ToolCallPart[],
   tools: AnsweredTools,
-  context: AnswerContext,
+  { context, isCut }: { readonly context: AnswerContext; readonly isCut: boolean },
 ): JsonMembers {
   const first = calls[0];
   if (first === undefined) return {};
@@ -333,24 +335,25 @@ function writeCalls(
     if (calls.length > 1) {
       context.notes.lost(['function_call'], 'the deprecated form holds one call only');
     }
-    return { function_call: { name: tools.name(first.name), arguments: callArguments(first) } };
+    const called = callArguments(first, isCut && calls.length === 1);
+    return { function_call: { name: tools.name(first.name), arguments: called } };
   }
   const written: JsonObject[] = [];
-  for (const call of calls) {
-    written.push(writeCall(call, tools));
+  for (const [i, call] of calls.entries()) {
+    written.push(writeCall(call, tools, isCut && i === calls.length - 1));
   }
   return { tool_calls: written };
 }
 
-function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {
+function writeCall(call: ToolCallPart, tools: AnsweredTools, isCut: boolean): JsonObject {
   const id = tools.id(call.id);
   const name = tools.name(call.name);
   return tools.isFreeText(name)
-    ? { id, type: 'custom', custom: { name, input: freeTextInput(call.argumentsJson) } }
+    ? { id, type: 'custom', custom: { name, input: freeTextInput(call.argumentsJson, isCut) } }
     : {
         id,
         type: 'function',
-        function: { name, arguments: callArguments(call) },
+        function: { name, arguments: callArguments(call, isCut) },
         ...answeredExtras(call),
       };
 }

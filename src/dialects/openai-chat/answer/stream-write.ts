@@ -4,9 +4,16 @@
  */
 import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../../core/dialect.ts';
-import { type GenerationEvent, mergeUsage, type Usage } from '../../../core/generation.ts';
+import {
+  type FinishReason,
+  type GenerationEvent,
+  mergeUsage,
+  type Usage,
+} from '../../../core/generation.ts';
 import type { Sealer } from '../../../core/secret.ts';
+import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
+import { isCutBy } from '../../shared/answers.ts';
 import { writeStreamError } from '../errors.ts';
 import {
   answeredExtras,
@@ -36,6 +43,13 @@ interface OpenPart {
   /** Arguments of a free-text tool, which can only be unwrapped when they are complete. */
   heldArguments: string | undefined;
   citations: Citation[] | undefined;
+}
+
+/** A call that may be cut: only the end of the answer shows whether it is. */
+function isUndecided({ heldArguments, sawArguments }: OpenPart): boolean {
+  return heldArguments === undefined
+    ? !sawArguments
+    : tryParseInnerObject(heldArguments) === undefined;
 }
 
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
@@ -84,7 +98,8 @@ export class ChatStreamWriter implements StreamWriter {
       case 'finish': {
         const reason = event.reason;
         let text = this.#role('""');
-        for (let index = 0; index < this.#parts.length; index++) text += this.#endPart(index);
+        for (let index = 0; index < this.#parts.length; index++)
+          text += this.#endPart(index, reason);
         const explanation = this.#refusalSent ? undefined : refusalExplanation(reason);
         if (explanation !== undefined)
           text += this.#frame(`"refusal":${JSON.stringify(explanation)}`);
@@ -243,19 +258,15 @@ export class ChatStreamWriter implements StreamWriter {
     return open.toolIndex > 0 ? '' : this.#frame(`"function_call":{"arguments":${text}}`);
   }
 
-  #endPart(index: number): string {
+  /** @param finish the end of the answer, which decides on calls that are not finished */
+  #endPart(index: number, finish?: FinishReason): string {
     const open = this.#parts[index];
     if (open === undefined) return '';
+    if (open.part.type === 'tool-call' && finish === undefined && isUndecided(open)) return '';
     this.#parts[index] = undefined;
     switch (open.part.type) {
-      case 'tool-call': {
-        // Arguments are never `''` in total.
-        if (open.heldArguments !== undefined) {
-          const input = freeTextInput(open.heldArguments);
-          return input === '' ? '' : this.#calls({ index: open.toolIndex, custom: { input } });
-        }
-        return open.sawArguments ? '' : this.#addArguments(open, '{}');
-      }
+      case 'tool-call':
+        return this.#endCall(open, finish);
       case 'text': {
         const { citations, textStart } = open;
         if (citations === undefined || citations.length === 0) return '';
@@ -274,6 +285,17 @@ export class ChatStreamWriter implements StreamWriter {
       default:
         return '';
     }
+  }
+
+  #endCall(open: OpenPart, finish: FinishReason | undefined): string {
+    const isLast = open.toolIndex === this.#nextTool - 1;
+    const isCut = isLast && finish !== undefined && isCutBy(finish);
+    if (open.heldArguments !== undefined) {
+      const input = freeTextInput(open.heldArguments, isCut);
+      return input === '' ? '' : this.#calls({ index: open.toolIndex, custom: { input } });
+    }
+    // Arguments are never `''` in total, except of a call that was cut.
+    return open.sawArguments || isCut ? '' : this.#addArguments(open, '{}');
   }
 
   #calls(call: JsonObject): string {

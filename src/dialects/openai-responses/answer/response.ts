@@ -43,7 +43,9 @@ export function readResponse(body: JsonObject): Generation {
   }
   const items = answerObjects(body['output'], 'output');
   const declared = declaredNames(body);
-  const parts = items.flatMap((item) => itemParts(item, declared));
+  const parts = items.flatMap((item, i) =>
+    itemParts(item, declared, status === 'incomplete' && isCutItem(item, i === items.length - 1)),
+  );
   const usage = readUsage(body, items.filter(isSearch).length);
   return {
     id: textOf(body['id']),
@@ -99,15 +101,25 @@ export function isSearch(item: JsonObject): boolean {
   return item['type'] === 'web_search_call';
 }
 
+/** Whether an answer that was cut was cut within this item. Some servers give items no status. */
+export function isCutItem({ status }: JsonObject, isLast: boolean): boolean {
+  return status === 'incomplete' || (isLast && !isPresent(status));
+}
+
 /**
  * The parts of an item.
  * @param declared names of the offered tools that the answer repeats.
+ * @param isCut the answer was cut within the item
  * @throws GatewayError `upstream_invalid` for an item without a type.
  */
-export function itemParts(item: JsonObject, declared: ReadonlySet<string>): readonly Part[] {
+export function itemParts(
+  item: JsonObject,
+  declared: ReadonlySet<string>,
+  isCut: boolean,
+): readonly Part[] {
   const kind = clientCall(item);
   if (kind !== undefined) {
-    const call = callPart(kind, item);
+    const call = callPart(kind, item, isCut);
     return splitCalls(call, declared) ?? [call];
   }
   switch (item['type']) {
@@ -232,9 +244,15 @@ export function clientCall(item: JsonObject): CallKind | undefined {
   return environmentType.startsWith('container') ? undefined : kind;
 }
 
-/** The call with its arguments. @throws GatewayError `upstream_invalid` for a call without a name. */
-export function callPart(kind: CallKind, item: JsonObject): ToolCallPart {
-  return { ...callStart(kind, item), argumentsJson: argumentsOf(kind, item) };
+/**
+ * The call with its arguments.
+ * @param isCut the answer was cut within it. A free text does not show this, and without its end no client runs the call.
+ * @throws GatewayError `upstream_invalid` for a call without a name.
+ */
+function callPart(kind: CallKind, item: JsonObject, isCut: boolean): ToolCallPart {
+  const whole = argumentsOf(kind, item);
+  const argumentsJson = isCut && kind === 'custom' ? whole.slice(0, -2) : whole;
+  return { ...callStart(kind, item), argumentsJson };
 }
 
 /** The call without its arguments. @throws GatewayError `upstream_invalid` for a call without a name. */

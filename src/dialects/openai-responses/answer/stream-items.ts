@@ -10,6 +10,7 @@ import {
   clientCall,
   contentText,
   encryptedContent,
+  isCutItem,
   isSearch,
   itemParts,
   messageContent,
@@ -223,7 +224,8 @@ export class StreamItems {
     const item = answerObject(event['item'], 'an item');
     if (item === undefined) throw wrongType('an item');
     const given = event['output_index'];
-    this.#done(given === undefined ? this.#last : indexOf(given, 'output_index'), item, events);
+    const index = given === undefined ? this.#last : indexOf(given, 'output_index');
+    this.#done(index, item, { events, isCut: item['status'] === 'incomplete' });
   }
 
   /**
@@ -238,14 +240,15 @@ export class StreamItems {
     output.forEach((item, index) => {
       const known = indexes[index];
       if (!cut || known === undefined || item['status'] === 'completed') {
-        this.#done(known ?? this.#free(index), item, events);
+        const isCut = cut && isCutItem(item, index === output.length - 1);
+        this.#done(known ?? this.#free(index), item, { events, isCut });
       }
     });
     for (const item of this.#items.values()) {
       if (item.kind === 'call' && item.part === undefined && item.received !== '' && !cut) {
         throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
       }
-      this.#close(item, events);
+      this.#close(item, events, cut);
     }
   }
 
@@ -338,10 +341,17 @@ export class StreamItems {
     return item.part;
   }
 
-  #done(index: number, item: JsonObject, events: Events): void {
+  /** @param isCut by its status. The last event tells whether the answer was. */
+  #done(
+    index: number,
+    item: JsonObject,
+    { events, isCut }: { readonly events: Events; readonly isCut: boolean },
+  ): void {
     const known = this.#items.get(index);
     if (known?.done === true) return;
-    if (known === undefined || known.kind === 'other') return this.#unseen(index, item, events);
+    if (known === undefined || known.kind === 'other') {
+      return this.#unseen(index, item, { events, isCut });
+    }
     if (isObject(item) && textOf(item['type']) !== '' && newItem(item).kind !== known.kind) {
       throw otherItem();
     }
@@ -353,8 +363,9 @@ export class StreamItems {
         this.#reasoningDone(known, item, events);
         break;
       case 'call':
-        if (known.part === undefined) return this.#unseen(index, item, events);
+        if (known.part === undefined) return this.#unseen(index, item, { events, isCut });
         this.#completeCall(known, callText(known.call, item), events);
+        if (isCut && known.call === 'custom') return;
         break;
       default:
         known satisfies never;
@@ -363,8 +374,12 @@ export class StreamItems {
   }
 
   /** An item without earlier events. */
-  #unseen(index: number, item: JsonObject, events: Events): void {
-    for (const part of itemParts(item, this.declared)) {
+  #unseen(
+    index: number,
+    item: JsonObject,
+    { events, isCut }: { readonly events: Events; readonly isCut: boolean },
+  ): void {
+    for (const part of itemParts(item, this.declared, isCut)) {
       if (part.type === 'tool-call') this.hasCalls = true;
       events.push({ type: 'part-end', index: this.#start(part, events) });
     }
@@ -400,8 +415,8 @@ export class StreamItems {
     push(part, { field: 'signature', delta: signature }, events);
   }
 
-  /** Ends the parts of an item. */
-  #close(item: Item, events: Events): void {
+  /** Ends the parts of an item. @param isCut the answer was cut within it */
+  #close(item: Item, events: Events, isCut = false): void {
     if (item.done) return;
     item.done = true;
     switch (item.kind) {
@@ -412,7 +427,10 @@ export class StreamItems {
         return;
       case 'call':
         if (item.part === undefined) return;
-        if (item.call === 'custom') push(item.part, { field: 'arguments', delta: '"}' }, events);
+        // A text does not show that it was cut. Without its end no client runs the call.
+        if (item.call === 'custom' && !isCut) {
+          push(item.part, { field: 'arguments', delta: '"}' }, events);
+        }
         events.push({ type: 'part-end', index: item.part });
         return;
       case 'reasoning':

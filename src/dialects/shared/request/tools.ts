@@ -207,3 +207,27 @@ export function truncatedInput(argumentsJson: string): JsonObject | undefined {
   if (safeEnd === undefined) return undefined;
   return tryParseInnerObject(bytes.toString('utf8', 0, safeEnd) + open.toReversed().join(''));
 }
+
+/** The text of `{"input": text}`; any other arguments as they are. */
+export function freeText(argumentsJson: string): string {
+  const input = tryParseInnerObject(argumentsJson)?.['input'];
+  return typeof input === 'string' ? input : argumentsJson;
+}
+
+const beforeText = /^\s*\{\s*"input"\s*:\s*"/;
+/** Of an escaped character. */
+const longestEscape = 6;
+
+/** The text of `{"input": text}` as far as it came, of a call that was cut; any other arguments as they are. */
+export function begunText(argumentsJson: string): string {
+  const head = beforeText.exec(argumentsJson)?.[0];
+  if (head === undefined) return argumentsJson;
+  // The last character may be half of an escape.
+  for (let less = 0; less < longestEscape; less++) {
+    const text = tryParseInner(
+      `${argumentsJson.slice(head.length - 1, argumentsJson.length - less)}"`,
+    );
+    if (typeof text === 'string') return text;
+  }
+  return freeText(`${argumentsJson}}`);
+}
