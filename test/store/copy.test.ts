@@ -191,6 +191,34 @@ await withPostgres((postgres: TestPostgres) => {
     await assert.rejects(copyStores({ from, to: from, cwd }), /Another gateway|has a gateway\.db/);
   });
 
+  test('sums beyond 2^53 nanodollars are copied as they are, to PostgreSQL and back', async (t) => {
+    const cwd = await filled(t);
+    const from = join(cwd, '.model-gateway');
+    const cost = 3n * BigInt(Number.MAX_SAFE_INTEGER) + 2n;
+    const tables = ['usage_hours', 'usage_days', 'total_hours', 'total_days', 'spending'];
+    const source = new DatabaseSync(join(from, 'gateway.db'));
+    source.exec("INSERT INTO spending (counter, period, nanodollars) VALUES ('key:x', 'ever', 1)");
+    for (const table of tables) {
+      source.prepare(`UPDATE ${table} SET nanodollars = ?`).run(cost);
+      if (table !== 'spending') source.prepare(`UPDATE ${table} SET cache_saved = ?`).run(-cost);
+    }
+    source.close();
+    const url = await postgres.makeDatabase();
+    await copyStores({ from, to: url, cwd });
+    await copyStores({ from: url, to: 'back', cwd });
+    const back = new DatabaseSync(join(cwd, 'back', 'gateway.db'), { readOnly: true });
+    t.after(() => back.close());
+    for (const table of tables) {
+      const read = back.prepare(`SELECT DISTINCT nanodollars AS n FROM ${table}`);
+      read.setReadBigInts(true);
+      assert.deepEqual(
+        read.all().map((row) => row['n']),
+        [cost],
+        table,
+      );
+    }
+  });
+
   test('a difference is found: a copy with another cost is no copy', async (t) => {
     const cwd = await filled(t);
     const from = join(cwd, '.model-gateway');

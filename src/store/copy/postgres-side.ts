@@ -14,6 +14,7 @@ import {
   type CopyTable,
   type CopyTarget,
   type CopyValue,
+  exact,
   lastKey,
   readProgress,
   type TableSums,
@@ -277,7 +278,8 @@ function fromPostgres(value: unknown, type: string): CopyValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (value instanceof Uint8Array) return value;
-  const isNumber = /^(bigint|integer|double precision)$/.test(type);
+  if (type === 'bigint') return exact(BigInt(String(value)));
+  const isNumber = /^(integer|double precision)$/.test(type);
   return isNumber ? Number(value) : String(value);
 }
 

@@ -1,7 +1,8 @@
 /** One end of a copy: a database whose tables are read and written row by row, with the values of JavaScript. */
 import { tryParse } from '../../json/parse.ts';
 
-export type CopyValue = null | number | string | Uint8Array;
+/** A bigint is beyond what a number holds exactly: sums of money may be. */
+export type CopyValue = null | number | bigint | string | Uint8Array;
 export type CopyRow = readonly CopyValue[];
 
 /** Columns of a table that both engines have; ids that the engines number themselves are named by what they stand for. */
@@ -49,8 +50,15 @@ export interface CopyTarget extends CopySource {
 
 /** A value of a row of an engine; null for types that no column has. */
 export function copyValue(value: unknown): CopyValue {
+  if (typeof value === 'bigint') return exact(value);
   if (typeof value === 'number' || typeof value === 'string') return value;
   return value instanceof Uint8Array ? value : null;
+}
+
+/** A number where one holds it exactly. */
+export function exact(value: bigint): number | bigint {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
 }
 
 /** The key of the last row, as JSON: from there a copy continues. */

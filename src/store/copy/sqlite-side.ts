@@ -128,6 +128,7 @@ export class SqliteSide implements CopyTarget {
       `SELECT ${columns.map((column) => `${of(column)} AS ${column}`).join(', ')}
        FROM ${sourceOf(name)} ${behind} ORDER BY ${keys} LIMIT ?`,
     );
+    statement.setReadBigInts(true);
     return statement
       .all(...inputs(after ?? []), most)
       .map((row) => columns.map((column) => copyValue(row[column])));
