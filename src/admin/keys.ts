@@ -40,6 +40,7 @@ export interface KeyRouteDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly policies: Policies;
+  readonly flushLedger?: () => Promise<void>;
   /** Teams whose members make keys for themselves, and what these may have; absent = none. */
   readonly memberTeams?: () => readonly MemberTeam[];
 }
@@ -258,14 +259,17 @@ export async function revokeKeysOf(
 }
 
 async function showKey(
-  { keys, store, clock }: KeyRouteDeps,
+  { keys, store, clock, flushLedger }: KeyRouteDeps,
   id: string,
   only: Member | undefined,
 ): Promise<AdminAnswer> {
   const found = ownKey(keys, id, only);
   const now = clock.wall();
   const holder = { kind: 'key', name: id } as const;
-  const spent = await spentPolicyJson({ store, now }, { holder, policy: found.record.policy });
+  const spent = await spentPolicyJson(
+    { store, now, flushLedger },
+    { holder, policy: found.record.policy },
+  );
   return { status: 200, body: { ...keyJson(found, now), ...spent } };
 }
 

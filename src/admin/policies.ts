@@ -114,8 +114,18 @@ interface SpendingScope {
   readonly now: number;
 }
 
-/** The same, and what was spent in the current window of each budget. @throws StoreError */
-export async function spentPolicyJson(scope: SpendingScope, held: Held): Promise<JsonObject> {
+interface FreshScope extends SpendingScope {
+  readonly flushLedger: (() => Promise<void>) | undefined;
+}
+
+/**
+ * The same, and what was spent in the current window of each budget, calls that just ended included. @throws StoreError
+ */
+export async function spentPolicyJson(
+  { flushLedger, ...scope }: FreshScope,
+  held: Held,
+): Promise<JsonObject> {
+  if (held.policy.budgets.length > 0) await flushLedger?.().catch(() => undefined);
   const [json = {}] = await spentPoliciesJson(scope, [held]);
   return json;
 }
@@ -168,6 +178,7 @@ export interface PolicyRouteDeps {
   readonly store: Store;
   readonly audit: AuditLog;
   readonly clock: Clock;
+  readonly flushLedger?: () => Promise<void>;
 }
 
 const bodies = {
@@ -284,11 +295,11 @@ async function put(
 
 async function shown(
   kind: SharedKind,
-  { policies, store, clock }: PolicyRouteDeps,
+  { policies, store, clock, flushLedger }: PolicyRouteDeps,
   name: string,
 ): Promise<JsonObject> {
   const found = policies.listed(kind, name) ?? unknown(kind, name);
-  const scope = { store, now: clock.wall() };
+  const scope = { store, now: clock.wall(), flushLedger };
   const spent = await spentPolicyJson(scope, { holder: { kind, name }, policy: found.policy });
   return { ...listedJson(found), ...spent };
 }

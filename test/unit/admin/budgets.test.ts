@@ -42,6 +42,27 @@ test('issue 24 budgets are reported by their spent part, the fullest first, in p
   assert.equal((await rig.ask('/api/budgets', { token: 'wrong' })).status, 401);
 });
 
+test('a key, a team and a tag that are asked for right after a call have spent it', async (t) => {
+  const rig = await adminRig(t);
+  const budget = { budget: 2, per: 'ever' };
+  const made = await rig.ask('/api/keys', {
+    method: 'POST',
+    body: { name: 'ci', models: ['*'], ...budget },
+  });
+  await rig.ask('/api/teams/research', { method: 'PUT', body: budget });
+  await rig.ask('/api/tags/nightly', { method: 'PUT', body: budget });
+  const paths = [`keys/${textOf(made.body, 'id')}`, 'teams/research', 'tags/nightly'];
+  for (const [i, path] of paths.entries()) {
+    const counter = `${path.replace('s/', ':')}:ever`;
+    const budgets = [{ counter, window: 'ever' }];
+    rig.ledger.record(
+      callRow(`c${i}`, { startedAt: rig.clock.wall(), budgets, ...costing(1_500_000_000) }),
+    );
+    const { body } = await rig.ask(`/api/${path}`);
+    assert.partialDeepStrictEqual(body, { budgets: [{ spent_usd: '1.5' }] }, path);
+  }
+});
+
 test('a budget of 0 with calls is full, whether they were free or it was lowered', async (t) => {
   const rig = await adminRig(t);
   const now = rig.clock.wall();
