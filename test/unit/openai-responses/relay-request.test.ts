@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../../src/core/client-body.ts';
 import type { Ask } from '../../../src/core/dialect.ts';
+import { NoteList } from '../../../src/core/notes.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
 import { responsesTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
@@ -49,6 +50,25 @@ test('§3.12 nothing is kept at the provider, and encrypted reasoning is always 
     stream: true,
     max_output_tokens: 7,
   });
+});
+
+test('R-60 what a client asks to include is noted where the provider is known to refuse the member', () => {
+  const noted = (include: string): readonly unknown[] => {
+    const source = parseBody(
+      Buffer.from(`{"include":${include},"input":"Hi"}`),
+      new Set(['input']),
+    );
+    const notes = new NoteList();
+    const refused = { ...ask, ...withTraits({ asksForReasoning: false }) };
+    const sent = openaiResponsesUpstream.relayRequest(source, refused, notes).toString();
+    assert.doesNotMatch(sent, /include/);
+    return notes.all.map(({ path, what }) => [path, what]);
+  };
+  assert.deepEqual(noted('["reasoning.encrypted_content","message.output_text.logprobs"]'), [
+    ['include.1', 'lost'],
+  ]);
+  // All that Codex sends: the gateway asks for it by itself.
+  assert.deepEqual(noted('["reasoning.encrypted_content"]'), []);
 });
 
 test('R-82 what Codex sends about its session goes to OpenAI only', () => {

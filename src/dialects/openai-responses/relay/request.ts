@@ -52,12 +52,9 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
   if (skeleton['model'] !== ask.model) put('model', ask.model);
   if (ask.stream !== (skeleton['stream'] === true)) put('stream', ask.stream);
   if (skeleton['store'] !== false) put('store', false);
-  const include = skeleton['include'];
-  const included = isArray(include) ? include : [];
-  if (ask.traits.asksForReasoning === false) drop('include');
-  else if (!included.includes(encryptedReasoning)) {
-    put('include', [...included, encryptedReasoning]);
-  }
+  const include = includedBy(skeleton['include'], ask, notes);
+  if (include === undefined) drop('include');
+  else if (include !== skeleton['include']) put('include', include);
   const summarized = withSummary(skeleton['reasoning'], ask);
   if (summarized !== undefined) put('reasoning', summarized);
   drop('previous_response_id');
@@ -71,6 +68,18 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
     }
   }
   return edits;
+}
+
+/** What is to be included, with encrypted reasoning. Undefined for a provider that refuses the member. */
+function includedBy(given: Json | undefined, { traits }: Ask, notes: Notes): Json | undefined {
+  const included = isArray(given) ? given : [];
+  if (traits.asksForReasoning !== false) {
+    return included.includes(encryptedReasoning) ? given : [...included, encryptedReasoning];
+  }
+  for (const [i, value] of included.entries()) {
+    if (value !== encryptedReasoning) notes.lost(['include', i], 'the provider refuses include');
+  }
+  return undefined;
 }
 
 /** The member that requests a summary, if the operator shows reasoning. Undefined = unchanged. */
