@@ -11,7 +11,7 @@ import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { eventStream } from '../upstream/aws.ts';
 import { converseAnswer, streamOf } from '../upstream/converse.ts';
 import type { Received } from '../upstream/scripted.ts';
-import { claudeChunks, pathOf, type BedrockScene } from './bedrock-scene.ts';
+import { claudeChunks, claudeDocument, pathOf, type BedrockScene } from './bedrock-scene.ts';
 import { callConverse, claude, nova, startConverse, type ConverseCall } from './converse-scene.ts';
 
 const opus48 = 'us.anthropic.claude-opus-4-8';
@@ -746,4 +746,37 @@ describe('reasoning that comes back', () => {
       { type: 'redacted_thinking', data: 'aGlkZGVu' },
     ]);
   });
+
+  for (const display of ['summarized', 'omitted']) {
+    it(`the same by a messages client, which is relayed there, with its text ${display}`, async () => {
+      const more = {
+        tools: [{ name: 'w', input_schema: parameters }],
+        max_tokens: 4000,
+        thinking: { type: 'enabled', budget_tokens: 2000, display },
+      };
+      const answer = converseAnswer({ content: told, stopReason: 'tool_use' });
+      const call = { dialect: 'messages', model: claude, more } as const;
+      const { reply } = await callConverse(scene, call, answer);
+      const content = listAt(reply.json, 'content');
+      const result = { type: 'tool_result', tool_use_id: 'a', content: 'sunny' };
+      const turns = [
+        { role: 'assistant', content },
+        { role: 'user', content: [result] },
+      ];
+      const { requests } = scene.bedrock.script(pathOf(claude, 'invoke'), claudeDocument());
+      const second = await send(`${scene.gateway.url}/v1/messages`, {
+        model: `bedrock/${claude}`,
+        ...more,
+        messages: [hello, ...turns],
+      });
+      assert.equal(second.headers['x-gateway-mode'], 'relay', second.text);
+      assert.equal(second.headers['x-gateway-notes'], undefined);
+      const [, turn] = listAt(requests[0]?.json ?? {}, 'messages');
+      assert.deepEqual(listAt(turn ?? {}, 'content').slice(0, 2), [
+        { type: 'thinking', thinking: 'Hm.', signature: 'c2lnbmF0dXJl' },
+        { type: 'redacted_thinking', data: 'aGlkZGVu' },
+      ]);
+      assert.ok(isObject(requests[0]?.json['thinking']), 'it reasons on');
+    });
+  }
 });

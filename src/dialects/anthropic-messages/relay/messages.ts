@@ -9,7 +9,8 @@ import type { JsonEdit } from '../../../json/edit.ts';
 import type { JsonSource } from '../../../core/client-body.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { BlockReader, requestReading } from '../request/read-blocks.ts';
-import { isServerBlock } from '../request/write-messages.ts';
+import { isNative } from '../answer/response.ts';
+import { isServerBlock, nativeThinking } from '../request/write-messages.ts';
 
 interface MessageEdits {
   readonly edits: readonly JsonEdit[];
@@ -20,13 +21,12 @@ interface MessageEdits {
 }
 
 /** @throws GatewayError for media that the model cannot read. */
-export function messageEdits(source: JsonSource, { traits }: Ask, notes: Notes): MessageEdits {
+export function messageEdits(source: JsonSource, ask: Ask, notes: Notes): MessageEdits {
+  const { traits } = ask;
   const { messages } = source.skeleton;
   if (!isArray(messages)) return { edits: [], continues: false, lacksThinking: false };
   const edits: JsonEdit[] = [];
-  const blocks = BlockEdits.wanted(source, traits)
-    ? new BlockEdits(source, traits, notes)
-    : undefined;
+  const blocks = BlockEdits.wanted(source, traits) ? new BlockEdits(source, ask, notes) : undefined;
   if (blocks !== undefined) edits.push(...contentEdits(messages, blocks));
   if (!traits.systemAnywhere) edits.push(...instructionEdits(source, messages, notes));
   const continues = isPrefill(messages.at(-1));
@@ -173,11 +173,11 @@ class BlockEdits {
   readonly #removed = new Set<string>();
   #noted = false;
 
-  constructor(source: JsonSource, traits: UpstreamTraits, notes: Notes) {
+  constructor(source: JsonSource, { traits, sealer }: Ask, notes: Notes) {
     this.#source = source;
     this.#traits = traits;
     this.#notes = notes;
-    this.#reader = new BlockReader(requestReading(notes));
+    this.#reader = new BlockReader(requestReading(notes, sealer));
   }
 
   /** Whether a block of a message was taken out. */
@@ -207,8 +207,10 @@ class BlockEdits {
         return this.#unmarked(block, path);
       case 'thinking':
       case 'redacted_thinking': {
-        const why = this.#whyUnthought(block);
-        if (why === undefined) return [];
+        const sealed = isSealed(textOf(block['signature'])) || isSealed(textOf(block['data']));
+        const native = sealed ? this.#unsealed(path) : block;
+        const why = this.#whyUnthought(native);
+        if (why === undefined) return sealed ? [{ path, text: JSON.stringify(native) }] : [];
         // Once a request: a history may hold hundreds of them.
         if (!this.#noted) this.#notes.lost(path, why);
         this.#noted = true;
@@ -235,14 +237,18 @@ class BlockEdits {
     }
   }
 
-  #whyUnthought({ type, signature, data }: JsonObject): string | undefined {
+  /** What a server of Claude made behind another API, in this one. Undefined for reasoning of others. */
+  #unsealed(path: FieldPath): JsonObject | undefined {
+    const [part] = this.#reader.readBlock(this.#whole(path), path);
+    return part?.type === 'reasoning' && isNative(part) ? nativeThinking(part) : undefined;
+  }
+
+  #whyUnthought(block: JsonObject | undefined): string | undefined {
     const { historyReasoning, thinking, nativeTools } = this.#traits;
-    if (isSealed(textOf(signature)) || isSealed(textOf(data))) {
-      return 'reasoning of another provider is not shown to this one';
-    }
+    if (block === undefined) return 'reasoning of another provider is not shown to this one';
     if (historyReasoning === false) return 'the provider refused the reasoning of earlier turns';
     if (thinking === 'none') return 'the model does not think';
-    const sealed = type === 'redacted_thinking' && nativeTools === false;
+    const sealed = block['type'] === 'redacted_thinking' && nativeTools === false;
     return sealed ? 'encrypted reasoning that this provider cannot read' : undefined;
   }
 

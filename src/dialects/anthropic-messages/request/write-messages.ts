@@ -175,10 +175,7 @@ class ContentWriter implements BlockWriter {
       if (isProof(part)) this.#noteForeign(part);
       return [];
     }
-    if (part.signature === undefined) {
-      return [{ type: 'redacted_thinking', data: part.encrypted ?? '' }];
-    }
-    return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+    return [nativeThinking(part)];
   }
 
   /** Noted once a request, since a history may have hundreds of them. */
@@ -313,4 +310,11 @@ export function endsPaused(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   const part = last?.role === 'assistant' ? last.parts.at(-1) : undefined;
   return part?.type === 'opaque' && isServerBlock(part.value);
+}
+
+/** The block of reasoning that a server of Claude signed or encrypted (`isNative`). */
+export function nativeThinking({ text, signature, encrypted }: ReasoningPart): JsonObject {
+  return signature === undefined
+    ? { type: 'redacted_thinking', data: encrypted ?? '' }
+    : { type: 'thinking', thinking: text, signature };
 }
