@@ -40,8 +40,8 @@ export interface RequestedItems<C> {
   images(call: C): number;
   /** Web searches of the target, if it reports none. */
   searches(call: C, target: Target): number;
-  /** The requested service tier, in the request's own word; undefined = none. */
-  serviceTier(call: C): string | undefined;
+  /** The service tier that the target was asked for, in the request's own word; undefined = none. */
+  serviceTier(call: C, target: Target): string | undefined;
 }
 
 export interface SettlementDeps<C> {
@@ -203,7 +203,7 @@ export class Settlement<C extends SettledCall> {
       listed ??
       (answered === '' ? undefined : prices.findAnswered(provider, answered, startedWall));
     if (price?.service === undefined) return price;
-    return servedPrice(price, charged.serviceTier ?? this.#deps.pieces.serviceTier(call));
+    return servedPrice(price, charged.serviceTier ?? this.#deps.pieces.serviceTier(call, target));
   }
 
   /** Releases what the call held and did not use. */

@@ -15,7 +15,7 @@ import { overEverywhere } from '../access/windows.ts';
 import type { JsonObject } from '../json/value.ts';
 import { dollarsNumber, dollarsText } from '../core/money.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { requestedImages, requestedSearches } from '../gateway/call-size.ts';
+import { requestedImages, requestedSearches, requestedTier } from '../gateway/call-size.ts';
 import type { Call } from '../core/call.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Spent } from '../store/calls.ts';
@@ -146,7 +146,8 @@ const pieces: RequestedItems<Call> = {
   images: ({ source, dialect }) => requestedImages(source, dialect),
   searches: ({ source, dialect }, target) =>
     requestedSearches(dialect.describe(source), dialect, target)?.unreported ?? 0,
-  serviceTier: ({ source, dialect }) => dialect.describe(source).serviceTier(),
+  serviceTier: ({ source, dialect }, target) =>
+    requestedTier(dialect.describe(source), dialect, target),
 };
 
 /** As webhooks send it; amounts are texts, so that every digit arrives. */

@@ -197,13 +197,9 @@ export class CallSize {
     return member !== undefined && this.#mayBeServed() ? member : undefined;
   }
 
-  /** Whether a target would receive the tier, instead of losing it in translation. */
   #mayBeServed(): boolean {
     const { dialect } = this.#call;
-    return this.#forms.some(({ provider, model }) => {
-      const { serviceTiers, fastMode } = provider.traits(model);
-      return provider.dialect.id === dialect.id || serviceTiers === true || fastMode === true;
-    });
+    return this.#forms.some((target) => receivesTier(dialect, target));
   }
 
   /** A dialect that requires a cap gets one even if the client's does not. */
@@ -253,6 +249,21 @@ export function requestedSearches(
     most: sum(({ most }) => most),
     unreported: sum(({ unreported }) => unreported),
   };
+}
+
+/** Whether the target would receive the tier, instead of losing it in translation. */
+function receivesTier(dialect: Pick<ClientDialect, 'id'>, { provider, model }: Target): boolean {
+  const { serviceTiers, fastMode } = provider.traits(model);
+  return provider.dialect.id === dialect.id || serviceTiers === true || fastMode === true;
+}
+
+/** The service tier that this target was asked for; undefined = none, or translation dropped it. */
+export function requestedTier(
+  request: Pick<RequestDescription, 'serviceTier'>,
+  dialect: Pick<ClientDialect, 'id'>,
+  target: Target,
+): string | undefined {
+  return receivesTier(dialect, target) ? request.serviceTier() : undefined;
 }
 
 /** Number of images in the prompt, which some vendors bill each. A body without media is not searched. */

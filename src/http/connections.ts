@@ -84,7 +84,9 @@ export class QuietConnections {
     for (const socket of sockets) {
       const heard = this.#heard.get(socket);
       const bytes = socket.bytesRead;
-      if (heard?.bytes !== bytes || isAnswering(socket)) {
+      // Its time begins with the first check after the answer, however long checks were not needed.
+      if (isAnswering(socket)) this.#heard.delete(socket);
+      else if (heard?.bytes !== bytes) {
         this.#heard.set(socket, { bytes, since: now });
       } else if (now - heard.since >= quietForMs) {
         socket.destroy();

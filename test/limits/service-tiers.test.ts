@@ -117,3 +117,15 @@ test('F6 a requested tier costs its price on a key without limits, too', async (
     assert.equal(Math.round(Number(row?.['cost_usd']) * 1e9), times * 50 * nanodollars, asked);
   }
 });
+
+test('F6 a tier that translation drops is not charged for', async () => {
+  const { model } = rig.play('messages', replying('messages', { text: 'Good day to you all.' }));
+  const more = { max_tokens: cap, service_tier: 'flex' };
+  const key = await rig.key();
+  const reply = await rig.call(key, 'chat', requestBody('chat', { model, stream: false, more }));
+  assert.equal(reply.status, 200, reply.text);
+  const [row] = await rig.gateway.callRows(model, 1);
+  const spent = Math.round(Number(row?.['cost_usd']) * 1e9);
+  const output = objectAt(JSON.parse(reply.text), 'usage')['completion_tokens'];
+  assert.equal(spent, Number(output) * nanodollars);
+});
