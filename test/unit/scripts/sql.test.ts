@@ -19,7 +19,7 @@ const joined =
 /** What may be put into SQL: names of columns and tables, numbers of parameters, other pieces of SQL. */
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
-  /^(totals|inGroup|isWithin|answered|added|sums|summed|place|inPage|wanted|label|source)$/,
+  /^(totals|asFloats|inGroup|isWithin|answered|added|sums|summed|place|inPage|wanted|label|source)$/,
   /^(nextStamp|unknownModelError|maxScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
   /^(columns|isWanted|inPeriod|own|at|callSums|maxLooks \+ 1|maxFailures( \+ 1)?)$/,
   // Columns that the module lists.
