@@ -166,6 +166,42 @@ for (const stream of [false, true]) {
   });
 }
 
+/** The status of a response, or why it is incomplete, by the word that a chat or a messages client gets. */
+const responsesEnds: { readonly [word: string]: string } = {
+  length: 'max_output_tokens',
+  max_tokens: 'max_output_tokens',
+  content_filter: 'content_filter',
+  refusal: 'content_filter',
+};
+
+for (const stream of [false, true]) {
+  describe(`upstreams to responses clients, ${stream ? 'streamed' : 'whole'}`, () => {
+    for (const [upstream, rows] of [
+      ['chat', chatRows],
+      ['messages', messagesRows],
+    ] as const) {
+      for (const row of rows) {
+        const { upstream: word, client, withCall } = row;
+        const end = responsesEnds[client] ?? 'completed';
+        test(`§5.3 ${word} of ${upstream}${withCall === true ? ' with a call' : ''} is ${end}`, async () => {
+          const reply = { text: 'Hello', calls: withCall === true ? [call] : [] };
+          const answer =
+            upstream === 'chat'
+              ? chatAnswer({ ...reply, finish: word }, stream)
+              : messagesAnswer({ ...reply, stop: word }, stream);
+          const { model } = rig.play(upstream, answer);
+          const got = await ask(rig, 'responses', requestBody('responses', { model, stream }));
+          const last = tryParseObject(framesOf(got.text).at(-1)?.data ?? '') ?? {};
+          const response = stream ? objectAt(last, 'response') : got.json;
+          const reason = objectAt(response, 'incomplete_details')['reason'];
+          assert.equal(reason ?? response['status'], end, got.text);
+          await assertNoted(got, row, 'status');
+        });
+      }
+    }
+  });
+}
+
 describe('no reason at all', () => {
   test('§7.3 in a whole chat answer it is a natural end, and noted', async () => {
     const document = chatDocument({ text: 'Hello' });

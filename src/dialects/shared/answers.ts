@@ -134,3 +134,11 @@ export function cutArguments(input: JsonObject): string {
   const json = JSON.stringify(input);
   return json === '{}' ? '' : `${json.slice(0, -1)},`;
 }
+
+/** The note of an answer whose end clients are shown as a natural one. Undefined for a compaction, whose text is the answer. */
+export function endNote({ raw }: FinishReason): string | undefined {
+  if (raw === 'compaction') return undefined;
+  return raw === undefined
+    ? 'the provider did not say why the answer ended'
+    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
+}

@@ -2,6 +2,7 @@
 import type { FinishReason, Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import { endNote } from '../../shared/answers.ts';
 
 /** The maximum plausible count. A larger number is a fault of the upstream. */
 const maxCount = 1e12;
@@ -177,15 +178,12 @@ function writeReason({ reason, hasToolCalls, refusal }: Ending, notes: Notes): s
       return 'refusal';
     case 'pause':
       return 'pause_turn';
-    case 'other':
-      if (reason.raw === 'compaction') return reason.raw;
-      notes.changed(
-        ['stop_reason'],
-        reason.raw === undefined
-          ? 'the provider did not say why the answer ended'
-          : `the provider ended the answer for a reason of its own (${reason.raw.slice(0, 40)})`,
-      );
+    case 'other': {
+      const note = endNote(reason);
+      if (note === undefined) return 'compaction';
+      notes.changed(['stop_reason'], note);
       return natural;
+    }
     default:
       return reason.kind satisfies never;
   }

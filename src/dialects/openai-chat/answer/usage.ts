@@ -4,6 +4,7 @@ import { type FinishReason, totalInputTokens, type Usage } from '../../../core/g
 import type { Notes } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import { endNote } from '../../shared/answers.ts';
 import { type ExcludedParts, excludedParts, tokenCount as count } from '../../shared/usage-sums.ts';
 
 /**
@@ -288,17 +289,12 @@ export function writeFinish(reason: FinishReason, hasToolCalls: boolean, notes: 
     case 'stop-sequence':
     case 'tool-calls':
       return hasToolCalls ? 'tool_calls' : 'stop';
-    case 'other':
-      // Compaction is a separate kind, and its text is the answer.
-      if (reason.raw !== 'compaction') notes.changed(['finish_reason'], unknownEnd(reason));
+    case 'other': {
+      const note = endNote(reason);
+      if (note !== undefined) notes.changed(['finish_reason'], note);
       return hasToolCalls ? 'tool_calls' : 'stop';
+    }
     default:
       return reason.kind satisfies never;
   }
-}
-
-function unknownEnd({ raw }: FinishReason): string {
-  return raw === undefined
-    ? 'the provider did not say why the answer ended'
-    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
 }

@@ -21,6 +21,7 @@ import {
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
 import { refusalExplanation } from '../../openai-chat/answer/response.ts';
+import { endNote } from '../../shared/answers.ts';
 import { type AnsweredCall, AnswerItems } from './write-items.ts';
 import { idPrefixes, itemExtras } from '../items.ts';
 import { type DeltaFrame, deltaFrame, type Ending, Lifecycle } from './lifecycle.ts';
@@ -160,7 +161,8 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #ending(): Ending {
     const kind = this.#finish?.kind ?? 'other';
-    if (this.#cut || kind === 'length' || kind === 'context-window') {
+    // A pause that reaches the client is one that was not continued to its end.
+    if (this.#cut || kind === 'length' || kind === 'context-window' || kind === 'pause') {
       return { status: 'incomplete', reason: 'max_output_tokens' };
     }
     if (kind === 'content-filter' && !this.#refused) {
@@ -260,6 +262,7 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #close(reason: FinishReason): string {
     this.#finish ??= reason;
+    this.#noteEnd(reason);
     let text = '';
     for (const index of this.#parts.keys()) text += this.#end(index);
     text += this.#closeMessage() + this.#separate(this.#items.openSearches());
@@ -269,6 +272,12 @@ export class ResponsesStreamWriter implements StreamWriter {
       text += this.#addText(explanation) + this.#closeMessage();
     }
     return text + this.#endUnsure(reason);
+  }
+
+  /** The response is complete, which is not sure if the provider did not say so. */
+  #noteEnd(reason: FinishReason): void {
+    const note = reason.kind === 'other' ? endNote(reason) : undefined;
+    if (note !== undefined) this.#context.notes.changed(['status'], note);
   }
 
   /** A call that was cut gets no end event, so that no client runs it. */
