@@ -67,7 +67,7 @@ export class PriceTable {
 
   /**
    * Loads the package where one of these providers is priced by it, so that no call waits for it. It blocks the
-   * process for 25 ms and takes 4 MB, which a gateway of local models and of own servers does not need.
+   * process for 25 ms and takes 5 MB, which a gateway of local models and of own servers does not need.
    */
   warm(providers: readonly string[]): void {
     const isListed = providers.some((each) => this.#deps.origin(each)?.kind === 'list');

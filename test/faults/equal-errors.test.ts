@@ -38,7 +38,7 @@ function assertLook(reply: Reply, dialect: AnyDialect, look: ErrorLooks): void {
 /** What an upstream says of its own trouble. */
 const trouble = 'Traceback at 10.1.2.3:8443 in /srv/vllm/engine.py, key sk-secret-abcdef';
 
-// `npm test` plays each status with each client and each upstream, but a third of their pairs.
+// `npm test` plays each status with each client and each upstream, but a fifth of their pairs.
 for (const [i, dialect] of clientDialects.entries()) {
   for (const [j, upstream] of upstreamDialects.entries()) {
     const now = <T>(values: readonly T[]): readonly T[] =>

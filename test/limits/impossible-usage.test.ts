@@ -137,7 +137,7 @@ function assertCounts(report: JsonObject, where: string): void {
 for (const [i, dialect] of clientDialects.entries()) {
   for (const stream of [false, true]) {
     describe(`${stream ? 'streams' : 'documents'} for ${dialect} clients`, () => {
-      // `npm test` plays each row with one client.
+      // `npm test` plays three rows in five, each with one client.
       const now = rows.filter((_, j) => isInSample(i + j, 5));
       for (const { name, upstream, usage, estimated } of now) {
         test(`F-5 F57 ${upstream} reports ${name}: told and charged is what can be`, async () => {

@@ -151,7 +151,7 @@ function billed({ worst, dialect }: Raising, { json }: Received, stream: boolean
   return answerIn(dialect, { text: 'Yes.', usage }, stream);
 }
 
-// `npm test` plays each row with one length.
+// `npm test` plays half of the rows, each with one length.
 for (const [i, row] of raising.entries()) {
   for (const [j, [length, padding]] of (
     [

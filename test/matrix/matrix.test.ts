@@ -56,7 +56,7 @@ async function cell(
 
 for (const [i, dialect] of clientDialects.entries()) {
   describe(`${dialect} client`, () => {
-    // `npm test` plays each sample with one client.
+    // `npm test` plays three samples in five, each with one client.
     for (const sample of samples().filter((_, j) => isInSample(i + j, 5))) {
       test(`F1 F2 F3 F4 E11 ${sample.name}`, async () => {
         const answers = [sample.stream, sample.document].filter((answer) => answer !== undefined);

@@ -48,7 +48,7 @@ const patch = 'openai-apply-patch-tool.1';
 /** Content parts as lists: legal for Mistral, beyond what the chat SDKs can add up. */
 const listContent = 'mistral-reasoning';
 
-// `npm test` plays each recording with one client.
+// `npm test` plays three recordings in five, each with one client.
 for (const [i, dialect] of clientDialects.entries()) {
   describe(`${dialect} client, documents`, () => {
     for (const [j, recorded] of recordedDocuments().entries()) {
