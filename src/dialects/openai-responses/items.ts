@@ -155,7 +155,9 @@ export function streamedIndexes(
     const { type } = item;
     const count = (counts.get(type) ?? 0) + 1;
     counts.set(type, count);
+    // Some servers give two items of one answer the same id.
     const known =
+      seen.find(([seenIndex, first]) => seenIndex === index && isSame(first, item)) ??
       seen.find(([, first]) => isSame(first, item)) ??
       seen.find(([seenIndex, first]) => seenIndex === index && first['type'] === type) ??
       seen.filter(([, first]) => first['type'] === type)[count - 1];

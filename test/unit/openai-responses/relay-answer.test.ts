@@ -68,6 +68,16 @@ test('R-65 pieces of text that alone have another id get that of their item', ()
   assert.equal(ids.includes('msg_other'), false);
 });
 
+test('R-65 of two items with one id, each keeps its text in the last event', () => {
+  const [first, second] = [textItem('Hello'), textItem('there')];
+  const twice = responsesEvents([first, reasoningItem('Hm.', 'b'), second]).map((event) =>
+    event['item_id'] === 'rs_b' ? { ...event, item_id: 'rs_other' } : event,
+  );
+  const response = objectAt(relayed(twice).at(-1) ?? {}, 'response');
+  const texts = listAt(response, 'output').map((item) => listAt(item, 'content')[0]?.['text']);
+  assert.deepEqual(texts, ['Hello', undefined, 'there']);
+});
+
 test('§6.7 a last event without the items gets those that were told', () => {
   const last = events.at(-1) ?? {};
   const empty = { ...last, response: { ...objectAt(last, 'response'), output: [] } };
