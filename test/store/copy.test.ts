@@ -219,6 +219,23 @@ await withPostgres((postgres: TestPostgres) => {
     }
   });
 
+  test('what a killed gateway had leased is booked before a copy, which says how; a lease of nothing is no reason to wait', async (t) => {
+    const cwd = await filled(t);
+    const url = await postgres.makeDatabase();
+    await copyStores({ from: join(cwd, '.model-gateway'), to: url, cwd });
+    await postgres.query(
+      `INSERT INTO budget_leases VALUES ('key:x:ever', 'ever', 'dead', NULL, 5, 0, 0, 5, false)`,
+      url,
+    );
+    await assert.rejects(
+      copyStores({ from: url, to: 'back', cwd }),
+      /a killed gateway had leased.*Let one gateway run for eleven minutes.*then stop it with SIGTERM/,
+    );
+    await postgres.query('UPDATE budget_leases SET amount = 0', url);
+    const back = await copyStores({ from: url, to: 'back', cwd });
+    assert.equal(back.tables.find(({ name }) => name === 'calls')?.rows, 4);
+  });
+
   test('a difference is found: a copy with another cost is no copy', async (t) => {
     const cwd = await filled(t);
     const from = join(cwd, '.model-gateway');

@@ -42,11 +42,14 @@ export class PostgresSide implements CopyTarget {
     const side = await PostgresSide.#open(address);
     try {
       requireSchemaVersion(await side.#version(), address.shown);
-      const [open] = await side.#ask('SELECT count(*)::integer AS n FROM budget_leases');
+      const [open] = await side.#ask(
+        'SELECT count(*)::integer AS n FROM budget_leases WHERE amount > 0',
+      );
       if (Number(open?.['n']) > 0) {
         throw new StoreError(
           'failed',
-          `${address.shown} has parts of budgets that a gateway has not given back. Start one gateway, stop it with SIGTERM, and copy then.`,
+          `${address.shown} has parts of budgets that a killed gateway had leased and may have spent. ` +
+            'Let one gateway run for eleven minutes, which books them, then stop it with SIGTERM, and copy.',
         );
       }
       await side.#ask('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
