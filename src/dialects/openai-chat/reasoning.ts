@@ -96,7 +96,10 @@ export function reasoningPart({
 function joined(part: ReasoningPart, entry: ReasoningEntry): ReasoningPart {
   const signature = (part.signature ?? '') + (entry.signature ?? '');
   const encrypted = (part.encrypted ?? '') + (entry.encrypted ?? '');
-  const extras = part.extras ?? (entry.extras && { 'openai-chat': entry.extras });
+  // The first increment of a summary says that it is one; the mark and the format are in the last one.
+  const members = { ...entry.extras, ...part.extras?.['openai-chat'] };
+  const extras =
+    Object.keys(members).length === 0 ? part.extras : { ...part.extras, 'openai-chat': members };
   return {
     type: 'reasoning',
     text: part.text + entry.text,

@@ -48,6 +48,23 @@ describe('D1 D3 §5.2 marked entries', () => {
     assert.deepEqual(sentBack(silent), [first, call('a'), second, secret, call('b')]);
   });
 
+  test('a summary comes back as the increments of a stream, which a client only listed', () => {
+    const summary: ReasoningPart = {
+      ...first,
+      extras: { 'openai-chat': { summary: true, format: 'openai-responses-v1' } },
+    };
+    const message = answered([summary, call('a')]);
+    const increments = details(message).flatMap(
+      ({ index = 0, type = '', summary: told, ...rest }) => [
+        { index, type, summary: told ?? '' },
+        { index, type, ...rest },
+      ],
+    );
+    const [back] = sentBack({ ...message, reasoning_details: increments });
+    assert.deepEqual(back, sentBack(message)[0]);
+    assert.ok(back?.type === 'reasoning' && back.broken === undefined && back.text === 'one');
+  });
+
   const entries = details(whole);
   const torn: readonly (readonly [string, readonly JsonObject[]])[] = [
     ['the first is missing', entries.slice(1)],
