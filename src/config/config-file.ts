@@ -40,13 +40,22 @@ export interface CheckedFile {
 /** The file of `--config` or the variable; else `gateway.yaml` of the working directory if it exists. */
 export function findConfig(asked: string | undefined, cwd: string): ConfigLocation | undefined {
   const path = resolve(cwd, asked ?? fileName);
-  // A link that leads nowhere is a mistake, and not a gateway without a config.
-  if (asked === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) {
-    return undefined;
-  }
+  if (asked === undefined && !isEntry(path)) return undefined;
   const near = relative(cwd, path);
   const isBelow = near !== '' && !near.startsWith('..') && !isAbsolute(near);
   return { path, name: isBelow ? near : path };
+}
+
+/**
+ * Whether a directory has this entry. A link that leads nowhere is one: it is a mistake, and not a file that is absent.
+ * False also where this user may not look into the directory.
+ */
+export function isEntry(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** The file to watch where none was found: it applies as soon as it is there. */

@@ -1,6 +1,7 @@
 /** `init`: a first `gateway.yaml` with comments. */
-import { lstatSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isEntry } from '../../config/config-file.ts';
 import { readAddress } from '../../config/errors.ts';
 import { nearest } from '../../core/nearest.ts';
 import { readArguments, UsageError, withUsage } from '../arguments.ts';
@@ -71,8 +72,7 @@ async function run(
   }
   const name = given.value('file') ?? usualName;
   const path = resolve(cwd, name);
-  // A link counts even where what it leads to is gone.
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+  if (isEntry(path)) {
     throw new UsageError(`${name} exists and stays as it is. Choose another name with --file.`);
   }
   const found = known

@@ -106,6 +106,9 @@ const adminOfDirectory = join(
   '../../../src/compose/commands/admin-of-directory.ts',
 );
 const yamlText = join(import.meta.dirname, '../../../src/config/yaml-text.ts');
+const configFile = join(import.meta.dirname, '../../../src/config/config-file.ts');
+const referred = join(import.meta.dirname, '../../../src/config/referred.ts');
+const init = join(import.meta.dirname, '../../../src/cli/commands/init.ts');
 const adminApi = join(import.meta.dirname, '../../../src/admin/handler.ts');
 
 const nobody = 65_534;
@@ -172,6 +175,41 @@ test('a command of another user claims nothing of what it cannot see', { skip: a
     `${join(folder, '.model-gateway')} cannot be read\nclosed.yaml: cannot be read (EACCES): it belongs to user 0, and this program runs as user 65534\n`,
   );
 });
+
+test(
+  'a folder that is closed to this user has no config, and a file that is named there is an error',
+  { skip: asOther },
+  (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
+    t.after(() => removeFolder(folder));
+    writeFileSync(join(folder, 'gateway.yaml'), '{}');
+    const program = `
+    const { findConfig, readConfig } = await import(${JSON.stringify(configFile)});
+    const { Referred } = await import(${JSON.stringify(referred)});
+    const { initCommand } = await import(${JSON.stringify(init)});
+    process.setgid(${nobody});
+    process.setuid(${nobody});
+    const cwd = ${JSON.stringify(folder)};
+    console.log(findConfig(undefined, cwd));
+    const named = await readConfig(findConfig('gateway.yaml', cwd), { env: {}, referred: new Referred() });
+    console.log(named.issues.map(({ message }) => message).join());
+    const command = initCommand({ known: [], schema: '/schema.json', cwd, program: 'model-gateway', ask: undefined });
+    await command.run(['--yes'], { env: {}, stdout: console.log, stderr: console.log })
+      .catch((error) => console.log(error.message));
+  `;
+    const { stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', program],
+      { encoding: 'utf8', timeout: 500_000 },
+    );
+    assert.equal(stderr, '');
+    assert.deepEqual(stdout.trimEnd().split('\n'), [
+      'undefined',
+      'cannot be read (EACCES)',
+      'gateway.yaml cannot be written (EACCES). Choose another place with --file.',
+    ]);
+  },
+);
 
 test('start at an address that this machine does not have, in a directory that is a file', (t) => {
   // TEST-NET-1: no machine has it.
