@@ -18,9 +18,9 @@ import { openTracer } from './traces.ts';
 import { type Settings, needRestart, packSettings } from '../config/settings.ts';
 import { withSecretFiles } from '../config/config-file.ts';
 import { ConfigError } from '../config/errors.ts';
-import { loadSettings } from '../config/load.ts';
+import { loadSettings, watchedConfig } from '../config/load.ts';
 import { Referred } from '../config/referred.ts';
-import { ConfigWatch } from '../config/watch.ts';
+import { ConfigWatch, fingerprint, type Fingerprints } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
 import { shippedModels } from '../local-models/model-folder.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
@@ -48,25 +48,21 @@ export type { RunningGateway, StartOptions } from './options.ts';
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {
   const env = withSecretFiles(options.env ?? process.env);
-  const load: Load = (asked) =>
-    loadSettings({
-      flags: options.flags ?? {},
-      env,
-      cwd: options.cwd ?? process.cwd(),
-      knownProviders,
-      ...asked,
-    });
+  const given = { flags: options.flags ?? {}, env, cwd: options.cwd ?? process.cwd() };
+  const load: Load = (asked) => loadSettings({ ...given, knownProviders, ...asked });
+  const configFile = watchedConfig(given);
+  const read = new Map([[configFile, fingerprint(configFile)]]);
   const settings = await load();
   const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
-  const program = programName(env, options.cwd ?? process.cwd());
+  const program = programName(env, given.cwd);
   const ports = new PlanePorts(settings, (flag, value) =>
     startCommandLine(program, { ...options.flags, [flag]: value }),
   );
   if (options.announce !== undefined) log.hold();
   try {
-    return await startPlanes(options, { env, load, settings, pretty, log, ports });
+    return await startPlanes(options, { env, load, read, settings, pretty, log, ports });
   } catch (error) {
     log.flush();
     throw error;
@@ -90,6 +86,8 @@ function startCommandLine(program: string, flags: NonNullable<StartOptions['flag
 interface StartDeps {
   readonly env: Environment;
   readonly load: Load;
+  /** Of the config file, from before it was read: it may be written while the gateway starts. */
+  readonly read: Fingerprints;
   readonly settings: Settings;
   readonly pretty: ReturnType<typeof prettyFor>;
   readonly log: LineLog;
@@ -97,7 +95,7 @@ interface StartDeps {
 }
 
 async function startPlanes(options: StartOptions, deps: StartDeps): Promise<RunningGateway> {
-  const { env, load, settings, pretty, log, ports } = deps;
+  const { env, load, read, settings, pretty, log, ports } = deps;
   const pool = await openPool(settings, log, ports);
   const access = await openAccess({
     settings,
@@ -147,7 +145,8 @@ async function startPlanes(options: StartOptions, deps: StartDeps): Promise<Runn
     fetchesCredentials,
   };
   const host = pool?.host(own) ?? localHost(plane, () => access.ledger.flush());
-  const running = new Runtime({ load, env, log, ports, access, plane, host, events, localModels });
+  const served = { access, plane, host, events, localModels };
+  const running = new Runtime({ load, read, env, log, ports, ...served });
   try {
     await running.listen();
   } catch (error) {
@@ -188,6 +187,7 @@ async function openPool(
 
 interface RuntimeDeps {
   readonly load: Load;
+  readonly read: Fingerprints;
   readonly env: Environment;
   readonly log: LineLog;
   readonly ports: PlanePorts;
@@ -239,14 +239,14 @@ class Runtime implements RunningGateway {
   }
 
   async listen(): Promise<void> {
-    const { access, events, host, localModels, plane, ports } = this.#deps;
+    const { access, events, host, localModels, plane, ports, read } = this.#deps;
     const { adminListen, local } = this.settings;
     await localModels.refresh(local);
     events.start();
     this.url = await ports.handOver('listen', () => host.listen());
     this.adminUrl = await ports.handOver('adminListen', () => listen(this.#admin, adminListen));
     access.announce(this.adminUrl, this.settings.adminTls?.cert);
-    this.#watch.follow(filesOf(this.settings));
+    this.#watch.follow(filesOf(this.settings), read);
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
     if (this.providers.length === 1) {
       for (const { name } of shippedModels) localModels.engines.prewarm(name);

@@ -39,7 +39,7 @@ export interface CheckedFile {
 
 /** The file of `--config` or the variable; else `gateway.yaml` of the working directory if it exists. */
 export function findConfig(asked: string | undefined, cwd: string): ConfigLocation | undefined {
-  const path = resolve(cwd, asked ?? fileName);
+  const path = configPath(asked, cwd);
   if (asked === undefined && !isEntry(path)) return undefined;
   const near = relative(cwd, path);
   const isBelow = near !== '' && !near.startsWith('..') && !isAbsolute(near);
@@ -58,9 +58,9 @@ export function isEntry(path: string): boolean {
   }
 }
 
-/** The file to watch where none was found: it applies as soon as it is there. */
-export function defaultConfig(cwd: string): string {
-  return resolve(cwd, fileName);
+/** Absolute. The file to watch also where none was found: it applies as soon as it is there. */
+export function configPath(asked: string | undefined, cwd: string): string {
+  return resolve(cwd, asked ?? fileName);
 }
 
 /** A warning where the file has the other customary ending and so is not read. */

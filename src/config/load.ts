@@ -10,7 +10,7 @@ import { accessOrigins, readAccess } from './access.ts';
 import { type BaseSettings, type Flags, outerChoice, readBaseSettings } from './base.ts';
 import {
   type CheckedFile,
-  defaultConfig,
+  configPath,
   type Environment,
   findConfig,
   misnamedConfig,
@@ -131,6 +131,15 @@ export async function loadLocation({
   };
 }
 
+/** The file whose change is a change of the config, whether it is there or not (absolute). */
+export function watchedConfig({
+  flags,
+  env,
+  cwd,
+}: Pick<LoadOptions, 'flags' | 'env' | 'cwd'>): string {
+  return configPath(outerChoice('config', { flags, env })?.text, cwd);
+}
+
 /** @throws ConfigError with every issue. */
 export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const { flags, env, cwd, knownProviders: known } = options;
@@ -176,7 +185,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     oidc,
     unresolved,
     configFile: file?.location.path,
-    watchedConfig: file?.location.path ?? defaultConfig(cwd),
+    watchedConfig: watchedConfig(options),
     configIsEmpty: file?.isEmpty === true,
     origins: [
       ...base.origins,

@@ -1,6 +1,6 @@
 /** Reports when a file of the config has changed. */
 import { realpathSync, statSync, unwatchFile, watch, watchFile, type FSWatcher } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 
 /** Editors write in several steps; one edit is one call. */
 const settleMs = 100;
@@ -21,8 +21,11 @@ export class ConfigWatch {
     this.#onChange = onChange;
   }
 
-  /** Watches these files, and no others. @param files absolute paths */
-  follow(files: readonly string[]): void {
+  /**
+   * Watches these files, and no others. @param files absolute paths
+   * @param read fingerprints from before files were read: a change since then is reported. Default: as they are now
+   */
+  follow(files: readonly string[], read: Fingerprints = new Map()): void {
     if (this.#closed) return;
     for (const [file, watched] of this.#watched) {
       if (files.includes(file)) continue;
@@ -30,7 +33,9 @@ export class ConfigWatch {
       this.#watched.delete(file);
     }
     for (const file of files) {
-      if (!this.#watched.has(file)) this.#watched.set(file, new WatchedFile(file, this.#onChange));
+      if (this.#watched.has(file)) continue;
+      const seen = read.has(file) ? read.get(file) : fingerprint(file);
+      this.#watched.set(file, new WatchedFile(file, { seen, onChange: this.#onChange }));
     }
   }
 
@@ -40,20 +45,32 @@ export class ConfigWatch {
   }
 }
 
+/** Of files by path; undefined: the file did not exist. */
+export type Fingerprints = ReadonlyMap<string, string | undefined>;
+
+interface WatchedHow {
+  /** Undefined: the file was not there. */
+  readonly seen: string | undefined;
+  readonly onChange: () => void;
+}
+
 class WatchedFile {
   readonly #file: string;
   readonly #onChange: () => void;
   readonly #watchers = new Map<string, FSWatcher>();
+  /** Of the file itself and of the one it leads to. */
+  #names: ReadonlySet<string> = new Set();
   #seen: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #polls = false;
   #closed = false;
 
-  constructor(file: string, onChange: () => void) {
+  constructor(file: string, { seen, onChange }: WatchedHow) {
     this.#file = file;
     this.#onChange = onChange;
-    this.#seen = fingerprint(file);
+    this.#seen = seen;
     this.#watchDirectories();
+    this.#settle();
   }
 
   close(): void {
@@ -65,7 +82,9 @@ class WatchedFile {
 
   /** The directory of the name, and that of the file it leads to. */
   #watchDirectories(): void {
-    const wanted = new Set([dirname(this.#file), dirname(realPath(this.#file))]);
+    const real = realPath(this.#file);
+    this.#names = new Set([basename(this.#file), basename(real)]);
+    const wanted = new Set([dirname(this.#file), dirname(real)]);
     for (const [directory, watcher] of this.#watchers) {
       if (wanted.has(directory)) continue;
       watcher.close();
@@ -78,7 +97,7 @@ class WatchedFile {
 
   #watch(directory: string): void {
     try {
-      const watcher = watch(directory, { persistent: false }, this.#settle);
+      const watcher = watch(directory, { persistent: false }, (_, name) => this.#heard(name));
       watcher.on('error', () => this.#poll());
       this.#watchers.set(directory, watcher);
     } catch {
@@ -93,6 +112,14 @@ class WatchedFile {
     watchFile(this.#file, { persistent: false, interval: pollMs }, this.#settle);
   }
 
+  /**
+   * An entry of another name may be a link on the way to the file, or a log that is written all the time: it never puts
+   * off a look that is due.
+   */
+  #heard(name: string | null): void {
+    if (this.#timer === undefined || name === null || this.#names.has(name)) this.#settle();
+  }
+
   readonly #settle = (): void => {
     if (this.#closed) return;
     clearTimeout(this.#timer);
@@ -101,6 +128,7 @@ class WatchedFile {
   };
 
   #look(): void {
+    this.#timer = undefined;
     const found = fingerprint(this.#file);
     if (found === undefined || found === this.#seen) return;
     this.#seen = found;
@@ -110,7 +138,7 @@ class WatchedFile {
 }
 
 /** Changes whenever the content may have changed; undefined when there is no file to see. */
-function fingerprint(file: string): string | undefined {
+export function fingerprint(file: string): string | undefined {
   try {
     const { ino, size, mtimeNs } = statSync(file, { bigint: true });
     return `${ino} ${size} ${mtimeNs}`;

@@ -4,6 +4,7 @@ import { mkdtempSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { start } from '../../src/compose/start.ts';
 import { Instance } from '../cluster/instance.ts';
 import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
@@ -152,4 +153,23 @@ test('a gateway that was started without a config file takes the one that appear
   writeFileSync(`${file}.new`, 'models: { mine: local/tiny }\n', { mode: 0o600 });
   renameSync(`${file}.new`, file);
   await run.said(/"event":"config_applied"/);
+});
+
+test('a config file that is written while the gateway starts is taken', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const gateway = await start({
+    flags: { listen: ':0', 'admin-listen': ':0', 'log-level': 'silent' },
+    env: {},
+    cwd,
+    // It is asked for between the reading of the config and its watch.
+    get random() {
+      writeFileSync(join(cwd, 'gateway.yaml'), 'models: { mine: local/tiny }\n', { mode: 0o600 });
+      return Math.random;
+    },
+  });
+  t.after(async () => {
+    await gateway.stop();
+    removeFolder(cwd);
+  });
+  await until(() => gateway.settings.routes.length === 1, 'the file is applied');
 });

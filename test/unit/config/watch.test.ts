@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import {
+  appendFileSync,
   mkdirSync,
   mkdtempSync,
   renameSync,
-  rmSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -11,7 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ConfigWatch } from '../../../src/config/watch.ts';
+import { removeFolder } from '../../support/folders.ts';
+import { ConfigWatch, fingerprint } from '../../../src/config/watch.ts';
 
 function watchConfig(file: string, onChange: () => void): ConfigWatch {
   const watch = new ConfigWatch(onChange);
@@ -42,7 +43,7 @@ function watched(t: TestContext, prepare: (directory: string) => string): Watche
   t.after(() => {
     clearInterval(alive);
     watch.close();
-    rmSync(directory, { recursive: true, force: true });
+    removeFolder(directory);
   });
   const next = (): Promise<void> =>
     new Promise((resolve) => {
@@ -107,6 +108,39 @@ test('a file that appears later is a change; other files of the directory are no
   writeFileSync(file, 'a: 1\n');
   await change;
   assert.equal(calls(), 1);
+});
+
+test('a log that is written beside the file all the time does not put off the look', async (t) => {
+  const { directory, file, next } = watched(t, plainFile);
+  const log = join(directory, 'gateway.log');
+  const change = next();
+  // Far more often than the look waits.
+  const writing = setInterval(() => appendFileSync(log, 'line\n'), 5);
+  t.after(() => clearInterval(writing));
+  writeFileSync(file, 'a: 22\n');
+  await change;
+});
+
+test('a file that was written between its reading and the watch is a change, and an unchanged one is none', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-watch-'));
+  t.after(() => removeFolder(directory));
+  const same = join(directory, 'tls.crt');
+  const appeared = join(directory, 'gateway.yaml');
+  writeFileSync(same, '1');
+  const read = new Map([same, appeared].map((file) => [file, fingerprint(file)]));
+  writeFileSync(appeared, 'a: 1\n');
+  const changed = Promise.withResolvers<void>();
+  let calls = 0;
+  const watch = new ConfigWatch(() => {
+    calls += 1;
+    changed.resolve();
+  });
+  t.after(() => watch.close());
+  const alive = setInterval(() => undefined, 1000);
+  t.after(() => clearInterval(alive));
+  watch.follow([same, appeared], read);
+  await changed.promise;
+  assert.equal(calls, 1);
 });
 
 test('after close nothing is called', async (t) => {
