@@ -6,7 +6,7 @@
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import { quarantine, lineOf, recordSeparately, type RefusedRow } from '../store/refused-rows.ts';
-import { StoreError } from '../store/store-error.ts';
+import { noAnswerFor, StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
 /** Group commit: maximum delay after the end of a call, and maximum number of rows per transaction. */
@@ -118,9 +118,9 @@ export class Ledger {
     return this.#lastWriteMs;
   }
 
-  /** Why the last write failed; undefined = it succeeded, or there was none. */
+  /** Why rows wait: the last error since a write succeeded, or that none is answered; undefined while all is well. */
   get failure(): string | undefined {
-    return this.#failure;
+    return this.#failure ?? (this.healthy() ? undefined : noAnswerFor(this.waitMs));
   }
 
   /** Since the start: rows written, failed writes, rejected rows. */

@@ -129,6 +129,8 @@ export interface Access {
   failure(): string | undefined;
   /** Reports the spending of budgets from time to time, if other gateways spend from them too. */
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
+  /** Adds a writer beside the ledger whose failure is one of the store. */
+  addWriter(writer: Pick<Ledger, 'failure'>): void;
   /** The state of the store, for /api/status. */
   status(): { readonly [name: string]: string | number | boolean | null };
   /** The same for metrics. */
@@ -322,6 +324,7 @@ class OpenAccess implements Access {
   readonly stillMs?: number;
   readonly #deps: OpenAccessDeps;
   readonly #control = makeRunToken(random);
+  readonly #writers: Pick<Ledger, 'failure'>[] = [];
   #upkeep: SharedUpkeep | undefined;
 
   constructor(deps: OpenAccessDeps, made: Made) {
@@ -342,6 +345,7 @@ class OpenAccess implements Access {
       log: deps.log,
       refusedFile: join(deps.dataDir, 'refused-calls.jsonl'),
     });
+    this.#writers.push(this.ledger);
     deps.shared?.onWritten((rows) => deps.counting.counters.written?.(rows));
     if (deps.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
     deps.retention.start();
@@ -384,15 +388,22 @@ class OpenAccess implements Access {
     });
   }
 
+  addWriter(writer: Pick<Ledger, 'failure'>): void {
+    this.#writers.push(writer);
+  }
+
   status(): ReturnType<Access['status']> {
     const { shared } = this.#deps;
-    if (shared === undefined) return { store: 'local', store_reason: this.ledger.failure ?? null };
+    const unwritten = this.#writers
+      .map((writer) => writer.failure)
+      .find((text) => text !== undefined);
+    if (shared === undefined) return { store: 'local', store_reason: unwritten ?? null };
     const { up, failure } = shared.server;
     const { spooled } = shared;
     return {
       store: shared.shown,
       store_up: up,
-      store_reason: failure ?? null,
+      store_reason: failure ?? unwritten ?? null,
       spooled_calls: spooled,
     };
   }

@@ -27,3 +27,8 @@ export class StoreError extends Error {
 export function mayPass(error: unknown): error is StoreError {
   return error instanceof StoreError && (error.kind === 'unavailable' || error.kind === 'busy');
 }
+
+/** Why rows wait on a store that neither takes nor refuses them. */
+export function noAnswerFor(waitMs: number): string {
+  return `no answer for ${Math.floor(waitMs / 1000)} s`;
+}

@@ -95,14 +95,17 @@ test(
     const status = await gateway.admin('GET', '/api/status');
     const { ready, store_up: up } = status.json;
     assert.deepEqual([status.status, ready, up], [200, false, false]);
+    // Of the writes of the workers: the parent has no rows of its own.
+    assert.match(String(status.json['store_reason']), /gateway\.db/);
     gate.resolve();
     await ended();
     limit(gateway.pid, 'fsize=unlimited');
     await until(async () => (await quick(stage, 'chat')).status === 200, 'it serves again');
     // The other worker finds it out by itself, with its next try.
     await until(async () => {
-      const { ready: again, store_up: upAgain } = (await gateway.admin('GET', '/api/status')).json;
-      return again === true && upAgain === true;
+      const { json } = await gateway.admin('GET', '/api/status');
+      const { ready: again, store_up: upAgain, store_reason: reason } = json;
+      return again === true && upAgain === true && reason === null;
     }, 'both can write again, and the status says so');
     await noneLeft(gateway);
     const rows = await rowsOf(gateway);

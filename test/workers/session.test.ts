@@ -5,7 +5,8 @@ import type { BudgetItem, Counters } from '../../src/store/counters/counters.ts'
 import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { memoryStore } from '../support/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { RemoteCounters, remoteStore } from '../../src/compose/workers/session.ts';
+import { RemoteCounters, remoteStore, Writes } from '../../src/compose/workers/session.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import { requestOf } from '../counters/rig.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { HeldClock } from '../unit/access/fakes.ts';
@@ -148,4 +149,31 @@ test('Q2: a reservation that its worker waited for in vain holds nothing when it
   await reserving;
   assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 0, open: 0 });
   assert.equal(session.calls, 0);
+});
+
+test('F84 the writes of workers say why they wait: their last error, or for how long there was no answer', async () => {
+  const clock = new HeldClock();
+  const writes = new Writes(clock);
+  const hung = Promise.withResolvers<void>();
+  const first = writes.during(() => hung.promise);
+  assert.equal(writes.failure, undefined);
+  clock.time += 7500;
+  assert.deepEqual([writes.healthy(), writes.failure], [false, 'no answer for 7 s']);
+  await assert.rejects(writes.during(() => Promise.reject(new Error('disk full'))));
+  assert.equal(writes.failure, 'disk full');
+  hung.resolve();
+  await first;
+  assert.deepEqual([writes.healthy(), writes.failure], [true, undefined]);
+});
+
+test('F84 a worker whose only row is refused for its content keeps no other from calls', async () => {
+  const clock = new HeldClock();
+  const writes = new Writes(clock);
+  const refusal = new StoreError('refused', 'startedAt is no number');
+  await assert.rejects(
+    writes.during(() => Promise.reject(refusal)),
+    refusal,
+  );
+  clock.time += 60_000;
+  assert.deepEqual([writes.healthy(), writes.failure], [true, undefined]);
 });

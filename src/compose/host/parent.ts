@@ -106,6 +106,7 @@ class WorkerHost implements DataPlaneHost {
   constructor(deps: ParentDeps) {
     this.#deps = deps;
     this.#settings = deps.settings;
+    deps.access.addWriter(this.#writes);
     this.#state = this.#stateNow();
     this.#processes = new WorkerProcesses({
       entry,
@@ -314,9 +315,9 @@ class WorkerHost implements DataPlaneHost {
         return process.sockets;
       },
       listening: (url) => this.#listening(self(), url),
-      failed: (why) => {
-        log.error('worker_failed', { worker: process.number, why });
-        this.#started.reject(new Error(why));
+      failed: (reason) => {
+        log.error('worker_failed', { worker: process.number, reason });
+        this.#started.reject(new Error(reason));
       },
       leaving: () => {
         // Its `went` sees to one that leaves while the gateway starts.

@@ -14,9 +14,10 @@ import type {
 } from '../../store/counters/counters.ts';
 import { type LostHold, aboutHold, lostCall } from '../../store/lost-calls.ts';
 import type { KeyUse } from '../../store/records.ts';
-import { recordSeparately } from '../../store/refused-rows.ts';
+import { isOfRow, recordSeparately } from '../../store/refused-rows.ts';
 import { type PartName, callMethod, overridden, remoteParts } from '../../store/remote.ts';
 import type { AnswerClaim, Claimed, OwnClaim } from '../../store/sealed.ts';
+import { noAnswerFor } from '../../store/store-error.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
 import type { Link } from './link.ts';
 
@@ -345,6 +346,7 @@ export class Writes {
   readonly #clock: Pick<Clock, 'now'>;
   /** When the oldest write began since one came to its end, monotonic ms. */
   #busySince: number | undefined;
+  #failure: string | undefined;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -353,9 +355,27 @@ export class Writes {
   /** @throws what the write throws */
   async during<T>(write: () => Promise<T>): Promise<T> {
     this.#busySince ??= this.#clock.now();
-    const written = await write();
+    try {
+      const written = await write();
+      this.#ended();
+      return written;
+    } catch (error) {
+      // A row that is refused for its content is an answer: the worker lays it aside, and may have no other to write.
+      if (isOfRow(error)) this.#ended();
+      else this.#failure = error instanceof Error ? error.message : 'unknown';
+      throw error;
+    }
+  }
+
+  /** As `Ledger.failure`. */
+  get failure(): string | undefined {
+    if (this.#failure !== undefined || this.#busySince === undefined) return this.#failure;
+    return this.healthy() ? undefined : noAnswerFor(this.#clock.now() - this.#busySince);
+  }
+
+  #ended(): void {
     this.#busySince = undefined;
-    return written;
+    this.#failure = undefined;
   }
 
   healthy(): boolean {

@@ -69,8 +69,11 @@ it('F84 a held database: unhealthy at 10,000 rows or after 5 s, nothing is lost'
   assert.equal(ledger.healthy(), true);
   clock.time += 5000;
   assert.equal(ledger.healthy(), false);
+  // It hangs without an error.
+  assert.equal(ledger.failure, 'no answer for 5 s');
   clock.time -= 1;
   assert.equal(ledger.healthy(), true);
+  assert.equal(ledger.failure, undefined);
   for (let i = 1; i < 10_000; i++) ledger.record(callRow(`c${i}`));
   assert.equal(ledger.healthy(), false);
   other.exec('ROLLBACK');
