@@ -6,6 +6,7 @@ import { filterOfGroup, type SeriesAnswer } from '../../../dashboard/src/api/ser
 import { once } from '../../../dashboard/src/components/once.ts';
 import { roughMoney } from '../../../dashboard/src/format/money.ts';
 import { groupColours, linesOfGroups } from '../../../dashboard/src/pages/overview/lines.ts';
+import { storeItem } from '../../../dashboard/src/pages/overview/store-item.ts';
 import { shortSpan } from '../../../dashboard/src/format/time.ts';
 
 test('issue 24 sums at a glance have two significant digits, or whole dollars', () => {
@@ -113,4 +114,15 @@ test('A4 a limit is named in words, also of a tag with colons and of certain mod
     ],
   );
   assert.equal(limitName('nothing'), undefined);
+});
+
+test('a gateway that is not ready shows why its store takes no calls, whichever store it has', () => {
+  const status = { version: '0.1.0', ready: false, store_reason: 'gateway.db: disk full' };
+  const text = (more: object): string => storeItem({ ...status, ...more }, undefined).text;
+  assert.equal(text({}), 'gateway.db: disk full');
+  assert.equal(text({ store_up: false }), 'gateway.db: disk full');
+  assert.equal(text({ store_up: false, store_reason: null }), 'store unreachable');
+  assert.equal(text({ store_reason: null }), 'not ready');
+  // A write that failed once and is tried again.
+  assert.equal(text({ ready: true }), 'ready, store writable');
 });

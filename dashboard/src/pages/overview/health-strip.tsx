@@ -6,14 +6,8 @@ import { failedStatus } from '../../api/api-error.ts';
 import { useModels, type Model } from '../../api/models.ts';
 import { useStatus, type Status } from '../../api/status.ts';
 import { classNames } from '../../components/class-names.ts';
+import { type HealthItem, storeItem } from './store-item.ts';
 import styles from './health-strip.module.css';
-
-export interface HealthItem {
-  readonly name: string;
-  readonly state: 'good' | 'warn' | 'bad' | 'unknown';
-  readonly text: string;
-  readonly href: string;
-}
 
 export function HealthStrip(): ReactElement {
   const models = useModels();
@@ -45,20 +39,6 @@ export function HealthStrip(): ReactElement {
 /** The item of a request that failed. */
 function failed(name: string, href: string): HealthItem {
   return { name, href, state: 'unknown', text: 'unknown: the request failed' };
-}
-
-/** @param failure what is known where the request failed */
-export function storeItem(status: Status | undefined, failure: string | undefined): HealthItem {
-  const item = { name: 'Gateway', href: '/setup' };
-  if (failure !== undefined) return { ...item, state: 'bad', text: failure };
-  if (status === undefined) return { ...item, state: 'unknown', text: '…' };
-  if (status['store_up'] === false) {
-    const why = status['store_reason'];
-    return { ...item, state: 'bad', text: typeof why === 'string' ? why : 'store unreachable' };
-  }
-  return status.ready === false
-    ? { ...item, state: 'warn', text: 'not ready' }
-    : { ...item, state: 'good', text: 'ready, store writable' };
 }
 
 export function targetItem(models: readonly Model[] | undefined): HealthItem {
