@@ -283,8 +283,8 @@ async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
     return { tokens: tokens + media.tokens, source: 'estimated' };
   } catch (error) {
     if (request.signal.aborted) throw error;
-    const why = error instanceof Error ? error.message : 'unknown';
-    gateway.log.warn('token_counter_failed', { why });
+    const reason = error instanceof Error ? error.message : 'unknown';
+    gateway.log.warn('token_counter_failed', { reason });
     return undefined;
   }
 }

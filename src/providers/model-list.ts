@@ -80,8 +80,8 @@ export class ModelLists {
       }
       return models;
     } catch (error) {
-      const why = error instanceof Error ? error.message : 'unknown';
-      log.debug('model_list_not_read', { provider: provider.id, why });
+      const reason = error instanceof Error ? error.message : 'unknown';
+      log.debug('model_list_not_read', { provider: provider.id, reason });
       return undefined;
     }
   }

@@ -75,10 +75,24 @@ test('commands: the help of each', async (t) => {
   assertGolden(t, 'commands.prose.txt', text);
 });
 
-test('log: events and their levels', (t) => {
-  const files = globSync('src/**/*.ts', { cwd: root }).map((file) =>
-    readFileSync(join(root, file), 'utf8'),
+const programTexts = () =>
+  globSync('src/**/*.ts', { cwd: root }).map((file) => readFileSync(join(root, file), 'utf8'));
+
+test('log: a cause is called reason in every line', () => {
+  const lines = programTexts().flatMap((text) =>
+    [...text.matchAll(/\blog\??\.(?:debug|info|warn|error)\(\s*'[^']+',\s*(\{[^}]*\})/gi)].map(
+      ([, fields = '']) => fields,
+    ),
   );
+  assert.ok(lines.length > 20);
+  assert.deepEqual(
+    lines.filter((fields) => /[{,]\s*why\s*[,:}]/.test(fields)),
+    [],
+  );
+});
+
+test('log: events and their levels', (t) => {
+  const files = programTexts();
   const events = files.flatMap((text) =>
     [...text.matchAll(/\blog\??\.(debug|info|warn|error)\(\s*'([^']+)'/gi)].map(
       ([, level = '', event = '']) => `${event}: ${level}\n`,

@@ -278,7 +278,7 @@ export class KeyIndex {
     } else {
       this.#deps.log.error('key_hidden', {
         id: record.id,
-        why: 'a key of the config or the environment has the same id; rename that one',
+        reason: 'a key of the config or the environment has the same id; rename that one',
       });
     }
   }
