@@ -99,7 +99,11 @@ async function run(
   context.stdout(
     `Wrote ${name}. Next: ${program} check${config} shows what it sets, ${program} start${config} uses it.\n`,
   );
-  if (isUsual) context.stdout('A gateway that was started in this folder uses it already.\n');
+  if (isUsual) {
+    context.stdout(
+      'A gateway that runs in this folder without --config takes it by itself, its listen: at the next start.\n',
+    );
+  }
   return 0;
 }
 

@@ -139,6 +139,10 @@ test('init writes a file that is valid, and changes none', async (t) => {
   const made = await run(command, [], env);
   assert.equal(made.code, 0, made.err);
   assert.match(made.out, /^Wrote gateway\.yaml\. Next: gw check /);
+  assert.match(
+    made.out,
+    /\nA gateway that runs in this folder without --config takes it by itself, its listen: at the next start\.\n$/,
+  );
   const settings = await loadSettings({ flags: {}, env, cwd, knownProviders });
   assert.deepEqual(
     settings.providers.map(({ id }) => id),
