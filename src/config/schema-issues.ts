@@ -76,8 +76,20 @@ const typeNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 function wrongType(expected: string, path: readonly PropertyKey[], value: unknown): string {
-  const message = typeMessage([expected], valueAt(value, path));
-  return path.length === 0 ? `${message}; write sections such as providers: and models:` : message;
+  const found = valueAt(value, path);
+  const message = typeMessage([expected], found);
+  if (path.length === 0) return `${message}; write sections such as providers: and models:`;
+  const isMapping = expected === 'object' || expected === 'record';
+  if (!isMapping || found === undefined || Array.isArray(found)) return message;
+  return `${message}; write ${mappingForm(keysAt(publishedSchema(), path))}`;
+}
+
+const shownKeys = 4;
+
+/** `{ wait: …, limit: … }` */
+function mappingForm(keys: readonly string[]): string {
+  const shown = (keys.length === 0 ? ['NAME'] : keys).slice(0, shownKeys).map((key) => `${key}: …`);
+  return `{ ${[...shown, ...(keys.length > shownKeys ? ['…'] : [])].join(', ')} }`;
 }
 
 function typeMessage(expected: readonly string[], found: unknown): string {

@@ -315,6 +315,21 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:1: keys: expected a mapping, found a list; write NAME: in place of each "-"',
   ],
   [
+    'a value in place of a mapping',
+    'drain: 5s\n',
+    'gateway.yaml:1: drain: expected a mapping, found a text; write { wait: …, limit: … }',
+  ],
+  [
+    'a number in place of a mapping with many keys',
+    'limits: 5\n',
+    'gateway.yaml:1: limits: expected a mapping, found a number; write { body: …, streams: …, memory: …, connections: …, … }',
+  ],
+  [
+    'a text in place of a mapping of names',
+    'models: gpt\n',
+    'gateway.yaml:1: models: expected a mapping, found a text; write { NAME: … }',
+  ],
+  [
     'an alias of an alias',
     'models:\n  a: local/tiny\n  b: a\n',
     'gateway.yaml:3: models.b: a target is provider/model, e.g. openai/gpt-5-mini; names under models: do not chain',
