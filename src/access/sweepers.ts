@@ -145,7 +145,8 @@ export class ContentSweeper extends MinuteSweeper {
 
 // Removes expired stored responses, and the oldest above the size limit.
 
-const responseRows = 200;
+/** A pass beyond the limits may read the square of this many rows, and calls wait for a write of SQLite. */
+const responseRows = 100;
 
 interface ResponseSweeperDeps {
   readonly store: Pick<ResponseStore, 'sweep'>;

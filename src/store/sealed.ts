@@ -216,9 +216,8 @@ export interface ResponseStore {
   /** Removes at most `most` responses of a key. @returns how many; 0 = done. @throws StoreError */
   removeOf(keyId: string, most: number): Promise<number>;
   /**
-   * Removes at most `most`: those whose time is over, then the oldest of a key that takes too much, then, while all
-   * together take too much, the oldest of the largest key, at most half of what it has at once: no key pushes out what
-   * another has.
+   * Removes at most `most`: those whose time is over, then, while a key or all together take too much, each time the
+   * oldest of the key that is the largest by then. So no key pushes out what a smaller one has.
    * @returns how many; 0 = done.
    * @throws StoreError
    */

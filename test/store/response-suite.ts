@@ -214,5 +214,41 @@ export function responseSuite(open: OpenStore): void {
       assert.deepEqual(await chainOf(store, 'd', { keyId: 'other' }), ['broken']);
       assert.deepEqual(await chainOf(store, 'e', { keyId: 'other' }), ['e', 'whole']);
     });
+
+    it('S8 one pass takes the oldest of many keys, and from each no more than from the others', async () => {
+      const { store } = opened;
+      const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`);
+      for (const id of ['old', 'mid', 'new']) {
+        await store.responses.keep(keys.map((keyId) => response(id, { keyId })));
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      await store.responses.keep([response('one', { keyId: 'small' })]);
+      const left = async (id: string): Promise<number> => {
+        const chains = await Promise.all(keys.map((keyId) => chainOf(store, id, { keyId })));
+        return chains.filter(([end]) => end === id).length;
+      };
+      const leaves = (responses: number) => ({ ...roomy, totalBytes: responses * size });
+      assert.equal(await store.responses.sweep(200, leaves(31)), 30, 'one pass');
+      assert.deepEqual([await left('old'), await left('mid'), await left('new')], [0, 10, 20]);
+      assert.equal(await store.responses.sweep(200, leaves(31)), 0);
+      assert.equal(await store.responses.sweep(4, leaves(21)), 4, 'as many as it may');
+      assert.equal(await store.responses.sweep(200, leaves(21)), 6);
+      assert.deepEqual([await left('mid'), await left('new')], [0, 20]);
+      assert.deepEqual(await chainOf(store, 'one', { keyId: 'small' }), ['one', 'whole']);
+    });
+
+    it('S8 keys beyond their own limit lose their oldest in one pass', async () => {
+      const { store } = opened;
+      const keys = ['a', 'b', 'c'];
+      for (const id of ['1', '2', '3']) {
+        await store.responses.keep(keys.map((keyId) => response(id, { keyId })));
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      }
+      assert.equal(await store.responses.sweep(200, { ...roomy, keyBytes: size }), 6);
+      for (const keyId of keys) {
+        assert.deepEqual(await chainOf(store, '2', { keyId }), ['broken']);
+        assert.deepEqual(await chainOf(store, '3', { keyId }), ['3', 'whole']);
+      }
+    });
   });
 }

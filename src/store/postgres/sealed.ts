@@ -21,10 +21,10 @@ import {
   storedBytes,
   responseColumns,
 } from '../sealed.ts';
-import { type Columns, number, text } from '../columns.ts';
+import { number, text } from '../columns.ts';
 import { readContentRow, readResponseRow } from '../sqlite/sealed.ts';
 import type { Statement } from '../statements.ts';
-import type { Row, Sql, SqlValue } from './pool.ts';
+import type { Row, SqlValue } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 
 const claim: Statement = {
@@ -288,24 +288,32 @@ const removeOld: Statement = {
       WHERE until <= counter_now() ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED) old
     WHERE k.key_id = old.key_id AND k.id = old.id RETURNING 1 AS gone`,
 };
-const totalResponses: Statement = {
-  name: 'response_bytes',
-  text: 'SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM kept_responses',
+const responseSums: Statement = {
+  name: 'response_sums',
+  text: `SELECT coalesce(max(bytes), 0)::bigint AS largest, coalesce(sum(bytes), 0)::bigint AS total
+    FROM (SELECT sum(bytes) AS bytes FROM kept_responses GROUP BY key_id) keys`,
 };
-const largest: Statement = {
-  name: 'response_largest',
-  text: `SELECT key_id, sum(bytes)::bigint AS bytes FROM kept_responses
-    GROUP BY key_id ORDER BY 2 DESC LIMIT 1`,
-};
-const oldestOf: Statement = {
-  name: 'response_oldest_of',
-  text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2 AND bytes > 0
-    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
-};
-const removeSeveral: Statement = {
-  name: 'response_remove_several',
-  text: `DELETE FROM kept_responses k USING unnest($1::text[], $2::text[]) AS gone (key_id, id)
-    WHERE k.key_id = gone.key_id AND k.id = gone.id`,
+/**
+ * `level` of a row is what its key has from this row on. The rows in the order of their levels are those that go when
+ * each time the oldest of the key that is the largest by then goes; `before` is what has gone before a row. Only rows are
+ * read that can be among the first `$1`. Which rows go is decided before they are locked: of two gateways that sweep at
+ * the same time, the second removes no others.
+ */
+const removeBeyond: Statement = {
+  name: 'response_remove_beyond',
+  text: `WITH beyond AS (SELECT key_id, id FROM (SELECT key_id, id, level,
+          sum(bytes) OVER (ORDER BY level DESC, key_id, id ROWS UNBOUNDED PRECEDING) - bytes AS before
+        FROM (SELECT r.key_id, r.id, r.bytes, whole + r.bytes - sum(r.bytes)
+                OVER (PARTITION BY r.key_id ORDER BY r.until, r.id ROWS UNBOUNDED PRECEDING) AS level
+            FROM (SELECT key_id, sum(bytes) AS whole FROM kept_responses
+                GROUP BY key_id ORDER BY whole DESC LIMIT $1) k
+              CROSS JOIN LATERAL (SELECT key_id, id, until, bytes FROM kept_responses
+                WHERE key_id = k.key_id AND bytes > 0 ORDER BY until, id LIMIT $1) r) leveled
+        ORDER BY level DESC, key_id, id LIMIT $1) first
+      WHERE level > $2::bigint OR before < (SELECT sum(bytes) FROM kept_responses) - $3::bigint)
+    DELETE FROM kept_responses k USING (SELECT r.key_id, r.id FROM kept_responses r
+        JOIN beyond b ON r.key_id = b.key_id AND r.id = b.id FOR UPDATE OF r SKIP LOCKED) old
+      WHERE k.key_id = old.key_id AND k.id = old.id RETURNING 1 AS gone`,
 };
 
 export class PostgresResponses implements ResponseStore {
@@ -365,24 +373,9 @@ export class PostgresResponses implements ResponseStore {
     return this.#server.transaction(async (sql) => {
       const old = await sql.run(removeOld, [most]);
       if (old.rows.length > 0) return old.rows.length;
-      const [richest] = (await sql.run(largest)).rows;
-      if (richest === undefined) return 0;
-      const beyondKey = number(richest, 'bytes') - keyBytes;
-      const [sum = {}] = (await sql.run(totalResponses)).rows;
-      const beyond = number(sum, 'bytes') - totalBytes;
-      const excess = beyondKey > 0 ? beyondKey : Math.min(beyond, number(richest, 'bytes') / 2);
-      if (excess <= 0) return 0;
-      const { rows } = await sql.run(oldestOf, [most, text(richest, 'key_id')]);
-      return removeOldest(sql, rows, excess);
+      const [sums = {}] = (await sql.run(responseSums)).rows;
+      const isFull = number(sums, 'largest') > keyBytes || number(sums, 'total') > totalBytes;
+      return isFull ? (await sql.run(removeBeyond, [most, keyBytes, totalBytes])).rows.length : 0;
     });
   }
-}
-
-async function removeOldest(sql: Sql, rows: readonly Columns[], bytes: number): Promise<number> {
-  const sizes = rows.map((row) => number(row, 'bytes'));
-  const removed = enough(sizes, bytes).rows;
-  const gone = rows.slice(0, removed);
-  const keys = gone.map((row) => text(row, 'key_id'));
-  await sql.run(removeSeveral, [keys, gone.map((row) => text(row, 'id'))]);
-  return removed;
 }

@@ -242,7 +242,6 @@ export function readContentRow(row: Columns): SealedContent {
 // Responses that clients may refer to, in SQLite.
 
 const forgottenBefore = 'SELECT before FROM forgotten_contents WHERE key_id = ?';
-const removeResponses = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
 /** A row without bytes remains: it marks a response that was deleted before its end. It counts against no size limit. */
 const removeKept = `DELETE FROM kept_responses
   WHERE key_id = ? AND id = ? AND length(response) > 0`;
@@ -275,11 +274,24 @@ const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
 const removeOld = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE until <= ? ORDER BY until LIMIT ?)`;
-const totalResponses = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_responses';
-const largestResponses = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
-  GROUP BY key_id ORDER BY 2 DESC LIMIT 1`;
-const oldestOfResponses = `SELECT key_id, id, bytes FROM kept_responses
-  WHERE key_id = ? AND bytes > 0 ORDER BY until LIMIT ?`;
+const responseSums = `SELECT coalesce(max(bytes), 0) AS largest, coalesce(sum(bytes), 0) AS total
+  FROM (SELECT sum(bytes) AS bytes FROM kept_responses GROUP BY key_id)`;
+/**
+ * `level` of a row is what its key has from this row on. The rows in the order of their levels are those that go when
+ * each time the oldest of the key that is the largest by then goes; `before` is what has gone before a row. Only rows are
+ * read that can be among the first `$most`.
+ */
+const removeBeyond = `DELETE FROM kept_responses WHERE rowid IN
+  (SELECT place FROM (SELECT place, level,
+      sum(bytes) OVER (ORDER BY level DESC, place ROWS UNBOUNDED PRECEDING) - bytes AS before
+    FROM (SELECT r.rowid AS place, bytes, whole + bytes
+          - sum(bytes) OVER (PARTITION BY owner ORDER BY until, bytes, r.rowid ROWS UNBOUNDED PRECEDING) AS level
+        FROM (SELECT key_id AS owner, sum(bytes) AS whole FROM kept_responses
+            GROUP BY key_id ORDER BY whole DESC LIMIT $most)
+          CROSS JOIN kept_responses r ON r.rowid IN (SELECT rowid FROM kept_responses
+            WHERE key_id = owner AND bytes > 0 ORDER BY until, bytes, rowid LIMIT $most))
+    ORDER BY level DESC, place LIMIT $most)
+  WHERE level > $keyBytes OR before < $beyond)`;
 const removeRefused = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? AND until <= ? AND bytes = 0
     ORDER BY until DESC LIMIT -1 OFFSET ?)`;
@@ -397,24 +409,11 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
     return this.#sql.write(() => {
       const old = Number(this.#sql.of(removeOld).run(this.#wall(), most).changes);
       if (old > 0) return old;
-      const richest = this.#sql.of(largestResponses).get();
-      if (richest === undefined) return 0;
-      const beyondKey = number(richest, 'bytes') - keyBytes;
-      const beyond = number(this.#sql.of(totalResponses).get() ?? {}, 'bytes') - totalBytes;
-      const excess = beyondKey > 0 ? beyondKey : Math.min(beyond, number(richest, 'bytes') / 2);
-      if (excess <= 0) return 0;
-      const rows = this.#sql.of(oldestOfResponses).all(text(richest, 'key_id'), most);
-      return this.#removeOldest(rows, excess);
+      const sums = this.#sql.of(responseSums).get() ?? {};
+      const beyond = number(sums, 'total') - totalBytes;
+      if (beyond <= 0 && number(sums, 'largest') <= keyBytes) return 0;
+      return Number(this.#sql.of(removeBeyond).run({ most, keyBytes, beyond }).changes);
     });
-  }
-
-  #removeOldest(rows: readonly Columns[], bytes: number): number {
-    const sizes = rows.map((row) => number(row, 'bytes'));
-    const removed = enough(sizes, bytes);
-    for (const row of rows.slice(0, removed.rows)) {
-      this.#sql.of(removeResponses).run(text(row, 'key_id'), text(row, 'id'));
-    }
-    return removed.rows;
   }
 }
 
