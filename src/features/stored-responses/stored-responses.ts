@@ -80,7 +80,10 @@ export interface LookUp {
   readonly dialect: StoredResponseCodec;
   /** How many bytes the expanded request may have. */
   readonly bytes: number;
-  /** Reserves memory for so many bytes in all, before they are read or unpacked. @throws GatewayError `overloaded` */
+  /**
+   * Reserves memory for so many bytes in all. It is called before a response is unpacked, and before more than
+   * `unreservedBytes` are read. @throws GatewayError `overloaded`
+   */
   hold(bytes: number): void;
 }
 
@@ -95,7 +98,10 @@ const maxLinks = 1000;
 const maxResponseBytes = 4 * 1024 * 1024;
 /** Any key can name ids that never were, so few are remembered. The time is twice the default of `timeouts.total`. */
 const refusal: Refusal = { ms: 3_600_000, most: 1000 };
-/** A short request may name much: so many bytes are read without a reservation, and `readGrowth` times as many by each next try. */
+/**
+ * So many sealed bytes are read without a reservation. Where they are not all, the next try reads `readGrowth` times as
+ * many.
+ */
 const unreservedBytes = 256 * 1024;
 const readGrowth = 8;
 const ivBytes = 12;
@@ -192,9 +198,7 @@ export class StoredResponses {
     const limits = { links: 1, bytes: 2 * maxResponseBytes };
     const { responses } = await this.#chainOf(owner, id, { limits, hold });
     const [found] = responses;
-    const opened = found && (await this.#opened(owner, found));
-    if (opened !== undefined) hold(sizeOf(opened));
-    return opened;
+    return found && this.#opened(owner, found, hold);
   }
 
   /** The sealed responses of a chain. Memory is reserved before more than a little is read. */
@@ -226,11 +230,12 @@ export class StoredResponses {
     let sum = 0;
     let continues: string | undefined;
     for (const each of responses) {
-      const response = await this.#opened(owner, each);
+      const response = await this.#opened(owner, each, (size) => {
+        sum += size;
+        if (sum > 2 * bytes) throw tooLong(bytes);
+        hold(sum);
+      });
       if (response === undefined) break;
-      sum += sizeOf(response);
-      if (sum > 2 * bytes) throw tooLong(bytes);
-      hold(sum);
       opened.push(response);
       continues = each.previous;
     }
@@ -272,15 +277,18 @@ export class StoredResponses {
       ownerOf.get(id) ?? ownerOf.get(dialect.responseOf(id) ?? '');
     const read = new Set(responses.map(({ id }) => id));
     let sum = 0;
+    let copied = 0;
     for (const sealed of responses) {
-      const opened = await this.#opened(owner, sealed);
+      const opened = await this.#opened(owner, sealed, (size) => hold((sum += size)));
       if (opened === undefined) continue;
-      sum += sizeOf(opened);
-      hold(sum);
       const items = dialect.itemsOf(opened);
       for (const id of wanted) {
-        const bytesOf = responseOf(id) === sealed.id ? items.get(id) : undefined;
-        if (bytesOf !== undefined) found.set(id, bytesOf);
+        const item = responseOf(id) === sealed.id ? items.get(id) : undefined;
+        if (item === undefined) continue;
+        copied += item.length;
+        if (copied > bytes) throw tooLong(bytes);
+        // A part of the opened response would keep all of it in memory.
+        found.set(id, Buffer.from(item));
       }
     }
     for (const id of wanted) {
@@ -292,8 +300,13 @@ export class StoredResponses {
     return found;
   }
 
-  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<StoredResponse | undefined> {
-    const opened = await openResponse(sealed, this.#keyOf(owner));
+  /** @param mayUnpack called with the size that the response will have */
+  async #opened(
+    owner: ResponseOwner,
+    sealed: SealedResponse,
+    mayUnpack: (bytes: number) => void,
+  ): Promise<StoredResponse | undefined> {
+    const opened = await openResponse(sealed, this.#keyOf(owner), mayUnpack);
     return opened && { ...opened, id: sealed.id };
   }
 
@@ -343,10 +356,6 @@ async function readMore<T>(
   }
 }
 
-function sizeOf({ input, response }: OpenedResponse): number {
-  return input.length + response.length;
-}
-
 function tooLong(bytes: number): GatewayError {
   return new GatewayError(
     'too_large',
@@ -375,8 +384,8 @@ const keyBytes = 32;
 const packedFrom = 16_384;
 /** Of zlib: a third of the time of its default, for a tenth more bytes. */
 const packing = { level: 1 };
-/** What is stored is far smaller. */
-const maxOpenedBytes = 64 * 1024 * 1024;
+/** The first byte of what is sealed says what comes after it: the parts, or their length and the packed parts. */
+const form = { plain: 0, packed: 2 };
 
 /** The key that seals the responses of one API key. @param root the gateway's secret or the client's key */
 export function responseKey(root: Uint8Array | string, keyId: string): SealKey {
@@ -393,22 +402,43 @@ export async function sealResponse(
   head.writeUInt32BE(input.length, 1);
   const plain = Buffer.concat([head, input, response]);
   if (plain.length < packedFrom) return sealBytes(plain, boundTo(rowId), { key, iv });
-  const packed = await pack(plain.subarray(1), packing);
-  const marked = Buffer.concat([Buffer.of(1), packed]);
+  const parts = plain.subarray(1);
+  head[0] = form.packed;
+  head.writeUInt32BE(parts.length, 1);
+  const marked = Buffer.concat([head, await pack(parts, packing)]);
   return sealBytes(marked, boundTo(rowId), { key, iv });
 }
 
-/** Undefined for bytes that another key sealed, that belong to another row, or that were changed since. */
+/**
+ * Undefined for bytes that another key sealed, that belong to another row, or that were changed since.
+ * @param mayUnpack called with the size of the result before it is unpacked; what it throws is passed on
+ */
 export async function openResponse(
   { sealed, ...rowId }: SealedResponse,
   key: SealKey,
+  mayUnpack: (bytes: number) => void,
 ): Promise<OpenedResponse | undefined> {
   const opened = openBytes(sealed, boundTo(rowId), key);
   if (!(opened instanceof Uint8Array)) return undefined;
-  const rest = opened.subarray(1);
-  const plain = opened[0] === 1 ? await unpack(rest, { maxOutputLength: maxOpenedBytes }) : rest;
+  const plain = await partsOf(opened, mayUnpack);
+  if (plain === undefined) return undefined;
   const end = 4 + plain.readUInt32BE();
   return { input: plain.subarray(4, end), response: plain.subarray(end) };
+}
+
+/** Undefined for a form of an earlier version. */
+async function partsOf(
+  opened: Buffer,
+  mayUnpack: (bytes: number) => void,
+): Promise<Buffer | undefined> {
+  if (opened[0] === form.plain) {
+    mayUnpack(opened.length - 5);
+    return opened.subarray(1);
+  }
+  if (opened[0] !== form.packed) return undefined;
+  const length = opened.readUInt32BE(1);
+  mayUnpack(length - 4);
+  return unpack(opened.subarray(5), { maxOutputLength: length });
 }
 
 function boundTo({ id, keyId }: RowId): string {

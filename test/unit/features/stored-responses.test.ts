@@ -14,7 +14,12 @@ import type { ClientSink } from '../../../src/gateway/answer/client-answer.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import { silent, storedResponses } from '../../support/stored-responses.ts';
-import type { ResponseToStore } from '../../../src/features/stored-responses/stored-responses.ts';
+import {
+  openResponse,
+  responseKey,
+  type ResponseToStore,
+  sealResponse,
+} from '../../../src/features/stored-responses/stored-responses.ts';
 
 const owner = { keyId: 'key', secret: 'sk-one' };
 const roomy = { dialect, bytes: 1e6, hold: () => undefined };
@@ -176,6 +181,54 @@ test('G5 memory is reserved for a chain as it is unpacked, and for what is long 
   await assert.rejects(stored.find(owner, 'long', room(1e6)), noRoom);
   assert.deepEqual(held, [], 'nothing long was read');
   assert.equal((await stored.find(owner, 'long', room(1e9)))?.input.length, unpackable.length);
+});
+
+test('G5 memory is reserved before a response is unpacked, for the size that it will have', async () => {
+  const key = responseKey(randomBytes(32), 'key');
+  const input = Buffer.from(JSON.stringify(['x'.repeat(1_000_000)]));
+  for (const { length, parts } of [
+    { length: 1_000_006, parts: { input, response: Buffer.from('{}') } },
+    { length: 4, parts: { input: Buffer.from('[]'), response: Buffer.from('{}') } },
+  ]) {
+    const rowId = { id: 'a', keyId: 'key' };
+    const sealed = await sealResponse(parts, rowId, { key, iv: randomBytes(12) });
+    assert.ok(sealed.length < 10_000);
+    const sizes: number[] = [];
+    const opened = await openResponse({ ...rowId, previous: undefined, sealed }, key, (size) => {
+      sizes.push(size);
+    });
+    assert.deepEqual(opened, parts);
+    assert.deepEqual(sizes, [length]);
+    const refused = openResponse({ ...rowId, previous: undefined, sealed }, key, () => {
+      throw new GatewayError('overloaded', 'no room');
+    });
+    await assert.rejects(refused, { code: 'overloaded' });
+  }
+});
+
+test('G5 items that a request names keep no other item of their response in memory', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a', { input: Buffer.from(`["${'x'.repeat(100_000)}"]`) }));
+  const items = { store: true, itemReferences: ['msg_a'] };
+  const { found } = await stored.resolve(owner, items, roomy);
+  const item = found.get('msg_a');
+  assert.ok(item !== undefined && item.buffer.byteLength < 100_000);
+});
+
+test('R-36 items that are too long together are refused, however well they were packed', async () => {
+  const stored = storedResponses();
+  const ids = ['a', 'b', 'c'];
+  for (const id of ids) {
+    const output = [{ id: `msg_${id}`, text: 'x'.repeat(400_000) }];
+    const bytes = Buffer.from(JSON.stringify({ id, output }));
+    await stored.keep(owner, response(id, { response: bytes }));
+  }
+  const named = (count: number) => ({
+    store: true,
+    itemReferences: ids.slice(0, count).map((id) => `msg_${id}`),
+  });
+  assert.equal((await stored.resolve(owner, named(2), roomy)).found.size, 2);
+  await assert.rejects(stored.resolve(owner, named(3), roomy), { code: 'too_large' });
 });
 
 test('R-33 what is kept opens with the gateway’s secret only, and survives the rotation of a key', async () => {
