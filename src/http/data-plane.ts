@@ -58,7 +58,7 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import { answerStoredResponse, ownerOf, storingSink } from './stored-responses.ts';
 import { modelsAnswer } from './models.ts';
 import type { Overload } from './overload/overload.ts';
-import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
+import { idHeaders, onceWritten, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
 import { authenticateRequest, secretOf, type AuthenticationDeps } from './authenticate-request.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
 
@@ -239,7 +239,14 @@ export class DataPlane {
       const hold = (bytes: number): void => holdBody(share, Math.min(bytes, maxBytes), overload);
       const exchange = { method, rest, path, query, response, requestId };
       const asked = { ...exchange, owner, codec: stored, maxBytes, hold };
-      await answerStoredResponse(responses, asked).finally(() => share?.release());
+      try {
+        await answerStoredResponse(responses, asked);
+      } catch (error) {
+        share?.release();
+        throw error;
+      }
+      overload.answered(response);
+      onceWritten(response, () => share?.release());
     });
   }
 

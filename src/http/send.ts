@@ -143,6 +143,12 @@ export function sendJson(
   response.end(bytes);
 }
 
+/** Calls back when no bytes of an ended answer are in memory any more: the client has read them, or it is gone. */
+export function onceWritten(response: ServerResponse, done: () => void): void {
+  if (response.writableLength === 0 || response.destroyed) done();
+  else response.once('close', done);
+}
+
 /** The id headers of a call, for both dialects. */
 export function idHeaders(requestId: string): readonly string[] {
   return ['x-request-id', requestId, 'request-id', requestId];

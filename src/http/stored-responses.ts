@@ -53,17 +53,17 @@ export function refersTo({ previousResponseId, itemReferences }: RequestState): 
   return previousResponseId !== undefined || itemReferences.length > 0;
 }
 
-/** Memory for what is looked up: of all bytes of a request, and at most that of the longest one. */
+/** The limits of what a request may look up. */
 interface Room {
-  /** Of a request. */
+  /** The longest request, with all that it refers to. */
   readonly maxBytes: number;
-  /** @throws GatewayError `overloaded` */
+  /** Reserves memory for a request of this length in all. @throws GatewayError `overloaded` */
   hold(bytes: number): void;
 }
 
 /**
  * The request with the items that it refers to.
- * @throws GatewayError for what is unknown; `too_large`; `store_unavailable`
+ * @throws GatewayError for what is unknown; `too_large`; `store_unavailable`; `overloaded`
  */
 export async function expandRequest(
   { responses, gateway }: StateDeps,
@@ -188,7 +188,7 @@ interface StoredResponseRequest extends Room {
 /** Ids of all vendors: letters, digits, `_` and `-`. */
 const form = /^([A-Za-z0-9_-]{1,128})(?:\/(cancel|input_items))?$/;
 
-/** @throws GatewayError for what is unknown or not offered */
+/** @throws GatewayError for what is unknown or not offered; `store_unavailable`; `overloaded` */
 export async function answerStoredResponse(
   stored: StoredResponses,
   request: StoredResponseRequest,

@@ -5,7 +5,14 @@ import { send } from '../support/http.ts';
 import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
-import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
+import {
+  openRaw,
+  rawHead,
+  startOverloadRig,
+  until,
+  type OverloadRig,
+  type RawConnection,
+} from './overload-rig.ts';
 
 const mebibyte = 1024 ** 2;
 
@@ -34,7 +41,7 @@ test('G6 G10 of bodies that are refused by the hundred some have a row, and all 
   assert.equal((await rig.status())['calls_shed'], 84);
 });
 
-test('G5 what a short request names takes memory as a body does: no room, no look-up', async () => {
+test('G5 stored responses that a request names count against the memory for bodies: no room, no look-up', async () => {
   const { model } = rig.play(
     'chat',
     replying('chat', { text: 'One.' }),
@@ -67,6 +74,41 @@ test('G5 what a short request names takes memory as a body does: no room, no loo
   await until('nothing is held', async () => (await rig.status())['body_memory'] === 0);
   for (const way of ways) assert.equal((await way()).status, 200);
   await until('nothing is held again', async () => (await rig.status())['body_memory'] === 0);
+});
+
+test('G5 a stored response takes memory until its client has read it', async () => {
+  const answers = ['One.', 'Two.'].map((text) => replying('chat', { text }));
+  const { model } = rig.play('chat', ...answers);
+  const input = 'x'.repeat(3.8 * mebibyte);
+  let previous: string | null = null;
+  // The kernel takes less than the items of two.
+  for (const _ of answers) {
+    const call = await rig.call('responses', { model, input, previous_response_id: previous });
+    assert.equal(call.status, 200, call.text);
+    previous = String(call.json['id']);
+  }
+  const path = `/v1/responses/${String(previous)}/input_items`;
+  const head = [`GET ${path} HTTP/1.1`, 'host: gateway', `authorization: Bearer ${clientKey}`];
+  const ends = {
+    read: ({ socket }: RawConnection) => socket.resume(),
+    left: ({ socket }: RawConnection) => socket.destroy(),
+  };
+  for (const [what, end] of Object.entries(ends)) {
+    // A look at the process, as before each test.
+    rig.press({});
+    const slow = await openRaw(rig.gateway.url, '');
+    slow.socket.pause();
+    slow.socket.write([...head, '\r\n'].join('\r\n'));
+    await until('it is answered, and in memory', async () => {
+      const { calls_held: held, body_memory: memory } = await rig.status();
+      return held === 0 && Number(memory) > 28 * mebibyte;
+    });
+    end(slow);
+    await until(`nothing is held once it is ${what}`, async () => {
+      return (await rig.status())['body_memory'] === 0;
+    });
+    slow.socket.destroy();
+  }
 });
 
 test('G5 G8 a key that announces bodies without sending them leaves room for the others', async () => {
