@@ -120,7 +120,10 @@ export class Ledger {
 
   /** Why rows wait: the last error since a write succeeded, or that none is answered; undefined while all is well. */
   get failure(): string | undefined {
-    return this.#failure ?? (this.healthy() ? undefined : noAnswerFor(this.waitMs));
+    if (this.#failure !== undefined || this.healthy()) return this.#failure;
+    return this.waitMs < maxFailingMs
+      ? `${this.#queue.length} finished calls wait for the store`
+      : noAnswerFor(this.waitMs);
   }
 
   /** Since the start: rows written, failed writes, rejected rows. */

@@ -258,7 +258,7 @@ class Runtime implements RunningGateway {
   async #apply(): Promise<readonly string[]> {
     const { access, load, log, host } = this.#deps;
     const settings = await load();
-    refuseEmpty(this.settings, settings);
+    refuseUnfinished(this.settings, settings);
     await host.apply(settings);
     if (renewTls(this.#admin, settings.adminTls)) {
       access.announce(this.adminUrl, settings.adminTls?.cert);
@@ -405,7 +405,7 @@ class Runtime implements RunningGateway {
     const referred = new Referred();
     const running = this.settings;
     const wanted = await this.#deps.load({ configText: texts.after, referred });
-    refuseEmpty(running, wanted);
+    refuseUnfinished(running, wanted);
     const warnings = [...consequences(running, wanted), ...wanted.warnings];
     return {
       changes: changesBetween(running, wanted, { ...texts, referred }),
@@ -465,11 +465,16 @@ class Runtime implements RunningGateway {
 }
 
 /**
- * Some editors and scripts empty a file before they write it: all calls would fail in between.
+ * Some editors and scripts empty or remove a file before they write it: all calls would fail in between.
  * @throws ConfigError
  */
-function refuseEmpty(before: Settings, settings: Settings): void {
-  if (!settings.configIsEmpty || before.configFile === undefined || before.configIsEmpty) return;
+function refuseUnfinished(before: Settings, settings: Settings): void {
+  if (before.configFile === undefined || before.configIsEmpty) return;
+  if (settings.configFile === undefined) {
+    const message = `${before.configFile} is gone, or its directory cannot be read. For a config without settings write {} into it.`;
+    throw new ConfigError([{ path: '', message }]);
+  }
+  if (!settings.configIsEmpty) return;
   const message = `${settings.configFile} is empty, which is taken for an unfinished write. For a config without settings write {} into it.`;
   throw new ConfigError([{ path: '', message }]);
 }

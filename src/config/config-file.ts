@@ -49,12 +49,14 @@ export function findConfig(asked: string | undefined, cwd: string): ConfigLocati
 /**
  * Whether a directory has this entry. A link that leads nowhere is one: it is a mistake, and not a file that is absent.
  * False also where this user may not look into the directory.
+ * @throws the system's error, where it is not known
  */
 export function isEntry(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
+  } catch (error) {
+    if (isObject(error) && (error['code'] === 'EACCES' || error['code'] === 'EPERM')) return false;
+    throw error;
   }
 }
 

@@ -246,6 +246,8 @@ export class DataPlane {
         throw error;
       }
       overload.answered(response);
+      // What was read for it is garbage by now: only the answer waits for its client.
+      share?.parsed(response.writableLength, 0);
       onceWritten(response, () => share?.release());
     });
   }

@@ -1,6 +1,6 @@
 /** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -153,6 +153,11 @@ test('a gateway that was started without a config file takes the one that appear
   writeFileSync(`${file}.new`, 'models: { mine: local/tiny }\n', { mode: 0o600 });
   renameSync(`${file}.new`, file);
   await run.said(/"event":"config_applied"/);
+  rmSync(file);
+  run.child.kill('SIGHUP');
+  await run.said(
+    /"event":"config_rejected","reason":"[^"]*gateway\.yaml is gone, or its directory cannot be read/,
+  );
 });
 
 test('a config file that is written while the gateway starts is taken', async (t) => {

@@ -101,7 +101,7 @@ async function run(
   );
   if (isUsual) {
     context.stdout(
-      'A gateway that runs in this folder without --config takes it by itself, its listen: at the next start.\n',
+      'A gateway that runs in this folder without a config applies it at once; listen applies at the next start.\n',
     );
   }
   return 0;

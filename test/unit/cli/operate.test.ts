@@ -141,7 +141,7 @@ test('init writes a file that is valid, and changes none', async (t) => {
   assert.match(made.out, /^Wrote gateway\.yaml\. Next: gw check /);
   assert.match(
     made.out,
-    /\nA gateway that runs in this folder without --config takes it by itself, its listen: at the next start\.\n$/,
+    /\nA gateway that runs in this folder without a config applies it at once; listen applies at the next start\.\n$/,
   );
   const settings = await loadSettings({ flags: {}, env, cwd, knownProviders });
   assert.deepEqual(

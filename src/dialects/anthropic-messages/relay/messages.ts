@@ -239,6 +239,8 @@ class BlockEdits {
 
   /** What a server of Claude made behind another API, in this one. Undefined for reasoning of others. */
   #unsealed(path: FieldPath): JsonObject | undefined {
+    // Servers of other models take no signature of Claude.
+    if (this.#traits.nativeTools === false) return undefined;
     const [part] = this.#reader.readBlock(this.#whole(path), path);
     return part?.type === 'reasoning' && isNative(part) ? nativeThinking(part) : undefined;
   }
