@@ -37,6 +37,7 @@ export async function pair(): Promise<readonly [Socket, Socket]> {
 export interface LinkedSession {
   readonly link: Link<SessionOperations>;
   readonly session: WorkerSession;
+  readonly writes: Writes;
   close(): void;
 }
 
@@ -65,7 +66,7 @@ export async function linkSession(
     link.close();
     there.close();
   };
-  return { link, session, close };
+  return { link, session, writes, close };
 }
 
 /** The store of a parent as its worker sees it; closing it closes both. */

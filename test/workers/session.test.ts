@@ -177,3 +177,20 @@ test('F84 a worker whose only row is refused for its content keeps no other from
   clock.time += 60_000;
   assert.deepEqual([writes.healthy(), writes.failure], [true, undefined]);
 });
+
+test('F84 a worker that ends while its row waits does not keep the others from calls', async () => {
+  const clock = new HeldClock();
+  const store = memoryStore();
+  store.calls.record = () => Promise.reject(new StoreError('failed', 'disk full'));
+  const { link, session, writes, close } = await linkSession(
+    store,
+    new MemoryCounters(clock),
+    clock,
+  );
+  await assert.rejects(remoteStore(link).calls.record([callRow('req_waits')]), /disk full/);
+  clock.time += 60_000;
+  assert.deepEqual([writes.healthy(), writes.failure], [false, 'disk full']);
+  close();
+  await session.end();
+  assert.deepEqual([writes.healthy(), writes.failure], [true, undefined]);
+});

@@ -216,20 +216,23 @@ export class WorkerSession {
     this.#over = true;
     // Calls that it wrote last must not be recorded as lost.
     await Promise.allSettled(this.#writing);
-    const { counters, clock, log, store } = this.#deps;
+    const { counters, clock, log, store, writes } = this.#deps;
     const claims = [...this.#claims.values()];
     const rows = this.#calls.end(counters, clock.wall());
     if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
+    writes.writerEnded();
     await this.#recordLost(rows);
     await Promise.allSettled(claims.map((claim) => store.answers.release(claim)));
   }
 
   /** Until the store has taken them: budgets have spent them already. */
   async #recordLost(rows: readonly CallRow[]): Promise<void> {
-    const { log, store } = this.#deps;
+    const { log, store, writes } = this.#deps;
     for (let left = rows; left.length > 0;) {
       try {
-        const refused = await recordSeparately(left, (part) => store.calls.record(part));
+        const refused = await recordSeparately(left, (part) =>
+          writes.during(() => store.calls.record(part)),
+        );
         for (const { row, reason } of refused)
           log.error('ledger_row_refused', { call: row.id, reason });
         return;
@@ -365,6 +368,11 @@ export class Writes {
       else this.#failure = error instanceof Error ? error.message : 'unknown';
       throw error;
     }
+  }
+
+  /** A writer is gone, whose failed write nothing would end. Another one that fails says so again with its next try. */
+  writerEnded(): void {
+    this.#ended();
   }
 
   /** As `Ledger.failure`. */
