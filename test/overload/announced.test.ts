@@ -101,7 +101,7 @@ test('G5 a stored response takes memory until its client has read it', async () 
     slow.socket.write([...head, '\r\n'].join('\r\n'));
     await until('it is answered, and in memory', async () => {
       const { calls_held: held, body_memory: memory } = await rig.status();
-      return held === 0 && Number(memory) > 28 * mebibyte;
+      return held === 0 && Number(memory) > 2 * mebibyte;
     });
     end(slow);
     await until(`nothing is held once it is ${what}`, async () => {
