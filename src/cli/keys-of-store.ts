@@ -17,7 +17,7 @@ export async function allKeys(admin: AdminClient): Promise<readonly JsonObject[]
   return keys;
 }
 
-/** Calls of the dashboard, which are no key's. */
+/** Stands in place of a key in calls of the dashboard. */
 const playground = 'playground';
 
 /**

@@ -1,7 +1,7 @@
-/** Whose a file or directory is, for messages about one that is closed to this user. */
+/** Names the owner of a file or directory in messages about one that this user may not read. */
 
 /**
- * `: it belongs to user 0, and this program runs as user 1000`; empty where it is this user's, or cannot be known.
+ * `: it belongs to user 0, and this program runs as user 1000`; empty where this user is the owner, or the owner is unknown.
  * @param owner its user id
  */
 export function ownerText(owner: number | undefined): string {

@@ -81,7 +81,7 @@ export interface LookUp {
   /** How many bytes the expanded request may have. */
   readonly bytes: number;
   /**
-   * Reserves memory for so many bytes in all. It is called before a response is unpacked, and before more than
+   * Reserves memory for this number of bytes in total. It is called before a response is unpacked, and before more than
    * `unreservedBytes` are read. @throws GatewayError `overloaded`
    */
   hold(bytes: number): void;
@@ -99,8 +99,8 @@ const maxResponseBytes = 4 * 1024 * 1024;
 /** Any key can name ids that never were, so few are remembered. The time is twice the default of `timeouts.total`. */
 const refusal: Refusal = { ms: 3_600_000, most: 1000 };
 /**
- * So many sealed bytes are read without a reservation. Where they are not all, the next try reads `readGrowth` times as
- * many.
+ * The sealed bytes that are read without a reservation. If a response is longer, each further try reads `readGrowth`
+ * times as many.
  */
 const unreservedBytes = 256 * 1024;
 const readGrowth = 8;
