@@ -304,6 +304,11 @@ export interface UpstreamDialect {
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
+  /**
+   * Whether a translated request carries this service tier, `fast` for fast mode. Absent = all of them, where the model
+   * has service tiers.
+   */
+  takesTier?(tier: string, traits: UpstreamTraits): boolean;
   /** Headers that a rendered request needs, flat; usually none. */
   headersOf?(body: JsonObject): readonly string[];
   /** The stop sequences of a same-dialect request; absent = the upstream takes all that its clients may send. */

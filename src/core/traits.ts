@@ -90,8 +90,8 @@ export interface UpstreamTraits {
   readonly itemIdPrefixes?: true;
   /** Responses upstreams: takes the members in which Codex describes its session. */
   readonly clientMetadata?: true;
-  /** Responses upstreams: false = `include`, which requests encrypted reasoning, is refused. */
-  readonly asksForReasoning?: false;
+  /** Responses upstreams: values of `include` that are refused. */
+  readonly refusedIncludes?: readonly string[];
   /** Responses upstreams: `/responses/compact` is known. */
   readonly compaction?: true;
   /** The least cap on output tokens that the server takes: a smaller one is raised to it. Absent = any. */

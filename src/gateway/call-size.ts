@@ -194,12 +194,11 @@ export class CallSize {
   /** The member that requests a more expensive tier; a cheaper one does not matter. */
   expensiveBy(): string | undefined {
     const member = this.#request.expensiveTierMember();
-    return member !== undefined && this.#mayBeServed() ? member : undefined;
-  }
-
-  #mayBeServed(): boolean {
     const { dialect } = this.#call;
-    return this.#forms.some((target) => receivesTier(dialect, target));
+    const mayBeServed = (target: Target): boolean =>
+      target.provider.dialect.id === dialect.id ||
+      requestedTier(this.#request, dialect, target) !== undefined;
+    return member !== undefined && this.#forms.some(mayBeServed) ? member : undefined;
   }
 
   /** A dialect that requires a cap gets one even if the client's does not. */
@@ -251,19 +250,17 @@ export function requestedSearches(
   };
 }
 
-/** Whether the target would receive the tier, instead of losing it in translation. */
-function receivesTier(dialect: Pick<ClientDialect, 'id'>, { provider, model }: Target): boolean {
-  const { serviceTiers, fastMode } = provider.traits(model);
-  return provider.dialect.id === dialect.id || serviceTiers === true || fastMode === true;
-}
-
 /** The service tier that this target was asked for; undefined = none, or translation dropped it. */
 export function requestedTier(
   request: Pick<RequestDescription, 'serviceTier'>,
   dialect: Pick<ClientDialect, 'id'>,
-  target: Target,
+  { provider, model }: Target,
 ): string | undefined {
-  return receivesTier(dialect, target) ? request.serviceTier() : undefined;
+  const tier = request.serviceTier();
+  if (tier === undefined || provider.dialect.id === dialect.id) return tier;
+  const traits = provider.traits(model);
+  const takes = provider.dialect.takesTier?.(tier, traits) ?? traits.serviceTiers === true;
+  return takes ? tier : undefined;
 }
 
 /** Number of images in the prompt, which some vendors bill each. A body without media is not searched. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
+import { providerAt } from '../support/gateway.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';
@@ -19,7 +20,21 @@ before(async () => {
       fast: { input: 0, output: 60 },
     },
   };
-  rig = await startLimitedRig({ prices: { 'up-chat/*': tiered, 'up-messages/*': tiered } });
+  rig = await startLimitedRig(({ messages }) => ({
+    prices: {
+      'up-chat/*': tiered,
+      'up-messages/*': tiered,
+      'fast-claude/*': tiered,
+      'up-converse/*': { input: 0, output: 10 },
+    },
+    providers: {
+      'fast-claude': {
+        ...providerAt('messages', messages.port),
+        like: 'anthropic',
+        betas: ['fast-mode-2026-02-01'],
+      },
+    },
+  }));
 });
 after(() => rig.stop());
 
@@ -128,4 +143,39 @@ test('F6 a tier that translation drops is not charged for', async () => {
   const spent = Math.round(Number(row?.['cost_usd']) * 1e9);
   const output = objectAt(JSON.parse(reply.text), 'usage')['completion_tokens'];
   assert.equal(spent, Number(output) * nanodollars);
+});
+
+test('F6 a tier that is dropped where another one is known costs nothing more', async () => {
+  const model = 'claude-opus-4-8';
+  for (const [asked, sent, times] of [
+    ['flex', undefined, 1],
+    ['fast', 'fast', 6],
+  ] as const) {
+    const script = rig.upstreams.messages.script(
+      model,
+      replying('messages', { text: 'Good day.' }),
+    );
+    const more = { max_tokens: cap, service_tier: asked };
+    const body = requestBody('chat', { model: `fast-claude/${model}`, stream: false, more });
+    const reply = await rig.call(await rig.key(), 'chat', body);
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(script.requests[0]?.json['speed'], sent);
+    const [row] = await rig.gateway.callRows(`fast-claude/${model}`, 1);
+    const output = objectAt(JSON.parse(reply.text), 'usage')['completion_tokens'];
+    const spent = Math.round(Number(row?.['cost_usd']) * 1e9);
+    assert.equal(spent, Number(output) * nanodollars * times, asked);
+  }
+});
+
+test('F6 a tier of Converse whose price is unknown is refused where a budget pays', async () => {
+  const ask = async (tier: string) => {
+    const { model } = rig.play('converse', replying('converse', { text: 'Yes.' }));
+    const key = await rig.key({ budget: 1, per: 'day' });
+    const more = { max_tokens: cap, service_tier: tier };
+    return rig.call(key, 'chat', requestBody('chat', { model, stream: false, more }));
+  };
+  const dear = await ask('priority');
+  assert.equal(dear.status, 400, dear.text);
+  assert.match(String(errorOf(dear)['message']), /service_tier/);
+  assert.equal((await ask('flex')).status, 200);
 });

@@ -26,6 +26,7 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
     'speed',
   ]),
   writeRequest,
+  takesTier: (tier, { fastMode }) => tier === 'fast' && fastMode === true,
   // The only field of a rendered request that requires a beta header.
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,

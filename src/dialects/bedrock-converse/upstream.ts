@@ -6,7 +6,7 @@ import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './fields.ts';
 import { promptOf } from './request/prompt.ts';
-import { writeRequest } from './request/write.ts';
+import { tiers, writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
 import { ConverseStreamReader } from './answer/stream-read.ts';
 
@@ -16,6 +16,7 @@ export const bedrockConverseUpstream: UpstreamDialect = {
   signsReasoning: true,
   promptOf,
   writeRequest,
+  takesTier: (tier) => tiers.has(tier),
   // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
   readResponse: (body) => readResponse(body),

@@ -6,7 +6,7 @@ import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './fields.ts';
 import { promptOf } from './request/prompt.ts';
-import { writeRequest } from './request/write.ts';
+import { tiers, writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
 import { GeminiStreamReader } from './answer/stream-read.ts';
 
@@ -14,6 +14,7 @@ export const geminiUpstream: UpstreamDialect = {
   id: dialectId,
   promptOf,
   writeRequest,
+  takesTier: (tier, { serviceTiers }) => serviceTiers === true && tiers.has(tier),
   // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
   readResponse: (body) => readResponse(body),

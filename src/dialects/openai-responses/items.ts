@@ -150,19 +150,27 @@ export function streamedIndexes(
   output: readonly JsonObject[],
   seen: readonly (readonly [output: number, first: JsonObject])[],
 ): readonly (number | undefined)[] {
-  const counts = new Map<Json | undefined, number>();
-  return output.map((item, index) => {
-    const { type } = item;
-    const count = (counts.get(type) ?? 0) + 1;
-    counts.set(type, count);
-    // Some servers give two items of one answer the same id.
-    const known =
-      seen.find(([seenIndex, first]) => seenIndex === index && isSame(first, item)) ??
-      seen.find(([, first]) => isSame(first, item)) ??
-      seen.find(([seenIndex, first]) => seenIndex === index && first['type'] === type) ??
-      seen.filter(([, first]) => first['type'] === type)[count - 1];
-    return known?.[0];
-  });
+  const left = new Map(seen);
+  const found: (number | undefined)[] = output.map(() => undefined);
+  // Some servers give two items of one answer the same id, so each streamed item is taken once.
+  for (const isAlike of [isSame, isOfOneType]) {
+    for (const isInPlace of [true, false]) {
+      output.forEach((item, index) => {
+        if (found[index] !== undefined) return;
+        const known = [...left].find(
+          ([at, first]) => (at === index || !isInPlace) && isAlike(first, item),
+        );
+        if (known === undefined) return;
+        [found[index]] = known;
+        left.delete(known[0]);
+      });
+    }
+  }
+  return found;
+}
+
+function isOfOneType(first: JsonObject, item: JsonObject): boolean {
+  return first['type'] === item['type'];
 }
 
 /** Whether two items are forms of the same one, by their type and ids. */

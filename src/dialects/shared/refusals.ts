@@ -6,7 +6,13 @@ import type { Effort } from '../../core/conversation.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { allEfforts, type UpstreamTraits } from '../../core/traits.ts';
 import { tryParseInner } from '../../json/parse.ts';
-import { isObject, type Json, type JsonMembers, type JsonObject } from '../../json/value.ts';
+import {
+  isArray,
+  isObject,
+  type Json,
+  type JsonMembers,
+  type JsonObject,
+} from '../../json/value.ts';
 
 export interface Complaint {
   /** Paths as the upstream spelled them, in snake case, without indexes: `messages.role`, `stop`. */
@@ -177,7 +183,7 @@ const writtenFrom: { readonly [T in keyof UpstreamTraits]?: readonly string[] } 
   streams: ['stream'],
   topK: ['top_k'],
   seed: ['seed'],
-  asksForReasoning: ['include'],
+  refusedIncludes: ['include'],
   stopMax: ['stop', 'stop_sequences'],
   refusesBlankStops: ['stop', 'stop_sequences'],
   samplingAllowed: ['temperature', 'top_p', 'top_k'],
@@ -379,7 +385,7 @@ export const repairs: readonly Repair[] = [
     sent: 'anthropic_beta',
     repair: ({ traits: { refuses = [] } }) => ({ refuses: [...refuses, 'anthropic_beta'] }),
   },
-  { field: ['include'], sent: 'include', repair: { asksForReasoning: false } },
+  { field: ['include'], sent: 'include', repair: refusedIncludes },
   // Models behind Converse.
   {
     field: ['cache_point'],
@@ -609,6 +615,21 @@ function knownEfforts({ text, sent, traits }: Seen): Changes | undefined {
   // Without a word about the value the member itself is unknown.
   if (!new RegExp(`\\b${refused}\\b`).test(text)) return { efforts: [] };
   return { efforts: traits.efforts.filter((each) => each !== refused) };
+}
+
+/** What the server names of what was to be included, else all of it. */
+function refusedIncludes({ text, sent, traits }: Seen): Changes | undefined {
+  const { include } = sent;
+  const values = isArray(include) ? include.filter((each) => typeof each === 'string') : [];
+  const complaint = text.replace(allowedValues, '').toLowerCase();
+  const isNamed = (value: string): boolean => {
+    // `Encrypted content is not supported with this model.`
+    const words = value.slice(value.lastIndexOf('.') + 1).replaceAll('_', ' ');
+    return complaint.includes(value.toLowerCase()) || complaint.includes(words);
+  };
+  const named = values.filter(isNamed);
+  const refused = named.length === 0 ? values : named;
+  return { refusedIncludes: [...new Set([...(traits.refusedIncludes ?? []), ...refused])] };
 }
 
 function sentEffort(sent: JsonObject): Effort | undefined {

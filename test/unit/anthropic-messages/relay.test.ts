@@ -8,7 +8,7 @@ import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { NoteList } from '../../../src/core/notes.ts';
-import { sealed as sealedRecord } from '../../support/sealing.ts';
+import { sealed as sealedRecord, testSealer } from '../../support/sealing.ts';
 import { answerContext, framesOf, frameText, noted } from './answer-context.ts';
 
 function relayed(body: string, model = 'claude-real'): string {
@@ -65,6 +65,29 @@ describe('requests', () => {
     const cleaned = anthropicMessagesUpstream.relayRequest(onBudget, ask, notes).toString();
     assert.equal(cleaned, body({ type: 'disabled' }), 'D3');
     assert.deepEqual(noted(notes), ['messages.1.content.0 lost', 'thinking changed']);
+  });
+
+  test('5.4 D3 sealed reasoning that came back changed is noted as such, and not as that of another provider', () => {
+    const why = (signature: string): string | undefined => {
+      const block = { type: 'thinking', thinking: 'mine', signature };
+      const body = {
+        model: 'claude-real',
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: [block, { type: 'text', text: 'Yes.' }] },
+          { role: 'user', content: 'Go on' },
+        ],
+      };
+      const source = parseBody(Buffer.from(JSON.stringify(body)), new Set());
+      const newId = (prefix: string): string => prefix;
+      const ask = { model: 'claude-real', stream: false, traits: messagesTraits, newId };
+      const notes = new NoteList();
+      anthropicMessagesUpstream.relayRequest(source, { ...ask, sealer: testSealer }, notes);
+      return notes.all[0]?.why;
+    };
+    const intact = sealedRecord({ signature: 'sig' });
+    assert.equal(why(intact), 'reasoning of another provider is not shown to this one');
+    assert.equal(why(`${intact}x`), 'reasoning came back changed or incomplete');
   });
 
   test('text that only mentions the mark is left alone', () => {

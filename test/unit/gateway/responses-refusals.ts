@@ -52,7 +52,23 @@ export const responsesRows: readonly Row[] = [
       'unsupported_parameter',
     ),
     sent: { input, include: ['reasoning.encrypted_content'] },
-    learned: { asksForReasoning: false },
+    learned: { refusedIncludes: ['reasoning.encrypted_content'] },
+  },
+  {
+    name: 'one value of what may be included, by its words',
+    body: openai('Encrypted content is not supported with this model.', 'include', ''),
+    sent: { input, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'] },
+    learned: { refusedIncludes: ['reasoning.encrypted_content'] },
+  },
+  {
+    name: 'one value of what may be included, beside those that are known',
+    body: openai(
+      "Invalid value: 'code_interpreter_call.outputs'. Supported values are: 'reasoning.encrypted_content' and 'message.output_text.logprobs'.",
+      'include[0]',
+      'invalid_value',
+    ),
+    sent: { input, include: ['code_interpreter_call.outputs', 'reasoning.encrypted_content'] },
+    learned: { refusedIncludes: ['code_interpreter_call.outputs'] },
   },
   {
     name: 'sampling that a reasoning model does not take, as it was recorded',

@@ -78,6 +78,19 @@ test('R-65 of two items with one id, each keeps its text in the last event', () 
   assert.deepEqual(texts, ['Hello', undefined, 'there']);
 });
 
+test('R-65 two items with one id that the last event has in other places are the two that were streamed', () => {
+  const [first, second] = [textItem('Hello'), textItem('there')];
+  const streamed = responsesEvents([first, reasoningItem('Hm.', 'b'), second]).map((event) =>
+    event['item_id'] === 'rs_b' ? { ...event, item_id: 'rs_other' } : event,
+  );
+  const last = streamed.at(-1) ?? {};
+  const moved = { ...objectAt(last, 'response'), output: [first, second] };
+  const told = relayed([...streamed.slice(0, -1), { ...last, response: moved }]);
+  const response = objectAt(told.at(-1) ?? {}, 'response');
+  const texts = listAt(response, 'output').map((item) => listAt(item, 'content')[0]?.['text']);
+  assert.deepEqual(texts, ['Hello', 'there']);
+});
+
 test('§6.7 a last event without the items gets those that were told', () => {
   const last = events.at(-1) ?? {};
   const empty = { ...last, response: { ...objectAt(last, 'response'), output: [] } };

@@ -52,23 +52,25 @@ test('§3.12 nothing is kept at the provider, and encrypted reasoning is always 
   });
 });
 
-test('R-60 what a client asks to include is noted where the provider is known to refuse the member', () => {
-  const noted = (include: string): readonly unknown[] => {
-    const source = parseBody(
-      Buffer.from(`{"include":${include},"input":"Hi"}`),
-      new Set(['input']),
-    );
+test('R-60 what a client asks to include is noted where the provider is known to refuse it', () => {
+  const logprobs = 'message.output_text.logprobs';
+  const encrypted = 'reasoning.encrypted_content';
+  const sentOf = (include: readonly string[], refusedIncludes: readonly string[]) => {
+    const body = Buffer.from(JSON.stringify({ include, input: 'Hi' }));
     const notes = new NoteList();
-    const refused = { ...ask, ...withTraits({ asksForReasoning: false }) };
+    const refused = { ...ask, ...withTraits({ refusedIncludes }) };
+    const source = parseBody(body, new Set(['input']));
     const sent = openaiResponsesUpstream.relayRequest(source, refused, notes).toString();
-    assert.doesNotMatch(sent, /include/);
-    return notes.all.map(({ path, what }) => [path, what]);
+    return [JSON.parse(sent).include, notes.all.map(({ path, what }) => [path, what])];
   };
-  assert.deepEqual(noted('["reasoning.encrypted_content","message.output_text.logprobs"]'), [
-    ['include.1', 'lost'],
-  ]);
+  const lost = (index: number) => [[`include.${index}`, 'lost']];
+  assert.deepEqual(sentOf([encrypted, logprobs], [encrypted, logprobs]), [undefined, lost(1)]);
   // All that Codex sends: the gateway asks for it by itself.
-  assert.deepEqual(noted('["reasoning.encrypted_content"]'), []);
+  assert.deepEqual(sentOf([encrypted], [encrypted]), [undefined, []]);
+  // One value that is refused takes no other along.
+  assert.deepEqual(sentOf([encrypted, logprobs], [encrypted]), [[logprobs], []]);
+  assert.deepEqual(sentOf([encrypted, logprobs], [logprobs]), [[encrypted], lost(1)]);
+  assert.deepEqual(sentOf([logprobs], [logprobs]), [[encrypted], lost(0)]);
 });
 
 test('R-82 what Codex sends about its session goes to OpenAI only', () => {

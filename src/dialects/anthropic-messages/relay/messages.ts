@@ -1,5 +1,5 @@
 /** Edits of messages in a relayed request that this upstream would refuse. */
-import type { Part } from '../../../core/conversation.ts';
+import type { Part, ReasoningPart } from '../../../core/conversation.ts';
 import type { Ask } from '../../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
 import type { Notes } from '../../../core/notes.ts';
@@ -10,7 +10,7 @@ import type { JsonSource } from '../../../core/client-body.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
 import { BlockReader, requestReading } from '../request/read-blocks.ts';
 import { isNative } from '../answer/response.ts';
-import { isServerBlock, nativeThinking } from '../request/write-messages.ts';
+import { isServerBlock, nativeThinking, whyForeign } from '../request/write-messages.ts';
 
 interface MessageEdits {
   readonly edits: readonly JsonEdit[];
@@ -208,8 +208,9 @@ class BlockEdits {
       case 'thinking':
       case 'redacted_thinking': {
         const sealed = isSealed(textOf(block['signature'])) || isSealed(textOf(block['data']));
-        const native = sealed ? this.#unsealed(path) : block;
-        const why = this.#whyUnthought(native);
+        const part = sealed ? this.#unsealed(path) : undefined;
+        const native = sealed ? this.#native(part) : block;
+        const why = this.#whyUnthought(native, part);
         if (why === undefined) return sealed ? [{ path, text: JSON.stringify(native) }] : [];
         // Once a request: a history may hold hundreds of them.
         if (!this.#noted) this.#notes.lost(path, why);
@@ -237,17 +238,24 @@ class BlockEdits {
     }
   }
 
-  /** What a server of Claude made behind another API, in this one. Undefined for reasoning of others. */
-  #unsealed(path: FieldPath): JsonObject | undefined {
-    // Servers of other models take no signature of Claude.
-    if (this.#traits.nativeTools === false) return undefined;
+  #unsealed(path: FieldPath): ReasoningPart | undefined {
     const [part] = this.#reader.readBlock(this.#whole(path), path);
-    return part?.type === 'reasoning' && isNative(part) ? nativeThinking(part) : undefined;
+    return part?.type === 'reasoning' ? part : undefined;
   }
 
-  #whyUnthought(block: JsonObject | undefined): string | undefined {
+  /** What a server of Claude made behind another API, in this one. Undefined for reasoning of others. */
+  #native(part: ReasoningPart | undefined): JsonObject | undefined {
+    // Servers of other models take no signature of Claude.
+    if (part === undefined || this.#traits.nativeTools === false) return undefined;
+    return isNative(part) ? nativeThinking(part) : undefined;
+  }
+
+  #whyUnthought(
+    block: JsonObject | undefined,
+    part: ReasoningPart | undefined,
+  ): string | undefined {
     const { historyReasoning, thinking, nativeTools } = this.#traits;
-    if (block === undefined) return 'reasoning of another provider is not shown to this one';
+    if (block === undefined) return whyForeign(part);
     if (historyReasoning === false) return 'the provider refused the reasoning of earlier turns';
     if (thinking === 'none') return 'the model does not think';
     const sealed = block['type'] === 'redacted_thinking' && nativeTools === false;

@@ -191,11 +191,14 @@ class ContentWriter implements BlockWriter {
 }
 
 export function noteForeignReasoning(part: ReasoningPart, notes: Notes): void {
-  const why =
-    part.broken === true
-      ? 'reasoning came back changed or incomplete'
-      : 'reasoning of another provider is not shown to this one';
-  notes.lost(pathOf(part, messages), why);
+  notes.lost(pathOf(part, messages), whyForeign(part));
+}
+
+/** Why reasoning that no server of Claude signed is left out. */
+export function whyForeign(part: ReasoningPart | undefined): string {
+  return part?.broken === true
+    ? 'reasoning came back changed or incomplete'
+    : 'reasoning of another provider is not shown to this one';
 }
 
 function textBlock(text: string): JsonMembers {

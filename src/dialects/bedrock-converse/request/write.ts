@@ -188,7 +188,7 @@ const unknown = 'not known to the model';
 /** Members that are dropped without a note, because they do not change the answer. */
 const harmless: ReadonlySet<string> = new Set(['modalities', 'prediction', ...cacheHints]);
 /** Service tiers by OpenAI's names. */
-const tiers: ReadonlySet<Json> = new Set(['default', 'flex', 'priority']);
+export const tiers: ReadonlySet<Json> = new Set(['default', 'flex', 'priority']);
 
 function writeForeign(conversation: Conversation, { traits, notes }: Target): JsonMembers {
   const { extras } = conversation;

@@ -157,7 +157,7 @@ function writeForeign(conversation: Conversation, { traits, notes }: Target): Js
 }
 
 /** Service tiers by OpenAI's names. */
-const tiers: ReadonlyMap<Json, string> = new Map([
+export const tiers: ReadonlyMap<Json, string> = new Map([
   ['default', 'standard'],
   ['flex', 'flex'],
   ['priority', 'priority'],

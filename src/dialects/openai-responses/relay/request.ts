@@ -13,7 +13,7 @@ import { ToolIdMap, toolIdMapFor } from '../../shared/tool-names.ts';
 import { abandonedItems, abandonedNote } from '../head.ts';
 import { callItems, callKindOf, idPrefixes, isItemId, outputKindOf } from '../items.ts';
 import { requestsSummary } from '../request/read.ts';
-import { encryptedReasoning } from '../request/write.ts';
+import { encryptedReasoning, isIncluded } from '../request/write.ts';
 
 /** Codex sends data about its session here for OpenAI: local paths and ids. */
 const sessionMember = 'client_metadata';
@@ -70,16 +70,22 @@ function memberEdits({ skeleton, spans }: JsonSource, ask: Ask, notes: Notes): r
   return edits;
 }
 
-/** What is to be included, with encrypted reasoning. Undefined for a provider that refuses the member. */
+/** What is to be included, with encrypted reasoning. Undefined where the provider refuses all of it. */
 function includedBy(given: Json | undefined, { traits }: Ask, notes: Notes): Json | undefined {
-  const included = isArray(given) ? given : [];
-  if (traits.asksForReasoning !== false) {
-    return included.includes(encryptedReasoning) ? given : [...included, encryptedReasoning];
+  const asked = isArray(given) ? given : [];
+  const included = asked.filter((value, i) => {
+    const taken = isIncluded(value, traits);
+    if (!taken && value !== encryptedReasoning) {
+      notes.lost(['include', i], 'the provider refuses to include it');
+    }
+    return taken;
+  });
+  if (!included.includes(encryptedReasoning) && isIncluded(encryptedReasoning, traits)) {
+    included.push(encryptedReasoning);
   }
-  for (const [i, value] of included.entries()) {
-    if (value !== encryptedReasoning) notes.lost(['include', i], 'the provider refuses include');
-  }
-  return undefined;
+  if (included.length === 0) return undefined;
+  const same = included.length === asked.length && included.every((value, i) => value === asked[i]);
+  return same ? given : included;
 }
 
 /** The member that requests a summary, if the operator shows reasoning. Undefined = unchanged. */

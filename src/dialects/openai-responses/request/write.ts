@@ -7,7 +7,7 @@ import type { Conversation, Reasoning, Sampling } from '../../../core/conversati
 import type { Ask } from '../../../core/dialect.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
 import { isInstruction, withInstructionsInFront } from '../../shared/request/instructions.ts';
 import { writeEndUser, writeMessagesExtras } from '../../shared/request/foreign-options.ts';
 import { writeTemperature } from '../../openai-chat/request/write.ts';
@@ -49,7 +49,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeEndUser(conversation, traits, notes),
     ...foreign,
     store: false,
-    ...(traits.asksForReasoning === false ? {} : { include: [encryptedReasoning] }),
+    ...(isIncluded(encryptedReasoning, traits) ? { include: [encryptedReasoning] } : {}),
   };
   if (ask.stream) body['stream'] = true;
   return { ...conversation.extras[dialectId], ...body };
@@ -57,6 +57,11 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 
 /** Value of `include` for encrypted reasoning, which can be sent back to a provider that stores nothing. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
+
+/** Whether the provider is not known to refuse this value of `include`. */
+export function isIncluded(value: Json, { refusedIncludes }: UpstreamTraits): boolean {
+  return refusedIncludes?.some((each) => each === value) !== true;
+}
 
 /** The gateway itself finds stop sequences (core/dialect.ts). */
 function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembers {
