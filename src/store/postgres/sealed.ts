@@ -288,29 +288,26 @@ const removeOld: Statement = {
       WHERE until <= counter_now() ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED) old
     WHERE k.key_id = old.key_id AND k.id = old.id RETURNING 1 AS gone`,
 };
-const responseSums: Statement = {
-  name: 'response_sums',
-  text: `SELECT coalesce(max(bytes), 0)::bigint AS largest, coalesce(sum(bytes), 0)::bigint AS total
-    FROM (SELECT sum(bytes) AS bytes FROM kept_responses GROUP BY key_id) keys`,
-};
 /**
  * `level` of a row is what its key has from this row on. The rows in the order of their levels are those that go when
  * each time the oldest of the key that is the largest by then goes; `before` is what has gone before a row. Only rows are
- * read that can be among the first `$1`. Which rows go is decided before they are locked: of two gateways that sweep at
- * the same time, the second removes no others.
+ * read that can be among the first `$1`, and none while there is room. Which rows go is decided before they are locked:
+ * of two gateways that sweep at the same time, the second removes no others.
  */
 const removeBeyond: Statement = {
   name: 'response_remove_beyond',
-  text: `WITH beyond AS (SELECT key_id, id FROM (SELECT key_id, id, level,
+  text: `WITH keys AS MATERIALIZED (SELECT key_id, sum(bytes) AS whole FROM kept_responses GROUP BY key_id),
+    beyond AS (SELECT key_id, id FROM (SELECT key_id, id, level,
           sum(bytes) OVER (ORDER BY level DESC, key_id, id ROWS UNBOUNDED PRECEDING) - bytes AS before
         FROM (SELECT r.key_id, r.id, r.bytes, whole + r.bytes - sum(r.bytes)
                 OVER (PARTITION BY r.key_id ORDER BY r.until, r.id ROWS UNBOUNDED PRECEDING) AS level
-            FROM (SELECT key_id, sum(bytes) AS whole FROM kept_responses
-                GROUP BY key_id ORDER BY whole DESC LIMIT $1) k
+            FROM (SELECT key_id, whole FROM keys
+                WHERE (SELECT max(whole) > $2::bigint OR sum(whole) > $3::bigint FROM keys)
+                ORDER BY whole DESC LIMIT $1) k
               CROSS JOIN LATERAL (SELECT key_id, id, until, bytes FROM kept_responses
                 WHERE key_id = k.key_id AND bytes > 0 ORDER BY until, id LIMIT $1) r) leveled
         ORDER BY level DESC, key_id, id LIMIT $1) first
-      WHERE level > $2::bigint OR before < (SELECT sum(bytes) FROM kept_responses) - $3::bigint)
+      WHERE level > $2::bigint OR before < (SELECT sum(whole) FROM keys) - $3::bigint)
     DELETE FROM kept_responses k USING (SELECT r.key_id, r.id FROM kept_responses r
         JOIN beyond b ON r.key_id = b.key_id AND r.id = b.id FOR UPDATE OF r SKIP LOCKED) old
       WHERE k.key_id = old.key_id AND k.id = old.id RETURNING 1 AS gone`,
@@ -373,9 +370,7 @@ export class PostgresResponses implements ResponseStore {
     return this.#server.transaction(async (sql) => {
       const old = await sql.run(removeOld, [most]);
       if (old.rows.length > 0) return old.rows.length;
-      const [sums = {}] = (await sql.run(responseSums)).rows;
-      const isFull = number(sums, 'largest') > keyBytes || number(sums, 'total') > totalBytes;
-      return isFull ? (await sql.run(removeBeyond, [most, keyBytes, totalBytes])).rows.length : 0;
+      return (await sql.run(removeBeyond, [most, keyBytes, totalBytes])).rows.length;
     });
   }
 }

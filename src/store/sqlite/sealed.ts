@@ -274,24 +274,25 @@ const removeOf = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? LIMIT ?)`;
 const removeOld = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE until <= ? ORDER BY until LIMIT ?)`;
-const responseSums = `SELECT coalesce(max(bytes), 0) AS largest, coalesce(sum(bytes), 0) AS total
-  FROM (SELECT sum(bytes) AS bytes FROM kept_responses GROUP BY key_id)`;
 /**
  * `level` of a row is what its key has from this row on. The rows in the order of their levels are those that go when
  * each time the oldest of the key that is the largest by then goes; `before` is what has gone before a row. Only rows are
- * read that can be among the first `$most`.
+ * read that can be among the first `$most`, and none while there is room.
  */
-const removeBeyond = `DELETE FROM kept_responses WHERE rowid IN
+const removeBeyond = `WITH keys AS MATERIALIZED
+    (SELECT key_id AS owner, sum(bytes) AS whole FROM kept_responses GROUP BY key_id)
+  DELETE FROM kept_responses WHERE rowid IN
   (SELECT place FROM (SELECT place, level,
       sum(bytes) OVER (ORDER BY level DESC, place ROWS UNBOUNDED PRECEDING) - bytes AS before
     FROM (SELECT r.rowid AS place, bytes, whole + bytes
           - sum(bytes) OVER (PARTITION BY owner ORDER BY until, bytes, r.rowid ROWS UNBOUNDED PRECEDING) AS level
-        FROM (SELECT key_id AS owner, sum(bytes) AS whole FROM kept_responses
-            GROUP BY key_id ORDER BY whole DESC LIMIT $most)
+        FROM (SELECT owner, whole FROM keys
+            WHERE (SELECT max(whole) > $keyBytes OR sum(whole) > $totalBytes FROM keys)
+            ORDER BY whole DESC LIMIT $most)
           CROSS JOIN kept_responses r ON r.rowid IN (SELECT rowid FROM kept_responses
             WHERE key_id = owner AND bytes > 0 ORDER BY until, bytes, rowid LIMIT $most))
     ORDER BY level DESC, place LIMIT $most)
-  WHERE level > $keyBytes OR before < $beyond)`;
+  WHERE level > $keyBytes OR before < (SELECT sum(whole) FROM keys) - $totalBytes)`;
 const removeRefused = `DELETE FROM kept_responses WHERE rowid IN
   (SELECT rowid FROM kept_responses WHERE key_id = ? AND until <= ? AND bytes = 0
     ORDER BY until DESC LIMIT -1 OFFSET ?)`;
@@ -409,10 +410,7 @@ export class SqliteResponses implements Synchronous<Omit<ResponseStore, 'keep'>>
     return this.#sql.write(() => {
       const old = Number(this.#sql.of(removeOld).run(this.#wall(), most).changes);
       if (old > 0) return old;
-      const sums = this.#sql.of(responseSums).get() ?? {};
-      const beyond = number(sums, 'total') - totalBytes;
-      if (beyond <= 0 && number(sums, 'largest') <= keyBytes) return 0;
-      return Number(this.#sql.of(removeBeyond).run({ most, keyBytes, beyond }).changes);
+      return Number(this.#sql.of(removeBeyond).run({ most, keyBytes, totalBytes }).changes);
     });
   }
 }
