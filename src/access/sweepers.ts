@@ -125,13 +125,13 @@ export class ContentSweeper extends MinuteSweeper {
     }
   }
 
-  async #remove({ bytes, ...which }: ContentToRemove): Promise<number> {
+  async #remove(which: ContentToRemove): Promise<number> {
     const { store, pause = pauseOfSweep } = this.#deps;
     let rows = 0;
-    let left = bytes ?? Infinity;
+    let left = which.bytes ?? Infinity;
     while (!this.closed && left > 0) {
       const removed = await store.remove(
-        { ...which, ...(bytes === undefined ? {} : { bytes: left }) },
+        which.bytes === undefined ? which : { bytes: left },
         contentRows,
       );
       if (removed.rows === 0) break;

@@ -66,7 +66,7 @@ export interface When {
   readonly until?: number;
 }
 
-/** @throws AdminError 400 with the name of a time that is none. */
+/** @throws AdminError 400 with the name of a time that is none; of `since` also when it is not before `until`. */
 export function readWhen(
   wanted: { readonly since?: string | undefined; readonly until?: string | undefined },
   clock: Clock,
@@ -76,6 +76,7 @@ export function readWhen(
     since: read(wanted.since, clock),
     until: read(wanted.until, clock),
   });
+  if (since !== undefined && until !== undefined && since >= until) throw reversed();
   return {
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
@@ -90,8 +91,12 @@ export function readPeriod(wanted: Parameters<typeof readWhen>[0], clock: Clock)
   const when = readWhen(wanted, clock);
   const until = Math.min(when.until ?? Infinity, clock.wall() + 1);
   const since = when.since ?? 0;
-  if (since >= until) throw new AdminError(400, 'must be before until', 'since');
+  if (since >= until) throw reversed();
   return { since, until };
+}
+
+function reversed(): AdminError {
+  return new AdminError(400, 'must be before until', 'since');
 }
 
 /** Null: a text that is not a time. */

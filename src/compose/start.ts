@@ -53,6 +53,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const configFile = watchedConfig(given);
   const read = new Map([[configFile, fingerprint(configFile)]]);
   const settings = await load();
+  for (const file of filesOf(settings)) if (!read.has(file)) read.set(file, fingerprint(file));
   const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
@@ -86,7 +87,7 @@ function startCommandLine(program: string, flags: NonNullable<StartOptions['flag
 interface StartDeps {
   readonly env: Environment;
   readonly load: Load;
-  /** Of the config file, from before it was read: it may be written while the gateway starts. */
+  /** Of the config file, from before it was read, and of the files of TLS: they may be written while the gateway starts. */
   readonly read: Fingerprints;
   readonly settings: Settings;
   readonly pretty: ReturnType<typeof prettyFor>;

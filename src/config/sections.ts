@@ -304,7 +304,8 @@ export const contentOptions = {
     kind: size(mebibyte, tebibyte, ['1GiB', '20GiB']),
     default: 1024 * mebibyte,
     defaultInMemory: 64 * mebibyte,
-    about: 'Total size of all contents in the store. The oldest are removed first.',
+    about:
+      'Total size of all contents in the store. The oldest of the key that has the most are removed first.',
   }),
 } as const;
 export type ContentSettings = SettingsOf<typeof contentOptions>;

@@ -113,11 +113,11 @@ class WatchedFile {
   }
 
   /**
-   * An entry of another name may be a link on the way to the file, or a log that is written all the time: it never puts
-   * off a look that is due.
+   * An entry of another name, or of a name that the system does not say, may be a link on the way to the file, or a log
+   * that is written all the time: it never puts off a look that is due.
    */
   #heard(name: string | null): void {
-    if (this.#timer === undefined || name === null || this.#names.has(name)) this.#settle();
+    if (this.#timer === undefined || (name !== null && this.#names.has(name))) this.#settle();
   }
 
   readonly #settle = (): void => {

@@ -90,14 +90,21 @@ export interface SealedContent {
 }
 
 /** Which to remove; the oldest go first. */
-export interface ContentToRemove {
-  /** Only of this key. */
-  readonly keyId?: string;
-  /** Only of calls that began before. */
-  readonly before?: number;
-  /** Stop after this many bytes are removed. */
-  readonly bytes?: number;
-}
+export type ContentToRemove =
+  | {
+      /** Only of this key. */
+      readonly keyId?: string;
+      /** Only of calls that began before. */
+      readonly before?: number;
+      readonly bytes?: never;
+    }
+  | {
+      /**
+       * Of the key that takes the most at present, and stop after this many bytes are removed: no key pushes out what a
+       * smaller one said.
+       */
+      readonly bytes: number;
+    };
 
 export interface RemovedContent {
   readonly rows: number;

@@ -1,13 +1,22 @@
 /** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { start } from '../../src/compose/start.ts';
 import { Instance } from '../cluster/instance.ts';
+import { makeCertificates, noOpenssl } from '../support/certificates.ts';
 import { removeFolder } from '../support/folders.ts';
 import { until } from '../support/postgres-store.ts';
+import { findProgram } from '../support/server-process.ts';
 import { ProgramRun } from '../support/program-run.ts';
 import { type ClientDialect, clientDialects } from '../support/dialects.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
@@ -177,4 +186,35 @@ test('a config file that is written while the gateway starts is taken', async (t
     removeFolder(cwd);
   });
   await until(() => gateway.settings.routes.length === 1, 'the file is applied');
+});
+
+const openssl = { skip: findProgram(['openssl']) === undefined ? noOpenssl : false };
+
+test('a certificate that is renewed while the gateway starts is taken', openssl, async (t) => {
+  const made = await makeCertificates('someone');
+  assert.ok(made !== undefined);
+  const cwd = mkdtempSync(join(tmpdir(), 'gw-reload-'));
+  const put = ({ cert, key }: { readonly cert: string; readonly key: string }): void => {
+    copyFileSync(cert, join(cwd, 'a.crt'));
+    copyFileSync(key, join(cwd, 'a.key'));
+  };
+  put(made.server);
+  writeFileSync(join(cwd, 'gateway.yaml'), 'tls: { cert: a.crt, key: a.key }\n', { mode: 0o600 });
+  const gateway = await start({
+    flags: { listen: ':0', 'admin-listen': ':0', 'log-level': 'silent' },
+    env: {},
+    cwd,
+    // It is asked for between the reading of the files and their watch.
+    get random() {
+      put(made.client);
+      return Math.random;
+    },
+  });
+  t.after(async () => {
+    await gateway.stop();
+    removeFolder(cwd);
+    made.remove();
+  });
+  const renewed = readFileSync(made.client.cert, 'utf8');
+  await until(() => gateway.settings.tls?.cert === renewed, 'the certificate is applied');
 });

@@ -57,6 +57,15 @@ export function contentSuite(open: OpenStore): void {
       assert.deepEqual(await there(store, 'a', 'b', 'c'), ['c']);
     });
 
+    it('makes room with the oldest of the key that takes the most: a busy key does not push out what others said', async () => {
+      const { store } = opened;
+      const busy = ['a', 'b', 'c'].map((id, i) => content(id, 10 + i));
+      await store.contents.keep([content('quiet', 1, 'other'), ...busy]);
+      const gone = await store.contents.remove({ bytes: size + 1 }, 100);
+      assert.deepEqual(gone, { rows: 2, bytes: 2 * size });
+      assert.deepEqual(await there(store, 'quiet', 'a', 'b', 'c'), ['quiet', 'c']);
+    });
+
     it('removes what one key said, and nothing of another', async () => {
       const { store } = opened;
       await store.contents.keep([content('a', 1), content('b', 1, 'other'), content('c', 1)]);

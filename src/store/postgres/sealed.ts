@@ -131,6 +131,12 @@ const oldestOfKey: Statement = {
   text: `SELECT id, bytes FROM kept_contents WHERE key_id = $3 AND started_at < $1
     ORDER BY started_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
 };
+const oldestOfLargest: Statement = {
+  name: 'content_oldest_of_largest',
+  text: `SELECT id, bytes FROM kept_contents WHERE key_id =
+      (SELECT key_id FROM kept_contents GROUP BY key_id ORDER BY sum(bytes) DESC, key_id LIMIT 1)
+    ORDER BY started_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+};
 const remove: Statement = {
   name: 'content_remove',
   text: 'DELETE FROM kept_contents WHERE id = ANY($1::text[])',
@@ -184,17 +190,11 @@ export class PostgresContents implements ContentStore {
     return number(rows[0] ?? {}, 'bytes');
   }
 
-  remove(
-    { keyId, before = Number.MAX_SAFE_INTEGER, bytes }: ContentToRemove,
-    most: number,
-  ): Promise<RemovedContent> {
+  remove(which: ContentToRemove, most: number): Promise<RemovedContent> {
     return this.#server.transaction(async (sql) => {
-      const { rows } =
-        keyId === undefined
-          ? await sql.run(oldest, [before, most])
-          : await sql.run(oldestOfKey, [before, most, keyId]);
+      const { rows } = await sql.run(...oldestFirst(which, most));
       const sizes = rows.map((row) => number(row, 'bytes'));
-      const removed = enough(sizes, bytes);
+      const removed = enough(sizes, which.bytes);
       const ids = rows.slice(0, removed.rows).map((row) => text(row, 'id'));
       if (ids.length > 0) await sql.run(remove, [ids]);
       return removed;
@@ -207,6 +207,12 @@ export class PostgresContents implements ContentStore {
       await sql.run(forget, [keyId, Math.round(before)]);
     });
   }
+}
+
+function oldestFirst(which: ContentToRemove, most: number): [Statement, readonly SqlValue[]] {
+  if (which.bytes !== undefined) return [oldestOfLargest, [most]];
+  const { keyId, before = Number.MAX_SAFE_INTEGER } = which;
+  return keyId === undefined ? [oldest, [before, most]] : [oldestOfKey, [before, most, keyId]];
 }
 
 // Responses that clients may refer to, in PostgreSQL, for all gateways on one database.

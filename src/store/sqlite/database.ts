@@ -3,6 +3,7 @@
  * that cannot be read is never written over.
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { attemptTable, callTable, sumTable } from '../call-rows.ts';
 import type { Column, ColumnType } from '../columns.ts';
@@ -160,6 +161,13 @@ export function writeCopy(db: DatabaseSync, path: string): void {
     throw new StoreError(
       'failed',
       `${path} exists already; a backup never overwrites. Choose another name.`,
+    );
+  }
+  const folder = dirname(path);
+  if (!existsSync(folder)) {
+    throw new StoreError(
+      'failed',
+      `The backup cannot be written to ${path}: there is no folder ${folder}. Create it, or choose another.`,
     );
   }
   const unfinished = `${path}.unfinished`;

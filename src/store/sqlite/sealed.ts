@@ -176,6 +176,9 @@ const oldest = `SELECT id, bytes FROM kept_contents WHERE started_at < ?
   ORDER BY started_at LIMIT ?`;
 const oldestOfKey = `SELECT id, bytes FROM kept_contents WHERE key_id = ? AND started_at < ?
   ORDER BY started_at LIMIT ?`;
+const oldestOfLargest = `SELECT id, bytes FROM kept_contents WHERE key_id =
+    (SELECT key_id FROM kept_contents GROUP BY key_id ORDER BY sum(bytes) DESC, key_id LIMIT 1)
+  ORDER BY started_at LIMIT ?`;
 const removeContents = 'DELETE FROM kept_contents WHERE id = ?';
 const forgetContents = `INSERT INTO forgotten_contents (key_id, before) VALUES (?, ?)
   ON CONFLICT (key_id) DO UPDATE SET before = max(before, excluded.before)`;
@@ -206,21 +209,23 @@ export class SqliteContents implements Synchronous<ContentStore> {
     return number(this.#sql.of(totalContents).get() ?? {}, 'bytes');
   }
 
-  remove(
-    { keyId, before = Number.MAX_SAFE_INTEGER, bytes }: ContentToRemove,
-    most: number,
-  ): RemovedContent {
+  remove(which: ContentToRemove, most: number): RemovedContent {
     return this.#sql.write(() => {
-      const rows =
-        keyId === undefined
-          ? this.#sql.of(oldest).all(before, most)
-          : this.#sql.of(oldestOfKey).all(keyId, before, most);
+      const rows = this.#oldest(which, most);
       const sizes = rows.map((row) => number(row, 'bytes'));
-      const removed = enough(sizes, bytes);
+      const removed = enough(sizes, which.bytes);
       for (const row of rows.slice(0, removed.rows))
         this.#sql.of(removeContents).run(text(row, 'id'));
       return removed;
     });
+  }
+
+  #oldest(which: ContentToRemove, most: number): readonly Columns[] {
+    if (which.bytes !== undefined) return this.#sql.of(oldestOfLargest).all(most);
+    const { keyId, before = Number.MAX_SAFE_INTEGER } = which;
+    return keyId === undefined
+      ? this.#sql.of(oldest).all(before, most)
+      : this.#sql.of(oldestOfKey).all(keyId, before, most);
   }
 
   forget(keyId: string, before: number): void {

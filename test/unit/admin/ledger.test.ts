@@ -199,6 +199,10 @@ it('backup writes a complete private copy while calls continue, and never over a
   assert.deepEqual(readFileSync(path), before);
   for (const wrong of ['copy.db', 7, '', null]) assert.equal((await backup(wrong)).status, 400);
   const nowhere = await backup(join(folder, 'no', 'such', 'folder'));
+  const missing = join(folder, 'no', 'such');
+  assert.ok(
+    String(errorOf(nowhere)['message']).includes(`there is no folder ${missing}. Create it, or `),
+  );
   assert.match(String(errorOf(nowhere)['message']), /cannot be written/);
   assert.deepEqual(readdirSync(folder), ['copy.db']);
   const entries = await rig.deps.store.audit.list({ limit: 9 });
@@ -339,6 +343,21 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
   ]) {
     const refused = await rig.ask(`/api/series?${query}`);
     assert.deepEqual([refused.status, errorOf(refused)['field']], [400, field], query);
+  }
+});
+
+it('a period that ends before it begins is refused: an empty list would be taken for no calls', async (t) => {
+  const rig = await adminRig(t);
+  for (const list of ['usage', 'calls', 'audit', 'series']) {
+    for (const period of ['since=1h&until=2h', 'since=1h&until=1h']) {
+      const refused = await rig.ask(`/api/${list}?${period}`);
+      const { field, message } = errorOf(refused);
+      assert.deepEqual(
+        [refused.status, field, message],
+        [400, 'since', 'must be before until'],
+        `${list} ${period}`,
+      );
+    }
   }
 });
 
