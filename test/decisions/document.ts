@@ -1,5 +1,5 @@
 /** docs/user/translation.md, written from the tables. */
-import { upstreamOnlyDialects, type Pair, type UpstreamDialect } from '../support/dialects.ts';
+import { upstreamDialects, type Pair, type UpstreamDialect } from '../support/dialects.ts';
 import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { firstUpstream } from '../corpus/sample.ts';
 import { departures } from './elsewhere.ts';
@@ -17,31 +17,30 @@ const intro = `# Translation
 
 <!-- Written by scripts/write-translation.mjs from test/decisions; a test fails while this file is stale. -->
 
-A provider speaks chat completions, messages or responses, Gemini's API or Bedrock's Converse. A client of the same API is **relayed**: its bytes arrive as they were sent, except
-for the model name, \`stream_options\` (chat: usage is always requested), \`store\` and \`include\` (responses: nothing is kept at the provider),
-and what the target is known to refuse or ignore (last sections). A client of another API is **translated**. Tests send a request for each
-field that the official SDKs' types have through every pair of APIs, and an answer with each field back.
+What becomes of each field of a request or an answer. A client whose API the provider speaks too is **relayed**: its bytes arrive as they were sent,
+except for the model name, \`stream_options\` (chat: usage is always requested), \`store\` and \`include\` (responses: nothing is kept at the
+provider), and what the target is known to refuse or ignore. A client of another API is **translated**. Tests send each field that the official SDKs'
+types have through every pair of APIs, in both directions.
 
 | word | meaning |
 |---|---|
 | **EXACT** | same meaning on both sides |
-| **APPROX** | carried with a slightly different meaning |
+| **APPROX** | carried with a slightly different meaning, and noted; APPROX° is not noted |
 | **WARN** | dropped, and noted |
 | **IGNORE** | dropped without a note: a hint, or the default value |
 | **REJECT** | refused with 400 and the field's path, before any model is called |
 
 - **Notes** are in the answer's header \`x-gateway-notes\` (\`field: dropped, why; field: changed, why\`), in the call's record (\`GET /api/calls\`)
-  and in the log. APPROX° is not noted.
-- **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`): what would be noted is refused with 400.
-- **Not listed**: fields that are EXACT everywhere. A stream carries what a document does.
-- **Unknown members** are noted by their path in every object. JSON Schemas, arguments and inputs of calls are carried whole.
-- **Defaults**: the API's default value and \`null\` are neither refused nor noted.
-- **By model**: EXACT* and "noted at", "refused at" name known models that depart from the row. They are found by running the row's sample at
-  every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
-  "To a responses model" means OpenAI's, "to a Gemini model" its own API, "to a Converse model" Claude by Bedrock's Converse; others depart from it.
-
-\`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
-A case narrows a row. Empty cells at the end of a row are left out. An object that is EXACT may have members that are not.
+  and in the log. **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`), refuses with 400 what would be noted.
+- **Not listed**: fields that are EXACT everywhere. A stream carries what a document does. JSON Schemas, arguments and inputs of calls are carried
+  whole. An API's default value and \`null\` are neither refused nor noted.
+- **Unknown members** are noted by their path in every object.
+- **Empty cells**: an empty field is the field above, an empty verdict the one to its left. – means that the fields inside say it.
+- \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means
+  any role. A case narrows a row.
+- **By model**: "responses" means OpenAI's models, "Gemini" its own API, "Converse" Claude by Bedrock's Converse. EXACT* and the lists below each
+  table tell where known models differ. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed
+  at the end.
 `;
 
 const maxCellLength = 300;
@@ -59,11 +58,8 @@ function tableLine(cells: readonly string[]): string {
     .join(' | ')} |`;
 }
 
-/** Longer names are listed once, in the last section. */
+/** Longer names that several lines need are listed once, in the last section. */
 const maxNamesLength = 40;
-
-/** Sets of models with long names, each with its number: the text of one document. */
-type ModelSets = Map<string, number>;
 
 /** The models in few words: vendors with all of their models, `vendor (model, …)`, or `all but …` where that is shorter. */
 function named(found: readonly KnownModel[], all: readonly KnownModel[]): string {
@@ -84,41 +80,49 @@ function byVendor(found: readonly KnownModel[], all: readonly KnownModel[]): str
   return names.join(', ');
 }
 
-/** The names, or the number of their set. */
-function shown(names: string, sets: ModelSets): string {
-  if (names.length <= maxNamesLength) return names;
-  const number = sets.get(names) ?? sets.size + 1;
-  sets.set(names, number);
-  return `[set ${number}](#sets-of-models)`;
+/** A field, the models that do not carry it as its row says, and what they do. */
+interface Departure {
+  readonly upstream: UpstreamDialect;
+  readonly what: 'noted' | 'refused';
+  readonly models: string;
+  readonly path: string;
+  readonly when: string;
 }
 
 /** What known models do otherwise than an unknown one. */
-function elsewhere(
-  { client, upstream }: Pair,
-  row: DecidedRow,
-  sets: ModelSets,
-): readonly string[] {
+function elsewhere({ client, upstream }: Pair, row: DecidedRow): readonly Departure[] {
   const { decision } = row.verdict;
   // A hint is of no use where what it is about is refused.
-  if (row.outer || decision === 'REJECT' || decision === 'IGNORE') return [];
-  const all = knownModels(upstream);
-  const { told, refused } = departures(client, all, { id: rowId(row), path: row.path });
+  if (decision === 'REJECT' || decision === 'IGNORE') return [];
   const isTold = decision === 'WARN' || (decision === 'APPROX' && !('silent' in row.verdict));
-  return [
-    ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, all), sets)}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, all), sets)}`]),
-  ];
+  return departuresOf({ client, upstream }, row).filter(
+    ({ what }) => what === 'refused' || !isTold,
+  );
+}
+
+function departuresOf({ client, upstream }: Pair, row: Row): readonly Departure[] {
+  if (row.outer) return [];
+  const all = knownModels(upstream);
+  const { path, when } = row;
+  const { told, refused } = departures(client, all, { id: rowId(row), path });
+  const found = [
+    { what: 'noted', models: told },
+    { what: 'refused', models: refused },
+  ] as const;
+  return found
+    .filter(({ models }) => models.length > 0)
+    .map(({ what, models }) => ({ upstream, what, models: named(models, all), path, when }));
 }
 
 /** A verdict in one cell: the word, what an approximation becomes, and remarks. */
-function verdictCell({ verdict }: DecidedRow, departing: readonly string[] = []): string {
+function verdictCell({ verdict }: DecidedRow, departs = false): string {
   const { decision, how = '' } = verdict;
   const approximate = decision === 'APPROX';
   const silent = approximate && verdict.silent === true ? '°' : '';
   // What a known model departs from is not the same everywhere.
-  const starred = departing.length > 0 && decision === 'EXACT' ? '*' : '';
+  const starred = departs && decision === 'EXACT' ? '*' : '';
   const becomes = approximate && how === '' ? verdict.to : '';
-  const remarks = [becomes, how, ...departing].filter((text) => text !== '').join('; ');
+  const remarks = [becomes, how].filter((text) => text !== '').join('; ');
   return [decision + silent + starred, remarks].filter((text) => text !== '').join(': ');
 }
 
@@ -129,16 +133,16 @@ interface Line {
   readonly cells: readonly string[];
 }
 
-const untold: ReadonlySet<string> = new Set(['', 'EXACT', 'IGNORE: the default']);
+const untold: ReadonlySet<string> = new Set(['–', 'EXACT', 'EXACT*', 'IGNORE: the default']);
 
 /** Whether a line says more than that everything is carried, or that a value is a default. */
 function isTelling({ cells }: Line): boolean {
   return cells.some((text) => !untold.has(text));
 }
 
-/** A cell that says what the one before it says. */
+/** A cell that says what the one to its left says is empty. */
 function shortened(cells: readonly string[]): readonly string[] {
-  return cells.map((text, i) => (i > 0 && text === cells[0] && text.includes(' ') ? 'same' : text));
+  return cells.map((text, i) => (i > 0 && text === cells[i - 1] ? '' : text));
 }
 
 /** Developer and system messages are decided alike, so one line tells of both. */
@@ -153,10 +157,20 @@ function ofBothRoles(lines: readonly Line[]): readonly Line[] {
   });
 }
 
+/** Cases of a field that are decided alike share a line. */
+function withCasesJoined(lines: readonly Line[]): readonly Line[] {
+  const alike = Map.groupBy(lines, ({ path, cells }) => JSON.stringify([path, cells]));
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    const whens = group.map(({ when }) => when);
+    return first === undefined ? [] : [{ ...first, when: whens.join('; ') }];
+  });
+}
+
 /** Fields of one member of the body that are decided alike share a line. */
 function tableLines(lines: readonly Line[]): readonly string[] {
   const joined: { paths: string; readonly rest: readonly string[]; readonly top: string }[] = [];
-  for (const { path, when, cells } of ofBothRoles(lines)) {
+  for (const { path, when, cells } of withCasesJoined(ofBothRoles(lines))) {
     const [top = ''] = path.split(/[.[]/);
     const rest = [when, ...shortened(cells)];
     const text = `\`${path}\``;
@@ -169,7 +183,9 @@ function tableLines(lines: readonly Line[]): readonly string[] {
     if (alike === undefined) joined.push({ paths: text, rest, top });
     else alike.paths += `, ${text}`;
   }
-  return joined.map(({ paths, rest }) => tableLine([paths, ...rest]));
+  return joined.map(({ paths, rest }, i) =>
+    tableLine([paths === joined[i - 1]?.paths ? '' : paths, ...rest]),
+  );
 }
 
 interface Section {
@@ -194,7 +210,7 @@ function section({ title, heads, lines }: Section): string {
 
 /** Whether the other API has no use for the field. */
 function isIgnored({ cells }: Line): boolean {
-  return cells.every((text) => text.startsWith('IGNORE') || text === '');
+  return cells.every((text) => text.startsWith('IGNORE') || text === '–');
 }
 
 function ignoredLines(lines: readonly Line[]): readonly string[] {
@@ -212,44 +228,36 @@ const titles: { readonly [D in AnyDialect]: string } = {
 
 /** How a column names its upstream. */
 const heads: { readonly [U in UpstreamDialect]: string } = {
-  chat: 'to a chat model',
-  messages: 'to a messages model',
-  responses: 'to a responses model',
-  gemini: 'to a Gemini model',
-  converse: 'to a Converse model',
+  chat: 'to chat',
+  messages: 'to messages',
+  responses: 'to responses',
+  gemini: 'to Gemini',
+  converse: 'to Converse',
 };
 
-function requestSection(
-  { client, rows, towards }: RequestTable,
-  { title, upstreams }: { readonly title: string; readonly upstreams: readonly UpstreamDialect[] },
-  sets: ModelSets,
-): string {
-  const columns = upstreams.map((upstream) => ({ upstream, decided: towards(upstream) }));
-  return section({
-    title,
-    heads: upstreams.map((upstream) => heads[upstream]),
-    lines: rows.map(({ path, when, outer }, i): Line => ({
-      path,
-      when,
-      cells: columns.map(({ upstream, decided }) => {
-        const row = decided[i];
-        if (row === undefined || (outer && upstream !== firstUpstream[client])) return '';
-        return verdictCell(row, elsewhere({ client, upstream }, row, sets));
-      }),
-    })),
-  });
+interface RequestSection {
+  readonly text: string;
+  readonly client: AnyDialect;
+  readonly departing: readonly Departure[];
 }
 
-/** The upstreams whose dialects clients speak as well, and those of clouds. */
-function requestSections(table: RequestTable, sets: ModelSets): readonly string[] {
-  const ofClouds = new Set<UpstreamDialect>(upstreamOnlyDialects);
-  const title = `${titles[table.client]} requests`;
-  const upstreams = table.upstreams.filter((each) => !ofClouds.has(each));
-  const clouds = table.upstreams.filter((each) => ofClouds.has(each));
-  return [
-    requestSection(table, { title, upstreams }, sets),
-    requestSection(table, { title: `${title} to clouds`, upstreams: clouds }, sets),
-  ];
+function requestSection({ client, rows, upstreams, towards }: RequestTable): RequestSection {
+  const departing: Departure[] = [];
+  const columns = upstreams.map((upstream) => ({ upstream, decided: towards(upstream) }));
+  const lines = rows.map((row, i): Line => {
+    const cells = columns.map(({ upstream, decided }) => {
+      const found = decided[i];
+      if (found === undefined || (row.outer && upstream !== firstUpstream[client])) return '–';
+      const departs = elsewhere({ client, upstream }, found);
+      departing.push(...departs);
+      return verdictCell(found, departs.length > 0);
+    });
+    return { path: row.path, when: row.when, cells };
+  });
+  departing.push(...rows.flatMap((row) => departuresOf({ client, upstream: client }, row)));
+  const title = `${titles[client]} requests`;
+  const text = section({ title, heads: upstreams.map((each) => heads[each]), lines });
+  return { text, client, departing };
 }
 
 function answerSection(upstream: AnyDialect): string {
@@ -257,51 +265,66 @@ function answerSection(upstream: AnyDialect): string {
   const [first] = tables;
   return section({
     title: `Answers of ${upstream} models`,
-    heads: tables.map(({ client }) => `to a ${client} client`),
+    heads: tables.map(({ client }) => `to ${client}`),
     lines: (first?.rows ?? []).map(({ path, when, outer }, i) => ({
       path,
       when,
       cells: tables.map(({ rows }, column) => {
         const row = rows[i];
-        return row === undefined || (outer && column > 0) ? '' : verdictCell(row);
+        return row === undefined || (outer && column > 0) ? '–' : verdictCell(row);
       }),
     })),
   });
 }
 
-const relayIntro = `Fields of a relayed request that known models do not take as they are. Each change is noted, and refused under strict.`;
-
-/** The models that do not take a row of a relayed request as it is; '' = none. */
-function relayedAt(dialect: AnyDialect, row: Row): string {
-  const all = knownModels(dialect);
-  const { told, refused } = departures(dialect, all, { id: rowId(row), path: row.path });
-  return [
-    ...(told.length === 0 ? [] : [`changed at ${named(told, all)}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${named(refused, all)}`]),
-  ].join('; ');
+/** The fields of an upstream that the same models carry otherwise. */
+interface Group extends Pick<Departure, 'upstream' | 'what' | 'models'> {
+  readonly fields: readonly string[];
 }
 
-/** The changes of relayed requests, by the models that they are made for. */
-function relaySection(dialect: AnyDialect): string {
-  const title = `## Relayed: ${dialect} request to a ${dialect} model`;
-  const lines = modelLines(dialect, (row) => relayedAt(dialect, row));
-  return [title, '', relayIntro, '', ...lines, ''].join('\n');
+function groupsOf({ client, departing }: RequestSection): readonly Group[] {
+  const cases = Map.groupBy(requestTables[client].rows, ({ path }) => path);
+  const alike = Map.groupBy(departing, ({ upstream, what, models }) =>
+    JSON.stringify([upstream, what, models]),
+  );
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const fields = [...Map.groupBy(group, ({ path }) => path)].map(([path, own]) => {
+      // Where all cases of a field are alike, its name says it.
+      const isWhole = own.length === (cases.get(path) ?? []).filter(({ outer }) => !outer).length;
+      const whens = own.map(({ when }) => when).filter((when) => when !== '');
+      return `\`${path}\`${isWhole || whens.length === 0 ? '' : ` (${whens.join('; ')})`}`;
+    });
+    return [{ upstream: first.upstream, what: first.what, models: first.models, fields }];
+  });
 }
 
-/** One line for each set of models, with the fields that it stands for. */
-function modelLines(dialect: AnyDialect, modelsAt: (row: Row) => string): readonly string[] {
-  const rows = requestTables[dialect].rows
-    .filter(({ outer }) => !outer)
-    .map((row) => ({ path: row.path, when: row.when, models: modelsAt(row) }));
-  const groups = new Map<string, Set<string>>();
-  for (const { path, when, models } of rows) {
-    if (models === '') continue;
-    // Where all cases of a field are alike, its name says it.
-    const isWhole = rows.every((each) => each.path !== path || each.models === models);
-    const field = `\`${path}\`` + (isWhole || when === '' ? '' : ` (${when})`);
-    groups.set(models, (groups.get(models) ?? new Set()).add(field));
-  }
-  return [...groups].map(([models, fields]) => wrapped(`- ${models}: ${[...fields].join(', ')}`));
+/** Sets of models that several lines name, each with its number. */
+function setsOf(groups: readonly Group[]): ReadonlyMap<string, number> {
+  const uses = Map.groupBy(groups, ({ models }) => models);
+  const names = [...uses].filter(([name, own]) => name.length > maxNamesLength && own.length > 1);
+  return new Map(names.map(([name], i) => [name, i + 1]));
+}
+
+/** For each upstream of a client one line for each set of models, with the fields that it stands for. */
+function differing(
+  client: AnyDialect,
+  groups: readonly Group[],
+  sets: ReadonlyMap<string, number>,
+): string {
+  const lists = upstreamDialects.flatMap((upstream) => {
+    const own = groups.filter((group) => group.upstream === upstream);
+    if (own.length === 0) return [];
+    const head = upstream === client ? `${heads[upstream]}, relayed` : heads[upstream];
+    const lines = own.map(({ what, models, fields }) => {
+      const number = sets.get(models);
+      const names = number === undefined ? models : `[set ${number}](#sets-of-models)`;
+      return wrapped(`- ${what} at ${names}: ${fields.join(', ')}`);
+    });
+    return [`**${titles[client]} ${head}**`, '', ...lines, ''];
+  });
+  return [`### Models that differ for ${client} requests`, '', ...lists].join('\n');
 }
 
 /** Lines of at most 150 characters; those after the first have an indent. */
@@ -317,16 +340,18 @@ function wrapped(text: string, indent = '  '): string {
 }
 
 export function translationText(): string {
-  const sets: ModelSets = new Map();
-  const requests = allDialects.flatMap((dialect) => requestSections(requestTables[dialect], sets));
-  const answers = allDialects.map(answerSection);
-  const relayed = allDialects.map(relaySection);
+  const sections = allDialects.map((dialect) => requestSection(requestTables[dialect]));
+  const parts = sections.map((each) => ({ ...each, groups: groupsOf(each) }));
+  const sets = setsOf(parts.flatMap(({ groups }) => groups));
+  const requests = parts.flatMap(({ text, client, groups }) => [
+    text,
+    differing(client, groups, sets),
+  ]);
   const setLines = [...sets].map(([names, number]) => wrapped(`- **Set ${number}**: ${names}`));
   return [
     intro,
     ...requests,
-    ...answers,
-    ...relayed,
+    ...allDialects.map(answerSection),
     '## Sets of models',
     '',
     ...setLines,
