@@ -20,7 +20,7 @@ described once.
 `;
 
 /** From this number on, options that are the same elsewhere are described there only. */
-const minShared = 4;
+const minShared = 3;
 
 /** @returns Markdown */
 export function optionsPage(schema: Schema): string {
@@ -125,6 +125,8 @@ function alternatives(schema: Schema): readonly Schema[] {
 }
 
 const typeNames = new Map([
+  ['array', 'list'],
+  ['string', 'text'],
   ['integer', 'whole number'],
   ['number', 'number'],
   ['boolean', '`true`, `false`'],
@@ -133,12 +135,11 @@ const typeNames = new Map([
 
 /** The kinds of values in a word each: `duration`, `size`, `one of a, b`, `list`, `mapping`. */
 function typeOf(form: Schema): string {
-  const words = alternatives(form).map((each) => {
+  const words = alternatives(form).flatMap((each) => {
     if (each.const !== undefined) return `\`${String(each.const)}\``;
     if (each.enum !== undefined) return each.enum.map((value) => `\`${String(value)}\``).join(', ');
     if (each.type === 'string') return textType(each.examples ?? []);
-    if (each.type === 'array') return 'list';
-    return typeNames.get(String(each.type));
+    return [each.type ?? []].flat().map((type) => typeNames.get(type));
   });
   return [...new Set(words.filter((word) => word !== undefined))].join(' or ');
 }
