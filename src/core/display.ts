@@ -48,11 +48,18 @@ export function csvRows(names: readonly string[], rows: readonly JsonObject[]): 
   return rows.map((row) => `${names.map((name) => field(row[name])).join(',')}\r\n`).join('');
 }
 
+/**
+ * Before a sign that makes a spreadsheet run the text behind it as a formula (S12): a quote there makes it text. A spreadsheet
+ * that separates fields by semicolons or tabs begins a cell after them, and after each line end: it does not see that the
+ * field is quoted, since its own cell began before.
+ */
+const formulaStart = /(^|[;\t\r\n]"*)(?=[=+\-@＝＋－＠])/g;
+
 function field(value: Json | undefined): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'number') return String(value);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  // A text that begins like a formula would be run as one (S12): the quote makes it text.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const stopped = text.replaceAll(formulaStart, "$1'");
+  const safe = /^[\t\r\n]/.test(stopped) ? `'${stopped}` : stopped;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -79,6 +79,29 @@ it('a return without the cookie, with another state, or too late is refused', as
   assert.deepEqual(listOf((await rig.ask('/api/sessions')).body, 'sessions'), []);
 });
 
+it('a sign-in whose return failed is used up, and so is one whose return is still being checked', async (t) => {
+  const issuer = await realProvider(t, callback);
+  const rig = await rigFor(t, issuer);
+  const failed = await begin(rig);
+  const jar = new Map(failed.browser.cookies);
+  const at = await atProvider(failed.address, 'ops');
+  const wrong = new URL(at);
+  wrong.searchParams.set('state', 'another');
+  assert.equal(
+    locationOf(await returned(rig, failed, wrong.href)),
+    `${dashboard}/?sign_in=invalid`,
+  );
+  for (const [name, value] of jar) failed.browser.cookies.set(name, value);
+  assert.equal(locationOf(await returned(rig, failed, at)), `${dashboard}/?sign_in=expired`);
+  const twice = await begin(rig);
+  const address = await atProvider(twice.address, 'ops');
+  const both = await Promise.all([1, 2].map(() => returned(rig, twice, address)));
+  assert.deepEqual(both.map(locationOf).toSorted(), [
+    `${dashboard}/`,
+    `${dashboard}/?sign_in=expired`,
+  ]);
+});
+
 it('a provider that does not answer is reported, and the admin token still works', async (t) => {
   const rig = await rigFor(t, `http://127.0.0.1:${await freePort()}`);
   const response = await new Browser().open(`${rig.url}/api/oidc/login`);

@@ -21,6 +21,9 @@ const askAgainMs = 5000;
 
 const timeoutSeconds = 10;
 
+/** Strangers can begin and fail any number of sign-ins. */
+const maxUsed = 10_000;
+
 /**
  * Why a sign-in failed; the dashboard has a text for each. `unreachable`: the provider does not answer. `expired`: it
  * took too long, or was used before. `denied`: the provider refused it. `invalid`: the provider's answer is not valid.
@@ -57,7 +60,7 @@ const purpose = 'oidc-sign-in';
 
 export class OpenId {
   readonly #deps: OpenIdDeps;
-  /** States of finished sign-ins, until their time is over. */
+  /** States of sign-ins whose callback was called, oldest call first, until their time is over. */
   readonly #used = new Map<string, number>();
   #discovered: Promise<Configuration> | undefined;
   #failedAt: number | undefined;
@@ -89,7 +92,7 @@ export class OpenId {
   }
 
   /**
-   * Claims of the person who returned.
+   * Claims of the person who returned. The sign-in of the cookie is used up by this, whatever comes of it.
    * @param query of the callback, with its `?`
    * @param cookie of the sign-in
    * @throws SignInError
@@ -109,7 +112,6 @@ export class OpenId {
       });
       const claims = tokens.claims();
       if (claims === undefined) throw new SignInError('invalid', 'There is no ID token.');
-      this.#used.set(begun.state, begun.until);
       const isWhole = neededClaims(settings).every((each) => claimOf(claims, each) !== undefined);
       const isMissing = !isWhole && configuration.serverMetadata().userinfo_endpoint !== undefined;
       if (!isMissing) return { ...claims };
@@ -126,7 +128,6 @@ export class OpenId {
 
   #open(cookie: string): Begun {
     const now = this.#deps.clock.wall();
-    for (const [state, until] of this.#used) if (until <= now) this.#used.delete(state);
     const record = this.#deps.sealer.open(cookie);
     const { state, nonce, verifier, until } = record ?? {};
     const isOurs =
@@ -139,7 +140,17 @@ export class OpenId {
     if (until <= now || this.#used.has(state)) {
       throw new SignInError('expired', 'The sign-in took too long, or was finished before.');
     }
+    this.#use(state, until, now);
     return { state, nonce, verifier, until };
+  }
+
+  /** A state has one try, also if it fails or another return with it is still being checked. */
+  #use(state: string, until: number, now: number): void {
+    for (const [oldest, end] of this.#used) {
+      if (end > now && this.#used.size < maxUsed) break;
+      this.#used.delete(oldest);
+    }
+    this.#used.set(state, until);
   }
 
   /** @throws SignInError `unreachable` */

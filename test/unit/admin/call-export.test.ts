@@ -65,7 +65,7 @@ it('S12 amounts of an export have every digit, and no field of it is a formula',
   assert.equal(row['tags'], 'b,a,b');
   assert.equal(row['metadata'], '{"trace":"ü"}');
   assert.equal(row['cache_read_tokens'], '2');
-  for (const [i, sign] of ['=', '+', '-', '@', '\t'].entries()) {
+  for (const [i, sign] of ['=', '+', '-', '@', '\t', '＝'].entries()) {
     const text = `${sign}1"2,3`;
     rig.ledger.record(callRow(`f${i}`, { startedAt: march + 9, model: text, user: text }));
     const found = await lines(rig, `format=csv&user=${encodeURIComponent(text)}`);
