@@ -29,6 +29,11 @@ export function isObject(value: unknown): value is JsonObject {
   );
 }
 
+/** The double next to raw JSON, which is an integer with more digits than a double holds; anything else as it is. */
+export function nextDouble(value: Json | undefined): Json | undefined {
+  return typeof value === 'object' && JSON.isRawJSON(value) ? Number(JSON.stringify(value)) : value;
+}
+
 /** The text; `''` for anything else. */
 export function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';

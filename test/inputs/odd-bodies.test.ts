@@ -261,6 +261,18 @@ describe('chat', () => {
       );
     });
 
+    test(`B41 a seed of 64 bits, ${upstream} upstream`, async () => {
+      for (const seed of ['9007199254740993', '9223372036854775807', '-9223372036854775808']) {
+        const { text } = await serve({ client: 'chat', upstream }, (model) =>
+          JSON.stringify(requestBody('chat', { model, stream: false, more: { seed: 7 } })).replace(
+            '"seed":7',
+            `"seed":${seed}`,
+          ),
+        );
+        if (upstream === 'chat') assert.ok(text.includes(`"seed":${seed}`), text);
+      }
+    });
+
     test(`A9 without "stream" the answer is one document, ${upstream} upstream`, async () => {
       const { reply } = await serve({ client: 'chat', upstream }, (model) =>
         requestBody('chat', { model, stream: false }),

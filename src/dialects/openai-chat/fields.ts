@@ -2,7 +2,7 @@
  * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
  * them. `null` counts as absent everywhere.
  */
-import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
+import { isArray, isObject, type Json, type JsonObject, nextDouble } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
 /** Top-level fields of this API. */
@@ -106,14 +106,14 @@ interface Range {
 }
 
 export function readNumber(container: JsonObject, key: string, range: Range): number | undefined {
-  const value = container[key];
+  const value = nextDouble(container[key]);
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'number') throw wrongType([key], 'a number', value);
   return inRange(value, key, range);
 }
 
 export function readInteger(container: JsonObject, key: string, range: Range): number | undefined {
-  const value = container[key];
+  const value = nextDouble(container[key]);
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'number' || !Number.isInteger(value)) {
     throw wrongType([key], 'an integer', value);
@@ -148,7 +148,8 @@ function inRange(value: number, key: string, { min, max }: Range): number {
   return value;
 }
 
-function nameType(value: Json | undefined): string {
+function nameType(found: Json | undefined): string {
+  const value = nextDouble(found);
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (isArray(value)) return 'an array';

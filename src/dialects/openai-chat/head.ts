@@ -31,7 +31,8 @@ export const ownedKeys: ReadonlySet<string> = new Set([
 ]);
 
 const anyPositive = { min: 1, max: Number.MAX_SAFE_INTEGER };
-const anyInteger = { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER };
+/** 64 bits: what the API takes, and what clients draw. */
+const anySeed = { min: -(2 ** 63), max: 2 ** 63 };
 const maxModelLength = 512;
 /** One call with n choices reserves n times the money. */
 const maxChoices = 8;
@@ -166,7 +167,7 @@ function checkSampling(body: JsonObject): number {
   readNumber(body, 'frequency_penalty', { min: -2, max: 2 });
   readNumber(body, 'presence_penalty', { min: -2, max: 2 });
   const choices = readInteger(body, 'n', { min: 1, max: maxChoices }) ?? 1;
-  readInteger(body, 'seed', anyInteger);
+  readInteger(body, 'seed', anySeed);
   readBoolean(body, 'parallel_tool_calls');
   readString(body, 'reasoning_effort');
   return choices;

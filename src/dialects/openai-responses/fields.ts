@@ -3,7 +3,7 @@
  * the service. `null` counts as absent everywhere.
  */
 import type { FieldPath } from '../../core/errors.ts';
-import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
+import { isArray, isObject, type Json, type JsonObject, nextDouble } from '../../json/value.ts';
 import { badValue, missing, wrongType } from '../openai-chat/fields.ts';
 import type { ShapeWords } from '../shared/request/demanded-call.ts';
 
@@ -56,7 +56,7 @@ interface Range {
 }
 
 export function readNumber(field: Field, { min, max }: Range): number | undefined {
-  const value = field.of[field.key];
+  const value = nextDouble(field.of[field.key]);
   if (!isPresent(value)) return undefined;
   if (typeof value !== 'number') throw wrongType(pathOfField(field), 'a number', value);
   if (value >= min && value <= max) return value;

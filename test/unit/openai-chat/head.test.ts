@@ -170,6 +170,18 @@ describe('fields', () => {
     test(`${id} ${JSON.stringify(more).slice(0, 60)}`, () => assert.equal(refused(more), path));
   }
 
+  test('B41 an integer with more digits than a double holds is called an integer', () => {
+    const long = JSON.rawJSON('9007199254740993');
+    const rows: readonly (readonly [JsonObject, RegExp])[] = [
+      [{ n: long }, /must be between 1 and 8/],
+      [{ max_tokens: long }, /is too large/],
+      [{ temperature: long }, /must be between 0 and 2/],
+      [{ stream: long }, /expected a boolean, but got an integer/],
+      [{ seed: JSON.rawJSON('99999999999999999999') }, /is too large/],
+    ];
+    for (const [more, message] of rows) assert.throws(() => head(more), { message });
+  });
+
   test('B58 a schema of 1 MB is too large', () => {
     const schema = { type: 'object', description: 'x'.repeat(1_000_000) };
     const more = { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } };
