@@ -1,4 +1,5 @@
 /** `oidc:` of the file: where people sign in, and which claims give which roles. */
+import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile } from './config-file.ts';
 import { type ConfigIssue, isLoopback } from './errors.ts';
@@ -99,6 +100,7 @@ function addressProblem(text: string): string | undefined {
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     return 'must be an https:// address (http:// only on this machine)';
   }
+  if (isForbiddenHost(url.hostname)) return forbiddenHost;
   return undefined;
 }
 

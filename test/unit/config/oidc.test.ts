@@ -72,6 +72,7 @@ test('N3 what would be unsafe or of no use is refused, by its line', async (t) =
   for (const [from, to, expected] of [
     ['https://login', 'http://login', /:2: oidc\.issuer: must be an https:\/\/ address/],
     ['https://login.example', 'login.example', /:2: oidc\.issuer: is not an https:\/\/ address/],
+    ['https://login.example', 'https://169.254.169.254', /:2: oidc\.issuer: is a link-local/],
     ['https://login', 'https://a:b@login', /:2: oidc\.issuer: holds a user or password/],
     ['https://gateway', 'http://gateway', /:5: oidc\.url: must be an https:\/\/ address/],
     ['gateway.example', 'gateway.example/admin', /:5: oidc\.url: is the address .* without a path/],
