@@ -199,7 +199,7 @@ export class IdempotentAnswers {
     lost: 0,
   };
   readonly #deps: IdempotentAnswersDeps;
-  /** By owner: what this gateway answers now. */
+  /** By id: what this gateway answers now. */
   readonly #running = new Map<string, OwnClaim>();
   readonly #abandoned: AbandonedClaims;
   #waiting: Unkept[] = [];
@@ -246,7 +246,7 @@ export class IdempotentAnswers {
       return { kept };
     }
     const claim = { id: sealed.id, owner };
-    this.#running.set(owner, claim);
+    this.#running.set(claim.id, claim);
     this.#renewSoon();
     let held = 0;
     const giveBack = (): void => {
@@ -262,7 +262,7 @@ export class IdempotentAnswers {
         return true;
       },
       finish: (answer) => {
-        this.#running.delete(owner);
+        if (this.#running.get(claim.id) === claim) this.#running.delete(claim.id);
         if (answer === undefined) {
           giveBack();
           return this.#release(claim);
@@ -310,6 +310,9 @@ export class IdempotentAnswers {
   async #ask(sealed: SealedRequest, owner: string): Promise<StoredAnswer | undefined> {
     const { id, keyId, fingerprint } = sealed;
     const wanted = { id, keyId, owner, fingerprint, leaseMs };
+    const own = this.#ownClaim(id);
+    // A wall clock that jumped ahead has ended the leases of calls that run, until they are renewed (G17).
+    if (own !== undefined) await this.#deps.store.renew([own], leaseMs).catch(() => undefined);
     let claimed = await this.#claim(wanted);
     if (claimed.state === 'running' && (await this.#abandoned.giveUp(id))) {
       claimed = await this.#claim(wanted);
@@ -342,6 +345,11 @@ export class IdempotentAnswers {
     const kept = claimed.answer && openAnswer(sealed, claimed.answer);
     if (kept !== undefined) return kept;
     throw this.#refusal('expired', expired(same ? claimed.answer : 'other secret'));
+  }
+
+  /** What this gateway answers now under this id, or could not keep yet. */
+  #ownClaim(id: string): OwnClaim | undefined {
+    return this.#running.get(id) ?? this.#waiting.find(({ claim }) => claim.id === id)?.claim;
   }
 
   async #claim(wanted: AnswerClaim): Promise<Claimed> {

@@ -202,6 +202,18 @@ describe('E17 answers by Idempotency-Key', () => {
     assert.deepEqual(store.renewed, [1], 'nothing runs, nothing is renewed');
   });
 
+  test('G17 E17 a call that runs keeps its key when the clock jumps ahead', async () => {
+    const clock = { time: 0, now: () => 0, wall: () => clock.time };
+    const answers = idempotentAnswers({ clock });
+    const running = await claimed(answers, request());
+    clock.time = 3_600_000;
+    assert.equal(await refusal(answers.claim(request(), 'again')), 'idempotency_busy');
+    const other = request({ body: Buffer.from('y') });
+    assert.equal(await refusal(answers.claim(other, 'other')), 'idempotency_conflict');
+    await running.finish(answer);
+    assert.equal(await serve(answers, request()), true);
+  });
+
   test('F88 while the store is away nothing is begun', async () => {
     const { answers, store } = held();
     store.away = true;
