@@ -128,6 +128,7 @@ const lies: readonly (readonly [string, Parameters<typeof lyingProvider>[1], str
     (c, key) => signed(c, key).replace(/\.[^.]+\./, `.${part({ ...c, sub: 'eve' })}.`),
     'invalid',
   ],
+  ['of two megabytes', (c, key) => signed({ ...c, pad: 'x'.repeat(2_000_000) }, key), 'invalid'],
   ['no person', (c, key) => signed(without(c, 'sub'), key), 'invalid'],
 ];
 

@@ -9,6 +9,7 @@ import { isLoopback } from '../../config/errors.ts';
 import type { Clock } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/secret.ts';
 import type { JsonObject } from '../../json/value.ts';
+import { providerFetch } from './provider-fetch.ts';
 
 /** Where the provider sends people back to, below the address of the dashboard. */
 export const callbackPath = '/api/oidc/callback';
@@ -185,6 +186,7 @@ export async function discover(settings: OidcSettings): Promise<Configuration> {
   const isLocal = address.protocol === 'http:' && isLoopback(address.hostname);
   const options = {
     timeout: timeoutSeconds,
+    [client.customFetch]: providerFetch,
     // The signature is checked although the token comes from the provider itself.
     execute: [
       client.enableNonRepudiationChecks,
