@@ -170,7 +170,7 @@ export const chatOnResponses: Column = {
   'top_p (untunable model)': untunable,
   'n (1)': ignore('the default'),
   'n (above 1)': reject('one answer only'),
-  stop: exact('', 'the gateway enforces it and ends the answer there'),
+  stop: exact('', 'enforced by the gateway'),
   'stop (an empty text)': reject(),
   stream: exact('stream'),
   'stream_options.include_usage': exact('', 'the gateway sends the usage chunk'),

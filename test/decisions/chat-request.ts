@@ -24,7 +24,7 @@ import {
 const untunable = warn('the model refuses sampling parameters');
 const endUser = byCase({
   'up to 256 characters': exact('metadata.user_id'),
-  longer: near('metadata.user_id', 'its SHA-256 in hexadecimal digits'),
+  longer: near('metadata.user_id', 'its SHA-256'),
 });
 
 export const chatRequest = {
@@ -45,7 +45,7 @@ export const chatRequest = {
   stop: byCase({
     text: exact('stop_sequences'),
     list: exact('stop_sequences'),
-    'white space only': exact('', 'the gateway enforces it and ends the answer there'),
+    'white space only': exact('', 'enforced by the gateway'),
     'an empty text': reject(),
   }),
   stream: exact('stream'),

@@ -95,7 +95,7 @@ export const responseFormats = {
             ),
             'model that enforces none': approx(
               'tools, tool_choice',
-              'a tool that must be called; its input becomes the content',
+              'the input of a tool that must be called',
             ),
             absent: reject('it would constrain nothing'),
           }),
@@ -108,7 +108,7 @@ export const responseFormats = {
     },
   },
   json_object: {
-    ...approx('system', 'only requested in the instructions; not enforced'),
+    ...approx('system', 'asked for, not enforced'),
     in: {},
   },
 } as const satisfies Variants<NonNullable<ChatCompletionCreateParamsBase['response_format']>>;

@@ -35,7 +35,8 @@ types have through every pair of APIs, in both directions.
 - **Not listed**: fields that are EXACT everywhere. A stream carries what a document does. JSON Schemas, arguments and inputs of calls are carried
   whole. An API's default value and \`null\` are neither refused nor noted.
 - **Unknown members** are noted by their path in every object.
-- **Empty cells**: an empty field is the field above, an empty verdict the one to its left. – means that the fields inside say it.
+- **Empty cells**: an empty field is the field above, an empty verdict the one to its left. – means that the fields inside say it. What all other APIs
+  decide alike is listed below the table.
 - \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means
   any role. A case narrows a row.
 - **By model**: "responses" means OpenAI's models, "Gemini" its own API, "Converse" Claude by Bedrock's Converse. EXACT* and the lists below each
@@ -114,6 +115,15 @@ function departuresOf({ client, upstream }: Pair, row: Row): readonly Departure[
     .map(({ what, models }) => ({ upstream, what, models: named(models, all), path, when }));
 }
 
+/** Reasons that say no more than the word before them. */
+const plainReasons: ReadonlySet<string> = new Set([
+  'not known to the model',
+  'no such field there',
+  'no such option there',
+  'no field there',
+  'has no meaning there',
+]);
+
 /** A verdict in one cell: the word, what an approximation becomes, and remarks. */
 function verdictCell({ verdict }: DecidedRow, departs = false): string {
   const { decision, how = '' } = verdict;
@@ -122,7 +132,9 @@ function verdictCell({ verdict }: DecidedRow, departs = false): string {
   // What a known model departs from is not the same everywhere.
   const starred = departs && decision === 'EXACT' ? '*' : '';
   const becomes = approximate && how === '' ? verdict.to : '';
-  const remarks = [becomes, how].filter((text) => text !== '').join('; ');
+  const remarks = [becomes, how]
+    .filter((text) => text !== '' && !plainReasons.has(text))
+    .join('; ');
   return [decision + silent + starred, remarks].filter((text) => text !== '').join(': ');
 }
 
@@ -202,9 +214,11 @@ function section({ title, heads, lines }: Section): string {
     '',
     tableLine(['field', 'case', ...heads]),
     `|${'---|'.repeat(heads.length + 2)}`,
-    ...tableLines(told.filter((line) => !isIgnored(line))),
+    ...tableLines(told.filter((line) => !isIgnored(line) && !isUniform(line))),
     '',
+    ...uniformLines(told.filter((line) => !isIgnored(line) && isUniform(line))),
     ...ignoredLines(told.filter(isIgnored)),
+    '',
   ].join('\n');
 }
 
@@ -213,11 +227,30 @@ function isIgnored({ cells }: Line): boolean {
   return cells.every((text) => text.startsWith('IGNORE') || text === '–');
 }
 
-function ignoredLines(lines: readonly Line[]): readonly string[] {
-  const fields = ofBothRoles(lines).map(({ path, when }) =>
-    when === '' ? `\`${path}\`` : `\`${path}\` (${when})`,
+/** Whether all other APIs decide alike. */
+function isUniform({ cells }: Line): boolean {
+  return cells.every((text) => text === cells[0]);
+}
+
+function uniformLines(lines: readonly Line[]): readonly string[] {
+  const alike = Map.groupBy(ofBothRoles(lines), ({ cells }) => cells[0] ?? '');
+  return [...alike].map(([verdict, own]) =>
+    wrapped(`- ${verdict}: ${fieldsOf(own).join(', ')}`.replaceAll('<', '\\<')),
   );
-  return fields.length === 0 ? [] : [wrapped(`IGNORE: ${fields.join(', ')}.`, ''), ''];
+}
+
+function ignoredLines(lines: readonly Line[]): readonly string[] {
+  return lines.length === 0
+    ? []
+    : [wrapped(`- IGNORE: ${fieldsOf(ofBothRoles(lines)).join(', ')}`)];
+}
+
+/** Each field once, with its cases. */
+function fieldsOf(lines: readonly Line[]): readonly string[] {
+  return [...Map.groupBy(lines, ({ path }) => path)].map(([path, own]) => {
+    const whens = own.map(({ when }) => when).filter((when) => when !== '');
+    return `\`${path}\`${whens.length === 0 ? '' : ` (${whens.join('; ')})`}`;
+  });
 }
 
 const titles: { readonly [D in AnyDialect]: string } = {

@@ -85,12 +85,15 @@ const document = {
     citations: {
       ...holder,
       in: {
-        enabled: byCase({ false: ignore('the default'), true: warn('the model does not cite') }),
+        enabled: byCase({
+          false: ignore('the default'),
+          true: warn('the model does not cite documents'),
+        }),
       },
     },
     context: byCase({
       'of a text': near('text part', 'in the line above the text'),
-      'of a PDF': warn('a file part has a name only'),
+      'of a PDF': warn('a file has only a name'),
     }),
     title: exact('file.filename', 'or the line above the text'),
   },

@@ -27,7 +27,7 @@ const { text, tool_addition, tool_removal } = messagesBlocks;
 
 const display = byCase({
   'summarized, updates': ignore('the model decides'),
-  omitted: exact('', 'the gateway leaves the text out of the answer'),
+  omitted: exact('', 'the gateway omits the text'),
 });
 const binding = warn('a check of signatures, which only messages models make');
 
@@ -108,7 +108,7 @@ export const messagesRequest = {
   }),
   stop_sequences: byCase({
     'up to 4': exact('stop'),
-    'above 4': exact('', 'the gateway enforces them and ends the answer there'),
+    'above 4': exact('', 'enforced by the gateway'),
   }),
   stream: exact('stream', 'with stream_options.include_usage'),
   tools: { ...exact('tools'), one: messagesTools },
@@ -134,7 +134,7 @@ export const messagesRequest = {
         in: { display, block_binding: binding },
       },
       disabled: { ...exact('reasoning_effort', 'none'), in: {} },
-      between_tools: { ...approx('reasoning_effort', 'none: off between calls as well'), in: {} },
+      between_tools: { ...approx('reasoning_effort', 'off, also between calls'), in: {} },
     },
   },
   output_config: {
@@ -151,7 +151,7 @@ export const messagesRequest = {
     in: {
       user_id: byCase({
         'up to 64 characters': exact('safety_identifier or user'),
-        longer: near('safety_identifier or user', 'its SHA-256 in hexadecimal digits'),
+        longer: near('safety_identifier or user', 'its SHA-256'),
       }),
     },
   },
@@ -187,7 +187,7 @@ export const messagesRequest = {
   compaction: warn('nothing is compacted; the whole history is sent'),
   diagnostics: notKnown,
   billing_policy: notKnown,
-  thread: reject('the whole history is needed; the official client sends it then'),
+  thread: reject('the whole history is needed'),
   betas: ignore('a header; foreign upstreams know no betas'),
   user_profile_id: ignore('a header'),
   workspace_id: ignore('a header'),

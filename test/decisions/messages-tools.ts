@@ -4,22 +4,20 @@ import type * as Stable from '@anthropic-ai/sdk/resources/messages/messages';
 import { approx, byCase, exact, ignore, reject, warn, whole, type Variants } from './decision.ts';
 import { cacheMark } from './messages-blocks.ts';
 
-const clientRun = whole(
-  approx('function tool', 'with the published schema; the client runs it as usual'),
-);
+const clientRun = whole(approx('function tool', 'with its published schema'));
 const webSearch = {
   ...byCase({
     'provider or route with server_tools': approx(
       'web_search_options or plugins',
-      'the search of the model',
+      'the web search of the provider',
     ),
-    "beside the client's own tools": warn('left out; the model has no web search'),
+    "beside the client's own tools": warn('the model has no web search'),
     alone: reject('the search there needs server_tools'),
   }),
   whole: true,
 } as const;
-const serverRun = reject('neither the upstream nor the client would run it');
-const toolSearch = whole(approx('', 'left out: all tools are offered from the start'));
+const serverRun = reject('nothing would run it');
+const toolSearch = whole(approx('', 'all are offered at once'));
 
 export const messagesTools = {
   custom: {
@@ -32,7 +30,7 @@ export const messagesTools = {
       cache_control: cacheMark,
       defer_loading: byCase({
         false: ignore('the default'),
-        true: approx('function tool', 'offered from the start'),
+        true: approx('function tool', 'all are offered at once'),
       }),
       eager_input_streaming: ignore('a hint about speed'),
       input_examples: ignore('a hint'),

@@ -14,7 +14,10 @@ import {
 
 const runsNothing = reject('nothing would run it');
 const asFunction = whole(approx('tools[function].function', 'with its published schema'));
-const later = byCase({ false: ignore('the default'), true: approx('tools', 'offered at once') });
+const later = byCase({
+  false: ignore('the default'),
+  true: approx('tools', 'all are offered at once'),
+});
 /** Optional beside other tools: clients such as Codex always offer them. */
 const optional = byCase({
   "beside the client's own tools": warn('the model has none'),
@@ -85,7 +88,7 @@ export const responsesTools = {
   tool_search: {
     ...byCase({
       'run by the client': exact('tools[function]', 'a function'),
-      'run by the service': approx('tools', 'all tools are offered at once'),
+      'run by the service': approx('tools', 'all are offered at once'),
     }),
     whole: true,
   },

@@ -474,7 +474,7 @@ export const chatOnConverse: Column = {
   'top_p (untunable model)': warn('the model refuses sampling parameters'),
   'stop (text)': exact('inferenceConfig.stopSequences'),
   'stop (list)': exact('inferenceConfig.stopSequences'),
-  'stop (white space only)': exact('', 'the gateway enforces it and ends the answer there'),
+  'stop (white space only)': exact('', 'enforced by the gateway'),
   'tools[function].function.name': exact('toolConfig.tools.toolSpec.name'),
   'tools[function].function.description': exact('toolConfig.tools.toolSpec.description'),
   'tools[function].function.parameters (schema of an object)': exact(
@@ -527,7 +527,7 @@ export const chatOnConverse: Column = {
   ),
   'response_format[json_schema].json_schema.schema (model that enforces none)': approx(
     'toolConfig.tools.toolSpec.inputSchema.json',
-    'a tool that must be called; its input becomes the content',
+    'the input of a tool that must be called',
   ),
   'response_format[json_schema].json_schema.strict (true)': exact(
     'outputConfig.textFormat.structure.jsonSchema.schema',
@@ -537,10 +537,7 @@ export const chatOnConverse: Column = {
     'outputConfig.textFormat.structure.jsonSchema.schema',
     'enforced nevertheless',
   ),
-  'response_format[json_object]': approx(
-    'system.text',
-    'only requested in the instructions; not enforced',
-  ),
+  'response_format[json_object]': approx('system.text', 'asked for, not enforced'),
   'reasoning_effort (none)': exact('', 'the model thinks only when it is asked to'),
   'reasoning_effort (minimal)': near(
     'additionalModelRequestFields.thinking.budget_tokens',

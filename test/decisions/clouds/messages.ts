@@ -8,15 +8,15 @@ const both: Column = {
   'messages[].content[image].source[file]': reject("ids belong to one provider's file store"),
   'messages[].content[image].transformations.oversized_image (downsize)': ignore('the default'),
   'messages[].content[image].transformations.oversized_image (error)': warn(
-    'this model decides itself what is too large',
+    'the model decides what is too large',
   ),
   'messages[].content[document].source[text].media_type': exact(''),
   'messages[].content[document].source[file]': reject("ids belong to one provider's file store"),
   'messages[].content[document].citations.enabled (false)': ignore('the default'),
   'messages[].content[document].citations.enabled (true)': warn(
-    'this model does not cite documents',
+    'the model does not cite documents',
   ),
-  'messages[].content[document].context (of a PDF)': warn('a file has nothing but a name here'),
+  'messages[].content[document].context (of a PDF)': warn('a file has only a name'),
   'messages[].content[thinking] (written by another model)': warn(
     'reasoning is not shown to other models',
   ),
@@ -39,13 +39,9 @@ const both: Column = {
   ),
   'messages[].content[tool_result].is_error (false)': ignore('the default'),
   'messages[].content[tool_result].toolset_name': warn('not known to the model'),
-  'messages[].content[container_upload]': warn(
-    'a block of the type "container_upload" means nothing to this model',
-  ),
+  'messages[].content[container_upload]': warn('not known to the model'),
   'messages[].content[mcp_tool_listing]': reject('no MCP server is called'),
-  'messages[].content[fallback]': warn(
-    'a block of the type "fallback" means nothing to this model',
-  ),
+  'messages[].content[fallback]': warn('not known to the model'),
   'messages[system].clear_at (never)': ignore('the default'),
   'messages[system].clear_at (next_user_message)': warn(
     'this model knows no such field of a message',
@@ -61,28 +57,16 @@ const both: Column = {
   "tools[web_search_20250305] (beside the client's own tools)": warn('the model has no web search'),
   "tools[web_search_20260209] (beside the client's own tools)": warn('the model has no web search'),
   "tools[web_search_20260318] (beside the client's own tools)": warn('the model has no web search'),
-  'tools[tool_search_tool_bm25_20251119]': approx(
-    '',
-    'tools to be loaded on demand are all offered at once',
-  ),
-  'tools[tool_search_tool_regex_20251119]': approx(
-    '',
-    'tools to be loaded on demand are all offered at once',
-  ),
-  'tools[tool_search_tool_bm25]': approx(
-    '',
-    'tools to be loaded on demand are all offered at once',
-  ),
-  'tools[tool_search_tool_regex]': approx(
-    '',
-    'tools to be loaded on demand are all offered at once',
-  ),
-  'tools[web_fetch_*': reject('neither the upstream nor the client would run it'),
-  'tools[code_*': reject('neither the upstream nor the client would run it'),
-  'tools[advisor_20260301]': reject('neither the upstream nor the client would run it'),
-  'tools[mcp_toolset]': reject('neither the upstream nor the client would run it'),
-  'tools[computer_*': reject('neither the upstream nor the client would run it'),
-  'tools[browser_toolset_20260801]': reject('neither the upstream nor the client would run it'),
+  'tools[tool_search_tool_bm25_20251119]': approx('', 'all are offered at once'),
+  'tools[tool_search_tool_regex_20251119]': approx('', 'all are offered at once'),
+  'tools[tool_search_tool_bm25]': approx('', 'all are offered at once'),
+  'tools[tool_search_tool_regex]': approx('', 'all are offered at once'),
+  'tools[web_fetch_*': reject('nothing would run it'),
+  'tools[code_*': reject('nothing would run it'),
+  'tools[advisor_20260301]': reject('nothing would run it'),
+  'tools[mcp_toolset]': reject('nothing would run it'),
+  'tools[computer_*': reject('nothing would run it'),
+  'tools[browser_toolset_20260801]': reject('nothing would run it'),
   'tool_choice[auto].disable_parallel_tool_use (false)': ignore('the default'),
   'tool_choice[auto].disable_parallel_tool_use (true)': approx('', 'only the first call is kept'),
   'tool_choice[any].disable_parallel_tool_use (false)': ignore('the default'),
@@ -90,13 +74,10 @@ const both: Column = {
   'tool_choice[tool].disable_parallel_tool_use (false)': ignore('the default'),
   'tool_choice[tool].disable_parallel_tool_use (true)': approx('', 'only the first call is kept'),
   'thinking[enabled].display (summarized, updates)': ignore('the model decides'),
-  'thinking[enabled].display (omitted)': exact('', 'the gateway leaves the text out of the answer'),
+  'thinking[enabled].display (omitted)': exact('', 'the gateway omits the text'),
   'thinking[enabled].block_binding': warn('not known to the model'),
   'thinking[adaptive].display (summarized, updates)': ignore('the model decides'),
-  'thinking[adaptive].display (omitted)': exact(
-    '',
-    'the gateway leaves the text out of the answer',
-  ),
+  'thinking[adaptive].display (omitted)': exact('', 'the gateway omits the text'),
   'thinking[adaptive].block_binding': warn('not known to the model'),
   'output_config.task_budget': warn('not known to the model'),
   'metadata.user_id': warn('no id of the end user there'),
@@ -114,7 +95,7 @@ const both: Column = {
   compaction: warn('not known to the model'),
   diagnostics: warn('not known to the model'),
   billing_policy: warn('not known to the model'),
-  thread: reject('the whole history is needed; the official client sends it then'),
+  thread: reject('the whole history is needed'),
   betas: ignore('a header; foreign upstreams know no betas'),
   user_profile_id: ignore('a header'),
   workspace_id: ignore('a header'),
@@ -155,10 +136,7 @@ export const messagesOnGemini: Column = {
   'messages[].content[document].title': warn(
     'data there has no name; of a text: the line above it',
   ),
-  'messages[].content[search_result]': approx(
-    'contents[user].parts.text',
-    'a search result is shown as text',
-  ),
+  'messages[].content[search_result]': approx('contents[user].parts.text', 'as text'),
   'messages[].content[thinking] (written by a model like the one behind)': exact(
     'contents[model].parts.thoughtSignature',
     'on the part that it came with',
@@ -187,7 +165,7 @@ export const messagesOnGemini: Column = {
   ),
   'messages[].content[tool_result].content[search_result]': approx(
     'contents[user].parts.functionResponse.response.output',
-    'a search result is shown as text',
+    'as text',
   ),
   'messages[].content[tool_result].content[document]': near(
     'contents[user].parts.inlineData.data',
@@ -195,7 +173,7 @@ export const messagesOnGemini: Column = {
   ),
   'messages[].content[tool_result].content[tool_reference]': approx(
     'contents[user].parts.functionResponse.response.output',
-    'a reference to a tool is shown as text',
+    'as text',
   ),
   'messages[].content[tool_result].is_error (true)': exact(
     'contents[user].parts.functionResponse.response.error',
@@ -205,49 +183,40 @@ export const messagesOnGemini: Column = {
   'messages[].content[server_tool_use]': approx('contents[model].parts.text', 'with its result'),
   'messages[].content[web_search_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[web_fetch_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[advisor_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[code_execution_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[bash_code_execution_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[text_editor_code_execution_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[tool_search_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[mcp_tool_use]': approx('contents[model].parts.text', 'with its result'),
   'messages[].content[mcp_tool_result]': approx(
     'contents[model].parts.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
-  'messages[].content[compaction]': approx(
-    'contents[model].parts.text',
-    'a compaction is shown as text',
-  ),
-  'messages[].content[tool_addition]': approx(
-    'contents[model].parts.text',
-    'a change of the tools is written as text',
-  ),
-  'messages[].content[tool_removal]': approx(
-    'contents[model].parts.text',
-    'a change of the tools is written as text',
-  ),
+  'messages[].content[compaction]': approx('contents[model].parts.text', 'as text'),
+  'messages[].content[tool_addition]': approx('contents[model].parts.text', 'as text'),
+  'messages[].content[tool_removal]': approx('contents[model].parts.text', 'as text'),
   'messages[system]': approx('contents[user].parts.text', 'marked as <system>'),
   'messages[system].output_config.effort': exact(
     'generationConfig.thinkingConfig.thinkingBudget',
@@ -260,10 +229,7 @@ export const messagesOnGemini: Column = {
   top_p: exact('generationConfig.topP'),
   top_k: exact('generationConfig.topK'),
   'stop_sequences (up to 4)': exact('generationConfig.stopSequences'),
-  'stop_sequences (above 4)': exact(
-    '',
-    'above 5 the gateway enforces them and ends the answer there',
-  ),
+  'stop_sequences (above 4)': exact('', 'above 5 enforced by the gateway'),
   'tools[custom].name': exact(
     'tools.functionDeclarations.name',
     'shortened deterministically above 64 characters',
@@ -274,7 +240,7 @@ export const messagesOnGemini: Column = {
   'tools[custom].cache_control': ignore('the provider caches by itself'),
   'tools[custom].defer_loading (true)': approx(
     'tools.functionDeclarations.name',
-    'offered from the start',
+    'all are offered at once',
   ),
   'tools[bash_20241022]': approx(
     'tools.functionDeclarations.name',
@@ -302,17 +268,17 @@ export const messagesOnGemini: Column = {
   ),
   'tools[web_search_20250305] (provider or route with server_tools)': approx(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_20250305] (alone)': reject('the search there needs server_tools'),
   'tools[web_search_20260209] (provider or route with server_tools)': approx(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_20260209] (alone)': reject('the search there needs server_tools'),
   'tools[web_search_20260318] (provider or route with server_tools)': approx(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_20260318] (alone)': reject('the search there needs server_tools'),
   'tool_choice[tool].name': exact('toolConfig.functionCallingConfig.allowedFunctionNames'),
@@ -327,7 +293,7 @@ export const messagesOnGemini: Column = {
   ),
   'thinking[between_tools]': approx(
     'generationConfig.thinkingConfig.thinkingBudget',
-    'thinking is off, between calls of tools as well',
+    'off, also between calls',
   ),
   'output_config.effort': exact(
     'generationConfig.thinkingConfig.thinkingBudget',
@@ -393,10 +359,7 @@ export const messagesOnConverse: Column = {
     'messages[user].content.document.name',
     'without its ending and what is not allowed',
   ),
-  'messages[].content[search_result]': approx(
-    'messages[user].content.text',
-    'a search result is shown as text',
-  ),
+  'messages[].content[search_result]': approx('messages[user].content.text', 'as text'),
   'messages[].content[thinking] (written by a model like the one behind)': exact(
     'messages[assistant].content.reasoningContent.reasoningText',
   ),
@@ -429,7 +392,7 @@ export const messagesOnConverse: Column = {
   ),
   'messages[].content[tool_result].content[search_result]': approx(
     'messages[user].content.toolResult.content.text',
-    'a search result is shown as text',
+    'as text',
   ),
   'messages[].content[tool_result].content[document]': exact(
     'messages[user].content.toolResult.content.document.source.bytes',
@@ -437,7 +400,7 @@ export const messagesOnConverse: Column = {
   ),
   'messages[].content[tool_result].content[tool_reference]': approx(
     'messages[user].content.toolResult.content.text',
-    'a reference to a tool is shown as text',
+    'as text',
   ),
   'messages[].content[tool_result].is_error (true)': exact(
     'messages[user].content.toolResult.status',
@@ -453,49 +416,40 @@ export const messagesOnConverse: Column = {
   ),
   'messages[].content[web_search_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[web_fetch_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[advisor_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[code_execution_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[bash_code_execution_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[text_editor_code_execution_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[tool_search_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
   'messages[].content[mcp_tool_use]': approx('messages[assistant].content.text', 'with its result'),
   'messages[].content[mcp_tool_result]': approx(
     'messages[assistant].content.text',
-    'what a server tool found is shown as text',
+    'what it found, as text',
   ),
-  'messages[].content[compaction]': approx(
-    'messages[assistant].content.text',
-    'a compaction is shown as text',
-  ),
-  'messages[].content[tool_addition]': approx(
-    'messages[assistant].content.text',
-    'a change of the tools is written as text',
-  ),
-  'messages[].content[tool_removal]': approx(
-    'messages[assistant].content.text',
-    'a change of the tools is written as text',
-  ),
+  'messages[].content[compaction]': approx('messages[assistant].content.text', 'as text'),
+  'messages[].content[tool_addition]': approx('messages[assistant].content.text', 'as text'),
+  'messages[].content[tool_removal]': approx('messages[assistant].content.text', 'as text'),
   'messages[system]': approx('messages[user].content.text', 'marked as <system>'),
   'messages[system].output_config.effort': exact('outputConfig.effort', 'the last one set applies'),
   'max_tokens (above 0)': exact('inferenceConfig.maxTokens'),
@@ -519,7 +473,7 @@ export const messagesOnConverse: Column = {
   'tools[custom].cache_control': exact('toolConfig.tools.cachePoint.type', 'a block behind it'),
   'tools[custom].defer_loading (true)': approx(
     'toolConfig.tools.toolSpec.name',
-    'offered from the start',
+    'all are offered at once',
   ),
   'tools[bash_20241022]': approx(
     'toolConfig.tools.toolSpec.name',
@@ -561,7 +515,7 @@ export const messagesOnConverse: Column = {
   'tool_choice[none]': near('', 'no tools are offered; noted where earlier calls need them'),
   'thinking[enabled].budget_tokens': exact('additionalModelRequestFields.thinking.budget_tokens'),
   'thinking[disabled]': exact('', 'the model thinks only when it is asked to'),
-  'thinking[between_tools]': approx('', 'thinking is off, between calls of tools as well'),
+  'thinking[between_tools]': approx('', 'off, also between calls'),
   'output_config.effort': exact(
     'outputConfig.effort',
     'lowered to the nearest that the model knows',
@@ -576,7 +530,7 @@ export const messagesOnConverse: Column = {
   ),
   'output_config.format.schema (upstream that enforces none)': approx(
     'toolConfig.tools.toolSpec.inputSchema.json',
-    'a tool that must be called; its input becomes the content',
+    'the input of a tool that must be called',
   ),
   'output_format.schema (every property is required)': exact(
     'outputConfig.textFormat.structure.jsonSchema.schema',
@@ -588,7 +542,7 @@ export const messagesOnConverse: Column = {
   ),
   'output_format.schema (upstream that enforces none)': approx(
     'toolConfig.tools.toolSpec.inputSchema.json',
-    'a tool that must be called; its input becomes the content',
+    'the input of a tool that must be called',
   ),
   'service_tier (standard_only, OpenAI)': exact('serviceTier.type', 'default'),
   'service_tier (other upstreams)': exact('serviceTier.type', 'default'),

@@ -245,7 +245,7 @@ export const responsesOnGemini: Column = {
   ),
   'input[tool_search_call] (of the service)': approx(
     'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[tool_search_output] (of the client)': exact(
     'contents[user].parts.functionResponse',
@@ -261,29 +261,17 @@ export const responsesOnGemini: Column = {
   ),
   'input[apply_patch_call]': exact('contents[model].parts.functionCall.args', 'a call'),
   'input[apply_patch_call_output]': exact('contents[user].parts.functionResponse'),
-  'input[mcp_list_tools]': approx(
-    'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
-  ),
-  'input[mcp_call]': approx(
-    'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
-  ),
-  'input[file_search_call]': approx(
-    'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
-  ),
-  'input[web_search_call]': approx(
-    'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
-  ),
+  'input[mcp_list_tools]': approx('contents[model].parts.text', 'what it did and found, as text'),
+  'input[mcp_call]': approx('contents[model].parts.text', 'what it did and found, as text'),
+  'input[file_search_call]': approx('contents[model].parts.text', 'what it did and found, as text'),
+  'input[web_search_call]': approx('contents[model].parts.text', 'what it did and found, as text'),
   'input[image_generation_call]': approx(
     'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[code_interpreter_call]': approx(
     'contents[model].parts.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   instructions: exact('systemInstruction.parts.text'),
   max_output_tokens: exact('generationConfig.maxOutputTokens'),
@@ -301,7 +289,7 @@ export const responsesOnGemini: Column = {
   'tools[function].strict (true)': exact('toolConfig.functionCallingConfig.mode', 'VALIDATED'),
   'tools[function].defer_loading (true)': approx(
     'tools.functionDeclarations.name',
-    'offered at once',
+    'all are offered at once',
   ),
   'tools[custom].name': near('tools.functionDeclarations.name', 'a function with one text'),
   'tools[custom].description': exact('tools.functionDeclarations.description'),
@@ -311,7 +299,7 @@ export const responsesOnGemini: Column = {
   ),
   'tools[custom].defer_loading (true)': approx(
     'tools.functionDeclarations.name',
-    'offered at once',
+    'all are offered at once',
   ),
   'tools[namespace].name': exact(
     'tools.functionDeclarations.name',
@@ -340,22 +328,22 @@ export const responsesOnGemini: Column = {
   ),
   'tools[web_search] (provider or route with server_tools)': near(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search] (alone)': reject('the search there needs server_tools'),
   'tools[web_search_2025_08_26] (provider or route with server_tools)': near(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_2025_08_26] (alone)': reject('the search there needs server_tools'),
   'tools[web_search_preview] (provider or route with server_tools)': near(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_preview] (alone)': reject('the search there needs server_tools'),
   'tools[web_search_preview_2025_03_11] (provider or route with server_tools)': near(
     'tools.googleSearch',
-    'the search of the model',
+    'the web search of the provider',
   ),
   'tools[web_search_preview_2025_03_11] (alone)': reject('the search there needs server_tools'),
   'tool_choice (auto)': exact('toolConfig.functionCallingConfig.mode', 'AUTO'),
@@ -488,7 +476,7 @@ export const responsesOnConverse: Column = {
   ),
   'input[tool_search_call] (of the service)': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[tool_search_output] (of the client)': exact(
     'messages[user].content.toolResult',
@@ -506,27 +494,24 @@ export const responsesOnConverse: Column = {
   'input[apply_patch_call_output]': exact('messages[user].content.toolResult'),
   'input[mcp_list_tools]': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
-  'input[mcp_call]': approx(
-    'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
-  ),
+  'input[mcp_call]': approx('messages[assistant].content.text', 'what it did and found, as text'),
   'input[file_search_call]': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[web_search_call]': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[image_generation_call]': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   'input[code_interpreter_call]': approx(
     'messages[assistant].content.text',
-    'what a hosted tool did is shown as text',
+    'what it did and found, as text',
   ),
   instructions: exact('system.text'),
   max_output_tokens: exact('inferenceConfig.maxTokens'),
@@ -546,7 +531,7 @@ export const responsesOnConverse: Column = {
   'tools[function].strict (true)': exact('toolConfig.tools.toolSpec.strict'),
   'tools[function].defer_loading (true)': approx(
     'toolConfig.tools.toolSpec.name',
-    'offered at once',
+    'all are offered at once',
   ),
   'tools[custom].name': near('toolConfig.tools.toolSpec.name', 'a function with one text'),
   'tools[custom].description': exact('toolConfig.tools.toolSpec.description'),
@@ -554,7 +539,10 @@ export const responsesOnConverse: Column = {
     'toolConfig.tools.toolSpec.description',
     'the model is asked to keep to the grammar, and not held to it',
   ),
-  'tools[custom].defer_loading (true)': approx('toolConfig.tools.toolSpec.name', 'offered at once'),
+  'tools[custom].defer_loading (true)': approx(
+    'toolConfig.tools.toolSpec.name',
+    'all are offered at once',
+  ),
   'tools[namespace].name': exact(
     'toolConfig.tools.toolSpec.name',
     'in front of the names of its tools',
@@ -613,10 +601,7 @@ export const responsesOnConverse: Column = {
     'additionalModelRequestFields.thinking.budget_tokens',
     'its share of the cap, or the word where the model takes words',
   ),
-  'text.format[json_object]': approx(
-    'system.text',
-    'only requested in the instructions; not enforced',
-  ),
+  'text.format[json_object]': approx('system.text', 'asked for, not enforced'),
   'text.format[json_schema].name': exact('outputConfig.textFormat.structure.jsonSchema.name'),
   'text.format[json_schema].description': exact(
     'outputConfig.textFormat.structure.jsonSchema.description',
@@ -627,7 +612,7 @@ export const responsesOnConverse: Column = {
   ),
   'text.format[json_schema].schema (model that enforces none)': approx(
     'toolConfig.tools.toolSpec.inputSchema.json',
-    'a tool that must be called; its input becomes the content',
+    'the input of a tool that must be called',
   ),
   'text.format[json_schema].strict': exact(
     'outputConfig.textFormat.structure.jsonSchema.schema',
