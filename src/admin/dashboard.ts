@@ -142,7 +142,9 @@ function sendFile(file: DashboardFile, caching: string, { request, response }: E
   const bytes = gzip ?? file.bytes;
   const etag = gzip === undefined ? `"${file.hash}"` : `"${file.hash}-gz"`;
   const about = { ...pageSafety, etag, 'cache-control': caching, vary: 'accept-encoding' };
-  if (headers['if-none-match']?.split(/,\s*/).includes(etag) === true) {
+  // A proxy that compresses makes tags weak, and weak ones are the same here (RFC 9110 §13.1.2).
+  const known = headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (known?.includes(etag) === true) {
     response.writeHead(304, about).end();
   } else {
     response.writeHead(200, {

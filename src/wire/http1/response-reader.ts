@@ -428,7 +428,7 @@ function readFields(text: string, from: number): IncomingHttpHeaders {
     const end = lineEnd === -1 ? text.length : lineEnd;
     const colon = text.indexOf(':', start);
     if (colon === -1 || colon >= end) throw new ProtocolError('a header without a colon');
-    addField(headers, fieldName(text.slice(start, colon)), text.slice(colon + 1, end).trim());
+    addField(headers, fieldName(text.slice(start, colon)), fieldValue(text, colon + 1, end));
     start = end + 2;
     count += 1;
     if (count > maxHeaders) {
@@ -436,6 +436,19 @@ function readFields(text: string, from: number): IncomingHttpHeaders {
     }
   }
   return headers;
+}
+
+/** Without the spaces and tabs around it. `trim` would take off the no-break space, too, which is a part of the value. */
+function fieldValue(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start += 1;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 /** Fields that come twice become a list, as undici gives them. */

@@ -115,6 +115,8 @@ test('issue 8 files are kept by browsers, asked for by ETag, and sent compressed
   assert.equal(gunzipSync(zipped.bytes).toString(), script);
   const again = await get('/assets/app-1.js', { 'if-none-match': String(plain.headers['etag']) });
   assert.deepEqual([again.status, again.text], [304, '']);
+  const weak = `"other", W/${String(plain.headers['etag'])}`;
+  assert.equal((await get('/assets/app-1.js', { 'if-none-match': weak })).status, 304);
   const head = await get('/assets/app-1.js', {}, 'HEAD');
   assert.deepEqual([head.status, head.text], [200, '']);
 });

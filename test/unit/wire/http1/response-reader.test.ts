@@ -182,6 +182,11 @@ const refused: readonly (readonly [name: string, text: string])[] = [
   ['a length with a sign', 'HTTP/1.1 200 OK\r\ncontent-length: +1\r\n\r\n'],
   ['a length in hex', 'HTTP/1.1 200 OK\r\ncontent-length: 0x1\r\n\r\n'],
   ['a length beyond numbers', `HTTP/1.1 200 OK\r\ncontent-length: ${'9'.repeat(16)}\r\n\r\n`],
+  ['a length behind a no-break space', 'HTTP/1.1 200 OK\r\ncontent-length: \u00a01\r\n\r\na'],
+  [
+    'a coding behind a no-break space',
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\u00a0\r\n\r\n0\r\n\r\n',
+  ],
   ['another coding', 'HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n'],
   ['a folded line', 'HTTP/1.1 200 OK\r\na: b\r\n c\r\n\r\n'],
   ['a space before the colon', 'HTTP/1.1 200 OK\r\ncontent-length : 1\r\n\r\n'],
