@@ -2,12 +2,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Endpoint } from '../../core/provider.ts';
 import { maxHeaderBytes, maxHeaders } from '../exchange.ts';
+import { GrowingBytes } from '../sse.ts';
 
 const headEnd = Buffer.from('\r\n\r\n', 'latin1');
 const bareHeadEnd = Buffer.from('\n\n', 'latin1');
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const bareLine = /(?:^|[^\r])\n/;
+const nothing = Buffer.alloc(0);
+/** Bytes that show whether this can be an answer. */
+const maxMark = 9;
+/** Each examination has another line, or is of the first bytes. */
+const maxExamined = 2 * maxHeaders;
 
 export interface ResponseSink {
   head(head: ResponseHead): void;
@@ -23,8 +29,10 @@ export class ResponseReader {
   readonly #sink: ResponseSink;
   #head: ResponseHead | undefined;
   /** The beginning of an incomplete head. */
-  #partial: Buffer | undefined;
+  readonly #partial = new GrowingBytes();
   #headBytes = 0;
+  /** How often an incomplete head was examined. */
+  #examined = 0;
   #left = 0;
   #chunks: ChunkedBody | undefined;
   #stopped = false;
@@ -46,6 +54,7 @@ export class ResponseReader {
     this.begun = false;
     this.#head = undefined;
     this.#headBytes = 0;
+    this.#examined = 0;
     this.#chunks = undefined;
     this.#bare = false;
   }
@@ -57,13 +66,22 @@ export class ResponseReader {
   read(bytes: Buffer): boolean {
     if (this.done) return false;
     this.begun = true;
-    const joined = this.#partial === undefined ? bytes : Buffer.concat([this.#partial, bytes]);
+    const known = this.#partial.length;
+    const joined = this.#partial.with(bytes);
     let at = 0;
     while (this.#head === undefined) {
-      const next = this.#readHead(joined, at);
-      if (next === -1) return true;
+      // A line that comes byte by byte is not examined again for each of them.
+      const isMore = known >= maxMark && !bytes.includes(lineFeed);
+      const next = isMore ? this.#longer(joined.length) : this.#readHead(joined, at);
+      if (next === -1) {
+        const rest = joined.subarray(at);
+        // The buffer of a read is used again.
+        this.#partial.keep(known === 0 ? Buffer.from(rest) : rest);
+        return true;
+      }
       at = next;
     }
+    if (known > 0) this.#partial.keep(nothing);
     if (!this.#stopped && !this.done && at < joined.length) at = this.#readBody(joined, at);
     return this.#stopped || at === joined.length;
   }
@@ -80,18 +98,16 @@ export class ResponseReader {
     const mark = bare ? bareHeadEnd : headEnd;
     const end = bytes.indexOf(mark, from);
     const length = (end === -1 ? bytes.length : end) - from;
-    if (this.#headBytes + length > maxHeaderBytes) {
-      throw new ProtocolError('headers beyond 64 KiB', { passing: false });
-    }
+    this.#longer(length);
     const text = bytes.toString('latin1', from, from + length);
     if (end === -1) {
-      if (!mayBeHead(text.slice(0, 9))) throw new ProtocolError('no status line');
+      if (!mayBeHead(text.slice(0, maxMark))) throw new ProtocolError('no status line');
       // A head of both kinds of lines might never seem to end.
       if (bare ? text.includes('\r') : bareLine.test(text)) throw mixedLines();
-      this.#partial = Buffer.from(bytes.subarray(from));
+      this.#examined += 1;
+      if (this.#examined > maxExamined) throw tooManyHeaders();
       return -1;
     }
-    this.#partial = undefined;
     this.#bare ||= bare;
     const head = readHead(bare ? inFullLines(text) : text);
     if (head.status < 200) {
@@ -99,6 +115,12 @@ export class ResponseReader {
       this.#headBytes += length;
     } else this.#begin(this.#bare ? { ...head, keepsAlive: false } : head);
     return end + mark.length;
+  }
+
+  /** Returns -1: the head goes on. @throws ProtocolError */
+  #longer(length: number): -1 {
+    if (this.#headBytes + length <= maxHeaderBytes) return -1;
+    throw new ProtocolError('headers beyond 64 KiB', { passing: false });
   }
 
   #begin(head: ResponseHead): void {
@@ -138,6 +160,10 @@ export class ResponseReader {
 function endsInBareLines(bytes: Buffer, from: number): boolean {
   const lineEnd = bytes.indexOf(lineFeed, from);
   return lineEnd !== -1 && (lineEnd === from || bytes[lineEnd - 1] !== carriageReturn);
+}
+
+function tooManyHeaders(): ProtocolError {
+  return new ProtocolError(`more than ${maxHeaders} headers`, { passing: false });
 }
 
 function inFullLines(text: string): string {
@@ -431,9 +457,7 @@ function readFields(text: string, from: number): IncomingHttpHeaders {
     addField(headers, fieldName(text.slice(start, colon)), fieldValue(text, colon + 1, end));
     start = end + 2;
     count += 1;
-    if (count > maxHeaders) {
-      throw new ProtocolError(`more than ${maxHeaders} headers`, { passing: false });
-    }
+    if (count > maxHeaders) throw tooManyHeaders();
   }
   return headers;
 }

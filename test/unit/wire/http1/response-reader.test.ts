@@ -126,6 +126,17 @@ test('F-9 S20 a head of both kinds of lines is refused as soon as that shows', (
   }
 });
 
+test('S20 S22 a head that comes byte by byte is examined at the ends of its lines', (t) => {
+  const bytes = (text: string): readonly Buffer[] => Array.from(text, (char) => Buffer.from(char));
+  const { mock } = t.mock.method(Buffer.prototype, 'toString');
+  const head = `HTTP/1.1 200 OK\r\na: ${'b'.repeat(60_000)}\r\ncontent-length: 0\r\n\r\n`;
+  assert.equal(readPieces(bytes(head)).done, true);
+  assert.ok(mock.callCount() < 50, String(mock.callCount()));
+  const lines = `HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(1100)}`;
+  assert.throws(() => readPieces(bytes(lines)), { message: 'more than 500 headers' });
+  assert.ok(mock.callCount() < 1200, String(mock.callCount()));
+});
+
 test('F25 any chunks cut anywhere give the same body', () => {
   const pieces = fc.array(fc.string({ minLength: 1, maxLength: 40, unit: 'binary-ascii' }), {
     maxLength: 8,
