@@ -46,8 +46,13 @@ types have through every pair of APIs, in both directions.
 
 const maxCellLength = 300;
 
+/** Text that no reader of Markdown takes for a tag. */
+function withoutTags(text: string): string {
+  return text.replaceAll('<', '\\<');
+}
+
 function cell(text: string): string {
-  return text.replaceAll('|', '\\|');
+  return withoutTags(text).replaceAll('|', '\\|');
 }
 
 /** A line of a table; empty cells at its end are left out. */
@@ -235,7 +240,7 @@ function isUniform({ cells }: Line): boolean {
 function uniformLines(lines: readonly Line[]): readonly string[] {
   const alike = Map.groupBy(ofBothRoles(lines), ({ cells }) => cells[0] ?? '');
   return [...alike].map(([verdict, own]) =>
-    wrapped(`- ${verdict}: ${fieldsOf(own).join(', ')}`.replaceAll('<', '\\<')),
+    wrapped(`- ${withoutTags(verdict)}: ${fieldsOf(own).join(', ')}`),
   );
 }
 
