@@ -501,19 +501,11 @@ async function seriesRows(store: Store, asked: AskedSeries): Promise<readonly Se
   const { by, step, since, until, filter, groups } = asked;
   const kept = step === '6h' ? 'hour' : step;
   if (by === 'user') return seriesByUser(store, { step: kept, since, until, filter });
-  if (by !== 'tag') {
-    const ofGroups = by === undefined ? {} : { by };
-    return store.calls.series({ step: kept, since, until, filter, groups, ...ofGroups });
-  }
-  if (filter.tag !== undefined) {
+  if (by === 'tag' && filter.tag !== undefined) {
     throw new AdminError(400, 'cannot be combined with by=tag', 'tag');
   }
-  const tags = await store.calls.usage({ by, since, until, filter });
-  const rows = busiest(tags, groups).map(async (group) => {
-    const ofTag = { step: kept, since, until, groups: 1, filter: { ...filter, tag: group } };
-    return (await store.calls.series(ofTag)).map((row) => ({ ...row, group }));
-  });
-  return (await Promise.all(rows)).flat();
+  const ofGroups = by === undefined ? {} : { by };
+  return store.calls.series({ step: kept, since, until, filter, groups, ...ofGroups });
 }
 
 /** Names of the groups with the most calls, in this order. */

@@ -123,8 +123,11 @@ export type UsageGrouping =
 export interface SeriesQuery {
   /** `minute` reads the calls themselves: for a few hours only. */
   readonly step: 'minute' | 'hour' | 'day';
-  /** Absent = one group with the name ''. `user` reads the calls themselves, as `minute` does. */
-  readonly by?: 'key' | 'model' | 'answered' | 'provider' | 'team' | 'user';
+  /**
+   * Absent = one group with the name ''. `user` reads the calls themselves, as `minute` does. A call counts for each of
+   * its tags.
+   */
+  readonly by?: 'key' | 'model' | 'answered' | 'provider' | 'team' | 'tag' | 'user';
   readonly since: number;
   readonly until: number;
   readonly filter?: UsageFilter;

@@ -13,7 +13,7 @@ import {
   type SeriesQuery,
   type SeriesRow,
 } from './calls.ts';
-import { compareText } from './columns.ts';
+import { compareText, readTexts } from './columns.ts';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
@@ -151,6 +151,23 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
     default:
       return by satisfies never;
   }
+}
+
+/** The groups of what a store calls `label`: a set of tags, as JSON, stands for each of them. */
+export function namesOfLabel(by: UsageGrouping | undefined, label: string): readonly string[] {
+  if (by !== 'tag') return [label];
+  const tags = new Set(readTexts(label));
+  return tags.size === 0 ? [''] : [...tags];
+}
+
+/** The labels with one of the groups that have the most calls. */
+export function labelsOfBusiest(
+  { by, groups }: Pick<SeriesQuery, 'by' | 'groups'>,
+  calls: ReadonlyMap<string, number>,
+  labels: Iterable<string>,
+): readonly string[] {
+  const chosen = new Set(busiestOf(calls, groups));
+  return [...labels].filter((label) => namesOfLabel(by, label).some((name) => chosen.has(name)));
 }
 
 /**
@@ -301,7 +318,11 @@ export class SeriesSums {
   }
 
   /** @param at a time in the step, or in a day whose hours are gone. */
-  add(at: number, name: string, sums: Sums): void {
+  add(at: number, label: string, sums: Sums): void {
+    for (const name of namesOfLabel(this.#query.by, label)) this.#addTo(name, at, sums);
+  }
+
+  #addTo(name: string, at: number, sums: Sums): void {
     const unit = stepMs[this.#query.step];
     const step = Math.floor(at / unit) * unit;
     let group = this.#groups.get(name);

@@ -97,6 +97,35 @@ export function seriesSuite(open: OpenStore): void {
       assert.deepEqual(await points({ by: 'user', filter: { model: 'm' } }), [' 01T01:00 1 0']);
     });
 
+    it('issue 24 sums by tag: a call counts for each of its tags, in days, in hours and at ragged ends', async () => {
+      const tagged = (id: string, at: number, tags: readonly string[]) =>
+        callRow(id, { startedAt: march + at, tags });
+      await opened.store.calls.record([
+        tagged('c1', 1, ['b', 'a', 'b']),
+        tagged('c2', 2, ['a', 'c']),
+        tagged('c3', day + hour, ['a']),
+        tagged('c4', day + hour, ['c', 'b', 'a']),
+        tagged('c5', day + hour, []),
+        tagged('c6', 2 * day + minute, ['b', 'b']),
+        tagged('c7', 3 * day + minute, ['c']),
+      ]);
+      const period = { by: 'tag', until: march + 2 * day + 2 * minute } as const;
+      const a = ['a 01T00:00 2 0', 'a 02T00:00 2 0'];
+      const b = ['b 01T00:00 1 0', 'b 02T00:00 1 0', 'b 03T00:00 1 0'];
+      const c = ['c 01T00:00 1 0', 'c 02T00:00 1 0'];
+      const none = ' 02T00:00 1 0';
+      assert.deepEqual(await points({ ...period, step: 'day' }), [...a, ...b, ...c, none]);
+      // What the others share with the chosen ones is not theirs alone, and is left out with them.
+      assert.deepEqual(await points({ ...period, step: 'day', groups: 2 }), [...a, ...b]);
+      const inHours = (each: string): string => each.replace('02T00', '02T01');
+      assert.deepEqual(await points({ ...period, groups: 2 }), [...a, ...b].map(inHours));
+      assert.deepEqual(
+        await points({ by: 'tag', step: 'minute', until: march + 2 * minute, groups: 1 }),
+        ['a 01T00:00 2 0'],
+      );
+      assert.deepEqual(await points({ ...period, filter: { key: 'none' } }), []);
+    });
+
     it('issue 8 an end within a step counts only what lies within', async () => {
       await opened.store.calls.record(
         [1, 20, 40].map((at) => callRow(`c${at}`, { startedAt: march + at * minute })),

@@ -86,7 +86,7 @@ const written = rows.chain((all) =>
     length: fc.option(fc.integer({ min: 0, max: 60 * hour }), { nil: undefined }),
     key: fc.option(fc.constantFrom('k1', 'k9'), { nil: undefined }),
     step: fc.constantFrom('hour', 'day'),
-    ofSeries: fc.constantFrom('model', 'answered', 'team', 'provider', 'key', undefined),
+    ofSeries: fc.constantFrom('model', 'answered', 'team', 'provider', 'key', 'tag', undefined),
   }),
 );
 
@@ -138,18 +138,24 @@ function folded(all: readonly CallRow[], query: UsageQuery): ReadonlyMap<string,
 /** The same by group and by the beginning of each step. */
 function foldedSeries(all: readonly CallRow[], query: SeriesQuery): ReadonlyMap<string, string> {
   const unit = query.step === 'day' ? day : hour;
-  const groupOf = (row: CallRow): string =>
-    query.by === undefined ? '' : nameOf(query.by as Named, row);
-  const steps = Map.groupBy(
-    all.filter(
-      (row) =>
-        row.startedAt >= query.since &&
-        row.startedAt < query.until &&
-        (query.filter?.key === undefined || query.filter.key === row.keyId),
-    ),
-    (row) => `${groupOf(row)} ${Math.floor(row.startedAt / unit) * unit}`,
+  const groups = (row: CallRow): readonly string[] =>
+    query.by === undefined ? [''] : groupsOf(query.by as UsageGrouping, row);
+  const wanted = all.filter(
+    (row) =>
+      row.startedAt >= query.since &&
+      row.startedAt < query.until &&
+      (query.filter?.key === undefined || query.filter.key === row.keyId),
   );
-  return new Map([...steps].map(([step, members]) => [step, summary(members)]));
+  const counted = wanted.flatMap((row) =>
+    groups(row).map((group) => ({
+      row,
+      step: `${group} ${Math.floor(row.startedAt / unit) * unit}`,
+    })),
+  );
+  const steps = Map.groupBy(counted, ({ step }) => step);
+  return new Map(
+    [...steps].map(([step, members]) => [step, summary(members.map(({ row }) => row))]),
+  );
 }
 
 function summary(members: readonly CallRow[]): string {

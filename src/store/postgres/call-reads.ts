@@ -18,12 +18,14 @@ import {
   type SpentPage,
   type UsageFilter,
 } from '../calls.ts';
-import { readTexts, number, text, compareText } from '../columns.ts';
+import { number, text, compareText } from '../columns.ts';
 import {
   addSums,
   callsRetainedSince,
   hoursRetainedSince,
   labelsOf,
+  labelsOfBusiest,
+  namesOfLabel,
   noSums,
   planUsage,
   maxFailures,
@@ -34,7 +36,6 @@ import {
   type RetainedSince,
   type Sums,
   unknownModelError,
-  busiestOf,
   planCounts,
   planSeries,
   SeriesSums,
@@ -79,7 +80,7 @@ const sources = {
 
 type Source = keyof typeof sources;
 
-/** The columns of a group; times and sets of tags become groups in `labelsOf`. */
+/** The columns of a group; times become groups in `labelsOf`, sets of tags in `namesOfLabel`. */
 const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
@@ -196,14 +197,14 @@ async function seriesPostgres(
   const kind = totalKindOf(query);
   // Totals have no minutes: those come from the calls, of the busiest names only.
   const isChosen = query.by !== undefined && (kind === undefined || query.step === 'minute');
-  const names = isChosen ? [await busiestNames(sql, query, retained)] : [];
+  const labels = isChosen ? [await busiestLabels(sql, query, retained)] : [];
   const series = new SeriesSums(query);
   for (const { source, period } of partsOf(planSeries(query, retained))) {
     const { rows } =
       kind === undefined || source === 'calls'
         ? await sql.run(seriesStatement(source, query, isChosen), [
             ...usageValues(query.filter, period),
-            ...names,
+            ...labels,
           ])
         : await sql.run(totalsStatement(source), [period.from, period.to, kind]);
     for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
@@ -211,22 +212,26 @@ async function seriesPostgres(
   return series.rows();
 }
 
-async function busiestNames(
+async function busiestLabels(
   sql: Sql,
   query: SeriesQuery,
   retained: RetainedSince,
 ): Promise<readonly string[]> {
-  const { by, filter, groups } = query;
+  const { by, filter } = query;
   if (by === undefined) return [];
   const calls = new Map<string, number>();
+  const labels = new Set<string>();
   for (const { source, period } of partsOf(planCounts(query, retained))) {
     const { rows } = await sql.run(busiestStatement(source, by), usageValues(filter, period));
     for (const row of rows) {
-      const name = text(row, 'label');
-      calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
+      const label = text(row, 'label');
+      labels.add(label);
+      for (const name of namesOfLabel(by, label)) {
+        calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
+      }
     }
   }
-  return busiestOf(calls, groups);
+  return labelsOfBusiest(query, calls, labels);
 }
 
 /** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */
@@ -404,10 +409,7 @@ function addRow(
 function groupsOf(by: UsageGrouping, row: Row, day: boolean): readonly string[] {
   const label = row['label'];
   if (typeof label === 'number') return labelsOf(by, noGroup, { at: label, day });
-  const value = text(row, 'label');
-  if (by !== 'tag') return [value];
-  const tags = [...new Set(readTexts(value))];
-  return tags.length === 0 ? [''] : tags;
+  return namesOfLabel(by, text(row, 'label'));
 }
 
 const noGroup = { key: '', team: '', model: '', provider: '', answered: '', tags: [] };

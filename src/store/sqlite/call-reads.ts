@@ -25,6 +25,8 @@ import {
   hourMs,
   hoursRetainedSince,
   labelsOf,
+  labelsOfBusiest,
+  namesOfLabel,
   noSums,
   planUsage,
   maxFailures,
@@ -38,7 +40,6 @@ import {
   type LatencySample,
   type Slice,
   unknownModelError,
-  busiestOf,
   planCounts,
   planSeries,
   SeriesSums,
@@ -84,7 +85,7 @@ const sources = {
 
 type Source = keyof typeof sources;
 
-/** The columns of a group; times and sets of tags become groups in `labelsOf`. */
+/** The columns of a group; times become groups in `labelsOf`, sets of tags in `namesOfLabel`. */
 const labels: { readonly [G in UsageGrouping]: string } = {
   key: 'key_id',
   team: 'team',
@@ -138,7 +139,7 @@ const makeWanted = `CREATE TEMP TABLE IF NOT EXISTS wanted_groups
 const forget = 'DELETE FROM wanted_groups';
 const wantedLabels = 'SELECT DISTINCT label FROM wanted_groups';
 const dropOthers =
-  'DELETE FROM wanted_groups WHERE label NOT IN (SELECT value FROM json_each($names))';
+  'DELETE FROM wanted_groups WHERE label NOT IN (SELECT value FROM json_each($labels))';
 
 const labelOf = ({ by }: SeriesQuery): string => (by === undefined ? "''" : labels[by]);
 
@@ -258,19 +259,22 @@ class SqliteSeries {
     this.#sql.of(forget).run();
     this.#sql.of(wantedSql(this.#query)).run(this.#filter);
     const calls = this.#series.calls();
-    for (const row of this.#sql.of(wantedLabels).iterate()) {
-      const name = text(row, 'label');
-      calls.set(name, calls.get(name) ?? 0);
-    }
+    const count = (label: string, more: number): void => {
+      for (const name of namesOfLabel(this.#query.by, label)) {
+        calls.set(name, (calls.get(name) ?? 0) + more);
+      }
+    };
+    const wanted = this.#sql.of(wantedLabels).all();
+    for (const row of wanted) count(text(row, 'label'), 0);
     if (calls.size <= this.#query.groups) return;
     for (const { source, period } of partsOf(this.#counts)) {
       for (const row of this.#sql.of(callsOfGroups(source)).iterate({ ...period })) {
-        const name = text(row, 'label');
-        calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
+        count(text(row, 'label'), number(row, 'calls'));
       }
     }
-    const names = JSON.stringify(busiestOf(calls, this.#query.groups));
-    this.#sql.of(dropOthers).run({ names });
+    const found = wanted.map((row) => text(row, 'label'));
+    const labels = JSON.stringify(labelsOfBusiest(this.#query, calls, found));
+    this.#sql.of(dropOthers).run({ labels });
   }
 
   *#times(source: RollUp, { from, to }: Period): Generator<number> {
@@ -488,10 +492,7 @@ function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor 
 function groupsOf(by: UsageGrouping, row: Columns, day: boolean): readonly string[] {
   const label = row['label'];
   if (typeof label === 'number') return labelsOf(by, noGroup, { at: label, day });
-  const value = text(row, 'label');
-  if (by !== 'tag') return [value];
-  const tags = [...new Set(readTexts(value))];
-  return tags.length === 0 ? [''] : tags;
+  return namesOfLabel(by, text(row, 'label'));
 }
 
 const noGroup = { key: '', team: '', model: '', provider: '', answered: '', tags: [] };
