@@ -47,6 +47,14 @@ function operate(stage: Stage): void {
         await gateway.admin('PUT', `/api/teams/${odd}`, { rpm: 7 });
       });
 
+      test('an entry of the address that is none says so', async () => {
+        for (const entry of ['abc', '-1', '99999']) {
+          await stage.view(`/audit?entry=${entry}`, async (page) => {
+            await page.getByRole('dialog').getByText('No such entry').waitFor();
+          });
+        }
+      });
+
       test('S24 says who changed what, from which value to which, and that the chain is intact', async () => {
         await stage.view('/audit', async (page) => {
           await page.getByText('intact', { exact: true }).waitFor();

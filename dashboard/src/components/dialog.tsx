@@ -1,7 +1,7 @@
 /** Windows over the page: focus stays inside, Escape closes, and the focus returns to where it was. */
 import { AlertDialog } from '@base-ui/react/alert-dialog';
 import { Dialog as Base } from '@base-ui/react/dialog';
-import { useRef, useState, type ReactElement, type ReactNode } from 'react';
+import { useLayoutEffect, useRef, useState, type ReactElement, type ReactNode } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
 import styles from './dialog.module.css';
@@ -80,11 +80,23 @@ export interface ConfirmProps {
   readonly onConfirm: () => Promise<unknown>;
 }
 
+/**
+ * Where the focus goes when the button that asked is gone, as *Revoke* of a key that is revoked: else it would go to what
+ * is behind this window.
+ */
+function topWindow(): HTMLElement | undefined {
+  return [...document.querySelectorAll<HTMLElement>('[role=dialog]')].at(-1);
+}
+
 /** Asks before something happens that cannot be taken back. */
 export function Confirm(props: ConfirmProps): ReactElement {
   const { open, onClose, title, children, action, danger = false, onConfirm } = props;
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const opener = useRef<Element>(null);
+  useLayoutEffect(() => {
+    if (open) opener.current = document.activeElement;
+  }, [open]);
   const close = (): void => {
     setError(undefined);
     onClose();
@@ -97,10 +109,17 @@ export function Confirm(props: ConfirmProps): ReactElement {
       .finally(() => setBusy(false));
   };
   return (
-    <AlertDialog.Root open={open} onOpenChange={(isOpen) => (isOpen ? undefined : close())}>
+    // What was confirmed is heard first: its answer may be a secret, or a failure.
+    <AlertDialog.Root
+      open={open}
+      onOpenChange={(isOpen) => (isOpen || isBusy ? undefined : close())}
+    >
       <AlertDialog.Portal>
         <AlertDialog.Backdrop className={styles.backdrop} />
-        <AlertDialog.Popup className={classNames(styles.popup, styles.center)}>
+        <AlertDialog.Popup
+          className={classNames(styles.popup, styles.center)}
+          finalFocus={() => opener.current?.isConnected === true || (topWindow() ?? true)}
+        >
           <div className={styles.head}>
             <AlertDialog.Title className={classNames(styles.title, styles.titles)}>
               {title}

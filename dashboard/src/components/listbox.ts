@@ -47,7 +47,8 @@ export function useListbox({ count, isOpen, onChoose, first = 0 }: ListboxOption
       'aria-controls': `${id}-list`,
       'aria-activedescendant': marked >= 0 ? optionId(marked) : undefined,
     } as const,
-    list: { id: `${id}-list`, role: 'listbox' } as const,
+    // Browsers lead Tab to a list that scrolls. It goes when the field loses the focus, and the focus would be lost with it.
+    list: { id: `${id}-list`, role: 'listbox', tabIndex: -1 } as const,
     option: (index: number) => ({
       id: optionId(index),
       role: 'option' as const,

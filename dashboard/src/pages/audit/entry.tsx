@@ -40,6 +40,7 @@ interface EntrySheetProps {
 }
 
 export function EntrySheet({ seq, known, names, onClose }: EntrySheetProps): ReactElement {
+  const isNumber = Number.isSafeInteger(seq) && seq > 0;
   const found = known?.find((entry) => entry.seq === seq);
   const query = useQuery({
     queryKey: ['audit-entry', seq],
@@ -50,24 +51,18 @@ export function EntrySheet({ seq, known, names, onClose }: EntrySheetProps): Rea
       });
       return entries.find((entry) => entry.seq === seq) ?? null;
     },
-    enabled: found === undefined && Number.isSafeInteger(seq) && seq > 0,
+    enabled: found === undefined && isNumber,
     // Entries never change.
     staleTime: Infinity,
   });
   return (
-    <Dialog open onClose={onClose} shape="side" title={`Entry ${seq}`}>
-      {found === undefined ? (
+    <Dialog open onClose={onClose} shape="side" title={isNumber ? `Entry ${seq}` : 'Entry'}>
+      {found === undefined && isNumber ? (
         <QueryState query={query}>
-          {(entry) =>
-            entry === null ? (
-              <Empty title="No such entry">The log ends before it.</Empty>
-            ) : (
-              <Entry entry={entry} names={names} />
-            )
-          }
+          {(entry) => <EntryOrNone entry={entry} names={names} />}
         </QueryState>
       ) : (
-        <Entry entry={found} names={names} />
+        <EntryOrNone entry={found ?? null} names={names} />
       )}
     </Dialog>
   );
@@ -76,6 +71,16 @@ export function EntrySheet({ seq, known, names, onClose }: EntrySheetProps): Rea
 interface EntryProps {
   readonly entry: AuditEntry;
   readonly names: ReadonlyMap<string, string>;
+}
+
+interface EntryOrNoneProps extends Omit<EntryProps, 'entry'> {
+  readonly entry: AuditEntry | null;
+}
+
+function EntryOrNone({ entry, names }: EntryOrNoneProps): ReactElement {
+  if (entry === null)
+    return <Empty title="No such entry">The log has no entry of this number.</Empty>;
+  return <Entry entry={entry} names={names} />;
 }
 
 function Entry({ entry, names }: EntryProps): ReactElement {

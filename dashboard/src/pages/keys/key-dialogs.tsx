@@ -34,20 +34,23 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
   const [fields, setFields] = useState(emptyKey);
   const [preset, setPreset] = useState(presets[0]);
   const create = useChange<NewKey>();
+  // Not before the answer is there: it has the secret, which nothing shows a second time.
+  const isOpen = open || create.isPending;
   const close = (): void => {
+    if (create.isPending) return;
     setFields(emptyKey);
     setPreset(presets[0]);
     create.reset();
     onClose();
   };
   if (create.data !== undefined) {
-    return <SecretOnce open={open} onClose={close} made={create.data} />;
+    return <SecretOnce open onClose={close} made={create.data} />;
   }
   const submit = (): void =>
     create.mutate({ method: 'POST', path: '/api/keys', body: newKeyBody(fields) });
   return (
     <Dialog
-      open={open}
+      open={isOpen}
       onClose={close}
       title="Create a key"
       shape="wide"
