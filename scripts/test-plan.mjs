@@ -4,12 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 /**
  * The members of all rows above a path hold, those of the most specific row first.
- * - `together`: this many files of a folder share a process, which saves starting it and loading the sources again.
- *   Each file is a suite of its own there. 1 for files that change the process itself.
+ * - `together`: this many files below this path share a process, which saves starting it and loading the sources again:
+ *   a second of CPU. Each file is a suite of its own there. 1 for files that change the process itself.
  * - `slow`: not in `npm test`, only in `npm run test:all`. The text says why; `undefined` takes a file back.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes as a whole until a run has measured it. The longest jobs start first.
@@ -18,15 +18,15 @@ import { dirname, join } from 'node:path';
  */
 const rows = [
   { path: 'test', together: 1, seconds: 5, limit: 600 },
-  { path: 'test/unit', together: 30, seconds: 0.5 },
+  { path: 'test/unit', together: 50, seconds: 0.5 },
   { path: 'test/unit/access/price-sheet.test.ts', sampled: true, seconds: 7 },
   { path: 'test/unit/cli/terminal.test.ts', sampled: true, seconds: 10 },
   { path: 'test/unit/cli-config', seconds: 3 },
-  { path: 'test/access', together: 4 },
+  { path: 'test/access', together: 5 },
   // Refusals of wrong secrets wait.
-  { path: 'test/access/first-start.test.ts', together: 1, seconds: 20 },
+  { path: 'test/access/first-start.test.ts', seconds: 20 },
   { path: 'test/access/revoked.test.ts', seconds: 18 },
-  { path: 'test/access/tenants.test.ts', together: 1, seconds: 15 },
+  { path: 'test/access/tenants.test.ts', seconds: 15 },
   // It replaces a function of this process.
   { path: 'test/access/config-file.test.ts', together: 1 },
   {
@@ -41,11 +41,11 @@ const rows = [
   },
   { path: 'test/access/canaries.test.ts', together: 1, seconds: 20 },
   { path: 'test/access/directory.test.ts', slow: 'programs on one directory', seconds: 12 },
-  { path: 'test/clouds', together: 12, seconds: 1.5 },
+  { path: 'test/clouds', together: 18, seconds: 1.5 },
   // They look at what this process has loaded.
   { path: 'test/clouds/aws-loading.test.ts', together: 1 },
   { path: 'test/clouds/google-loading.test.ts', together: 1 },
-  { path: 'test/contract', together: 8, seconds: 4 },
+  { path: 'test/contract', together: 18, seconds: 4 },
   { path: 'test/contract/error-table.test.ts', sampled: true, seconds: 60 },
   { path: 'test/contract/official-sdks.test.ts', sampled: true, seconds: 40 },
   { path: 'test/contract/stored-responses.test.ts', seconds: 20 },
@@ -63,7 +63,7 @@ const rows = [
   { path: 'test/engine/structured.test.ts', slow: undefined },
   { path: 'test/engine/supervisor.test.ts', slow: undefined, sampled: true },
   { path: 'test/engine/supervisor-pool.test.ts', seconds: 45 },
-  { path: 'test/faults', together: 5, seconds: 4 },
+  { path: 'test/faults', together: 8, seconds: 4 },
   { path: 'test/faults/before-content.test.ts', sampled: true, seconds: 60 },
   { path: 'test/faults/client-leaves.test.ts', sampled: true, seconds: 8 },
   { path: 'test/faults/echoed-everywhere.test.ts', sampled: true, seconds: 8 },
@@ -87,7 +87,7 @@ const rows = [
     slow: 'all shapes of requests to all vendors',
     seconds: 15,
   },
-  { path: 'test/inputs', together: 5, seconds: 4 },
+  { path: 'test/inputs', together: 8, seconds: 4 },
   { path: 'test/inputs/addresses.test.ts', sampled: true },
   { path: 'test/inputs/bad-bodies.test.ts', sampled: true, seconds: 30 },
   { path: 'test/inputs/twin-names.test.ts', sampled: true, seconds: 15 },
@@ -95,15 +95,18 @@ const rows = [
   // It takes the place of look-ups of this process.
   { path: 'test/inputs/never-fetched.test.ts', together: 1 },
   { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 20 },
-  { path: 'test/limits', together: 6, seconds: 2 },
+  { path: 'test/limits', together: 14, seconds: 2 },
   { path: 'test/limits/impossible-usage.test.ts', sampled: true },
   { path: 'test/limits/raised-cost.test.ts', sampled: true },
   { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
   { path: 'test/matrix', together: 8, seconds: 2 },
   { path: 'test/matrix/matrix.test.ts', sampled: true },
+  { path: 'test/counters', together: 4 },
   { path: 'test/counters/memory.test.ts', sampled: true },
+  { path: 'test/lifecycle', together: 4 },
   {
     path: 'test/lifecycle/process-failures.test.ts',
+    together: 1,
     sampled: true,
     seconds: 60,
   },
@@ -113,18 +116,18 @@ const rows = [
     slow: 'a Prometheus, and rules that it plays',
     seconds: 25,
   },
-  { path: 'test/overload', together: 3, seconds: 12 },
+  { path: 'test/overload', together: 4, seconds: 12 },
   { path: 'test/people', together: 4, seconds: 2 },
   // It examines what this process has loaded.
   { path: 'test/people/discovery.test.ts', together: 1 },
-  { path: 'test/property', together: 6, sampled: true, seconds: 6 },
+  { path: 'test/property', together: 9, sampled: true, seconds: 6 },
   { path: 'test/property/cloud-pieces.test.ts', sampled: false },
   { path: 'test/property/event-stream.test.ts', sampled: false },
   { path: 'test/property/spoiled-answers.test.ts', sampled: false },
   { path: 'test/recordings', seconds: 15 },
   { path: 'test/recordings/replayed.test.ts', sampled: true },
   { path: 'test/recordings/split-and-cut.test.ts', sampled: true, seconds: 90, limit: 900 },
-  { path: 'test/simulation', sampled: true, seconds: 60 },
+  { path: 'test/simulation', together: 2, sampled: true, seconds: 60 },
   { path: 'test/simulation/simulation.test.ts', sampled: false, seconds: 3 },
   { path: 'test/simulation/leases.test.ts', seconds: 60 },
   { path: 'test/traces', together: 8, seconds: 2 },
@@ -170,9 +173,14 @@ const rows = [
   { path: 'test/store/spool.test.ts', slow: undefined },
   { path: 'test/store/postgres-schema.test.ts', slow: undefined },
   { path: 'test/store/postgres-outages.test.ts', slow: undefined },
-  { path: 'test/store/postgres.test.ts', slow: undefined, seconds: 30 },
+  { path: 'test/store/postgres.test.ts', slow: undefined, seconds: 25 },
   { path: 'test/store/postgres-busy.test.ts', seconds: 30 },
-  { path: 'test/workers', slow: 'several processes of one gateway, which die', seconds: 14 },
+  {
+    path: 'test/workers',
+    together: 4,
+    slow: 'several processes of one gateway, which die',
+    seconds: 14,
+  },
   { path: 'test/workers/outages.test.ts', seconds: 30 },
   { path: 'test/workers/processes.test.ts', seconds: 40 },
   { path: 'test/workers/counters.test.ts', slow: undefined, seconds: 2 },
@@ -217,9 +225,13 @@ export function isReady({ files: [file] }) {
   }
 }
 
+/** The members that hold for a file, and in `group` the path of the row whose files share its process. */
 export function rowOf(path) {
-  const above = rows.filter((row) => path === row.path || path.startsWith(`${row.path}/`));
-  return Object.assign({}, ...above.toSorted((a, b) => a.path.length - b.path.length));
+  const above = rows
+    .filter((row) => path === row.path || path.startsWith(`${row.path}/`))
+    .toSorted((a, b) => a.path.length - b.path.length);
+  const group = above.findLast(({ together }) => together !== undefined)?.path;
+  return Object.assign({ group }, ...above);
 }
 
 /**
@@ -235,23 +247,29 @@ export function depthOf(file, scope) {
   return sampled === true ? 'rest' : undefined;
 }
 
-/** Files of one depth that may share processes have the same name here. */
-function groupOf(file, depth) {
-  const { together, slow } = rowOf(file);
-  const name = together === 1 ? file : dirname(file);
-  if (depth !== 'whole') return `${name} (${depth})`;
-  // The times of the two runs are stored by these names.
-  return slow === undefined ? name : `${name} (slow)`;
+/** Files that may share processes have the same name here. The times of runs are stored by these names. */
+function groupOf(file, scope) {
+  const { together, group } = rowOf(file);
+  const name = together === 1 ? file : group;
+  // A file that is not sampled reads no depth: in `npm test` it may share the process of samples.
+  return scope === 'test' ? name : `${name} (${depthOf(file, scope)})`;
 }
 
 /** What a sample takes of the time of all cases, about. */
 const sampleShare = 0.25;
 
+function secondsOf(file, scope) {
+  return rowOf(file).seconds * (depthOf(file, scope) === 'sample' ? sampleShare : 1);
+}
+
 /** Files as jobs, the longest first. A job is one process. */
 export function jobsOf(files, times, scope) {
-  const groups = Map.groupBy(files, (file) => groupOf(file, depthOf(file, scope)));
-  const jobs = [...groups].flatMap(([name, its]) => {
-    const depth = depthOf(its[0], scope);
+  const groups = Map.groupBy(files, (file) => groupOf(file, scope));
+  const jobs = [...groups].flatMap(([name, unordered]) => {
+    // The long ones go to different jobs.
+    const its = unordered.toSorted((a, b) => secondsOf(b, scope) - secondsOf(a, scope));
+    const depths = new Set(its.map((file) => depthOf(file, scope)));
+    const depth = depths.has('sample') ? 'sample' : depthOf(its[0], scope);
     const parts = Math.ceil(its.length / rowOf(its[0]).together);
     return Array.from({ length: parts }, (_, part) => ({
       name: parts === 1 ? name : `${name} ${part + 1}/${parts}`,
@@ -261,8 +279,7 @@ export function jobsOf(files, times, scope) {
   });
   return jobs
     .map((job) => {
-      const whole = job.files.reduce((sum, file) => sum + rowOf(file).seconds, 0);
-      const seconds = job.depth === 'sample' ? whole * sampleShare : whole;
+      const seconds = job.files.reduce((sum, file) => sum + secondsOf(file, scope), 0);
       return { ...job, seconds, cpu: seconds / 2, ...times[job.name] };
     })
     .toSorted((a, b) => b.seconds - a.seconds);

@@ -7,6 +7,15 @@ import { inspect } from 'node:util';
 export default async function* report(source) {
   const path = [];
   for await (const { type, data } of source) {
+    // An error that belongs to no test: the runner ends with 1, and says why only here.
+    if (type === 'test:diagnostic' && data.message.startsWith('Error: ')) {
+      yield line({
+        passed: false,
+        name: 'outside of a test',
+        file: data.file,
+        error: data.message,
+      });
+    }
     if (type === 'test:start') path[data.nesting] = data.name;
     if (type !== 'test:pass' && type !== 'test:fail') continue;
     // Files that share a process are imported at once: a suite may come to stand in that of another file.

@@ -15,6 +15,7 @@ import {
 } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { cores, depthOf, isReady, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
 
 // Files that import the same sources compile them once.
@@ -68,6 +69,7 @@ function runJob(job) {
   const reporter = join(import.meta.dirname, 'test-reporter.mjs');
   const argv = [
     '--disable-warning=ExperimentalWarning',
+    `--import=${pathToFileURL(join(import.meta.dirname, 'test-setup.mjs')).href}`,
     `--test-reporter=${reporter}`,
     `--test-reporter-destination=${results}`,
     ...program,

@@ -3,6 +3,13 @@ import { withPostgres } from '../support/with-servers.ts';
 import { storeSuite } from './store-suite.ts';
 
 await withPostgres((postgres) => {
-  const open = async () => (await openTestStore(await postgres.makeDatabase())).store;
+  let made: Promise<string> | undefined;
+  const open = async () => {
+    made ??= postgres.makeDatabase();
+    const url = await made;
+    // The tests follow one another, and each closes its store.
+    await postgres.empty(url);
+    return (await openTestStore(url)).store;
+  };
   storeSuite('postgres', open, 'shared');
 });
