@@ -18,6 +18,8 @@ import { until } from './overload-rig.ts';
 
 const hasOpenssl = findProgram(['openssl']) !== undefined;
 const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+/** A busy machine takes its time for a handshake, too. */
+const noHurry = { headMs: 600_000 };
 
 interface Opened {
   readonly socket: Socket;
@@ -124,10 +126,14 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
   });
 
   test('G10 a thousand handshakes and more that do not end keep no client away', async (t) => {
-    const { port } = await listening(t, (_, response) => response.end('hello'));
+    const { port } = await listening(t, (_, response) => response.end('hello'), {
+      times: noHurry,
+    });
     const idle: Opened[] = [];
     for (let i = 0; i < 1100; i++) idle.push(await silent(port));
-    await until('the oldest have made room', () => idle.some(({ socket }) => socket.closed));
+    const roomFor = (most: number): boolean =>
+      idle.filter(({ socket }) => socket.closed).length >= most;
+    await until('the oldest have made room', () => roomFor(100));
     const client = await secure(port);
     client.write(get);
     await until('an answer', () => client.text().includes('hello'));
@@ -138,14 +144,16 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
   });
 
   test('G10 a slow head is answered with 408, and what is no HTTP with 400', async (t) => {
-    const { port, refused } = await listening(t, (_, response) => response.end(), {
-      times: { headMs: 300 },
+    const { server, port, refused } = await listening(t, (_, response) => response.end(), {
+      times: noHurry,
     });
     const slow = await secure(port);
     slow.write('GET / HTTP/1.1\r\nhost: x\r\nx-a');
     const wrong = await secure(port);
     wrong.write('hello\r\n\r\n');
-    await until('both are answered', () => slow.closed && wrong.closed);
+    await until('the wrong one is answered', () => wrong.closed);
+    server.headersTimeout = 300;
+    await until('the slow one is answered', () => slow.closed);
     assert.match(slow.text(), /^HTTP\/1\.1 408 /);
     assert.match(wrong.text(), /^HTTP\/1\.1 400 /);
     assert.deepEqual(refused.map(({ status }) => status).toSorted(), [400, 408]);
@@ -163,14 +171,17 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
   });
 
   test('G9 a client that takes no answer is cut', async (t) => {
-    const { port } = await listening(t, (_, response) => response.end(Buffer.alloc(8_000_000)), {
-      times: { stalledMs: 100 },
-    });
+    let cut = false;
+    const answer = (_: IncomingMessage, response: ServerResponse): void => {
+      response.once('close', () => (cut = true));
+      response.end(Buffer.alloc(8_000_000));
+    };
+    const { port } = await listening(t, answer, { times: { stalledMs: 100 } });
     const client = await secure(port);
     client.pause();
     client.write(get);
-    // It learns of it when it reads on.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await until('it is cut', () => cut);
+    // The client learns of it when it reads on.
     client.resume();
     await until('it is closed', () => client.closed);
     assert.ok(client.text().length < 8_000_000, String(client.text().length));
@@ -231,6 +242,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
 
   test('G14 a stop does not wait for handshakes', async () => {
     const server = createListener((_, response) => response.end(), {
+      times: { ...dataTimes, ...noHurry },
       tls: {
         cert: readFileSync(made.server.cert, 'utf8'),
         key: new Secret(readFileSync(made.server.key, 'utf8')),
@@ -239,10 +251,7 @@ describe('connections over TLS', { skip: hasOpenssl ? false : noOpenssl, timeout
     });
     const url = await listen(server, { host: '127.0.0.1', port: 0 });
     const client = await silent(Number(new URL(url).port));
-    const begun = performance.now();
     await closeServer(server);
-    // Far less than the nine seconds that a handshake may take.
-    assert.ok(performance.now() - begun < 5000);
     client.socket.destroy();
   });
 
