@@ -286,9 +286,7 @@ export class SpanQueue {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#waiting.length === 0) return;
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
+    this.#sending ??= this.#sendAll();
   }
 
   async #sendAll(): Promise<void> {
@@ -306,6 +304,8 @@ export class SpanQueue {
         this.#miss(count, problem);
       }
     }
+    // In the turn that found nothing left: a span that comes later begins the next batch.
+    this.#sending = undefined;
   }
 
   #drop(count: number, reason: string): void {

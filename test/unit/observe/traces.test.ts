@@ -170,6 +170,22 @@ test('F95 what does not arrive is counted, and the next batch is sent neverthele
   assert.deepEqual([queue.sent, queue.failed, queue.dropped, queue.length], [72, 128, 0, 0]);
 });
 
+test('F95 a span that comes in the moment in which the last batch is done is sent, too', async () => {
+  for (let turns = 0; turns < 8; turns++) {
+    const { sender, batches, free } = blocked();
+    const log = { warn: () => undefined };
+    const queue = new SpanQueue({ sender, log, now: () => 0, sendEveryMs: 1 });
+    for (let i = 0; i < 128; i++) queue.add(span());
+    free();
+    for (let i = 0; i < turns; i++) await Promise.resolve();
+    queue.add(span());
+    while (batches.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    free();
+    await queue.close(1000);
+    assert.deepEqual([queue.sent, queue.dropped], [129, 0]);
+  }
+});
+
 test('issue 8.3 ids are random hex, and never all zeros', () => {
   const seen = new Set(Array.from({ length: 2000 }, () => newHex(16)));
   assert.equal(seen.size, 2000);
