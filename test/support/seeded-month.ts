@@ -143,7 +143,7 @@ export function seededMonth(now: number, seed = 20_261_121): SeededMonth {
       const count = Math.floor(wanted + random());
       for (let i = 0; i < count; i++) {
         const startedAt = Math.floor(at + random() * hourMs);
-        if (startedAt >= now - 60_000) continue;
+        if (startedAt >= now - 60_000 || leavesSoon(startedAt, now)) continue;
         const id = `req_${startedAt.toString(36)}${Math.floor(random() * 1e9).toString(36)}`;
         calls.push(callOf({ worker, startedAt, id, random, spent, now }));
       }
@@ -162,6 +162,17 @@ export function seededMonth(now: number, seed = 20_261_121): SeededMonth {
     }),
   );
   return { keys, calls: calls.toSorted((a, b) => a.startedAt - b.startedAt) };
+}
+
+/**
+ * Whether a call would leave a period of the pages while a test looks: a test asks the API, and a page later. Sums of
+ * the two are compared.
+ */
+function leavesSoon(startedAt: number, now: number): boolean {
+  return [1, 7, 14, 30].some((age) => {
+    const sinceBegin = startedAt - (now - age * dayMs);
+    return sinceBegin >= 0 && sinceBegin < hourMs / 3;
+  });
 }
 
 /** Writes the month into the store of a gateway that will start with `DIRECTORY/data`. */
