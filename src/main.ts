@@ -126,14 +126,21 @@ function isProgram(): boolean {
 
 if (isProgram()) {
   enableCompileCache();
-  // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output.
+  // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output. So
+  // it does where a disk is full, which is a failure.
+  let isUnwritten = false;
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error) => {
-      if (!('code' in error) || !['EPIPE', 'EIO'].includes(String(error.code))) throw error;
+      const code = 'code' in error ? String(error.code) : error.message;
+      if (['EPIPE', 'EIO'].includes(code) || isUnwritten) return;
+      isUnwritten = true;
+      process.exitCode = 1;
+      process.stderr.write(`model-gateway: The output cannot be written (${code}).\n`);
     });
   }
   try {
-    process.exitCode = await run(process.argv.slice(2));
+    const code = await run(process.argv.slice(2));
+    process.exitCode = isUnwritten ? 1 : code;
   } catch (error) {
     const text = isNotInstalled(error)
       ? `The packages of this program are not installed. Run "npm ci" in ${join(import.meta.dirname, '..')}.`

@@ -1,6 +1,14 @@
 /** `copy`: a store that a real gateway filled, from SQLite to PostgreSQL and back, equal in every column. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -188,7 +196,7 @@ await withPostgres((postgres: TestPostgres) => {
     const { tables } = await copyStores({ from, to: url, cwd });
     assert.equal(tables.find(({ name }) => name === 'calls')?.rows, 4);
     await assert.rejects(copyStores({ from, to: url, cwd }), /has data already/);
-    await assert.rejects(copyStores({ from, to: from, cwd }), /Another gateway|has a gateway\.db/);
+    await assert.rejects(copyStores({ from, to: from, cwd }), /are the same store/);
   });
 
   test('sums beyond 2^53 nanodollars are copied as they are, to PostgreSQL and back', async (t) => {
@@ -284,6 +292,20 @@ test('copy refuses a directory in use and one without a store, and says what it 
   );
   await gateway.stop();
   await assert.rejects(copyStores({ from: 'nothing', to: 'other', cwd }), /has no gateway\.db/);
+  await assert.rejects(
+    copyStores({ from: '.model-gateway', to: `${cwd}/.model-gateway/`, cwd }),
+    /FROM and TO are the same store/,
+  );
+  mkdirSync(join(cwd, 'foreign'));
+  const path = join(cwd, 'foreign', 'gateway.db');
+  writeFileSync(path, 'x'.repeat(5000));
+  const copyForeign = () => copyStores({ from: 'foreign', to: 'other', cwd });
+  await assert.rejects(copyForeign, /gateway\.db is damaged or not a gateway database/);
+  copyFileSync(join(cwd, '.model-gateway', 'gateway.db'), path);
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA user_version = 29');
+  old.close();
+  await assert.rejects(copyForeign, /has schema 29, of a development version/);
   const { code, err } = await run(copyCommand(cwd), ['${AWAY}', 'x']);
   assert.equal(code, 2);
   assert.match(err, /The environment variable AWAY is not set/);

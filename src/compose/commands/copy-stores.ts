@@ -30,6 +30,7 @@ export async function copyStores({
   onTable = () => undefined,
 }: CopyStoresInput): Promise<CopyResult> {
   const [there, here] = [addressOf(from, cwd), addressOf(to, cwd)];
+  if (resolve(cwd, from) === resolve(cwd, to)) throw new Error('FROM and TO are the same store.');
   const source =
     there === undefined ? SqliteSide.source(resolve(cwd, from)) : await PostgresSide.source(there);
   try {

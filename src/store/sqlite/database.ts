@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type DatabaseSyncOptions, type StatementSync } from 'node:sqlite';
 import { attemptTable, callTable, sumTable } from '../call-rows.ts';
 import type { Column, ColumnType } from '../columns.ts';
 import { closeToOthers, createPrivateFile } from '../data-dir.ts';
@@ -67,7 +67,7 @@ export function openInMemory(): DatabaseSync {
 /** Opens an existing database read-only, in parallel to the writer. */
 export function openForReading(path: string): DatabaseSync {
   try {
-    return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
+    return usable(path, (db) => requireOwnSchema(db, path), { readOnly: true });
   } catch (error) {
     throw asStoreError(error, path);
   }
@@ -85,8 +85,12 @@ function createDatabase(path: string): void {
 }
 
 /** Opens a file and runs the first steps on it; closes it again when one fails. */
-function usable(path: string, begin: (db: DatabaseSync) => void): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
+function usable(
+  path: string,
+  begin: (db: DatabaseSync) => void,
+  options: DatabaseSyncOptions = {},
+): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: busyTimeoutMs, ...options });
   try {
     begin(db);
     return db;
@@ -184,7 +188,8 @@ export function writeCopy(db: DatabaseSync, path: string): void {
     renameSync(unfinished, path);
   } catch (cause) {
     rmSync(unfinished, { force: true });
-    const why = cause instanceof Error ? cause.message : 'unknown failure';
+    const why =
+      cause instanceof Error ? cause.message.replaceAll(unfinished, path) : 'unknown failure';
     throw new StoreError('failed', `The backup cannot be written to ${path}: ${why}`, cause);
   }
 }
@@ -403,11 +408,7 @@ PRAGMA user_version = ${schemaVersion};
  * @throws StoreError `newer_schema`, `older_schema`, or `corrupt` (a database that is not ours).
  */
 function prepareSchema(db: DatabaseSync, path: string): void {
-  if (readPragma(db, 'PRAGMA schema_version') > 0) {
-    if (readPragma(db, 'PRAGMA application_id') !== applicationId) throw corrupt(path);
-    requireSchemaVersion(readPragma(db, 'PRAGMA user_version'), path);
-    return;
-  }
+  if (readPragma(db, 'PRAGMA schema_version') > 0) return requireOwnSchema(db, path);
   db.exec('BEGIN IMMEDIATE');
   try {
     db.exec(schema);
@@ -416,6 +417,12 @@ function prepareSchema(db: DatabaseSync, path: string): void {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
+}
+
+/** @throws StoreError `corrupt`, `newer_schema`, `older_schema` */
+function requireOwnSchema(db: DatabaseSync, path: string): void {
+  if (readPragma(db, 'PRAGMA application_id') !== applicationId) throw corrupt(path);
+  requireSchemaVersion(readPragma(db, 'PRAGMA user_version'), path);
 }
 
 function readPragma(db: DatabaseSync, pragma: string): number {
