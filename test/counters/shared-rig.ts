@@ -48,10 +48,8 @@ export async function openGateway(
   const instance = fresh(`gw_${process.pid}_`);
   const taken = new Map<string, TakenLease>();
   const journal = {
-    note: (leases: readonly TakenLease[]): void => {
-      for (const { counter, window, taken: n } of leases) {
-        taken.set(counter, { counter, window, taken: n });
-      }
+    note: ({ counter, window, taken: n }: TakenLease): void => {
+      taken.set(counter, { counter, window, taken: n });
     },
     mayReserve: () => true,
   };

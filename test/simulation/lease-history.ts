@@ -106,12 +106,10 @@ class Instance {
     const left = [...disk];
     const lines = new Map<string, TakenLease>();
     let isEnded = false;
-    const note = (leases: readonly TakenLease[]): void => {
+    const note = ({ counter, window, taken }: TakenLease): void => {
       isEnded ||= time.now() < this.stuckUntil;
       if (isEnded || (!isJournalKept && lines.size > 0)) return;
-      for (const { counter, window, taken } of leases) {
-        lines.set(`${counter}|${window}`, { counter, window, taken });
-      }
+      lines.set(`${counter}|${window}`, { counter, window, taken });
     };
     const journal: OrphanedJournal = {
       instance: name,

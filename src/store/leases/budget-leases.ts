@@ -210,6 +210,7 @@ export class BudgetLeases {
       lease.free += wanted.amount - spent;
       lease.taken += spent - wanted.amount;
       lease.unpersisted += spent;
+      this.#note(lease);
       this.#forgetRefusal(lease);
       this.#stale.add(lease);
       if (lease.free >= 0) continue;
@@ -217,7 +218,6 @@ export class BudgetLeases {
       lease.room += lease.free;
       this.#state(lease);
     }
-    this.#note(parts);
     if (spent > 0) {
       this.#unpersisted.set(callId, {
         leases: parts.map(({ lease }) => lease),
@@ -341,6 +341,7 @@ export class BudgetLeases {
       lease.calls += 1;
       lease.usual = Math.max(wanted.amount, Math.floor((lease.usual * 15) / 16));
       lease.usedAt = now;
+      this.#note(lease);
       this.#stale.add(lease);
       if (lease.room > 0 && lease.free < lease.slice / 2 && !lease.isRefilled) {
         lease.isRefilled = true;
@@ -348,15 +349,13 @@ export class BudgetLeases {
       }
     }
     this.#live.set(request.callId, parts);
-    this.#note(parts);
     this.#stateSoon();
     return this.#granted(request, parts);
   }
 
   /** Before a call is sent upstream, and when it has ended. */
-  #note(parts: readonly Pick<Part, 'lease'>[]): void {
-    const leases = parts.map(({ lease }) => lease);
-    this.#journal?.note(leases, () => this.#leases.values());
+  #note(lease: Lease): void {
+    this.#journal?.note(lease, () => this.#leases.values());
   }
 
   #stateSoon(): void {
@@ -642,7 +641,7 @@ export class BudgetLeases {
         this.#leases.delete(name);
         // A later lease of this window begins anew.
         lease.taken = 0;
-        this.#note([{ lease }]);
+        this.#note(lease);
       }
     }
     // The first statement returns the server's time.

@@ -2,9 +2,13 @@
  * The amounts that calls have taken off each lease, on the disk of the instance, so that the next process in the same data
  * directory can prove the unspent amount of a killed one (docs/decisions/0043-budget-leases.md).
  *
- * Each reservation appends the new totals before its call is sent upstream. There is no sync: written bytes survive
+ * Each reservation writes the new totals before its call is sent upstream. There is no sync: written bytes survive
  * the end of a process, and a journal from before a restart of the machine proves nothing. The first line names the
  * boot and the file itself, so that a copy of the directory proves nothing either.
+ *
+ * Each lease has one line, and its total is overwritten in it: that costs half of what an appended line costs. Lines are
+ * whole blocks, and a total lies in the last block of its line, so that it never crosses a page: a kill between two pages
+ * is the only way to write a part of it.
  */
 import {
   closeSync,
@@ -49,6 +53,11 @@ export interface LeaseJournalOptions {
 const suffix = '.journal';
 /** The excess size at which the file is rewritten. */
 const slackBytes = 4_194_304;
+/** A line is a multiple of it, and a page is too. */
+const blockBytes = 64;
+/** The longest text of a number. */
+const totalLength = 24;
+const lineEnd = ']\n';
 
 /** The kernel's name of this boot; undefined on systems without one. */
 export function bootId(): string | undefined {
@@ -67,6 +76,8 @@ export class LeaseJournal {
   #file: number | undefined;
   #bytes = 0;
   #limit = slackBytes;
+  /** Where the total of each lease is in the file. */
+  #positions = new WeakMap<TakenLease, number>();
   #isStuck = false;
 
   /** @throws the system's error where the directory cannot be made or read. */
@@ -89,17 +100,35 @@ export class LeaseJournal {
   }
 
   /**
-   * Notes what leases have had taken since the last time. Never throws: a disk that fails ends the journal.
+   * Notes what a lease has had taken. Never throws: a disk that fails ends the journal.
+   * @param lease the same object each time; another one of that name counts instead of it
    * @param all every lease, requested when the file has grown too long
    */
-  note(leases: readonly TakenLease[], all: () => Iterable<TakenLease>): void {
-    if (this.#file === undefined) return;
-    if (this.#bytes > this.#limit) return this.#rewrite(all());
+  note(lease: TakenLease, all: () => Iterable<TakenLease>): void {
+    const file = this.#file;
+    if (file === undefined) return;
     try {
-      this.#bytes += append(this.#file, linesOf(leases));
+      const position = this.#positions.get(lease);
+      if (position !== undefined) write(file, totalOf(lease), position);
+      else if (this.#bytes > this.#limit) this.#rewrite(all());
+      else this.#append(file, [lease]);
     } catch (error) {
       this.#end(error);
     }
+  }
+
+  #append(file: number, leases: Iterable<TakenLease>): void {
+    const start = this.#bytes;
+    let lines = '';
+    for (const lease of leases) {
+      const { counter, window } = lease;
+      const names = `${JSON.stringify([counter, window]).slice(0, -1)},`;
+      const line = lineOf(names, totalOf(lease) + lineEnd);
+      lines += line;
+      this.#bytes += Buffer.byteLength(line);
+      this.#positions.set(lease, this.#bytes - lineEnd.length - totalLength);
+    }
+    write(file, lines, start);
   }
 
   close(): void {
@@ -115,7 +144,11 @@ export class LeaseJournal {
     let file: number | undefined;
     try {
       file = openSync(unfinished, 'w', 0o600);
-      this.#bytes = append(file, `${headOf(boot, file)}\n${linesOf(leases)}`);
+      const head = headOf(boot, file);
+      write(file, head, 0);
+      this.#bytes = Buffer.byteLength(head);
+      this.#positions = new WeakMap();
+      this.#append(file, leases);
       this.#limit = this.#bytes + slackBytes;
       renameSync(unfinished, this.#path);
     } catch (error) {
@@ -150,19 +183,21 @@ function attempt(work: () => void): boolean {
   }
 }
 
-/** @returns its length in bytes. @throws the system's error, also where a full disk takes only a part. */
-function append(file: number, text: string): number {
-  const bytes = Buffer.byteLength(text);
-  if (writeSync(file, text) !== bytes) throw new Error('The disk took only a part of a line.');
-  return bytes;
+/** @throws the system's error, also where a full disk takes only a part. */
+function write(file: number, text: string, position: number): void {
+  if (writeSync(file, text, position) !== Buffer.byteLength(text)) {
+    throw new Error('The disk took only a part of a line.');
+  }
 }
 
-function linesOf(leases: Iterable<TakenLease>): string {
-  let lines = '';
-  for (const { counter, window, taken } of leases) {
-    lines += `${JSON.stringify([counter, window, taken])}\n`;
-  }
-  return lines;
+function totalOf({ taken }: TakenLease): string {
+  return String(taken).padStart(totalLength);
+}
+
+/** A line of whole blocks. */
+function lineOf(start: string, end: string): string {
+  const length = Buffer.byteLength(start) + end.length;
+  return start + ' '.repeat(-length & (blockBytes - 1)) + end;
 }
 
 /**
@@ -171,7 +206,7 @@ function linesOf(leases: Iterable<TakenLease>): string {
  */
 function headOf(boot: string, file: number): string {
   const { dev, ino, birthtimeNs } = fstatSync(file, { bigint: true });
-  return JSON.stringify([boot, `${dev}:${ino}:${birthtimeNs}`]);
+  return lineOf(`[${JSON.stringify(boot)},`, `"${dev}:${ino}:${birthtimeNs}"]\n`);
 }
 
 function readOrphaned(options: LeaseJournalOptions): readonly OrphanedJournal[] {
@@ -204,7 +239,7 @@ function readJournal(path: string, boot: string | undefined): readonly TakenLeas
   try {
     // Bytes after the last line end belong to a reservation whose call was never sent.
     const [head, ...lines] = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-    if (boot === undefined || head !== headOf(boot, file)) return undefined;
+    if (boot === undefined || `${head}\n` !== headOf(boot, file)) return undefined;
     const leases = new Map<string, TakenLease>();
     for (const line of lines) {
       const [counter, window, taken] = parseOwn<[string, string, number]>(line);

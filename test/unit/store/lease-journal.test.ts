@@ -55,8 +55,11 @@ test('the next process finds the last totals, until it removes them', (t) => {
   const { directory, open } = scene(t);
   const first = open('gw_1');
   assert.deepEqual(leftBy(first), {});
-  first.note([lease('a', 5), lease('b', 5)], () => []);
-  first.note([lease('a', 9)], () => []);
+  const a = { ...lease('a', 5) };
+  first.note(a, () => []);
+  first.note(lease('b', 5), () => []);
+  a.taken = 9;
+  first.note(a, () => []);
   const [path = ''] = readdirSync(directory);
   assert.equal(statSync(join(directory, path)).mode & 0o777, 0o600);
   // A reservation that was being noted: its call was never sent.
@@ -70,16 +73,35 @@ test('the next process finds the last totals, until it removes them', (t) => {
   assert.deepEqual(leftBy(open('gw_4')), { gw_3: [] });
 });
 
+test('a total is overwritten, and never crosses a page', (t) => {
+  const { directory, open } = scene(t);
+  const journal = open('gw_1');
+  const leases = Array.from({ length: 300 }, (_, i) => ({ ...lease('é'.repeat(i), 1) }));
+  for (const each of leases) journal.note(each, () => leases);
+  const path = join(directory, 'gw_1.journal');
+  const before = readFileSync(path);
+  for (const each of leases) {
+    each.taken = Number.MAX_SAFE_INTEGER;
+    journal.note(each, () => leases);
+  }
+  const after = readFileSync(path);
+  assert.equal(after.length, before.length);
+  assert.deepEqual(leftBy(open('gw_2')), { gw_1: leases });
+  for (let at = after.indexOf(']\n'); at >= 0; at = after.indexOf(']\n', at + 1)) {
+    assert.equal((at + 2) % 64, 0);
+  }
+});
+
 test('a journal from before a restart of the machine proves nothing, and goes', (t) => {
   const { directory, open } = scene(t);
-  open('gw_1').note([lease('a', 5)], () => []);
+  open('gw_1').note(lease('a', 5), () => []);
   assert.deepEqual(leftBy(open('gw_2', 'boot 2')), {});
   assert.deepEqual(readdirSync(directory), ['gw_2.journal']);
 });
 
 test('a copy of the directory proves nothing: its first owner may live', (t) => {
   const { directory, open } = scene(t);
-  open('gw_1').note([lease('a', 5)], () => []);
+  open('gw_1').note(lease('a', 5), () => []);
   const copy = folder(t);
   cpSync(directory, join(copy, 'leases'), { recursive: true });
   assert.deepEqual(leftBy(scene(t, copy).open('gw_2')), {});
@@ -89,7 +111,7 @@ test('where the boot is unknown no journal is kept', (t) => {
   const { directory } = scene(t);
   const log: Log = { debug() {}, info() {}, warn() {}, error() {} };
   const journal = new LeaseJournal({ directory, instance: 'gw_1', log, boot: undefined });
-  journal.note([lease('a', 5)], () => []);
+  journal.note(lease('a', 5), () => []);
   assert.deepEqual(readdirSync(directory), []);
 });
 
@@ -100,7 +122,7 @@ test('a journal that has grown long is written anew with all leases', (t) => {
   let biggest = 0;
   for (let taken = 1; taken <= 300_000; taken++) {
     all[1] = lease('busy', taken);
-    journal.note([lease('busy', taken)], () => all);
+    journal.note(lease('busy', taken), () => all);
     if (taken % 1000 === 0) {
       biggest = Math.max(biggest, statSync(join(directory, 'gw_1.journal')).size);
     }
@@ -112,7 +134,7 @@ test('a journal that has grown long is written anew with all leases', (t) => {
 test('a disk that fails ends the journal, so that it proves nothing', (t) => {
   const { directory, open, told } = scene(t);
   const journal = open('gw_1');
-  journal.note([lease('a', 5)], () => []);
+  journal.note(lease('a', 5), () => []);
   const failing = {
     get counter(): string {
       throw new Error('ENOSPC');
@@ -120,8 +142,8 @@ test('a disk that fails ends the journal, so that it proves nothing', (t) => {
     window: 'ever',
     taken: 6,
   };
-  journal.note([failing], () => []);
-  journal.note([lease('a', 7)], () => []);
+  journal.note(failing, () => []);
+  journal.note(lease('a', 7), () => []);
   assert.deepEqual(told, ['lease_journal_failed']);
   assert.deepEqual(readdirSync(directory), []);
 });
@@ -131,8 +153,10 @@ test('what was noted before a kill is there after it', async (t) => {
   const program = `import { bootId, LeaseJournal } from ${JSON.stringify(source)};
     const [directory] = process.argv.slice(1);
     const journal = new LeaseJournal({ directory, instance: 'gw_1', log: {}, boot: bootId() });
+    const lease = { counter: 'a', window: 'ever', taken: 0 };
     for (let taken = 1; ; taken++) {
-      journal.note([{ counter: 'a', window: 'ever', taken }], () => []);
+      lease.taken = taken;
+      journal.note(lease, () => []);
       if (taken % 100 === 0) console.log(taken);
     }`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, directory]);
@@ -166,8 +190,8 @@ test('a disk that takes only a part of a line ends the journal', async (t) => {
     const size = () => statSync(directory + '/gw_1.journal', { throwIfNoEntry: false })?.size;
     let bytes = size();
     for (let taken = 1000; size() === bytes; taken++) {
-      journal.note([{ counter: 'é', window: 'ever', taken }], () => []);
-      bytes += Buffer.byteLength('["é","ever",' + taken + ']\\n');
+      journal.note({ counter: 'é', window: 'ever', taken }, () => []);
+      bytes += 64;
     }
     console.log(JSON.stringify([size() ?? 'gone', told, bytes > 4000]));`;
   const args = [process.execPath, '--input-type=module', '-e', program, directory];
@@ -180,8 +204,8 @@ test('a journal that cannot be written anew ends, and throws nothing', (t) => {
   const { directory, open, told } = scene(t);
   const journal = open('gw_1');
   mkdirSync(join(directory, 'gw_1.journal.new'));
-  const many = Array.from({ length: 50_000 }, (_, i) => lease(`counter ${i}`, 1));
-  for (let turn = 0; turn < 6; turn++) journal.note(many, () => many);
+  const many = Array.from({ length: 70_000 }, (_, i) => lease(`counter ${i}`, 1));
+  for (const each of many) journal.note(each, () => many);
   assert.deepEqual(told, ['lease_journal_failed']);
   assert.deepEqual(readdirSync(directory), ['gw_1.journal.new']);
   assert.ok(journal.mayReserve());
@@ -197,7 +221,7 @@ test('a journal that lacks reservations and cannot be removed lets nothing be re
   }
   renameSync(path, `${path}.kept`);
   mkdirSync(path);
-  journal.note([lease('a', 5)], () => []);
+  journal.note(lease('a', 5), () => []);
   assert.equal(journal.mayReserve(), false);
   assert.deepEqual(told, ['lease_journal_stuck']);
   rmdirSync(path);
@@ -214,9 +238,9 @@ function attemptLink(path: string): string {
 
 test('a journal that cannot be read proves nothing, and hinders no start', (t) => {
   const { directory, open, told } = scene(t);
-  open('gw_1').note([lease('a', 5)], () => []);
+  open('gw_1').note(lease('a', 5), () => []);
   appendFileSync(join(directory, 'gw_1.journal'), '["a","ever",["a","ever",6]\n');
-  open('gw_2').note([lease('a', 0.5)], () => []);
+  open('gw_2').note(lease('a', 0.5), () => []);
   mkdirSync(join(directory, 'gw_0.journal'));
   assert.deepEqual(leftBy(open('gw_3')), {});
   assert.deepEqual(told, Array(3).fill('lease_journal_failed'));
@@ -224,7 +248,7 @@ test('a journal that cannot be read proves nothing, and hinders no start', (t) =
 
 test('a file that was born at another time proves nothing, though it has the number of the journal', (t) => {
   const { directory, open } = scene(t);
-  open('gw_1').note([lease('a', 5)], () => []);
+  open('gw_1').note(lease('a', 5), () => []);
   const path = join(directory, 'gw_1.journal');
   const [head = '', ...lines] = readFileSync(path, 'utf8').split('\n');
   const other = head.replace(/("\d+:\d+:)\d+"\]$/, (_all, file: string) => `${file}1"]`);
