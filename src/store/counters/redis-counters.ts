@@ -114,10 +114,11 @@ export class RedisCounters implements RateCounters {
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async reserve(wanted: ReserveRequest, peek = false): Promise<ReserveResult> {
     const patience = this.#options.patienceMs ?? slowMs;
-    // Before the reservation, so that it finds what has become free; and in the same write.
-    this.#settlements.flush();
     try {
-      const asking = this.#run('reserve', reserveArguments(wanted, peek));
+      // With settlements, so that it finds what has become free.
+      const asking = this.#settlements.sendWith((ended) =>
+        this.#run('reserve', reserveArguments(wanted, peek, ended)),
+      );
       const result = resultOf(wanted, await within(patience, asking));
       this.#missed = 0;
       if (result.granted && !peek) this.#live.set(wanted.callId, wanted);
@@ -199,9 +200,8 @@ export class RedisCounters implements RateCounters {
   }
 
   async #sendSettle(calls: readonly Settlement[]): Promise<void> {
-    const values = calls.flatMap(({ callId, used }) => [callId, String(Math.max(0, used.tokens))]);
     try {
-      await this.#run('settle', values);
+      await this.#run('settle', settleArguments(calls));
     } catch (error) {
       throw isRefusal(error) ? new StoreError('refused', String(error), error) : error;
     }
@@ -220,6 +220,7 @@ export class RedisCounters implements RateCounters {
 function reserveArguments(
   { callId, concurrent, requests, tokens }: ReserveRequest,
   peek: boolean,
+  ended: readonly Settlement[],
 ): readonly (string | number)[] {
   const values: (string | number)[] = [callId, leaseMs, peek ? 1 : 0, concurrent.length];
   for (const { counter, most } of concurrent) values.push(counter, most);
@@ -227,7 +228,12 @@ function reserveArguments(
   for (const { counter, perMinute } of requests) values.push(counter, perMinute);
   values.push(tokens.length);
   for (const { counter, perMinute, amount } of tokens) values.push(counter, perMinute, amount);
+  values.push(...settleArguments(ended));
   return values;
+}
+
+function settleArguments(ended: readonly Settlement[]): readonly (string | number)[] {
+  return ended.flatMap(({ callId, used }) => [callId, Math.max(0, used.tokens)]);
 }
 
 /**
@@ -254,7 +260,7 @@ function readingOf(wanted: ReserveRequest, answer: Answer): Reading {
   };
 }
 
-// The scripts of the counters in Redis or Valkey: one a reservation, one a settlement. Lua's numbers are
+// The scripts of the counters in Redis or Valkey: one a reservation, which takes settlements along. Lua's numbers are
 // doubles: amounts stay below 2^53 and are written with all their digits.
 //
 // All keys share the hash tag `{tenant}`, so that they lie together in a cluster: `r:`, `t:` hashes of `m`
@@ -288,9 +294,32 @@ local function place(name, id, lease)
 end
 `;
 
+/** A call is remembered for a minute, so that a reservation that comes late takes nothing any more. */
+const settling = `
+local function settle(id, tokens)
+  local key = prefix .. 'k:' .. id
+  local kept = redis.call('GET', key)
+  redis.call('SET', key, 'done', 'PX', 60000)
+  if not holding(kept) then return end
+  local record = cjson.decode(kept)
+  for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, id) end
+  for _, x in ipairs(record.t) do
+    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
+    local was = missing(bucket)
+    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
+    units = math.min(units, math.max(was, 2 * rate * 60000))
+    if units ~= was then keep(bucket, units, rate) end
+  end
+end
+
+local function settleFrom(first)
+  for i = first, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
+end
+`;
+
 /**
  * ARGV: prefix, call, lease, peek ('1' = takes nothing), then for each kind its count and its fields: c (counter,
- * most), r (counter, per minute), t (counter, per minute, amount).
+ * most), r (counter, per minute), t (counter, per minute, amount). Then calls that have ended, as for a settlement.
  * Answer: what became of it, the time, and the readings from before, kind by kind.
  */
 const reserveBody = `
@@ -308,6 +337,7 @@ local function list(fields)
   return rows
 end
 local c, r, t = list(2), list(2), list(3)
+settleFrom(at)
 local kept = redis.call('GET', prefix .. 'k:' .. id)
 if kept and not holding(kept) then return {'done', now} end
 
@@ -351,27 +381,9 @@ else
 end
 return answer`;
 
-/**
- * ARGV: prefix, then of each call its id and its used tokens. A call is remembered for a minute, so that a reservation
- * that comes late takes nothing any more.
- */
+/** ARGV: prefix, then of each call its id and its used tokens. */
 const settleBody = `
-local function settle(id, tokens)
-  local key = prefix .. 'k:' .. id
-  local kept = redis.call('GET', key)
-  redis.call('SET', key, 'done', 'PX', 60000)
-  if not holding(kept) then return end
-  local record = cjson.decode(kept)
-  for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, id) end
-  for _, x in ipairs(record.t) do
-    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
-    local was = missing(bucket)
-    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
-    units = math.min(units, math.max(was, 2 * rate * 60000))
-    if units ~= was then keep(bucket, units, rate) end
-  end
-end
-for i = 2, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
+settleFrom(2)
 return {'settled', now}`;
 
 /** ARGV: prefix, a call that runs on without its slots. */
@@ -409,8 +421,8 @@ interface CounterScripts {
 function counterScripts(time: string): CounterScripts {
   const begin = common(time);
   return {
-    reserve: begin + reserveBody,
-    settle: begin + settleBody,
+    reserve: begin + settling + reserveBody,
+    settle: begin + settling + settleBody,
     releaseSlots: begin + releaseSlotsBody,
     renew: begin + renewBody,
   };

@@ -75,6 +75,20 @@ export class Settlements {
     if (this.#next < this.#queue.length) this.#sendMore();
   }
 
+  /**
+   * Sends what waits as a part of another command: a command of its own costs as much as that one. If that one fails,
+   * they are sent again by themselves.
+   */
+  sendWith<T>(send: (calls: readonly Settlement[]) => Promise<T>): Promise<T> {
+    const { together = 1 } = this.#options;
+    // What does not fit into one command must not come after it.
+    if (this.#queue.length - this.#next > together) this.flush();
+    const calls = this.#maySend ? this.#take(together) : [];
+    const sent = send(calls);
+    if (calls.length > 0) void this.#follow(calls, sent);
+    return sent;
+  }
+
   /** Waits for those that are known now, until one fails; under load more come all the time. */
   async sent(): Promise<void> {
     this.flush();
@@ -92,16 +106,16 @@ export class Settlements {
     clearTimeout(this.#again);
   }
 
+  get #maySend(): boolean {
+    return this.#sending < this.#options.atOnce && this.#again === undefined && !this.#closed;
+  }
+
   #sendMore(): void {
-    while (this.#sending < this.#options.atOnce && this.#again === undefined && !this.#closed) {
+    while (this.#maySend) {
       const some = this.#take(this.#options.together ?? 1);
       if (some.length === 0) break;
-      void this.#send(some);
+      this.#send(some);
     }
-    if (this.#next === this.#queue.length) this.#queue.length = 0;
-    else if (this.#next >= maxTail) this.#queue = this.#queue.slice(this.#next);
-    else return;
-    this.#next = 0;
   }
 
   /** The next ones of the queue. */
@@ -113,13 +127,25 @@ export class Settlements {
       const used = this.#waiting.get(callId);
       if (used !== undefined) some.push({ callId, used });
     }
+    this.#forgetTaken();
     return some;
   }
 
-  async #send(calls: readonly Settlement[]): Promise<void> {
+  #forgetTaken(): void {
+    if (this.#next === this.#queue.length) this.#queue.length = 0;
+    else if (this.#next >= maxTail) this.#queue = this.#queue.slice(this.#next);
+    else return;
+    this.#next = 0;
+  }
+
+  #send(calls: readonly Settlement[]): void {
+    void this.#follow(calls, this.#options.send(calls));
+  }
+
+  async #follow(calls: readonly Settlement[], sent: Promise<unknown>): Promise<void> {
     this.#sending += 1;
     try {
-      await this.#options.send(calls);
+      await sent;
       for (const { callId } of calls) this.#waiting.delete(callId);
     } catch (error) {
       this.#failed(calls, error);
@@ -136,7 +162,7 @@ export class Settlements {
       this.#later();
     } else if (calls.length > 1) {
       // The arrival of the others shows which one it was.
-      for (const call of calls) void this.#send([call]);
+      for (const call of calls) this.#send([call]);
     } else {
       // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
       for (const { callId } of calls) {

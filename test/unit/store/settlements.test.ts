@@ -76,3 +76,42 @@ test('Q2: settlements wait for each other, and for no longer than for who asks',
   await settlements.close();
   assert.deepEqual([...settlements.waiting], []);
 });
+
+test('Q2: settlements travel with another command, and are sent by themselves where it fails', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const sends: string[][] = [];
+  const idsOf = (calls: readonly { readonly callId: string }[]): string[] =>
+    calls.map(({ callId }) => callId);
+  const settlements = new Settlements({
+    send: async (calls) => void sends.push(idsOf(calls)),
+    log: silentLog,
+    atOnce: 2,
+    together: 2,
+    waitMs: 5,
+  });
+  const none = { tokens: 0, nanodollars: 0 };
+  const carried: string[][] = [];
+  settlements.add('a', none);
+  const answer = await settlements.sendWith(async (calls) => carried.push(idsOf(calls)));
+  assert.equal(answer, 1);
+  assert.deepEqual([...settlements.waiting], []);
+  settlements.add('b', none);
+  const failing = settlements.sendWith((calls) => {
+    carried.push(idsOf(calls));
+    return Promise.reject(new Error('it is away'));
+  });
+  await assert.rejects(failing, /it is away/);
+  assert.deepEqual(carried, [['a'], ['b']]);
+  // While nothing is sent, nothing travels with a command either.
+  await settlements.sendWith(async (calls) => carried.push(idsOf(calls)));
+  assert.deepEqual(carried.at(-1), []);
+  assert.deepEqual(sends, []);
+  t.mock.timers.tick(500);
+  assert.deepEqual(sends, [['b']]);
+  // What is too much for one command is sent before it.
+  for (const id of ['c', 'd', 'e']) settlements.add(id, none);
+  await settlements.sendWith(async (calls) => carried.push(idsOf(calls)));
+  assert.deepEqual(sends, [['b'], ['c', 'd'], ['e']]);
+  assert.deepEqual(carried.at(-1), []);
+  await settlements.close();
+});
