@@ -443,6 +443,17 @@ describe('tools', () => {
     assert.deepEqual(strict.sent['toolConfig'], { functionCallingConfig: { mode: 'VALIDATED' } });
   });
 
+  it('39 D3 a strict tool is noted where the model enforces no schema', async () => {
+    const tools = [toolWith({ type: 'object', properties: {} }, true)];
+    const older = await asked({ model: 'gemini-2.0-flash', more: { tools } });
+    assert.equal(older.sent['toolConfig'], undefined);
+    assert.match(older.notes, /tools\.0\.function\.strict: dropped/);
+    // A demanded call follows its schema.
+    const more = { tools, tool_choice: 'required' };
+    const forced = await asked({ model: 'gemini-2.0-flash', more });
+    assert.equal(forced.notes, '');
+  });
+
   it('40 of several calls the first is kept where one was asked for', async () => {
     const call = (a: number): JsonObject => ({ functionCall: { name: 'w', args: { a } } });
     for (const stream of [false, true]) {

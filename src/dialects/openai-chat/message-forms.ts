@@ -296,7 +296,7 @@ function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): Json
   return part;
 }
 
-/** Finds where one text of an answer ends and the next begins, since chat has one content. */
+/** Finds where one text of a turn ends and the next begins, since chat has one content. */
 export class MessageBounds {
   #hasText = false;
   #between = false;

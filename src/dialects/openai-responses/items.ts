@@ -182,6 +182,7 @@ function isSame(first: JsonObject, { type, id, call_id: call }: JsonObject): boo
 
 /**
  * Members of `extras['openai-responses']`. On a part: `id`, `status`, `phase`, `caller` and `created_by` of its item,
+ * `begins` on the first text of a message,
  * `kind` and `namespace` of a call, `summary` (how many parts the text was made of) and `content` of reasoning,
  * `detail` of an image. On a tool: `kind`, `namespace`, the bare `name`, and the `format` of a free text.
  */
@@ -189,6 +190,7 @@ export interface ItemExtras {
   readonly id?: string;
   readonly status?: string;
   readonly phase?: string;
+  readonly begins?: true;
   readonly kind?: CallKind;
   readonly namespace?: string;
   readonly name?: string;

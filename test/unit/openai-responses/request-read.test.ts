@@ -5,6 +5,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { openaiResponsesClient as client } from '../../../src/dialects/openai-responses/client.ts';
 import type { Json, JsonObject } from '../../../src/json/value.ts';
+import { halves } from '../../property/dialect-halves.ts';
 import { chatUpstream, messagesUpstream, sealed, testSealer } from '../../support/sealing.ts';
 
 interface Read {
@@ -60,6 +61,23 @@ describe('items and turns', () => {
     assert.deepEqual(outline(read({ input: 'Hi' })), ['user: Hi']);
     const items = [user('a'), { role: 'assistant', content: 'b' }, { type: null, ...user('c') }];
     assert.deepEqual(outline(read({ input: items })), ['user: a', 'assistant: b', 'user: c']);
+  });
+
+  test('R-38 a blank line is between the messages of one turn in chat completions, as in answers', () => {
+    const said = (content: Json): JsonObject => ({ role: 'assistant', content });
+    const text = (each: string): JsonObject => ({ type: 'output_text', text: each });
+    const search = { type: 'web_search_call', action: { type: 'search', query: 'q' } };
+    const { conversation } = read({
+      input: [user('a'), said('I look.'), search, said([text('It '), text('is 4.')]), user('b')],
+    });
+    const { traits, upstream } = halves.chat;
+    const ask = { model: 'm', stream: false, traits, newId: (prefix: string) => prefix };
+    const { messages } = upstream.writeRequest(conversation, ask, new NoteList());
+    assert.deepEqual(messages, [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: 'I look.\n\n[web_search "q"]\n\nIt is 4.' },
+      { role: 'user', content: 'b' },
+    ]);
   });
 
   test('R-38 a reference without a type is one', () => {

@@ -126,7 +126,13 @@ function noteSearchOptions({ tool, path }: OfferedTool, notes: Notes): void {
 }
 
 function writeFunction({ tool, path }: OfferedTool, setting: ToolSetting): JsonObject {
-  const { conversation, notes } = setting;
+  const { conversation, notes, traits } = setting;
+  // A call that is demanded follows its schema.
+  const free = (conversation.toolChoice?.type ?? 'auto') === 'auto';
+  if (tool.strict === true && free && traits.jsonSchemas !== true) {
+    const where = [...schemaPath(tool, path).slice(0, -1), 'strict'];
+    notes.lost(where, 'the model does not enforce schemas');
+  }
   return {
     name: sentToolName(tool.name, maxToolName, conversation.tools),
     // Older models refuse a function without a description.

@@ -150,6 +150,7 @@ function readContent(message: JsonObject, parts: Part[]): void {
     const text = answerText(content, 'a content');
     pushText(parts, text === '' ? transcriptOf(message) : text);
   }
+  parts.push(...otherParts(message));
   if (citations.length === 0) return;
   const at = parts.findLastIndex((part, i) => i >= from && part.type === 'text');
   const last = parts[at];
@@ -173,6 +174,21 @@ export function pieceKind({ type, text }: JsonObject): 'text' | 'thinking' | 'ot
   if (typeof type !== 'string') throw wrongType('a content part');
   if (type === 'text' || type === 'thinking') return type;
   return isPresent(text) ? 'text' : 'other';
+}
+
+/** Content parts that this dialect does not have, and pictures, which OpenRouter sends beside the text. */
+export function otherParts({ content, images }: JsonObject): readonly Part[] {
+  const pieces = isArray(content) ? content.filter(isObject) : [];
+  const others = pieces.filter((piece) => pieceKind(piece) === 'other');
+  return [
+    ...others.map((value): Part => ({ type: 'opaque', dialect: 'openai-chat', value })),
+    ...answerObjects(images, 'images').map(pictureOf),
+  ];
+}
+
+function pictureOf({ image_url: image }: JsonObject): Part {
+  const url = isObject(image) && typeof image['url'] === 'string' ? image['url'] : '';
+  return { type: 'media', kind: 'image', mediaType: '', source: { url } };
 }
 
 /** What a spoken answer says. */
@@ -244,7 +260,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   const reason = writeFinish(finish, calls.length > 0, context.notes);
   const tier = writeServiceTier(usage);
   const writtenCalls = writeCalls(calls, tools, { context, isCut: isCutBy(finish) });
-  if (generation.parts.some((part) => part.type === 'media')) noteMedia(context.notes);
+  for (const part of generation.parts) noteHidden(part, context.notes);
   return {
     id: answerId(generation.id, context),
     object: 'chat.completion',
@@ -271,9 +287,26 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   };
 }
 
-/** Notes that a generated image or sound is omitted. */
-export function noteMedia(notes: Notes): void {
-  notes.lost(['content'], 'generated media has no place in a chat answer');
+/** Notes that a part is omitted: a generated image or sound, and what is neither an answer nor known. */
+export function noteHidden(part: Part, notes: Notes): void {
+  if (part.type === 'media')
+    notes.lost(['content'], 'generated media has no place in a chat answer');
+  if (part.type !== 'opaque' || ownTools.some((tool) => tool.test(blockName(part.value)))) return;
+  notes.lost(['content'], 'a block that only its provider knows has no place in a chat answer');
+}
+
+/** Calls and results of tools that the provider ran. A client that was shown them would try to run them again. */
+const ownTools: readonly RegExp[] = [
+  /_tool_use$|_tool_result$|^(mcp_tool_listing|container_upload|compaction|fallback)$/,
+  /^(web_search|file_search|code_interpreter|image_generation|computer|tool_search)_call$/,
+  /^(shell|local_shell|apply_patch|mcp)_call$|_output$|^mcp_|^(additional_tools|program)$/,
+  /^(executableCode|codeExecutionResult|toolCall|toolResponse|toolUse|toolResult)$/,
+];
+
+/** The type of a block; in the dialects without types its only member. */
+function blockName(value: JsonObject): string {
+  const { type } = value;
+  return typeof type === 'string' ? type : (Object.keys(value)[0] ?? '');
 }
 
 function contentOf(parts: readonly Part[]): string | null {

@@ -27,7 +27,7 @@ import {
   type ReasoningEntry,
   reasoningPart,
 } from '../reasoning.ts';
-import { pieceKind, transcriptOf } from './response.ts';
+import { otherParts, pieceKind, transcriptOf } from './response.ts';
 import { type CallTraits, StreamCalls } from './stream-calls.ts';
 import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
 
@@ -349,6 +349,9 @@ class StreamParts {
     else {
       const text = answerText(content, 'a content');
       this.#addText(text === '' ? transcriptOf(delta) : text, events);
+    }
+    for (const part of otherParts(delta)) {
+      events.push({ type: 'part-end', index: this.#start(part, events) });
     }
   }
 

@@ -31,7 +31,7 @@ import {
   isSummary,
   writeDetail,
 } from '../reasoning.ts';
-import { noteMedia, refusalExplanation } from './response.ts';
+import { noteHidden, refusalExplanation } from './response.ts';
 import { writeFinish, writeServiceTier, writeUsage } from './usage.ts';
 
 interface OpenPart {
@@ -207,11 +207,8 @@ export class ChatStreamWriter implements StreamWriter {
         return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));
       case 'tool-call':
         return role + this.#startCall(open, part);
-      case 'media':
-        noteMedia(this.#context.notes);
-        return role;
       default:
-        // Chat clients get no results and blocks of server tools.
+        noteHidden(part, this.#context.notes);
         return role;
     }
   }

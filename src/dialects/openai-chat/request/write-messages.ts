@@ -27,6 +27,7 @@ import {
   freeTextInput,
   isKnownMember,
   isMarked,
+  MessageBounds,
   settleBreakpoints,
   textContent,
   unknownMemberNote,
@@ -266,10 +267,13 @@ export class MessageWriter {
 
   #assistantTexts(parts: readonly Part[], path: FieldPath): JsonObject[] {
     const texts: JsonObject[] = [];
+    const bounds = new MessageBounds();
     parts.forEach((part, j) => {
       const where = pathOf(part, [...path, 'content', j]);
+      const before = bounds.before(part);
       if (part.type === 'text') {
-        if (part.text !== '') texts.push(this.#marked({ type: 'text', text: part.text }, part));
+        const text = before + part.text;
+        if (part.text !== '') texts.push(this.#marked({ type: 'text', text }, part));
       } else if (part.type === 'opaque' || part.type === 'media') {
         this.#notes.lost(where, 'assistant messages are text only');
       }

@@ -145,6 +145,8 @@ function messageParts(item: JsonObject): readonly Part[] {
     const extras = parts.length === 0 ? messageExtras(item) : {};
     if (content['type'] === 'refusal') {
       parts.push({ type: 'refusal', text: contentText(content), ...extras });
+    } else if (isOtherContent(content)) {
+      parts.push({ type: 'opaque', dialect: dialectId, value: content });
     } else {
       const citations = readAnnotations(content['annotations']);
       const text: TextPart = { type: 'text', text: contentText(content), ...extras };
@@ -166,6 +168,13 @@ export function contentText(content: JsonObject): string {
   if (isPresent(content['type']) && typeof content['type'] !== 'string') throw wrongType('a type');
   const name = content['type'] === 'refusal' ? 'refusal' : 'text';
   return answerText(content[name], `a ${name}`);
+}
+
+/** Whether a part of a message is of a type that is not known, without a text. */
+export function isOtherContent({ type, text }: JsonObject): boolean {
+  return (
+    typeof type === 'string' && type !== 'output_text' && type !== 'refusal' && !isPresent(text)
+  );
 }
 
 /** The extras on the first part of a message. */

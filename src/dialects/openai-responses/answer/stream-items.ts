@@ -11,6 +11,7 @@ import {
   contentText,
   encryptedContent,
   isCutItem,
+  isOtherContent,
   isSearch,
   itemParts,
   messageContent,
@@ -392,6 +393,11 @@ export class StreamItems {
 
   #messageDone(known: MessageItem, item: JsonObject, events: Events): void {
     messageContent(item).forEach((content, at) => {
+      if (isOtherContent(content)) {
+        const part: Part = { type: 'opaque', dialect: 'openai-responses', value: content };
+        events.push({ type: 'part-end', index: this.#start(part, events) });
+        return;
+      }
       const type = content['type'] === 'refusal' ? 'refusal' : 'text';
       const open = this.#contentOf(known, at, type, events);
       complete(open, contentText(content), events);

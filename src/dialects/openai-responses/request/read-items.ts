@@ -253,7 +253,8 @@ class TurnBuilder {
     if (text === undefined)
       throw unsupported([...path, 'type'], `This model takes no items of the type '${type}'.`);
     this.#context.notes.changed(path, 'what a hosted tool did is shown as text');
-    this.#assistant([textPart(text, path)], path);
+    const part = { type: 'text', text, ...withItemExtras({ begins: true }) } as const;
+    this.#assistant([withPath(part, path)], path);
   }
 
   /**
@@ -316,8 +317,9 @@ function textPart(text: string, path: FieldPath): Part {
 function withItem(parts: readonly Part[], item: JsonObject): readonly Part[] {
   const [first, ...rest] = parts;
   const { id, status, phase } = item;
-  const own = withItemExtras({ id, status, phase: isPresent(phase) ? phase : undefined });
-  if (first === undefined || own.extras === undefined) return parts;
+  if (first === undefined) return parts;
+  const begun = { id, status, phase: isPresent(phase) ? phase : undefined };
+  const own = withItemExtras({ ...begun, begins: true });
   return [withPathOf(first, { ...first, ...own }), ...rest];
 }
 

@@ -1,0 +1,140 @@
+/** D3: a part of an answer that nothing knows, or that has no place in the client's API, is noted and never lost in silence. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../src/json/value.ts';
+import { collect, type GenerationEvent } from '../../src/core/generation.ts';
+import { NoteList } from '../../src/core/notes.ts';
+import { answerContext, halves, readEvents, upstreamHalves } from '../property/dialect-halves.ts';
+import { framesIn } from '../property/frames.ts';
+import { pairs, type UpstreamDialect } from '../support/dialects.ts';
+import type { AnyDialect } from '../support/reading.ts';
+import { chatDocument } from '../upstream/chat.ts';
+import { converseDocument } from '../upstream/converse.ts';
+import { responsesEvents, textItem } from '../upstream/responses.ts';
+
+const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+const text = { type: 'text', text: 'Look:' };
+
+function chatAnswer(message: JsonObject): JsonObject {
+  const whole = chatDocument({ text: 'Look:' });
+  return { ...whole, choices: [{ index: 0, message, finish_reason: 'stop' }] };
+}
+
+function geminiAnswer(part: JsonObject): JsonObject {
+  const content = { role: 'model', parts: [{ text: 'Look:' }, part] };
+  return { candidates: [{ index: 0, content, finishReason: 'STOP' }], modelVersion: 'm' };
+}
+
+function claudeAnswer(block: JsonObject): JsonObject {
+  const own = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm' };
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  return { ...own, content: [text, block], stop_reason: 'end_turn', stop_sequence: null, usage };
+}
+
+function responsesAnswer(...output: readonly JsonObject[]): JsonObject {
+  return { id: 'resp_1', object: 'response', status: 'completed', model: 'm', output };
+}
+
+const madeUp = { type: 'made_up', secret: 1 };
+const item = textItem('Look:');
+const mixed = {
+  ...item,
+  content: [{ type: 'output_text', text: 'Look:', annotations: [] }, madeUp],
+};
+
+const answers: { readonly [D in UpstreamDialect]: { readonly [name: string]: JsonObject } } = {
+  chat: {
+    'pictures beside the text': chatAnswer({
+      role: 'assistant',
+      content: 'Look:',
+      images: [picture],
+    }),
+    'a picture among the parts': chatAnswer({ role: 'assistant', content: [text, picture] }),
+    'a part that nothing knows': chatAnswer({ role: 'assistant', content: [text, madeUp] }),
+  },
+  messages: {
+    'a block that nothing knows': claudeAnswer(madeUp),
+    'a picture': claudeAnswer({ type: 'image', source: { type: 'url', url: 'https://a.example' } }),
+  },
+  responses: {
+    'an item that nothing knows': responsesAnswer(item, { ...madeUp, type: 'made_up_call' }),
+    'a part that nothing knows': responsesAnswer(mixed),
+  },
+  gemini: {
+    'a picture': geminiAnswer({ inlineData: { mimeType: 'image/png', data: 'AAAA' } }),
+    'a file': geminiAnswer({ fileData: { mimeType: 'image/png', fileUri: 'gs://a/b' } }),
+    'a part that nothing knows': geminiAnswer({ madeUp: {} }),
+  },
+  converse: {
+    'a picture': converseDocument({
+      content: [{ text: 'Look:' }, { image: { format: 'png', source: { bytes: 'AAAA' } } }],
+    }),
+    'a block that nothing knows': converseDocument({
+      content: [{ text: 'Look:' }, { madeUp: {} }],
+    }),
+  },
+};
+
+for (const { client, upstream } of pairs.filter((pair) => pair.client !== pair.upstream)) {
+  for (const [name, answer] of Object.entries(answers[upstream])) {
+    test(`D3 ${upstream} to ${client}: ${name} is noted`, () => {
+      const { upstream: half, traits } = upstreamHalves[upstream];
+      const notes = new NoteList();
+      const context = { ...answerContext(), notes };
+      const written = halves[client].client.writeResponse(
+        half.readResponse(answer, traits),
+        context,
+      );
+      assert.match(JSON.stringify(written), /Look:/);
+      assert.match(whys(notes), /only its provider|generated media/);
+    });
+  }
+}
+
+function whys(notes: NoteList): string {
+  return notes.all.map(({ why }) => why).join();
+}
+
+function eventsOf(
+  upstream: UpstreamDialect,
+  chunks: readonly JsonObject[],
+): readonly GenerationEvent[] {
+  const bytes = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('');
+  return readEvents(upstreamHalves[upstream], framesIn(Buffer.from(bytes), []));
+}
+
+/** What is noted of a stream whose text is complete. */
+function notedOf(client: AnyDialect, events: readonly GenerationEvent[]): string {
+  const text = collect(events)?.parts.find((part) => part.type === 'text');
+  assert.equal(text?.text, 'Look:');
+  const notes = new NoteList();
+  const writer = halves[client].client.streamWriter({ ...answerContext(), notes });
+  for (const event of events) writer.write(event);
+  writer.end();
+  return whys(notes);
+}
+
+for (const [member, value] of Object.entries({ images: [picture], content: [madeUp] })) {
+  test(`D3 what a stream of chat completions has in ${member} is noted`, () => {
+    const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
+      id: 'chatcmpl-1',
+      choices: [{ index: 0, delta, finish_reason: finish }],
+    });
+    const events = eventsOf('chat', [
+      chunk({ role: 'assistant', content: 'Lo' }),
+      chunk({ [member]: value }),
+      chunk({ content: 'ok:' }),
+      chunk({}, 'stop'),
+    ]);
+    for (const client of ['messages', 'responses'] as const) {
+      assert.match(notedOf(client, events), /only its provider|generated media/);
+    }
+  });
+}
+
+test('D3 a part of a message that nothing knows is noted in a stream of responses, too', () => {
+  const events = eventsOf('responses', responsesEvents([mixed]));
+  for (const client of ['chat', 'messages'] as const) {
+    assert.match(notedOf(client, events), /only its provider/);
+  }
+});
