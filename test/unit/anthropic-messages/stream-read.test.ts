@@ -201,6 +201,24 @@ describe('a stream', () => {
     ]);
   });
 
+  test('F49 a block of an unknown type may come in pieces of any type, and fails no call', () => {
+    const strange = { type: 'made_up', shape: 1 };
+    const events = readEvents([
+      start,
+      { type: 'content_block_start', index: 0, content_block: strange },
+      delta(0, { type: 'text_delta', text: 'inner' }),
+      delta(0, { type: 'input_json_delta', partial_json: '{}' }),
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
+      { type: 'message_stop' },
+    ]);
+    const whole = collected(events);
+    assert.deepEqual(whole?.parts, [
+      { type: 'opaque', dialect: 'anthropic-messages', value: strange },
+    ]);
+    assert.equal(whole?.finish.kind, 'stop');
+  });
+
   test('citations belong to their text', () => {
     const citation = { type: 'web_search_result_location', url: 'https://x', title: 'X' };
     const generation = collected(

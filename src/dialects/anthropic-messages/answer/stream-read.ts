@@ -275,6 +275,11 @@ class StreamBlocks {
     if (!isObject(delta)) throw wrongType('a delta');
     const open = this.#open.get(indexOf(index));
     if (open === undefined) return this.#unannounced(indexOf(index), delta);
+    // What a block of an unknown type is made of is not known either. A relayed answer has all of it.
+    if (open.kind === 'opaque' && open.gathered === undefined) {
+      gather(open, delta);
+      return none;
+    }
     switch (delta['type']) {
       case 'text_delta':
         return textEvent(open, 'text', delta['text']);
