@@ -10,6 +10,7 @@ import type { RunningSubject, Subject } from './subject.ts';
 
 const root = join(import.meta.dirname, '..');
 const entry = join(root, 'src', 'main.ts');
+const launcher = join(root, 'bin', 'model-gateway');
 export const gatewayKey = 'bench-key-0123456789abcdefghijkl';
 export const adminToken = 'bench-admin-0123456789abcdefghij';
 const startLimitMs = 20_000;
@@ -48,7 +49,7 @@ export interface GatewayStart {
   readonly config?: string;
   /** Absent = an empty one. */
   readonly dataDir?: string;
-  /** Of Node, before the program. */
+  /** Of Node, before the program: src/ as it is. Absent: what the launcher starts, as a rule the joined program. */
   readonly nodeOptions?: readonly string[];
 }
 
@@ -61,21 +62,18 @@ export async function startGateway({
   core,
   config: more = '',
   dataDir,
-  nodeOptions = [],
+  nodeOptions,
 }: GatewayStart): Promise<RunningSubject> {
   const folder = makeScratch('gateway');
   const config = join(folder, 'gateway.yaml');
   const log = join(folder, 'stderr.log');
   writeFileSync(config, configuration(mockPort) + more);
   const errors = openSync(log, 'w');
+  const args = ['start', ...options(dataDir ?? join(folder, 'data'), config)];
   const child = startProcess(
-    [
-      process.execPath,
-      ...programArguments(
-        ['start', ...options(dataDir ?? join(folder, 'data'), config)],
-        nodeOptions,
-      ),
-    ],
+    nodeOptions === undefined
+      ? [launcher, ...args]
+      : [process.execPath, ...programArguments(args, nodeOptions)],
     {
       core,
       stdio: ['ignore', 'pipe', errors],

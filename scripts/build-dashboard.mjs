@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { gzipSync, constants } from 'node:zlib';
+import { ownNode, rerunWithOwnNode } from './own-node.mjs';
 
 const root = join(import.meta.dirname, '..');
 const sources = join(root, 'dashboard');
@@ -19,20 +20,6 @@ const isOptional = process.argv.includes('--if-possible');
 const isPossible =
   existsSync(join(sources, 'index.html')) &&
   existsSync(join(root, 'node_modules', 'vite', 'package.json'));
-
-/** Node of the project where the one that runs this is too old for the bundler. */
-function rerunWithOwnNode() {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  const isNewEnough = major > 22 || (major === 22 && minor >= 19);
-  const own = join(root, 'node_modules', '.bin', 'node');
-  if (isNewEnough || !existsSync(own) || process.env.MODEL_GATEWAY_BUILD_NODE === 'own')
-    return undefined;
-  const { status } = spawnSync(own, process.argv.slice(1), {
-    stdio: 'inherit',
-    env: { ...process.env, MODEL_GATEWAY_BUILD_NODE: 'own' },
-  });
-  return status ?? 1;
-}
 
 /** Pages by their folder: in the list of requests one sees which is which. */
 function nameOfChunk({ facadeModuleId }) {
@@ -118,8 +105,7 @@ async function main() {
 
 /** The last line of `npm ci`: what was installed, and what is next. */
 function tellInstalled() {
-  const own = join(root, 'node_modules', '.bin', 'node');
-  const version = spawnSync(existsSync(own) ? own : process.execPath, ['--version']);
+  const version = spawnSync(existsSync(ownNode) ? ownNode : process.execPath, ['--version']);
   const dashboard = existsSync(join(output, 'index.html')) ? '' : ', without its dashboard';
   process.stdout.write(
     `Model Gateway is installed with Node ${String(version.stdout).trim()}${dashboard}. Next: npm start\n`,

@@ -12,7 +12,7 @@ import {
   renameSync,
   rmSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -30,7 +30,7 @@ function filesOf(folder) {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Moves the files of `from` to `to`, and removes all others from `to`. */
+/** Moves the files of `from` to `to`, and removes all others from `to` but those of the joined program, which is not packed. */
 function replaceFiles(from, to) {
   const wanted = filesOf(from);
   for (const name of wanted) {
@@ -40,7 +40,10 @@ function replaceFiles(from, to) {
     renameSync(join(from, name), target);
   }
   const names = new Set(wanted);
-  for (const name of filesOf(to)) if (!names.has(name)) rmSync(join(to, name), { force: true });
+  for (const name of filesOf(to)) {
+    const isJoined = name.startsWith(`program${sep}`);
+    if (!names.has(name) && !isJoined) rmSync(join(to, name), { force: true });
+  }
 }
 
 // Beside dist/: a rename does not cross file systems.

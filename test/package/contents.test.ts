@@ -89,7 +89,10 @@ test('S26 an install runs one script of this project, which removes files and li
   assert.deepEqual(hooks, [
     ['postinstall', 'node scripts/prune-install.mjs'],
     // In a checkout and where it is packed, not where it is installed.
-    ['prepare', 'node scripts/build-dashboard.mjs --if-possible'],
+    [
+      'prepare',
+      'node scripts/build-program.mjs --if-possible && node scripts/build-dashboard.mjs --if-possible',
+    ],
     ['prepack', 'node scripts/build-package.mjs'],
   ]);
   const text = readFileSync(join(root, 'scripts', 'prune-install.mjs'), 'utf8');

@@ -1,0 +1,67 @@
+/** What `npm ci` makes of src/ in a clone: few files, which answer as the modules one by one do. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { removeFolder } from '../support/folders.ts';
+import { send } from '../support/http.ts';
+import { clientKey } from '../support/keys.ts';
+import { root } from './pack.ts';
+
+const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
+
+test(
+  'issue 25.4: a clone starts the joined program: with its store, its engine and its admin server',
+  { skip, timeout: 200_000 },
+  async (t) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-joined-')));
+    t.after(() => removeFolder(folder));
+    for (const name of ['bin', 'docs', 'models', 'package.json', 'scripts', 'src']) {
+      cpSync(join(root, name), join(folder, name), { recursive: true });
+    }
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    const build = join(folder, 'scripts', 'build-program.mjs');
+    const built = spawnSync(process.execPath, [build], { encoding: 'utf8' });
+    assert.equal(built.status, 0, built.stderr);
+
+    const launcher = join(folder, 'bin', 'model-gateway');
+    const env = { PATH: process.env['PATH'], HOME: folder, MODEL_GATEWAY_KEY: clientKey };
+    const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+    const gateway = spawn(launcher, ['start', '--data-dir', join(folder, 'data'), ...listen], {
+      cwd: folder,
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    t.after(async () => {
+      gateway.kill('SIGKILL');
+      if (gateway.exitCode === null && gateway.signalCode === null) await once(gateway, 'exit');
+    });
+    const urls: string[] = [];
+    for await (const line of createInterface({ input: gateway.stdout })) {
+      const url = /^(?:listening|admin) (http:\S+)/.exec(line)?.[1];
+      if (url !== undefined && urls.push(url) === 2) break;
+    }
+    const [url = '', adminUrl = ''] = urls;
+    if (existsSync('/proc/self/cmdline')) {
+      const started = readFileSync(`/proc/${gateway.pid}/cmdline`, 'utf8').split('\0');
+      assert.ok(started.includes(join(folder, 'dist', 'program', 'main.js')));
+    }
+    const reply = await send(`${url}/v1/chat/completions`, {
+      model: 'local/tiny',
+      messages: [{ role: 'user', content: 'Hi' }],
+      max_tokens: 2,
+    });
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal((await send(`${adminUrl}/api/status`, undefined)).status, 401);
+    gateway.kill('SIGTERM');
+    await once(gateway, 'exit');
+    assert.equal(gateway.exitCode, 0);
+
+    const { stdout } = spawnSync(launcher, ['version'], { env, encoding: 'utf8' });
+    assert.match(stdout, /\d+\.\d+\.\d+/);
+  },
+);
