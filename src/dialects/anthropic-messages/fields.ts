@@ -2,7 +2,7 @@
  * Reads single fields of a request body. Errors for wrong values have the wording of this dialect. The path is put
  * at the start of the message when the error is written.
  */
-import { isArray, isObject, type Json, type JsonObject, nextDouble } from '../../json/value.ts';
+import { isObject, type Json, type JsonObject, isArray } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
 
 /** A field of an object, and where that object is in the body. */
@@ -110,7 +110,7 @@ export function readNumber(field: Field, range: Range): number | undefined {
 }
 
 export function readInteger(field: Field, range: Range): number | undefined {
-  const value = nextDouble(field.of[field.key]);
+  const value = field.of[field.key];
   if (!isPresent(value)) return undefined;
   if (typeof value !== 'number' || !Number.isInteger(value)) {
     throw wrongType(pathOf(field), 'a valid integer');
