@@ -50,7 +50,10 @@ function readFiles() {
     'docs/*',
     'docs/{user,operator}/*',
   ];
-  const names = [...globSync(own, { cwd: root }), ...packageFiles()].sort();
+  const names = [
+    ...globSync(own, { cwd: root, exclude: ['dist/program/**'] }),
+    ...packageFiles(),
+  ].sort();
   const files = names
     .filter((name) => statSync(join(root, name)).isFile())
     .map((name) => [name, readFileSync(join(root, name))]);

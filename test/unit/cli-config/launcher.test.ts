@@ -110,15 +110,24 @@ test(
 );
 
 test(
-  'the joined program runs until a file of src changes, by the time at which it came here',
+  'the joined program runs until a file of src or a package changes, by the time at which it came here',
   { skip },
   (t) => {
     const made = project(t);
     made.node(join('node_modules', '.bin'));
+    const packages = join(made.root, 'node_modules', '.package-lock.json');
+    writeFileSync(packages, '{}');
     const joined = join(made.root, 'dist', 'program', 'main.js');
     mkdirSync(dirname(joined), { recursive: true });
     writeFileSync(joined, 'process.stdout.write(JSON.stringify({ argv: process.argv }));');
     const started = (): unknown => report(start(made.bin, [tools(made)]).stdout).argv[1];
+    assert.equal(started(), joined);
+
+    // The joined program has packages in it, too.
+    writeFileSync(packages, '{ }');
+    utimesSync(joined, new Date(0), new Date(0));
+    assert.equal(started(), join(made.root, 'src', 'main.ts'));
+    utimesSync(joined, new Date(), new Date());
     assert.equal(started(), joined);
 
     // Unpacked over it: the content is older than the joined program, the file is not.
