@@ -68,6 +68,27 @@ function byKeyboard(stage: Stage): void {
       });
     });
 
+    test('a new secret is shown while the browser says it is offline and no list answers', async () => {
+      await stage.view('/keys', async (page) => {
+        const lists = Promise.withResolvers<void>();
+        await page.getByRole('button', { name: 'Create key' }).press('Enter');
+        const form = page.getByRole('dialog', { name: 'Create a key' });
+        await form.getByLabel('Name').fill('made offline');
+        await settled(page);
+        await page.route('**/api/**', async (route) => {
+          if (route.request().method() === 'GET') await lists.promise;
+          await route.fallback();
+        });
+        await page.evaluate(`window.dispatchEvent(new Event('offline'))`);
+        await form.getByRole('button', { name: 'Create key' }).press('Enter');
+        const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+        await once.getByRole('region', { name: 'The secret of the key' }).waitFor();
+        lists.resolve();
+        await page.keyboard.press('Escape');
+        await once.waitFor({ state: 'detached' });
+      });
+    });
+
     test('a key is revoked: the question stays until it is, and the focus goes back into the sheet', async () => {
       const { id } = await stage.gateway.makeKey({ name: 'to be revoked' });
       await stage.view('/keys', async (page) => {

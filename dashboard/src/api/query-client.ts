@@ -14,12 +14,14 @@ export function createQueryClient(): QueryClient {
     queryCache: new QueryCache({ onError }),
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
+      // A browser that says it is offline reaches a gateway on its own machine all the same.
       queries: {
+        networkMode: 'always',
         staleTime: 5_000,
         retry: (failures, error) => failures < maxRetries && mayPass(error),
         retryDelay: (failures) => 500 * 2 ** failures,
       },
-      mutations: { retry: false },
+      mutations: { networkMode: 'always', retry: false },
     },
   });
   return client;

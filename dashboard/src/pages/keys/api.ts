@@ -211,6 +211,11 @@ interface Spending {
   }[];
 }
 
+/** How long a change waits for the lists that show it. */
+const listPatienceMs = 1000;
+
+const passed = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 interface Change {
   readonly method: 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
@@ -224,10 +229,13 @@ export function useChange<Answer>(): UseMutationResult<Answer, Error, Change> {
     mutationFn: ({ method, path, body }) =>
       send<Answer>(method, path, body === undefined ? {} : { body }),
     onSuccess: async (_answer, { method }) => {
-      await client.invalidateQueries({ queryKey: keysKey });
       // What was taken away is not requested again while its window closes.
       const gone = method === 'DELETE' ? ['list'] : [];
-      await client.invalidateQueries({ queryKey: [...holdersKey, ...gone] });
+      const fetched = [keysKey, [...holdersKey, ...gone]].map((queryKey) =>
+        client.invalidateQueries({ queryKey }),
+      );
+      // A window closes over what it changed, but no list that hangs holds it open or a new secret back.
+      await Promise.race([Promise.all(fetched), passed(listPatienceMs)]);
     },
   });
 }
