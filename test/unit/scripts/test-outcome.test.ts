@@ -9,6 +9,8 @@ import { pathToFileURL } from 'node:url';
 
 const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');
 
+const setup = `--import=${pathToFileURL(join(scripts, 'test-setup.mjs')).href}`;
+
 const source = `
 import { test } from 'node:test';
 test('stray', async () => {
@@ -32,7 +34,7 @@ test('an error outside of a test is a failure of its own, with its stack; one of
     const { status, stderr } = spawnSync(
       process.execPath,
       [
-        `--import=${pathToFileURL(join(scripts, 'test-setup.mjs')).href}`,
+        setup,
         `--test-reporter=${join(scripts, 'test-reporter.mjs')}`,
         `--test-reporter-destination=${results}`,
         file,
@@ -56,6 +58,25 @@ test('an error outside of a test is a failure of its own, with its stack; one of
     ]);
     assert.match(stderr, /uncaught: Error: a stray rejection\n {4}at .*stray\.mjs:4/);
     assert.match(stderr, /uncaught: Error: thrown later\n {4}at .*stray\.mjs:11/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+const parent = `
+import { spawnSync } from 'node:child_process';
+const source = 'void Promise.reject(new Error("of a worker")); setTimeout(() => process.exit(7), 100)';
+const { status } = spawnSync(process.execPath, [...process.execArgv, '-e', source]);
+console.log(status);
+`;
+
+test('a process that a test starts with its own arguments ends by an unhandled rejection, as without tests', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-outcome-'));
+  try {
+    const file = join(folder, 'parent.mjs');
+    writeFileSync(file, parent);
+    const { stdout } = spawnSync(process.execPath, [setup, file], { encoding: 'utf8' });
+    assert.equal(stdout.trim(), '1');
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
