@@ -18,7 +18,7 @@ import { openTracer } from './traces.ts';
 import { type Settings, needRestart, packSettings } from '../config/settings.ts';
 import { withSecretFiles } from '../config/config-file.ts';
 import { ConfigError } from '../config/errors.ts';
-import { loadSettings, watchedConfig } from '../config/load.ts';
+import { type LoadOptions, loadSettings, watchedConfig } from '../config/load.ts';
 import { Referred } from '../config/referred.ts';
 import { ConfigWatch, fingerprint, type Fingerprints } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
@@ -52,8 +52,9 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const load: Load = (asked) => loadSettings({ ...given, knownProviders, ...asked });
   const configFile = watchedConfig(given);
   const read = new Map([[configFile, fingerprint(configFile)]]);
-  const settings = await load();
-  for (const file of filesOf(settings)) if (!read.has(file)) read.set(file, fingerprint(file));
+  const reading = (file: string): void =>
+    void (read.has(file) || read.set(file, fingerprint(file)));
+  const settings = await load({ reading });
   const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
@@ -73,10 +74,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 }
 
 /** @param asked `configText`: replaces the text of the config file */
-type Load = (asked?: {
-  readonly configText: string;
-  readonly referred: Referred;
-}) => Promise<Settings>;
+type Load = (asked?: Pick<LoadOptions, 'configText' | 'referred' | 'reading'>) => Promise<Settings>;
 
 /** To be pasted. */
 function startCommandLine(program: string, flags: NonNullable<StartOptions['flags']>): string {
@@ -87,7 +85,7 @@ function startCommandLine(program: string, flags: NonNullable<StartOptions['flag
 interface StartDeps {
   readonly env: Environment;
   readonly load: Load;
-  /** Of the config file, from before it was read, and of the files of TLS: they may be written while the gateway starts. */
+  /** Of the config file and of the files of TLS, from before they were read: they may be written while the gateway starts. */
   readonly read: Fingerprints;
   readonly settings: Settings;
   readonly pretty: ReturnType<typeof prettyFor>;

@@ -69,7 +69,7 @@ import { readStorage } from './storage.ts';
 import { readAdminCertificate, readTls } from './tls.ts';
 import { readTraces, traceOrigins } from './traces.ts';
 
-interface LoadOptions {
+export interface LoadOptions {
   readonly flags: Flags;
   readonly env: Environment;
   /** Absolute; where relative paths of flags and variables start, and `gateway.yaml` is searched for. */
@@ -85,6 +85,8 @@ interface LoadOptions {
   readonly configText?: string;
   /** Receives what the references of the file stand for. */
   readonly referred?: Referred;
+  /** Called with the absolute path of each file of TLS before it is read. */
+  readonly reading?: (file: string) => void;
 }
 
 /** The location of the gateway with these flags, variables and file. */
@@ -143,7 +145,7 @@ export function watchedConfig({
 /** @throws ConfigError with every issue. */
 export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const { flags, env, cwd, knownProviders: known } = options;
-  const { secrets = 'required', referred = new Referred() } = options;
+  const { secrets = 'required', referred = new Referred(), reading } = options;
   const issues: ConfigIssue[] = [];
   const unresolved: ConfigIssue[] = [];
   const report = (issue: ConfigIssue): void => {
@@ -153,7 +155,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   checkProcess(env, report);
   const { file, origin } = await openConfig({ ...options, referred }, report);
   const base = readBaseSettings({ flags, env, cwd, file, report });
-  const tls = readTls(file, { report, now: Date.now() });
+  const tls = readTls(file, { report, now: Date.now(), ...(reading && { reading }) });
   const own = [base.listen, base.adminListen];
   const providers = readProviders(file, { known, env, own, report });
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });

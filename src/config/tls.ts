@@ -20,6 +20,8 @@ interface Scope {
   report(issue: ConfigIssue): void;
   /** Ms since the epoch. */
   readonly now: number;
+  /** Called with the absolute path of each file before it is read. */
+  readonly reading?: (file: string) => void;
 }
 
 /** Sections of the file, one for each listener. */
@@ -92,12 +94,14 @@ type Part = 'cert' | 'key' | 'client_ca';
 function readFiles(
   section: Section,
   file: CheckedFile,
-  { report }: Scope,
+  { report, reading }: Scope,
 ): Omit<ListenerTls, 'files'> | undefined {
   const form = file.content[section] ?? {};
   const read = (part: Part): string | undefined => {
     const path = form[part];
     if (path === undefined) return undefined;
+    const directory = dirname(file.location.path);
+    reading?.(resolve(directory, path));
     const what = `${words[part]} ${path}`;
     // Another user of the machine may run a command without the right to read the key.
     const complain = (message: string): void =>
@@ -105,7 +109,7 @@ function readFiles(
         ...file.issue([section, part], message),
         ...(message.includes(unreadable) && { unresolved: true }),
       });
-    const text = readPem(path, what, { directory: dirname(file.location.path), complain });
+    const text = readPem(path, what, { directory, complain });
     if (text === undefined || text === 'wrong') return undefined;
     const problem = part === 'key' ? keyProblem(text) : certificateProblem(text);
     if (problem === undefined) return text;

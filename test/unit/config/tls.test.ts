@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { loadSettings } from '../../../src/config/load.ts';
 import { needRestart, packSettings, type Settings } from '../../../src/config/settings.ts';
@@ -56,6 +56,19 @@ describe('TLS in gateway.yaml', { skip: hasOpenssl ? false : noOpenssl }, () => 
     );
     assert.doesNotMatch(JSON.stringify(settings), /PRIVATE KEY/);
     assert.match(packSettings(settings), /PRIVATE KEY/);
+  });
+
+  test('each file is named before it is read, so that a renewal during the reading is seen', async () => {
+    writeFileSync(join(directory, 'gateway.yaml'), 'tls: { cert: late.crt, key: late.key }\n');
+    const read: string[] = [];
+    const reading = (file: string): void => {
+      read.push(basename(file));
+      copyFileSync(join(directory, file.endsWith('.crt') ? 'a.crt' : 'a.key'), file);
+    };
+    const known = { knownProviders: new Map() };
+    const settings = await loadSettings({ flags: {}, env: {}, cwd: directory, ...known, reading });
+    assert.deepEqual(read, ['late.crt', 'late.key']);
+    assert.equal(settings.tls?.files.length, 2);
   });
 
   const wrong: readonly (readonly [string, string, string])[] = [
