@@ -59,8 +59,11 @@ export interface RequestedSize {
   others(): { readonly member: string; readonly names: readonly string[] } | undefined;
   /** Other members that raise the cost; undefined = none. */
   raised(): RaisedCost | undefined;
-  /** The requested service tier, in the request's own word (`fast` for fast mode); undefined = none. */
-  serviceTier(): string | undefined;
+  /**
+   * The requested service tier, in the word with which this target is asked for it (`fast` for fast mode);
+   * undefined = none.
+   */
+  serviceTier(target: number): string | undefined;
   /** The request member that requests more expensive service without a known price. */
   expensiveBy(): string | undefined;
 }
@@ -178,7 +181,7 @@ export class Reservation {
     this.#hedged = size.hedged === true;
     this.prices = prices;
     this.possible = prices.some(({ service }) => service !== undefined)
-      ? prices.flatMap((price) => possiblePrices(price, size.serviceTier()))
+      ? prices.flatMap((price, i) => possiblePrices(price, size.serviceTier(i)))
       : prices;
     this.free = this.possible.every(isFree);
     this.origin = own !== undefined ? 'client' : ofModel === undefined ? 'default' : 'model';
@@ -332,10 +335,9 @@ export class Reservation {
     this.#assertBounded();
     const member = this.free ? undefined : this.#size.expensiveBy();
     if (member === undefined) return;
-    const tier = this.requestedTier ?? '';
-    if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
-      throw unknownExtraCost(member);
-    }
+    const isKnown = ({ service }: Price, target: number): boolean =>
+      service?.has(this.#size.serviceTier(target) ?? '') === true;
+    if (!this.prices.every(isKnown)) throw unknownExtraCost(member);
   }
 
   #assertBounded(): void {
@@ -361,11 +363,6 @@ export class Reservation {
       (price, i) => price.webSearch === undefined && (search.sure?.[i] === true || !isFree(price)),
     );
     if (unpriced) throw searchUnpriced(search.member);
-  }
-
-  /** The service tier that the request asks for. */
-  get requestedTier(): string | undefined {
-    return this.#size.serviceTier();
   }
 
   /** Tokens to take from a bucket of this size; undefined when the prompt can never fit. */

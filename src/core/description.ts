@@ -98,6 +98,8 @@ export interface RequestDescription {
   raisedCost(terms: CostTerms): RaisedCost | undefined;
   /** The service tier, or `fast`. */
   serviceTier(): string | undefined;
+  /** The same, by the word with which another API is asked for it. */
+  translatedTier(): string | undefined;
   /** The member that requests a tier that vendors charge more for. */
   expensiveTierMember(): string | undefined;
   /** The member in which this request caps its output. */

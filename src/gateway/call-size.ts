@@ -187,8 +187,11 @@ export class CallSize {
     return this.#request.raisedCost({ reasoningBudget: head.reasoningBudget, tokensOf });
   }
 
-  serviceTier(): string | undefined {
-    return this.#request.serviceTier();
+  serviceTier(target = 0): string | undefined {
+    const { provider } = this.#forms[target] ?? {};
+    return provider === undefined || provider.dialect.id === this.#call.dialect.id
+      ? this.#request.serviceTier()
+      : this.#request.translatedTier();
   }
 
   /** The member that requests a more expensive tier; a cheaper one does not matter. */
@@ -252,12 +255,13 @@ export function requestedSearches(
 
 /** The service tier that this target was asked for; undefined = none, or translation dropped it. */
 export function requestedTier(
-  request: Pick<RequestDescription, 'serviceTier'>,
+  request: Pick<RequestDescription, 'serviceTier' | 'translatedTier'>,
   dialect: Pick<ClientDialect, 'id'>,
   { provider, model }: Target,
 ): string | undefined {
-  const tier = request.serviceTier();
-  if (tier === undefined || provider.dialect.id === dialect.id) return tier;
+  if (provider.dialect.id === dialect.id) return request.serviceTier();
+  const tier = request.translatedTier();
+  if (tier === undefined) return undefined;
   const traits = provider.traits(model);
   const takes = provider.dialect.takesTier?.(tier, traits) ?? traits.serviceTiers === true;
   return takes ? tier : undefined;

@@ -26,9 +26,15 @@ before(async () => {
       'up-messages/*': tiered,
       'fast-claude/*': tiered,
       'up-converse/*': { input: 0, output: 10 },
+      'plain-claude/*': { input: 0, output: 10 },
     },
     providers: {
       'fast-claude': {
+        ...providerAt('messages', messages.port),
+        like: 'anthropic',
+        betas: ['fast-mode-2026-02-01'],
+      },
+      'plain-claude': {
         ...providerAt('messages', messages.port),
         like: 'anthropic',
         betas: ['fast-mode-2026-02-01'],
@@ -108,6 +114,41 @@ test('F6 fast mode is a tier with a price: reserved where it is asked for, and n
   const named = await ask('chat', { service_tier: 'fast' });
   assert.equal(named.status, 429);
   assert.match(String(errorOf(named)['message']), /may cost up to \$0\.006/);
+});
+
+test('F6 ultrafast of the responses API is reserved and charged as the fast mode that Claude is asked for', async () => {
+  const model = 'claude-opus-4-8';
+  const asked = requestBody('responses', {
+    model: `fast-claude/${model}`,
+    stream: false,
+    more: { max_tokens: cap, service_tier: 'ultrafast' },
+  });
+  const script = rig.upstreams.messages.script(model, replying('messages', { text: 'Good day.' }));
+  const poor = await rig.call(
+    await rig.key({ budget: '0.004', per: 'day', shrink: false }),
+    'responses',
+    asked,
+  );
+  assert.match(String(errorOf(poor)['message']), /may cost up to \$0\.006/);
+  const key = await rig.key({ budget: 1, per: 'day' });
+  const reply = await rig.call(key, 'responses', asked);
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(script.requests[0]?.json['speed'], 'fast');
+  const output = Number(objectAt(JSON.parse(reply.text), 'usage')['output_tokens']);
+  assert.equal(await rig.spent(key), 6 * output * nanodollars);
+});
+
+test('F6 ultrafast of the responses API is refused where the price of the fast mode is unknown', async () => {
+  const model = 'claude-opus-4-9';
+  rig.upstreams.messages.script(model, replying('messages', { text: 'Good day.' }));
+  const asked = requestBody('responses', {
+    model: `plain-claude/${model}`,
+    stream: false,
+    more: { max_tokens: cap, service_tier: 'ultrafast' },
+  });
+  const refused = await rig.call(await rig.key({ budget: 1, per: 'day' }), 'responses', asked);
+  assert.equal(refused.status, 400, refused.text);
+  assert.match(String(errorOf(refused)['message']), /service_tier/);
 });
 
 test('N1 prices of tiers are shown', async () => {

@@ -16,6 +16,7 @@ import { requestShape } from './shape.ts';
 import { ResponsesStreamWriter } from './answer/stream-write.ts';
 import type { RequestParameters } from '../../core/description.ts';
 import { BodyDescription, userTextsOf } from '../shared/body/describe.ts';
+import { translatedTier } from '../shared/request/responses-fields.ts';
 
 export const openaiResponsesClient: ClientDialect = {
   id: 'openai-responses',
@@ -79,6 +80,11 @@ export class ResponsesDescription extends BodyDescription {
     const { input } = this.body;
     if (typeof input === 'string') yield input;
     if (isArray(input)) for (const item of input) yield* userTextsOf(item);
+  }
+
+  override translatedTier(): string | undefined {
+    const tier = this.serviceTier();
+    return tier === undefined ? undefined : translatedTier(tier);
   }
 
   override capMember(): string {

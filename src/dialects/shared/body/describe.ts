@@ -329,6 +329,10 @@ export class BodyDescription implements RequestDescription {
     return typeof tier === 'string' ? tier : undefined;
   }
 
+  translatedTier(): string | undefined {
+    return this.serviceTier();
+  }
+
   expensiveTierMember(): string | undefined {
     const { service_tier: tier, speed } = this.#source.skeleton;
     if (isExpensive(tier, cheapTiers)) return 'service_tier';

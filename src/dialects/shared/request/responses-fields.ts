@@ -15,10 +15,13 @@ export function responsesOptions(extras: Extras): ResponsesOptions {
   const verbosity = isObject(text) ? text['verbosity'] : undefined;
   return {
     ...(typeof verbosity === 'string' && verbosity !== 'medium' ? { verbosity } : {}),
-    ...(typeof tier === 'string' && tier !== 'auto'
-      ? { serviceTier: tier === 'ultrafast' ? 'fast' : tier }
-      : {}),
+    ...(typeof tier === 'string' && tier !== 'auto' ? { serviceTier: translatedTier(tier) } : {}),
   };
+}
+
+/** The word with which other APIs are asked for this tier of a Responses request. */
+export function translatedTier(tier: string): string {
+  return tier === 'ultrafast' ? 'fast' : tier;
 }
 
 /** The tier that a client of any dialect requests, by OpenAI's words; undefined where it takes what is served anyway. */
