@@ -17,6 +17,8 @@ import {
 export interface Complaint {
   /** Paths as the upstream spelled them, in snake case, without indexes: `messages.role`, `stop`. */
   readonly names: ReadonlySet<string>;
+  /** The same with indexes, where a member of the error holds the path: `include[1]`, `include.1`. */
+  readonly paths?: readonly string[];
   /** The complete text of the answer. */
   readonly text: string;
 }
@@ -103,19 +105,21 @@ export function readComplaint(error: GatewayError): Complaint | undefined {
   if (upstream === undefined) return undefined;
   const texts: string[] = [];
   const names = new Set<string>();
-  gather(tryParseInner(upstream.body) ?? upstream.body, { texts, names });
+  const paths: string[] = [];
+  gather(tryParseInner(upstream.body) ?? upstream.body, { texts, paths });
   const text = texts.join('\n');
   const rules = Object.entries(ruleRefusals).filter(([, pattern]) => pattern.test(text));
   if (rules.length > 0) return { names: new Set(rules.map(([name]) => name)), text };
   if (error.code !== 'upstream_rejected' || !refusal.test(text)) return undefined;
   if (upstream.status !== 400 && upstream.status !== 422) return undefined;
+  for (const path of paths) names.add(normal(path));
   for (const name of namesIn(text)) names.add(name);
-  return { names, text };
+  return { names, paths, text };
 }
 
 interface Gathering {
   readonly texts: string[];
-  readonly names: Set<string>;
+  readonly paths: string[];
 }
 
 const textKeys: ReadonlySet<string> = new Set([
@@ -134,9 +138,8 @@ function gather(value: Json, gathering: Gathering, depth = 0): void {
   else if (Array.isArray(value)) for (const each of value) gather(each, gathering, depth + 1);
   if (!isObject(value)) return;
   const { param, loc, field } = value;
-  const names = gathering.names;
-  for (const name of [param, field]) if (typeof name === 'string') names.add(normal(name));
-  if (Array.isArray(loc)) names.add(normal(loc.join('.')));
+  for (const path of [param, field]) if (typeof path === 'string') gathering.paths.push(path);
+  if (Array.isArray(loc)) gathering.paths.push(loc.join('.'));
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined || member === null) continue;
     if (typeof member === 'object' || textKeys.has(key)) gather(member, gathering, depth + 1);
@@ -208,6 +211,7 @@ export function writtenByClient({ traits }: Correction, asked: JsonObject): bool
 
 interface Seen {
   readonly text: string;
+  readonly paths?: readonly string[];
   /** The body that was refused. */
   readonly sent: JsonObject;
   readonly traits: UpstreamTraits;
@@ -543,10 +547,10 @@ interface FoundRepair {
 
 /** The repairs of a refusal, one for each name that the table knows. */
 export function repairsOf(
-  { names, text }: Complaint,
-  request: Omit<Seen, 'text'>,
+  { names, paths = [], text }: Complaint,
+  request: Omit<Seen, 'text' | 'paths'>,
 ): readonly FoundRepair[] {
-  const seen = { ...request, sent: withConfiguration(request.sent), text };
+  const seen = { ...request, sent: withConfiguration(request.sent), paths, text };
   const found: FoundRepair[] = [];
   for (const name of names) {
     // `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself.
@@ -561,7 +565,7 @@ export function repairsOf(
 /** Undefined when nothing that the gateway wrote is refused, or it knows no other way. */
 export function correctionOf(
   complaint: Complaint,
-  request: Omit<Seen, 'text'>,
+  request: Omit<Seen, 'text' | 'paths'>,
 ): Correction | undefined {
   const found = repairsOf(complaint, request);
   const wanted: Changes = Object.assign({}, ...found.map((each) => each.wanted));
@@ -617,18 +621,25 @@ function knownEfforts({ text, sent, traits }: Seen): Changes | undefined {
   return { efforts: traits.efforts.filter((each) => each !== refused) };
 }
 
-/** What the server names of what was to be included, else all of it. */
-function refusedIncludes({ text, sent, traits }: Seen): Changes | undefined {
+/** As `allowedValues`, of values with dots in them. */
+const allowedIncludes =
+  /\b(?:one of|should be|(?:supported|allowed|valid|possible) (?:values|options)(?: are| include)?)\b:?(?:[^.;]|\.(?=\w)){0,1000}/gi;
+
+/** What the server names of what was to be included, by its value, else its index, else its words; else all of it. */
+function refusedIncludes({ text, paths = [], sent, traits }: Seen): Changes | undefined {
   const { include } = sent;
-  const values = isArray(include) ? include.filter((each) => typeof each === 'string') : [];
-  const complaint = text.replace(allowedValues, '').toLowerCase();
-  const isNamed = (value: string): boolean => {
+  const list = isArray(include) ? include : [];
+  const values = list.filter((each) => typeof each === 'string');
+  const complaint = text.replace(allowedIncludes, '').toLowerCase();
+  const indexes = [...paths, text].flatMap((path) => /\binclude(?:\[|\.)(\d{1,6})/.exec(path)?.[1]);
+  const ways: readonly ((value: string) => boolean)[] = [
+    (value) => complaint.includes(value.toLowerCase()),
+    (value) => indexes.some((index) => index !== undefined && list[Number(index)] === value),
     // `Encrypted content is not supported with this model.`
-    const words = value.slice(value.lastIndexOf('.') + 1).replaceAll('_', ' ');
-    return complaint.includes(value.toLowerCase()) || complaint.includes(words);
-  };
-  const named = values.filter(isNamed);
-  const refused = named.length === 0 ? values : named;
+    (value) => complaint.includes(value.slice(value.lastIndexOf('.') + 1).replaceAll('_', ' ')),
+  ];
+  const found = ways.map((isNamed) => values.filter(isNamed));
+  const refused = found.find((named) => named.length > 0) ?? values;
   return { refusedIncludes: [...new Set([...(traits.refusedIncludes ?? []), ...refused])] };
 }
 

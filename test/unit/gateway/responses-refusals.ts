@@ -71,6 +71,42 @@ export const responsesRows: readonly Row[] = [
     learned: { refusedIncludes: ['code_interpreter_call.outputs'] },
   },
   {
+    name: 'one value of what may be included, beside all that OpenAI lists as known',
+    body: openai(
+      "Invalid value: 'web_search_call.action.source'. Supported values are: 'file_search_call.results', 'web_search_call.results', 'message.input_image.image_url', 'reasoning.encrypted_content', and 'message.output_text.logprobs'.",
+      'include[0]',
+      'invalid_value',
+    ),
+    sent: { input, include: ['web_search_call.action.source', 'reasoning.encrypted_content'] },
+    learned: { refusedIncludes: ['web_search_call.action.source'] },
+  },
+  {
+    name: 'one value of what may be included, and not another one that ends in the same word',
+    body: openai("'web_search_call.results' is not supported with this model.", 'include', ''),
+    sent: { input, include: ['file_search_call.results', 'web_search_call.results'] },
+    learned: { refusedIncludes: ['web_search_call.results'] },
+  },
+  {
+    name: 'one value of what may be included, by its index',
+    body: openai('This value is not supported with this model.', 'include[1]', 'invalid_value'),
+    sent: { input, include: ['file_search_call.results', 'web_search_call.results'] },
+    learned: { refusedIncludes: ['web_search_call.results'] },
+  },
+  {
+    name: 'one value of what may be included, by its index in the words of pydantic',
+    body: {
+      detail: [
+        {
+          type: 'literal_error',
+          loc: ['body', 'include', 1],
+          msg: "Input should be 'file_search_call.results' or 'reasoning.encrypted_content'. Unsupported value",
+        },
+      ],
+    },
+    sent: { input, include: ['reasoning.encrypted_content', 'web_search_call.results'] },
+    learned: { refusedIncludes: ['web_search_call.results'] },
+  },
+  {
     name: 'sampling that a reasoning model does not take, as it was recorded',
     body: openai(
       "Unsupported parameter: 'temperature' is not supported with this model.",
