@@ -1,8 +1,14 @@
 /** D3: a part of an answer that nothing knows, or that has no place in the client's API, is noted and never lost in silence. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../src/json/value.ts';
-import { collect, type GenerationEvent } from '../../src/core/generation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isArray, isObject, type JsonObject } from '../../src/json/value.ts';
+import {
+  collect,
+  type Generation,
+  type GenerationEvent,
+  replay,
+} from '../../src/core/generation.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import { answerContext, halves, readEvents, upstreamHalves } from '../property/dialect-halves.ts';
 import { framesIn } from '../property/frames.ts';
@@ -49,6 +55,12 @@ const answers: { readonly [D in UpstreamDialect]: { readonly [name: string]: Jso
       content: 'Look:',
       images: [picture],
     }),
+    'an address of a picture': chatAnswer({
+      role: 'assistant',
+      content: 'Look:',
+      images: ['https://a.example/p.png', null, ''],
+    }),
+    'something else for pictures': chatAnswer({ role: 'assistant', content: 'Look:', images: 1 }),
     'a picture among the parts': chatAnswer({ role: 'assistant', content: [text, picture] }),
     'a part that nothing knows': chatAnswer({ role: 'assistant', content: [text, madeUp] }),
   },
@@ -114,8 +126,13 @@ function notedOf(client: AnyDialect, events: readonly GenerationEvent[]): string
   return whys(notes);
 }
 
-for (const [member, value] of Object.entries({ images: [picture], content: [madeUp] })) {
-  test(`D3 what a stream of chat completions has in ${member} is noted`, () => {
+for (const [member, value] of [
+  ['images', [picture]],
+  ['images', ['https://a.example/p.png']],
+  ['images', 1],
+  ['content', [madeUp]],
+] as const) {
+  test(`D3 what a stream of chat completions has in ${member} is noted: ${JSON.stringify(value)}`, () => {
     const chunk = (delta: JsonObject, finish: string | null = null): JsonObject => ({
       id: 'chatcmpl-1',
       choices: [{ index: 0, delta, finish_reason: finish }],
@@ -138,3 +155,79 @@ test('D3 a part of a message that nothing knows is noted in a stream of response
     assert.match(notedOf(client, events), /only its provider/);
   }
 });
+
+test('D3 pictures that are none fail no answer', () => {
+  const { upstream, traits } = upstreamHalves.chat;
+  for (const images of [null, [], {}, [null], '']) {
+    const message = { role: 'assistant', content: 'Look:', images };
+    const { parts } = upstream.readResponse(chatAnswer(message), traits);
+    assert.deepEqual(parts, [{ type: 'text', text: 'Look:' }]);
+  }
+});
+
+test('D3 the phase of a message is known where a part that nothing knows is its first', () => {
+  const { upstream, traits } = upstreamHalves.responses;
+  const [known] = mixed.content;
+  assert.ok(known !== undefined);
+  const { parts } = upstream.readResponse(
+    responsesAnswer({ ...item, phase: 'commentary', content: [madeUp, known] }),
+    traits,
+  );
+  const extras = { 'openai-responses': { phase: 'commentary' } };
+  assert.deepEqual(
+    parts.map((part) => [part.type, part.extras]),
+    [
+      ['opaque', extras],
+      ['text', extras],
+    ],
+  );
+});
+
+test('D3 an empty text of a response gets no blank line in chat completions, and takes none from others', () => {
+  const own = { extras: { 'openai-responses': { phase: 'final_answer' } } };
+  const first = (text: string) => ({ type: 'text', text, ...own }) as const;
+  const next = (text: string) => ({ type: 'text', text }) as const;
+  for (const [parts, expected] of [
+    [[first(''), first('B')], 'B'],
+    [[first('A'), first(''), first('B')], 'A\n\nB'],
+    [[first('A'), first(''), next('B')], 'A\n\nB'],
+    [[first('A'), first('')], 'A'],
+  ] as const) {
+    const generation: Generation = { id: 'x', model: 'm', parts, finish: { kind: 'stop' } };
+    const { writeResponse, streamWriter } = halves.chat.client;
+    const whole = contentOf(writeResponse(generation, answerContext()), 'message');
+    const writer = streamWriter(answerContext());
+    const frames = framesIn(
+      Buffer.from(
+        replay(generation)
+          .map((e) => writer.write(e))
+          .join(''),
+      ),
+      [],
+    );
+    const pieces = frames.map(({ data }) => contentOf(tryParseObject(data ?? '') ?? {}, 'delta'));
+    assert.deepEqual([whole, pieces.join('')], [expected, expected]);
+    const turn = { role: 'assistant', parts } as const;
+    const conversation = { ...emptyConversation, turns: [turn] };
+    const { traits, upstream } = upstreamHalves.chat;
+    const ask = { model: 'm', stream: false, traits, newId: (prefix: string) => prefix };
+    const { messages } = upstream.writeRequest(conversation, ask, new NoteList());
+    assert.deepEqual(messages, [{ role: 'assistant', content: expected }]);
+  }
+});
+
+const emptyConversation = {
+  system: [],
+  tools: [],
+  sampling: {},
+  output: { type: 'text' },
+  extras: {},
+} as const;
+
+/** The content of the only choice. */
+function contentOf({ choices }: JsonObject, member: 'message' | 'delta'): string {
+  const choice = isArray(choices) ? choices[0] : undefined;
+  const holder = isObject(choice) ? choice[member] : undefined;
+  const content = isObject(holder) ? holder['content'] : undefined;
+  return typeof content === 'string' ? content : '';
+}

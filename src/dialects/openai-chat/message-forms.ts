@@ -301,14 +301,16 @@ export class MessageBounds {
   #hasText = false;
   #between = false;
 
-  /** What is before the text of a part: a blank line where a Responses server had a message of its own for it. */
-  before(part: Part): string {
+  /** The next part; its text follows. */
+  begin(part: Part): void {
     const own = part.extras?.['openai-responses'] !== undefined;
-    if (part.type !== 'text') {
-      this.#between ||= own || (part.type === 'opaque' && part.dialect === 'openai-responses');
-      return '';
-    }
-    const apart = this.#hasText && (own || this.#between);
+    this.#between ||= own || (part.type === 'opaque' && part.dialect === 'openai-responses');
+  }
+
+  /** What is before this text: a blank line where a Responses server had a message of its own for it. */
+  before(text: string): string {
+    if (text === '') return '';
+    const apart = this.#hasText && this.#between;
     this.#hasText = true;
     this.#between = false;
     return apart ? '\n\n' : '';

@@ -182,12 +182,25 @@ export function otherParts({ content, images }: JsonObject): readonly Part[] {
   const others = pieces.filter((piece) => pieceKind(piece) === 'other');
   return [
     ...others.map((value): Part => ({ type: 'opaque', dialect: 'openai-chat', value })),
-    ...answerObjects(images, 'images').map(pictureOf),
+    ...picturesOf(images),
   ];
 }
 
-function pictureOf({ image_url: image }: JsonObject): Part {
-  const url = isObject(image) && typeof image['url'] === 'string' ? image['url'] : '';
+/** No specification says how pictures are written, so none of them fails an answer: a text is an address. */
+function picturesOf(images: Json | undefined): readonly Part[] {
+  const list = isArray(images) ? images : [images ?? null];
+  return list.filter((each) => isPresent(each) && each !== '' && !isEmpty(each)).map(pictureOf);
+}
+
+/** Some servers write an empty list as an object. */
+function isEmpty(value: Json): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+function pictureOf(picture: Json): Part {
+  const image = isObject(picture) ? picture['image_url'] : picture;
+  const given = isObject(image) ? image['url'] : image;
+  const url = typeof given === 'string' ? given : '';
   return { type: 'media', kind: 'image', mediaType: '', source: { url } };
 }
 
@@ -313,8 +326,8 @@ function contentOf(parts: readonly Part[]): string | null {
   const bounds = new MessageBounds();
   let content: string | null = null;
   for (const part of parts) {
-    const before = bounds.before(part);
-    if (part.type === 'text') content = (content ?? '') + before + part.text;
+    bounds.begin(part);
+    if (part.type === 'text') content = (content ?? '') + bounds.before(part.text) + part.text;
   }
   return content;
 }
@@ -396,8 +409,9 @@ function writeAnnotations(parts: readonly Part[], context: AnswerContext): JsonM
   const bounds = new MessageBounds();
   let start = 0;
   for (const part of parts) {
-    start += bounds.before(part).length;
+    bounds.begin(part);
     if (part.type !== 'text') continue;
+    start += bounds.before(part.text).length;
     const span = { start, end: start + part.text.length };
     for (const citation of part.citations ?? []) {
       const annotation = writeCitation(citation, span, context.notes);

@@ -36,8 +36,8 @@ import { writeFinish, writeServiceTier, writeUsage } from './usage.ts';
 
 interface OpenPart {
   readonly part: Part;
-  /** Offset of the part's text in the whole content, in UTF-16 code units. */
-  readonly textStart: number;
+  /** Offset of the part's text in the whole content, in UTF-16 code units; undefined before its first character. */
+  textStart: number | undefined;
   readonly toolIndex: number;
   sawArguments: boolean;
   /** Arguments of a free-text tool, which can only be unwrapped when they are complete. */
@@ -169,6 +169,7 @@ export class ChatStreamWriter implements StreamWriter {
     switch (open.part.type) {
       case 'text':
         if (field !== 'text') return '';
+        if (open.textStart === undefined) return this.#beginText(open, delta);
         this.#textLength += delta.length;
         return this.#frame(`"content":${JSON.stringify(delta)}`);
       case 'reasoning':
@@ -181,14 +182,22 @@ export class ChatStreamWriter implements StreamWriter {
     }
   }
 
+  /** An empty text gets no blank line, so it is written with the first piece. */
+  #beginText(open: OpenPart, delta: string): string {
+    const bound = this.#bounds.before(delta);
+    open.textStart = this.#textLength + bound.length;
+    this.#textLength = open.textStart + delta.length;
+    const before = bound === '' ? '' : this.#frame(`"content":${JSON.stringify(bound)}`);
+    return before + this.#frame(`"content":${JSON.stringify(delta)}`);
+  }
+
   #startPart(index: number, part: Part): string {
     const role = this.#role(part.type === 'tool-call' ? 'null' : '""');
     const isCall = part.type === 'tool-call';
-    const bound = this.#bounds.before(part);
-    this.#textLength += bound.length;
+    this.#bounds.begin(part);
     const open: OpenPart = {
       part,
-      textStart: this.#textLength,
+      textStart: undefined,
       toolIndex: isCall ? this.#nextTool++ : -1,
       sawArguments: false,
       heldArguments: isCall && this.#tools.isFreeText(this.#tools.name(part.name)) ? '' : undefined,
@@ -199,9 +208,7 @@ export class ChatStreamWriter implements StreamWriter {
       case 'text':
       case 'refusal':
         return (
-          role +
-          (bound === '' ? '' : this.#frame(`"content":${JSON.stringify(bound)}`)) +
-          this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
+          role + this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
         );
       case 'reasoning':
         return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));
@@ -265,7 +272,7 @@ export class ChatStreamWriter implements StreamWriter {
       case 'tool-call':
         return this.#endCall(open, finish);
       case 'text': {
-        const { citations, textStart } = open;
+        const { citations, textStart = this.#textLength } = open;
         if (citations === undefined || citations.length === 0) return '';
         const span = { start: textStart, end: this.#textLength };
         const annotations: JsonObject[] = [];

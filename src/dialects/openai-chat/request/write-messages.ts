@@ -270,9 +270,9 @@ export class MessageWriter {
     const bounds = new MessageBounds();
     parts.forEach((part, j) => {
       const where = pathOf(part, [...path, 'content', j]);
-      const before = bounds.before(part);
+      bounds.begin(part);
       if (part.type === 'text') {
-        const text = before + part.text;
+        const text = bounds.before(part.text) + part.text;
         if (part.text !== '') texts.push(this.#marked({ type: 'text', text }, part));
       } else if (part.type === 'opaque' || part.type === 'media') {
         this.#notes.lost(where, 'assistant messages are text only');

@@ -142,11 +142,12 @@ export function itemParts(
 function messageParts(item: JsonObject): readonly Part[] {
   const parts: Part[] = [];
   for (const content of messageContent(item)) {
-    const extras = parts.length === 0 ? messageExtras(item) : {};
+    // They are on the first text, too, where a part that nothing knows is before it.
+    const extras = parts.every((part) => part.type === 'opaque') ? messageExtras(item) : {};
     if (content['type'] === 'refusal') {
       parts.push({ type: 'refusal', text: contentText(content), ...extras });
     } else if (isOtherContent(content)) {
-      parts.push({ type: 'opaque', dialect: dialectId, value: content });
+      parts.push({ type: 'opaque', dialect: dialectId, value: content, ...extras });
     } else {
       const citations = readAnnotations(content['annotations']);
       const text: TextPart = { type: 'text', text: contentText(content), ...extras };

@@ -394,7 +394,13 @@ export class StreamItems {
   #messageDone(known: MessageItem, item: JsonObject, events: Events): void {
     messageContent(item).forEach((content, at) => {
       if (isOtherContent(content)) {
-        const part: Part = { type: 'opaque', dialect: 'openai-responses', value: content };
+        const extras = known.contents.size === 0 ? messageExtras(known.added) : {};
+        const part: Part = {
+          type: 'opaque',
+          dialect: 'openai-responses',
+          value: content,
+          ...extras,
+        };
         events.push({ type: 'part-end', index: this.#start(part, events) });
         return;
       }
