@@ -36,14 +36,14 @@ function entries() {
   return ['main', ...threads];
 }
 
-/** What a module finds by its own place. `@src/` and `@program/` become relative once it is known which file the code is in. */
+/** What a module finds by its own address. `@src/` and `@program/` become relative once it is known which file the code is in. */
 function withPlaces(code, id) {
   if (!id.startsWith(src)) return undefined;
   const path = relative(src, id);
   const isOfThread = entryOfThread.test(code);
   const url = `new URL('${isOfThread ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
   const file = `process.getBuiltinModule('node:url').fileURLToPath(${url})`;
-  // The door compares its address with that of what was started.
+  // main.ts compares its own address with that of the started file.
   const named = path === 'main.ts' ? code : code.replaceAll('import.meta.url', `${url}.href`);
   return named
     .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${file})`)
@@ -90,11 +90,11 @@ const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 /** @param begun of the build: what is written to src/ from then on makes the program outdated */
 function replace(folder, begun) {
-  const door = 'main.js';
-  const before = statSync(join(output, door), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const entry = 'main.js';
+  const before = statSync(join(output, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const unusedBefore = Math.min(before, begun.getTime() - keptMs);
-  const made = filesOf(folder, '.js').sort((a, b) => Number(a === door) - Number(b === door));
-  utimesSync(join(folder, door), begun, begun);
+  const made = filesOf(folder, '.js').sort((a, b) => Number(a === entry) - Number(b === entry));
+  utimesSync(join(folder, entry), begun, begun);
   for (const name of made) {
     mkdirSync(dirname(join(output, name)), { recursive: true });
     renameSync(join(folder, name), join(output, name));
