@@ -16,6 +16,7 @@ import { createServer, type Server } from 'node:tls';
 import { tryParseObject } from '../../src/json/parse.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
+import { freePort } from '../support/server-process.ts';
 import { chatAnswer } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -59,9 +60,7 @@ function saying(answer: string | undefined): Promise<number> {
 }
 
 async function openNetworkFaults(expiredPort: number): Promise<void> {
-  const closed = createTcpServer();
-  const closedPort = await listening(closed);
-  await new Promise((resolve) => closed.close(resolve));
+  const closedPort = await freePort();
   const proxyPort = await saying('HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n');
   const silent = await listening(createTcpServer((socket) => socket.on('error', () => undefined)));
   const at = (port: number): string => `http://127.0.0.1:${port}/v1`;

@@ -1,6 +1,5 @@
 /** Every wait ends (R7, J2): connection refused, silence before and behind the headers. */
 import assert from 'node:assert/strict';
-import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
@@ -14,6 +13,7 @@ import { endingOf, objectAt, type AnyDialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { providerAt } from '../support/gateway.ts';
 import { requestBody } from '../support/requests.ts';
+import { freePort } from '../support/server-process.ts';
 import { answerIn } from '../upstream/reply.ts';
 import { errorTable as e, lookOf, refused, rowsWith } from './fault-row.ts';
 import { runRows } from './run-rows.ts';
@@ -59,16 +59,6 @@ runRows(
   ),
 );
 
-/** A port of this machine without a listener. */
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address: AddressInfo | string | null = server.address();
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 interface Pair {
   readonly dialect: AnyDialect;
   readonly upstream: UpstreamDialect;
@@ -82,7 +72,7 @@ function spareName({ dialect, upstream, stream }: Pair): string {
 describe('with upstreams that do not exist, and a total time limit', () => {
   let rig: Rig;
   before(async () => {
-    const port = await closedPort();
+    const port = await freePort();
     rig = await startRig(
       {
         providers: Object.fromEntries(

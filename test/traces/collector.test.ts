@@ -9,6 +9,7 @@ import { Collector } from '../support/otlp.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig, type RigConfig } from '../support/rig.ts';
 import { scrape, scrapeUntil, type Scrape } from '../support/scrape.ts';
+import { freePort } from '../support/server-process.ts';
 import { answerIn } from '../upstream/reply.ts';
 
 const soon = { OTEL_BSP_SCHEDULE_DELAY: '10' };
@@ -77,7 +78,7 @@ test('F95 spans that are refused are lost, those behind them arrive', async () =
 
 test('F95 a collector that crashes and comes back gets spans again', async () => {
   const first = new Collector();
-  const endpoint = await first.listen();
+  const endpoint = await first.listen(await freePort());
   const second = new Collector();
   await withRig({ traces: { endpoint, timeout: '1s' } }, soon, async (rig) => {
     await first.ofCall(await calls(rig, 1));

@@ -7,6 +7,7 @@ import { isObject } from '../../../src/json/value.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { textOf } from '../admin/admin-rig.ts';
 import { costing } from '../../store/rows.ts';
+import { freePort } from '../../support/server-process.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
 
@@ -210,9 +211,7 @@ it('a gateway that does not answer, or refuses the token, is an error that says 
     gatewayUrl: () => Promise.resolve(undefined),
   });
   await assert.rejects(keysCommand.run(['list'], context(rig.url, 'wrong')), /admin token/);
-  const closed = rig.url;
-  rig.server.closeAllConnections();
-  await new Promise((resolve) => rig.server.close(resolve));
+  const closed = `http://127.0.0.1:${await freePort()}`;
   await assert.rejects(
     keysCommand.run(['list'], context(closed, 'any')),
     (error: Error) => error.message.includes(closed) && error.message.includes('ECONNREFUSED'),

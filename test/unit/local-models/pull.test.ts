@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { freePort } from '../../support/server-process.ts';
 import { fileServer, sha256 } from './file-server.ts';
 import { ggufBytes } from './gguf-file.ts';
 import { pullScene } from './pull-scene.ts';
@@ -274,11 +275,7 @@ describe('§4 what pull says when it gets no file', () => {
     assert.match(said, /HTTPS_PROXY/);
     assert.match(said, /HF_ENDPOINT/);
     assert.match(said, /copy it here and run: model-gateway pull PATH/);
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    server.close();
-    await once(server, 'close');
+    const port = await freePort();
     assert.match(
       await scene.refused(`http://127.0.0.1:${port}/m.gguf`),
       new RegExp(`: 127.0.0.1:${port} refuses the connection \\(ECONNREFUSED\\)`),
