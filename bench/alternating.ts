@@ -17,11 +17,14 @@ import type { Workload } from './workloads.ts';
 
 type AddedWorkload = Extract<Workload, { readonly kind: 'added' }>;
 
-/** Pairs of windows a round: each is half as long as a usual one. */
-const pairs = 5;
+/** Pairs of windows a round: each window is a quarter as long as a usual one. */
+const pairs = 20;
 const betweenMs = 200;
+/** The speed of a shared host changes within seconds: pairs with the smallest and the largest differences say that, and are left out. */
+const pairsLeftOut = 5;
 
-interface Beside {
+/** What one key cost in a window, and the other in the next. */
+interface Pair {
   readonly own: Measurement;
   readonly plain: Measurement;
 }
@@ -50,13 +53,13 @@ export async function measureSubject(
   return samples;
 }
 
-/** A window with each key in turn, the first of a pair changing; all windows of a key are one measurement. */
+/** A window with each key in turn, the first of a pair changing; the windows of a key are one measurement. */
 async function measureBeside(
   rig: Rig,
   workload: AddedWorkload,
   subject: Subject & { readonly beside: { readonly key: string } },
   options: MeasureOptions,
-): Promise<Beside> {
+): Promise<Pair> {
   await rig.mock.ask({ kind: 'unary' });
   let running: RunningSubject;
   try {
@@ -74,22 +77,35 @@ async function measureBeside(
     const measurement = await rig.load.ask(order);
     return isMeasurement(measurement) ? measurement : failedMeasurement('no measurement came back');
   };
-  const own: Measurement[] = [];
-  const plain: Measurement[] = [];
+  const measured: Pair[] = [];
+  const inTurn = (each: Subject): Promise<Measurement> =>
+    window(each, betweenMs, durations.measureMs / 4);
   try {
     for (const each of [subject, plainSubject]) await window(each, durations.longWarmMs, betweenMs);
-    for (let pair = 0; pair < pairs; pair += 1) {
-      const order = [subject, plainSubject];
-      if (pair % 2 === 1) order.reverse();
-      for (const each of order) {
-        const measurement = await window(each, betweenMs, durations.measureMs / 2);
-        (each === subject ? own : plain).push(measurement);
-      }
+    for (let i = 0; i < pairs; i += 2) {
+      const own = await inTurn(subject);
+      measured.push({ own, plain: await inTurn(plainSubject) });
+      const plain = await inTurn(plainSubject);
+      measured.push({ own: await inTurn(subject), plain });
     }
   } finally {
     await running.stop();
   }
-  return { own: together(own), plain: together(plain) };
+  const middle = middlePairs(measured);
+  return {
+    own: together(middle.map(({ own }) => own)),
+    plain: together(middle.map(({ plain }) => plain)),
+  };
+}
+
+/** All but those of the smallest and the largest differences; all of them where a call failed. */
+export function middlePairs(measured: readonly Pair[]): readonly Pair[] {
+  if (measured.some(({ own, plain }) => own.failures + plain.failures > 0)) return measured;
+  const costOf = ({ subjectUs, requests }: Measurement): number => subjectUs / requests;
+  const difference = ({ own, plain }: Pair): number => costOf(own) - costOf(plain);
+  return measured
+    .toSorted((a, b) => difference(a) - difference(b))
+    .slice(pairsLeftOut, measured.length - pairsLeftOut);
 }
 
 /** Several windows as one. */
