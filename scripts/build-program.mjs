@@ -3,6 +3,7 @@
 // Usage: node scripts/build-program.mjs [--if-possible]
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install: the
 // gateway runs without it. bin/model-gateway runs src/ as well as soon as a file of it, or an installed package, changes.
+import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -25,7 +26,7 @@ const src = existsSync(join(root, 'src')) ? realpathSync(join(root, 'src')) : jo
 const output = join(root, 'dist', 'program');
 const isOptional = process.argv.includes('--if-possible');
 
-const entryOfThread = /import\.meta\.url\.endsWith\('\.ts'\) \? '\.\/([\w-]+)\.ts'/;
+const entryOfThread = /import\.meta\.url\.endsWith\('\.ts'\) \? '\.\/([\w-]+)\.ts' : '\.\/\1\.js'/;
 
 /** The program, and the modules that start threads, with what the threads run. */
 function entries() {
@@ -37,14 +38,15 @@ function entries() {
 }
 
 /** What a module finds by its own address. `@src/` and `@program/` become relative once it is known which file the code is in. */
-function withPlaces(code, id) {
+function withPlaces(code, id, stamp) {
   if (!id.startsWith(src)) return undefined;
   const path = relative(src, id);
   const isOfThread = entryOfThread.test(code);
   const url = `new URL('${isOfThread ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
   const file = `process.getBuiltinModule('node:url').fileURLToPath(${url})`;
   // main.ts compares its own address with that of the started file.
-  const named = path === 'main.ts' ? code : code.replaceAll('import.meta.url', `${url}.href`);
+  const stamped = code.replace(entryOfThread, (_, name) => `'./${name}-${stamp}.js'`);
+  const named = path === 'main.ts' ? code : stamped.replaceAll('import.meta.url', `${url}.href`);
   return named
     .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${file})`)
     .replaceAll('import.meta.filename', file)
@@ -58,7 +60,25 @@ function withPaths(code, { fileName }) {
     .replaceAll(/(["'`])@src\//g, `$1${up}../../src/`);
 }
 
+/**
+ * In the names of the files that threads start with: all names but main.js say what is in the file, so that a build leaves
+ * each file of another one as it is. Two builds at once, or a start during one, mix no files.
+ */
+function stampOfSources() {
+  const hash = createHash('sha256');
+  const sources = filesOf(src, '.ts').map((path) => join(src, path));
+  const installed = join(root, 'node_modules', '.package-lock.json');
+  for (const path of [...sources, ...(existsSync(installed) ? [installed] : [])].sort()) {
+    hash
+      .update(`${relative(root, path)}\n`)
+      .update(readFileSync(path))
+      .update('\0');
+  }
+  return hash.digest('base64url').slice(0, 8);
+}
+
 async function build(folder) {
+  const stamp = stampOfSources();
   // It comes with Vite, which builds the dashboard.
   const ofVite = createRequire(createRequire(join(root, 'x')).resolve('vite/package.json'));
   const { rolldown } = await import(pathToFileURL(ofVite.resolve('rolldown')).href);
@@ -67,7 +87,13 @@ async function build(folder) {
     platform: 'node',
     // What reads config files, 100 modules, comes along. Other packages stay what npm installed.
     external: (id) => !/^[./]/.test(id) && !/^(zod|yaml)(\/|$)/.test(id),
-    plugins: [{ name: 'places', transform: withPlaces, renderChunk: withPaths }],
+    plugins: [
+      {
+        name: 'places',
+        transform: (code, id) => withPlaces(code, id, stamp),
+        renderChunk: withPaths,
+      },
+    ],
   });
   await bundle.write({
     dir: folder,
@@ -79,7 +105,7 @@ async function build(folder) {
       mangle: false,
       codegen: { removeWhitespace: false, asciiOnly: true },
     },
-    entryFileNames: '[name].js',
+    entryFileNames: ({ name }) => (name === 'main' ? 'main.js' : `${name}-${stamp}.js`),
     chunkFileNames: '[name]-[hash].js',
   });
   await bundle.close();

@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -63,5 +72,27 @@ test(
 
     const { stdout } = spawnSync(launcher, ['version'], { env, encoding: 'utf8' });
     assert.match(stdout, /\d+\.\d+\.\d+/);
+
+    // Otherwise two builds at once, or a start during one, would mix files of both.
+    const before = contents(join(folder, 'dist', 'program'));
+    const ofThread = join(folder, 'src', 'store', 'sqlite', 'worker.ts');
+    appendFileSync(ofThread, "\nprocess.title = 'another';\n");
+    assert.equal(spawnSync(process.execPath, [build]).status, 0);
+    const after = contents(join(folder, 'dist', 'program'));
+    const changed = [...before].filter(([name, text]) => after.get(name) !== text);
+    assert.deepEqual(
+      changed.map(([name]) => name),
+      ['main.js'],
+      'of the files of a build, another one replaces only main.js',
+    );
+    const added = [...after].filter(([name]) => !before.has(name));
+    assert.ok(added.some(([, text]) => text.includes("'another'") || text.includes('"another"')));
   },
 );
+
+/** Each file of a folder. */
+function contents(folder: string): ReadonlyMap<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const files = names.filter((name) => name.endsWith('.js'));
+  return new Map(files.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+}
