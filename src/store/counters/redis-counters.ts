@@ -116,15 +116,17 @@ export class RedisCounters implements RateCounters {
     const patience = this.#options.patienceMs ?? slowMs;
     try {
       // With settlements, so that it finds what has become free.
-      const asking = this.#settlements.sendWith((ended) =>
-        this.#run('reserve', reserveArguments(wanted, peek, ended)),
+      const asking = this.#settlements.sendWith(
+        (ended) => this.#run('reserve', reserveArguments(wanted, peek, ended)),
+        (answer) => unsettledOf(wanted, answer),
       );
       const result = resultOf(wanted, await within(patience, asking));
       this.#missed = 0;
       if (result.granted && !peek) this.#live.set(wanted.callId, wanted);
       return result;
     } catch (error) {
-      this.#missed += 1;
+      // A counter that cannot be read is not the loss of the server, which other calls would feel.
+      if (!isRefusal(error)) this.#missed += 1;
       // It may have been taken, or be taken later: both are undone.
       if (!peek) this.#settlements.add(wanted.callId, { tokens: 0, nanodollars: 0 });
       throw unavailable(error);
@@ -248,6 +250,12 @@ function resultOf(wanted: ReserveRequest, answer: Answer): ReserveResult {
   return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
 }
 
+/** The calls that could not be settled with this reservation. */
+function unsettledOf({ concurrent, requests, tokens }: ReserveRequest, answer: Answer): string[] {
+  const readings = answer[0] === 'done' ? 0 : concurrent.length + requests.length + tokens.length;
+  return answer.slice(2 + readings).map(String);
+}
+
 /** @param answer what became of it, the time, the readings */
 function readingOf(wanted: ReserveRequest, answer: Answer): Reading {
   let at = 2;
@@ -294,33 +302,34 @@ local function place(name, id, lease)
 end
 `;
 
-/** A call is remembered for a minute, so that a reservation that comes late takes nothing any more. */
+/**
+ * A call is remembered for a minute, so that a reservation that comes late takes nothing any more. A counter that cannot
+ * be read (a value of another type) leaves the others settled.
+ */
 const settling = `
+local function refund(x, tokens)
+  local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
+  local was = missing(bucket)
+  local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
+  units = math.min(units, math.max(was, 2 * rate * 60000))
+  if units ~= was then keep(bucket, units, rate) end
+end
+
 local function settle(id, tokens)
   local key = prefix .. 'k:' .. id
   local kept = redis.call('GET', key)
   redis.call('SET', key, 'done', 'PX', 60000)
   if not holding(kept) then return end
   local record = cjson.decode(kept)
-  for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, id) end
-  for _, x in ipairs(record.t) do
-    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
-    local was = missing(bucket)
-    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
-    units = math.min(units, math.max(was, 2 * rate * 60000))
-    if units ~= was then keep(bucket, units, rate) end
-  end
-end
-
-local function settleFrom(first)
-  for i = first, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
+  for _, name in ipairs(record.c) do pcall(redis.call, 'ZREM', prefix .. 'c:' .. name, id) end
+  for _, x in ipairs(record.t) do pcall(refund, x, tokens) end
 end
 `;
 
 /**
  * ARGV: prefix, call, lease, peek ('1' = takes nothing), then for each kind its count and its fields: c (counter,
  * most), r (counter, per minute), t (counter, per minute, amount). Then calls that have ended, as for a settlement.
- * Answer: what became of it, the time, and the readings from before, kind by kind.
+ * Answer: what became of it, the time, the readings from before, kind by kind, and the ended calls that could not be settled.
  */
 const reserveBody = `
 local id, lease, peek = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
@@ -337,9 +346,16 @@ local function list(fields)
   return rows
 end
 local c, r, t = list(2), list(2), list(3)
-settleFrom(at)
+local unsettled = {}
+for i = at, #ARGV, 2 do
+  if not pcall(settle, ARGV[i], tonumber(ARGV[i + 1])) then unsettled[#unsettled + 1] = ARGV[i] end
+end
+local function with(answer)
+  for _, call in ipairs(unsettled) do answer[#answer + 1] = call end
+  return answer
+end
 local kept = redis.call('GET', prefix .. 'k:' .. id)
-if kept and not holding(kept) then return {'done', now} end
+if kept and not holding(kept) then return with({'done', now}) end
 
 local answer, fits = {'', now}, true
 local function tell(n) answer[#answer + 1] = text(n) end
@@ -366,7 +382,7 @@ elseif not fits then
   answer[1] = 'refused'
 else
   answer[1] = 'granted'
-  if peek then return answer end
+  if peek then return with(answer) end
   local record = {c = {}, t = {}}
   for i, x in ipairs(c) do
     place(x[1], id, lease)
@@ -379,11 +395,11 @@ else
   end
   redis.call('SET', prefix .. 'k:' .. id, cjson.encode(record), 'PX', lease * 20)
 end
-return answer`;
+return with(answer)`;
 
 /** ARGV: prefix, then of each call its id and its used tokens. */
 const settleBody = `
-settleFrom(2)
+for i = 2, #ARGV, 2 do settle(ARGV[i], tonumber(ARGV[i + 1])) end
 return {'settled', now}`;
 
 /** ARGV: prefix, a call that runs on without its slots. */
@@ -397,17 +413,17 @@ record.c = {}
 redis.call('SET', key, cjson.encode(record), 'KEEPTTL')
 return {'released', now}`;
 
-/** ARGV: prefix, lease, calls … */
+/** ARGV: prefix, lease, calls … One that cannot be read does not end the leases of the others. */
 const renewBody = `
 local lease = tonumber(ARGV[2])
-for i = 3, #ARGV do
-  local key = prefix .. 'k:' .. ARGV[i]
+local function renew(id)
+  local key = prefix .. 'k:' .. id
   local kept = redis.call('GET', key)
-  if holding(kept) then
-    for _, name in ipairs(cjson.decode(kept).c) do place(name, ARGV[i], lease) end
-    redis.call('PEXPIRE', key, lease * 20)
-  end
+  if not holding(kept) then return end
+  redis.call('PEXPIRE', key, lease * 20)
+  for _, name in ipairs(cjson.decode(kept).c) do place(name, id, lease) end
 end
+for i = 3, #ARGV do pcall(renew, ARGV[i]) end
 return {'renewed', now}`;
 
 interface CounterScripts {

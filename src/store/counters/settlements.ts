@@ -78,14 +78,18 @@ export class Settlements {
   /**
    * Sends what waits as a part of another command: a command of its own costs as much as that one. If that one fails,
    * they are sent again by themselves.
+   * @param unsettled the calls whose settlement failed although the command did not: each is sent by itself.
    */
-  sendWith<T>(send: (calls: readonly Settlement[]) => Promise<T>): Promise<T> {
+  sendWith<T>(
+    send: (calls: readonly Settlement[]) => Promise<T>,
+    unsettled: (answer: T) => readonly string[] = () => [],
+  ): Promise<T> {
     const { together = 1 } = this.#options;
     // What does not fit into one command must not come after it.
     if (this.#queue.length - this.#next > together) this.flush();
     const calls = this.#maySend ? this.#take(together) : [];
     const sent = send(calls);
-    if (calls.length > 0) void this.#follow(calls, sent);
+    if (calls.length > 0) void this.#follow(calls, sent, unsettled);
     return sent;
   }
 
@@ -139,14 +143,21 @@ export class Settlements {
   }
 
   #send(calls: readonly Settlement[]): void {
-    void this.#follow(calls, this.#options.send(calls));
+    void this.#follow(calls, this.#options.send(calls), () => []);
   }
 
-  async #follow(calls: readonly Settlement[], sent: Promise<unknown>): Promise<void> {
+  async #follow<T>(
+    calls: readonly Settlement[],
+    sent: Promise<T>,
+    unsettledOf: (answer: T) => readonly string[],
+  ): Promise<void> {
     this.#sending += 1;
     try {
-      await sent;
-      for (const { callId } of calls) this.#waiting.delete(callId);
+      const unsettled = unsettledOf(await sent);
+      for (const call of calls) {
+        if (unsettled.includes(call.callId)) this.#send([call]);
+        else this.#waiting.delete(call.callId);
+      }
     } catch (error) {
       this.#failed(calls, error);
     }

@@ -115,3 +115,26 @@ test('Q2: settlements travel with another command, and are sent by themselves wh
   assert.deepEqual(carried.at(-1), []);
   await settlements.close();
 });
+
+test('Q2: a settlement that failed within another command is sent by itself', async () => {
+  const sent: string[] = [];
+  const settlements = new Settlements({
+    send: async (calls) => {
+      sent.push(...calls.map(({ callId }) => callId));
+    },
+    log: silentLog,
+    atOnce: 2,
+    together: 8,
+    waitMs: 60_000,
+  });
+  for (const id of ['a', 'b', 'c']) settlements.add(id, { tokens: 0, nanodollars: 0 });
+  const answer = await settlements.sendWith(
+    async (calls) => calls.map(({ callId }) => callId),
+    () => ['b'],
+  );
+  assert.deepEqual(answer, ['a', 'b', 'c']);
+  await settlements.sent();
+  assert.deepEqual(sent, ['b']);
+  assert.deepEqual([...settlements.waiting], []);
+  await settlements.close();
+});
