@@ -81,7 +81,14 @@ export class SqliteEngine {
 
   /** Folds the write-ahead log into the database; safe to skip. */
   close(): void {
-    this.#options.db.close();
+    const { db } = this.#options;
+    // SQLite leaves the log of a file that was replaced: the next start would apply it to the file that is there now.
+    if (this.#isMoved) db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    db.close();
+  }
+
+  get #isMoved(): boolean {
+    return this.#readInode() !== this.#inode;
   }
 
   /** SQLite can write to a deleted file without an error, and the rows would be lost. */
@@ -89,7 +96,7 @@ export class SqliteEngine {
     const { path, now } = this.#options;
     const at = now();
     if (path === undefined || at - this.#checkedAt < fileCheckMs) return;
-    if (this.#readInode() !== this.#inode) {
+    if (this.#isMoved) {
       throw new StoreError(
         'gone',
         `${path} was removed or replaced while the gateway runs; put it back or restart.`,

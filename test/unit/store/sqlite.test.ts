@@ -35,6 +35,15 @@ function freshPath(): string {
   return join(folder, `data-${count}`, 'gateway.db');
 }
 
+function quickCheck(path: string): unknown {
+  const db = new DatabaseSync(path);
+  try {
+    return db.prepare('PRAGMA quick_check').get()?.['quick_check'];
+  } finally {
+    db.close();
+  }
+}
+
 function open(path: string): Promise<Store> {
   return openSqliteStore({ path, log: silentLog });
 }
@@ -300,6 +309,27 @@ it('F87 stops writing into a file that was removed', async () => {
   assert.throws(() => openForWriting({ path, mayCreate: false, durability: 'normal' }), {
     name: 'StoreError',
   });
+});
+
+it('F87 a backup that replaces the file of a running store is whole after its end', async () => {
+  const path = freshPath();
+  await filled(path);
+  const store = await open(path);
+  await store.calls.record([callRow('backed up')]);
+  const backup = `${path}.backup`;
+  await store.backup(backup);
+  const later = Array.from({ length: 300 }, (_, i) => callRow(`later${i}`));
+  await store.calls.record(later);
+  renameSync(path, `${path}.away`);
+  renameSync(backup, path);
+  await store.close();
+  const restored = await open(path);
+  assert.equal(quickCheck(path), 'ok');
+  assert.equal((await restored.calls.list({ limit: 1000 })).calls.length, 201);
+  await restored.close();
+  const old = await open(`${path}.away`);
+  assert.equal((await old.calls.list({ limit: 1000 })).calls.length, 501);
+  await old.close();
 });
 
 it('F81 a running call that cannot be recorded is laid aside, and holds up no other', async () => {
