@@ -107,7 +107,8 @@ export function lockFile(path: string): FileLock {
   } catch (cause) {
     lock.close();
     if (isBusy(cause)) throw new StoreError('in_use', `${path} is locked.`, cause);
-    throw new StoreError('failed', `${path} cannot be locked.`, cause);
+    const why = cause instanceof Error ? cause.message : 'unknown failure';
+    throw new StoreError('failed', `${path} cannot be locked (${why}).`, cause);
   }
   held.add(lock);
   return {
