@@ -1,5 +1,5 @@
-// Runs before `npm pack` (prepack) and writes dist/, src/ without its types, and the dashboard: Node strips types nowhere
-// below node_modules, so an installed package has to be JavaScript. A clone runs src/ as it is.
+// Runs before `npm pack` (prepack) and writes dist/: the joined program and the dashboard. Node strips types nowhere below
+// node_modules, so an installed package has to be JavaScript.
 // Both are built in a folder of this run. Then each file that differs is put in the place of the old one: a gateway that
 // serves the dashboard, and a second `npm pack` at the same time, find every file whole.
 import { spawnSync } from 'node:child_process';
@@ -30,7 +30,7 @@ function filesOf(folder) {
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
-/** Moves the files of `from` to `to`, and removes all others from `to` but those of the joined program, which is not packed. */
+/** Moves the files of `from` to `to`, and removes all others from `to` but the joined program of the clone. */
 function replaceFiles(from, to) {
   const wanted = filesOf(from);
   for (const name of wanted) {
@@ -49,11 +49,10 @@ function replaceFiles(from, to) {
 // Beside dist/: a rename does not cross file systems.
 const built = mkdtempSync(join(root, '.packing-'));
 try {
-  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const program = join(import.meta.dirname, 'build-program.mjs');
   const dashboard = join(import.meta.dirname, 'build-dashboard.mjs');
   const status =
-    run(compiler, '-p', 'tsconfig.package.json', '--outDir', built) ||
-    run(dashboard, '--out', join(built, 'dashboard'));
+    run(program, '--package', built) || run(dashboard, '--out', join(built, 'dashboard'));
   if (status === 0) replaceFiles(built, dist);
   process.exitCode = status ?? 1;
 } finally {

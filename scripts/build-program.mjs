@@ -1,6 +1,7 @@
 // Joins the modules of src/, zod and yaml to few files in dist/program/, which bin/model-gateway starts: a start takes a fifth
 // less of CPU, and 19 MB less, than with the modules one by one (docs/decisions/0071-the-joined-program.md).
-// Usage: node scripts/build-program.mjs [--if-possible]
+// Usage: node scripts/build-program.mjs [--if-possible] [--package FOLDER]
+// With --package it is joined for dist/ of the package (scripts/build-package.mjs), with the licences of what comes along.
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install: the
 // gateway runs without it. bin/model-gateway runs src/ as well as soon as a file of it, or an installed package, changes.
 import { createHash } from 'node:crypto';
@@ -15,9 +16,10 @@ import {
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { rerunWithOwnNode } from './own-node.mjs';
 
@@ -25,27 +27,29 @@ const root = join(import.meta.dirname, '..');
 const src = existsSync(join(root, 'src')) ? realpathSync(join(root, 'src')) : join(root, 'src');
 const output = join(root, 'dist', 'program');
 const isOptional = process.argv.includes('--if-possible');
+const packageAt = process.argv.indexOf('--package');
+const ofPackage = packageAt === -1 ? undefined : resolve(process.argv[packageAt + 1] ?? '');
 
-const entryOfThread = /import\.meta\.url\.endsWith\('\.ts'\) \? '\.\/([\w-]+)\.ts' : '\.\/\1\.js'/;
+const startedEntry = /import\.meta\.url\.endsWith\('\.ts'\) \? '(\.[\w/.-]+)\.ts' : '\1\.js'/;
 
-/** The program, and the modules that start threads, with what the threads run. */
+/** The program, and what modules start as a thread or a process. */
 function entries() {
-  const threads = filesOf(src, '.ts').flatMap((path) => {
-    const entry = entryOfThread.exec(readFileSync(join(src, path), 'utf8'))?.[1];
+  const started = filesOf(src, '.ts').flatMap((path) => {
+    const entry = startedEntry.exec(readFileSync(join(src, path), 'utf8'))?.[1];
     return entry === undefined ? [] : [join(dirname(path), entry)];
   });
-  return ['main', ...threads];
+  return ['main', ...started];
 }
 
 /** What a module finds by its own address. `@src/` and `@program/` become relative once it is known which file the code is in. */
 function withPlaces(code, id, stamp) {
   if (!id.startsWith(src)) return undefined;
   const path = relative(src, id);
-  const isOfThread = entryOfThread.test(code);
-  const url = `new URL('${isOfThread ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
+  const startsEntry = startedEntry.test(code);
+  const url = `new URL('${startsEntry ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
   const file = `process.getBuiltinModule('node:url').fileURLToPath(${url})`;
   // main.ts compares its own address with that of the started file.
-  const stamped = code.replace(entryOfThread, (_, name) => `'./${name}-${stamp}.js'`);
+  const stamped = code.replace(startedEntry, (_, name) => `'${name}-${stamp}.js'`);
   const named = path === 'main.ts' ? code : stamped.replaceAll('import.meta.url', `${url}.href`);
   return named
     .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${file})`)
@@ -55,13 +59,14 @@ function withPlaces(code, id, stamp) {
 
 function withPaths(code, { fileName }) {
   const up = '../'.repeat(fileName.split('/').length - 1);
+  const toRoot = ofPackage === undefined ? '../../' : '../';
   return code
     .replaceAll(/(["'`])@program\//g, `$1./${up}`)
-    .replaceAll(/(["'`])@src\//g, `$1${up}../../src/`);
+    .replaceAll(/(["'`])@src\//g, `$1${up}${toRoot}src/`);
 }
 
 /**
- * In the names of the files that threads start with: all names but main.js say what is in the file, so that a build leaves
+ * In the names of the files that threads and processes start with: all names but main.js say what is in the file, so that a build leaves
  * each file of another one as it is. Two builds at once, or a start during one, mix no files.
  */
 function stampOfSources() {
@@ -95,7 +100,7 @@ async function build(folder) {
       },
     ],
   });
-  await bundle.write({
+  const written = await bundle.write({
     dir: folder,
     format: 'esm',
     comments: false,
@@ -109,6 +114,24 @@ async function build(folder) {
     chunkFileNames: '[name]-[hash].js',
   });
   await bundle.close();
+  return written.output.flatMap(({ moduleIds = [] }) => moduleIds);
+}
+
+/** The texts that must go along with the code of packages. */
+function licences(moduleIds) {
+  const names = moduleIds.map((id) => /\/node_modules\/([\w-]+)\//.exec(id)?.[1]);
+  const texts = [...new Set(names)]
+    .filter((name) => name !== undefined)
+    .sort()
+    .map(
+      (name) => `# ${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
+    );
+  return `The program contains code of these packages.\n\n${texts.join('\n')}`;
+}
+
+async function buildPackage() {
+  const moduleIds = await build(ofPackage);
+  writeFileSync(join(ofPackage, 'licenses.md'), licences(moduleIds));
 }
 
 /** A gateway that runs loads some of its files later: those of the build before this one stay, older ones for a month. */
@@ -135,7 +158,7 @@ function filesOf(folder, ending) {
   return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(ending));
 }
 
-async function main() {
+async function buildClone() {
   if (!existsSync(join(src, 'main.ts'))) return;
   mkdirSync(dirname(output), { recursive: true });
   const folder = mkdtempSync(join(root, '.packing-'));
@@ -155,7 +178,7 @@ if (!isOptional || !isPacking) {
   const status = rerunWithOwnNode();
   if (status === undefined) {
     try {
-      await main();
+      await (ofPackage === undefined ? buildClone() : buildPackage());
     } catch (error) {
       const [why] = String(error instanceof Error ? error.message : error).split('\n');
       process.stderr.write(`program: not joined: ${why}\n`);

@@ -1,11 +1,11 @@
 /** How this program is called here, for lines that a person pastes. */
-import { accessSync, constants, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, join, relative } from 'node:path';
 import { isSea } from 'node:sea';
 
 /** The single-file program is its own launcher. */
 const launcher = isSea() ? process.execPath : join(import.meta.dirname, '../../bin/model-gateway');
-const isPackage = !isSea() && import.meta.filename.endsWith('.js');
+const isPackage = !isSea() && !existsSync(join(import.meta.dirname, '../main.ts'));
 const name = 'model-gateway';
 
 /** `model-gateway` where the PATH has this program, else a path to it, or npx where a project has installed it. */

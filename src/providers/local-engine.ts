@@ -4,7 +4,7 @@
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join, extname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
@@ -112,6 +112,14 @@ class EngineProcess {
   }
 }
 
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const engineEntry = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../engine/main.ts' : '../engine/main.js',
+    import.meta.url,
+  ),
+);
+
 function spawnEngine(options: ProcessOptions): ChildProcess {
   const flags: string[] = [];
   const add = (flag: string, value: string | number | undefined): void => {
@@ -124,19 +132,10 @@ function spawnEngine(options: ProcessOptions): ChildProcess {
   add('--threads', options.threads);
   add('--parallel', options.parallel);
   add('--sha256', options.sha256);
-  // With the same ending as this file: TypeScript in development, JavaScript when published.
-  return spawn(
-    process.execPath,
-    [
-      options.entry ??
-        fileURLToPath(new URL(`../engine/main${extname(import.meta.url)}`, import.meta.url)),
-      ...flags,
-    ],
-    {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      env: engineEnvironment(options.cacheDir),
-    },
-  );
+  return spawn(process.execPath, [options.entry ?? engineEntry, ...flags], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: engineEnvironment(options.cacheDir),
+  });
 }
 
 /** Provider keys are in the gateway's environment, so the engine gets named variables only (S25). */

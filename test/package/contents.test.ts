@@ -1,4 +1,4 @@
-/** S26: the package is the repository: the files that package.json names, the program without its types, and the same twice. */
+/** S26: the package is the repository: the files that package.json names, the joined program, and the same twice. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
@@ -58,12 +58,33 @@ test('S26 the package holds what package.json names, as it lies here, and is the
     'bin/model-gateway',
     'scripts/prune-install.mjs',
   ];
-  const program = globSync('src/**/*.ts', { cwd: copy }).map((name) =>
-    name.replace(/^src/, 'dist').replace(/\.ts$/, '.js'),
-  );
   const inDashboard = packed.filter((name) => name.startsWith('dist/dashboard/'));
   assert.ok(inDashboard.includes('dist/dashboard/index.html'));
   assert.ok(inDashboard.includes('dist/dashboard/licenses.md'));
+  // Joined: all names but the first have a hash.
+  const program = packed.filter((name) => name.startsWith('dist/') && !inDashboard.includes(name));
+  const hashed = program.filter((name) => /-[\w-]{8}\.js$/.test(name));
+  assert.deepEqual(
+    program.filter((name) => !hashed.includes(name)),
+    ['dist/licenses.md', 'dist/main.js'],
+  );
+  assert.deepEqual(
+    hashed
+      .filter((name) => name.split('/').length > 2)
+      .map((name) => name.slice('dist/'.length, -'-12345678.js'.length)),
+    [
+      'compose/host/worker-main',
+      'compose/long-body-thread',
+      'engine/main',
+      'features/content-log/content-worker',
+      'store/sqlite/worker',
+      'tokens/tokenizer-worker',
+    ],
+  );
+  assert.match(
+    readFileSync(join(folder, 'package', 'dist', 'licenses.md'), 'utf8'),
+    /^# yaml$[^]+^# zod$/m,
+  );
   assert.deepEqual(packed, ['package.json', ...asTheyAre, ...program, ...inDashboard].sort());
   const pages = packed.filter((name) => name.endsWith('.md'));
   assert.ok(pages.length > 60);

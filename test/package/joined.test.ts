@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import {
   appendFileSync,
   cpSync,
-  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -13,7 +12,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { removeFolder } from '../support/folders.ts';
@@ -23,8 +22,16 @@ import { root } from './pack.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
 
+/** What a process and those that it has started run (Linux). */
+function filesRunBy(pid: number): readonly string[] {
+  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  const started = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [];
+  const own = words.find((word) => word.endsWith('.js') || word.endsWith('.ts')) ?? '';
+  return [own, ...started.flatMap((child) => filesRunBy(Number(child)))];
+}
+
 test(
-  'issue 25.4: a clone starts the joined program: with its store, its engine and its admin server',
+  'issue 25.4: a clone starts the joined program: with its store, its workers, its engine and its admin server',
   { skip, timeout: 200_000 },
   async (t) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'gw-joined-')));
@@ -40,7 +47,8 @@ test(
     const launcher = join(folder, 'bin', 'model-gateway');
     const env = { PATH: process.env['PATH'], HOME: folder, MODEL_GATEWAY_KEY: clientKey };
     const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
-    const gateway = spawn(launcher, ['start', '--data-dir', join(folder, 'data'), ...listen], {
+    const options = ['--data-dir', join(folder, 'data'), '--workers', '2', ...listen];
+    const gateway = spawn(launcher, ['start', ...options], {
       cwd: folder,
       env,
       stdio: ['ignore', 'pipe', 'ignore'],
@@ -55,10 +63,6 @@ test(
       if (url !== undefined && urls.push(url) === 2) break;
     }
     const [url = '', adminUrl = ''] = urls;
-    if (existsSync('/proc/self/cmdline')) {
-      const started = readFileSync(`/proc/${gateway.pid}/cmdline`, 'utf8').split('\0');
-      assert.ok(started.includes(join(folder, 'dist', 'program', 'main.js')));
-    }
     const reply = await send(`${url}/v1/chat/completions`, {
       model: 'local/tiny',
       messages: [{ role: 'user', content: 'Hi' }],
@@ -66,6 +70,16 @@ test(
     });
     assert.equal(reply.status, 200, reply.text);
     assert.equal((await send(`${adminUrl}/api/status`, undefined)).status, 401);
+    if (process.platform === 'linux') {
+      assert.deepEqual(
+        filesRunBy(gateway.pid ?? 0)
+          .map((file) =>
+            relative(join(folder, 'dist', 'program'), file).replace(/(-[\w-]{8})?\.js$/, ''),
+          )
+          .sort(),
+        ['compose/host/worker-main', 'compose/host/worker-main', 'engine/main', 'main'],
+      );
+    }
     gateway.kill('SIGTERM');
     await once(gateway, 'exit');
     assert.equal(gateway.exitCode, 0);

@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 export const root = join(import.meta.dirname, '..', '..');
 const nodeBin = join(root, 'node_modules', '.bin');
 
-/** What packing reads; `node_modules` has the compiler. */
+/** What packing reads; `node_modules` has the bundler. */
 const sources = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
@@ -35,7 +35,6 @@ const sources = [
   'scripts',
   'src',
   'tsconfig.json',
-  'tsconfig.package.json',
 ];
 
 /** A copy of the repository to be packed: packing writes `dist/`, which a person may have in use. */
@@ -89,7 +88,7 @@ export const secretFiles = ['deploy/.env', 'deploy/secrets/admin_token'];
 
 let packed: Promise<Packed> | undefined;
 
-/** The package, packed twice at once, and once a process, which compiles the program and the dashboard. */
+/** The package, packed twice at once, and once a process, which joins the program and builds the dashboard. */
 export function packedOnce(): Promise<Packed> {
   packed ??= packRepository();
   return packed;

@@ -2,6 +2,7 @@
  * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
  * there is once is this process's: store, counters, admin plane, engines.
  */
+import { fileURLToPath } from 'node:url';
 import { cannotRecord } from '../../access/ledger.ts';
 import { keyOrNone } from '../../access/keys/seal-key.ts';
 import { type Settings, packSettings, workerShare } from '../../config/settings.ts';
@@ -77,7 +78,12 @@ export function openPool(): OpenedPool {
 }
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
-const entry = import.meta.filename.replace(/parent\.(ts|js)$/, 'worker-main.$1');
+const entry = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? './worker-main.ts' : './worker-main.js',
+    import.meta.url,
+  ),
+);
 const lookEveryMs = 100;
 /** A scrape waits no longer for a worker; then the worker's last values are used. */
 const scrapeMs = 3000;
