@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Token } from 'node-llama-cpp';
 import type { EngineError, JsonObject } from './engine-error.ts';
-import type { GenerationSink, Outcome } from './generate.ts';
+import type { GenerationSink, Outcome, TokenCounts } from './generate.ts';
 import type { Likelihood, TokenChoice } from './sampling.ts';
 
 /** What every part of one answer repeats. */
@@ -16,13 +16,18 @@ export interface AnswerHead {
   readonly textOf: (token: Token) => string;
   /** Log probabilities were requested. */
   readonly logprobs: boolean;
+  /** How many answers were requested. */
+  readonly choices: number;
 }
 
 /** Where a generation goes. */
 export interface AnswerWriter extends GenerationSink {
   /** The prompt is tokenized and the request is in the queue. */
   begin(): void;
-  finish(outcome: Outcome): void;
+  /** One choice is whole; what follows belongs to the next. */
+  endChoice(outcome: Outcome): void;
+  /** All choices are whole. */
+  finish(counts: TokenCounts): void;
   /** Shows that the connection is alive while the request waits or its prompt is read. */
   keepAlive(): void;
   /** A status and a body where nothing was sent yet, else an event that ends the stream. */
@@ -30,7 +35,7 @@ export interface AnswerWriter extends GenerationSink {
 }
 
 /** Usage so far; prompt and completion are counted tokens, never estimates. */
-export function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObject {
+export function usageOf(head: AnswerHead, outcome: TokenCounts | undefined): JsonObject {
   const completion = outcome?.completionTokens ?? 0;
   const counts = {
     prompt_tokens: head.promptTokens,

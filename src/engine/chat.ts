@@ -13,7 +13,7 @@ import {
   usageOf,
 } from './answer.ts';
 import { EngineError, type Json, type JsonObject, asEngineError, invalid } from './engine-error.ts';
-import { generate, type GenerationJob, type Outcome } from './generate.ts';
+import { generate, type GenerationJob, type Outcome, type TokenCounts } from './generate.ts';
 import type { EngineModel } from './model.ts';
 import type { Prompt } from './prompt.ts';
 import { type ChatRequest, readRequest, templateValues } from './request.ts';
@@ -30,6 +30,8 @@ export class StreamWriter implements AnswerWriter {
   readonly #pending: PendingLogprobs;
   readonly #start: string;
   readonly #textEnd: string;
+  /** Of the choice that is written. */
+  #index = 0;
   #calls = 0;
   /** Frames that are not written yet. */
   #frames = '';
@@ -50,18 +52,22 @@ export class StreamWriter implements AnswerWriter {
     this.#textEnd = `},"logprobs":null,"finish_reason":null}]${this.#nullUsage()}}\n\n`;
   }
 
-  /** The role chunk. If usage is requested, it already has the prompt's tokens. */
+  /** A role chunk for each choice. If usage is requested, it already has the prompt's tokens. */
   begin(): void {
     this.#response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-cache',
     });
     const delta = { role: 'assistant', content: '', refusal: null };
-    const choice = JSON.stringify({ index: 0, delta, logprobs: null, finish_reason: null });
     const usage = this.#includeUsage
       ? `,"usage":${JSON.stringify(usageOf(this.#head, undefined))}`
       : '';
-    this.#response.write(`${this.#start}${choice}]${usage}}\n\n`);
+    let frames = '';
+    for (let index = 0; index < this.#head.choices; index += 1) {
+      const choice = JSON.stringify({ index, delta, logprobs: null, finish_reason: null });
+      frames += `${this.#start}${choice}]${usage}}\n\n`;
+    }
+    this.#response.write(frames);
   }
 
   likelihood(choice: TokenChoice): void {
@@ -96,7 +102,7 @@ export class StreamWriter implements AnswerWriter {
     this.#writeChoice({ delta: { tool_calls: [fragment] }, logprobs: null, finish_reason: null });
   }
 
-  finish(outcome: Outcome): void {
+  endChoice(outcome: Outcome): void {
     const { finishReason } = outcome;
     this.#writeChoice({
       delta: {},
@@ -104,6 +110,11 @@ export class StreamWriter implements AnswerWriter {
       finish_reason: finishReason,
       ...stopReason(outcome),
     });
+    this.#index += 1;
+    this.#calls = 0;
+  }
+
+  finish(outcome: TokenCounts): void {
     const usage = this.#includeUsage
       ? `${this.#start}],"usage":${JSON.stringify(usageOf(this.#head, outcome))}}\n\n`
       : '';
@@ -119,12 +130,12 @@ export class StreamWriter implements AnswerWriter {
   }
 
   #writeDelta(key: 'content' | 'reasoning_content', text: string): void {
-    const delta = `{"index":0,"delta":{"${key}":${JSON.stringify(text)}`;
+    const delta = `{"index":${this.#index},"delta":{"${key}":${JSON.stringify(text)}`;
     this.#send(`${this.#start}${delta}${this.#textEnd}`);
   }
 
   #writeChoice(choice: JsonObject): void {
-    const text = JSON.stringify({ index: 0, ...choice });
+    const text = JSON.stringify({ index: this.#index, ...choice });
     this.#send(`${this.#start}${text}]${this.#nullUsage()}}\n\n`);
   }
 
@@ -166,9 +177,10 @@ interface WrittenCall {
 class DocumentWriter implements AnswerWriter {
   readonly #response: ServerResponse;
   readonly #head: AnswerHead;
-  readonly #calls: WrittenCall[] = [];
+  readonly #choices: JsonObject[] = [];
   readonly #pending: PendingLogprobs;
-  readonly #logprobs: JsonObject[] = [];
+  #calls: WrittenCall[] = [];
+  #logprobs: JsonObject[] = [];
   #text = '';
   #reasoning = '';
 
@@ -211,22 +223,28 @@ class DocumentWriter implements AnswerWriter {
     if (call !== undefined) call.argumentsJson += text;
   }
 
-  finish(outcome: Outcome): void {
-    const { id, createdSeconds, model, logprobs } = this.#head;
+  endChoice(outcome: Outcome): void {
+    this.#choices.push({
+      index: this.#choices.length,
+      message: this.#message(),
+      logprobs: this.#head.logprobs ? logprobsMember(this.#logprobs) : null,
+      finish_reason: outcome.finishReason,
+      ...stopReason(outcome),
+    });
+    this.#calls = [];
+    this.#logprobs = [];
+    this.#text = '';
+    this.#reasoning = '';
+  }
+
+  finish(outcome: TokenCounts): void {
+    const { id, createdSeconds, model } = this.#head;
     sendJson(this.#response, 200, {
       id,
       object: 'chat.completion',
       created: createdSeconds,
       model,
-      choices: [
-        {
-          index: 0,
-          message: this.#message(),
-          logprobs: logprobs ? logprobsMember(this.#logprobs) : null,
-          finish_reason: outcome.finishReason,
-          ...stopReason(outcome),
-        },
-      ],
+      choices: this.#choices,
       usage: usageOf(this.#head, outcome),
     });
   }
@@ -300,7 +318,7 @@ export async function answerChat(
   try {
     const slot = await taken;
     try {
-      writer.finish(await generate({ ...job, slot }, writer));
+      writer.finish(await generateChoices({ ...job, slot }, writer));
     } catch (error) {
       if (!signal.aborted) await slot.reset();
       throw error;
@@ -313,6 +331,27 @@ export async function answerChat(
   } finally {
     clearInterval(timer);
   }
+}
+
+/** Generates the choices one after the other: those after the first find their prompt read. */
+async function generateChoices(job: GenerationJob, writer: AnswerWriter): Promise<TokenCounts> {
+  const { sampling, randomSeed, request } = job;
+  let counts: TokenCounts | undefined;
+  for (let index = 0; index < request.choices; index += 1) {
+    const { seed } = sampling;
+    const own = seed === undefined ? sampling : { ...sampling, seed: seed + index };
+    const outcome = await generate(
+      { ...job, sampling: own, randomSeed: randomSeed + index },
+      writer,
+    );
+    writer.endChoice(outcome);
+    counts = {
+      completionTokens: (counts?.completionTokens ?? 0) + outcome.completionTokens,
+      reasoningTokens: (counts?.reasoningTokens ?? 0) + outcome.reasoningTokens,
+      cachedTokens: counts?.cachedTokens ?? outcome.cachedTokens,
+    };
+  }
+  return counts ?? { completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 };
 }
 
 /** All that can be refused is refused here, before the request is queued. */
@@ -410,6 +449,7 @@ function headOf(service: ChatService, request: ChatRequest, promptTokens: number
     newId: runtime.newId,
     textOf: (token) => model.textOf([token], []),
     logprobs: request.logprobs !== undefined,
+    choices: request.choices,
   };
 }
 

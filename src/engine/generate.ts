@@ -187,10 +187,13 @@ export interface GenerationJob {
   readonly signal: AbortSignal;
 }
 
-export interface Outcome {
+export interface Outcome extends TokenCounts {
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
   /** The stop sequence that ended the answer. */
   readonly stopSequence?: string;
+}
+
+export interface TokenCounts {
   /** All sampled tokens, the end token and those of a cut stop sequence included. */
   readonly completionTokens: number;
   /** Those up to the end of the reasoning, its tags included. */

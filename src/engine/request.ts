@@ -23,6 +23,8 @@ export interface ChatRequest {
   readonly includeUsage: boolean;
   /** The caller's cap on generated tokens, the end token included. */
   readonly maxTokens?: number;
+  /** How many answers are requested. */
+  readonly choices: number;
   readonly stop: readonly string[];
   readonly sampling: SamplingInput;
   readonly thinking: ThinkingControls;
@@ -34,6 +36,7 @@ export interface ChatRequest {
 const maxStopSequences = 64;
 const maxStopLength = 1024;
 const maxLogprobs = 20;
+const maxChoices = 8;
 
 /** @throws EngineError 400 that names the field. */
 export function readRequest(body: Json | undefined): ChatRequest {
@@ -61,6 +64,7 @@ export function readRequest(body: Json | undefined): ChatRequest {
     stream: flag(body, 'stream'),
     includeUsage: isObject(streamOptions) && flag(streamOptions, 'include_usage'),
     ...(maxTokens === undefined ? {} : { maxTokens }),
+    choices: integer(body, 'n', { min: 1, max: maxChoices }) ?? 1,
     stop: readStop(member(body, 'stop')),
     sampling: readSampling(body),
     thinking: readThinking(body),
@@ -88,7 +92,6 @@ function readLogprobs(body: JsonObject, held: boolean): number | undefined {
 const refused: {
   readonly [field: string]: { readonly unless: (value: Json) => boolean; readonly why: string };
 } = {
-  n: { unless: (value) => value === 1, why: 'one choice per request' },
   functions: { unless: never, why: 'use "tools"' },
   function_call: { unless: never, why: 'use "tool_choice"' },
   modalities: { unless: isTextOnly, why: 'text only' },

@@ -69,6 +69,21 @@ describe('local/tiny', { skip: leftOut }, () => {
     assert.equal(input, (seen.usage?.fresh ?? 0) + (seen.usage?.cacheRead ?? 0));
   });
 
+  test('several choices are relayed and charged together, streamed and whole', async () => {
+    for (const stream of [false, true]) {
+      const body = requestBody('chat', { model, stream, more: { ...greedy, n: 2 } });
+      const reply = await send(`${gateway.url}${endpointOf.chat}`, body);
+      assert.equal(reply.status, 200, reply.text);
+      assert.equal(reply.text.match(/"finish_reason":"(stop|length)"/g)?.length, 2);
+      const row = await gateway.callRow(String(reply.headers['x-request-id']));
+      const single = requestBody('chat', { model, stream: false, more: greedy });
+      const one = await send(`${gateway.url}${endpointOf.chat}`, single);
+      const output = readDocument('chat', one.json).usage?.output ?? 0;
+      assert.equal(row['outcome'], 'ok');
+      assert.equal(objectAt(row, 'charged')['output_tokens'], 2 * output);
+    }
+  });
+
   test('max_tokens is honoured exactly and told as the reason', async () => {
     for (const dialect of dialects) {
       const body = requestBody(dialect, {

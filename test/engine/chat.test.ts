@@ -9,6 +9,8 @@ import {
   endlessBody,
   EngineClient,
   messageOf,
+  readAll,
+  readEvents,
   reasonToSkip,
   textOf,
   tinyEngine,
@@ -135,6 +137,63 @@ describe('answers', { skip }, () => {
     assert.equal(await ask(7), first);
     const others = await Promise.all([1, 2, 3, -4, 2 ** 40].map(ask));
     assert.ok(others.some((other) => other !== first));
+  });
+
+  test('n gives as many answers: of the seed and of the seeds after it, counted together', async () => {
+    const wild = { temperature: 1.8, top_p: 1, top_k: 0, min_p: 0, max_tokens: 30 };
+    const singles = await Promise.all(
+      [7, 8, 9].map((seed) => client.chat('Tell me a joke.', { ...wild, seed })),
+    );
+    const { body } = await client.chat('Tell me a joke.', { ...wild, seed: 7, n: 3 });
+    const texts = singles.map((single) => messageOf(single)['content']);
+    assert.ok(new Set(texts).size > 1);
+    const { choices } = body;
+    assert.ok(Array.isArray(choices));
+    assert.deepEqual(
+      choices.map((choice) => [at(choice, 'index'), at(choice, 'message', 'content')]),
+      texts.map((text, index) => [index, text]),
+    );
+    const completion = singles.reduce(
+      (sum, single) => sum + Number(at(single.body, 'usage', 'completion_tokens')),
+      0,
+    );
+    const prompt = Number(at(singles[0]?.body, 'usage', 'prompt_tokens'));
+    assert.equal(at(body, 'usage', 'prompt_tokens'), prompt);
+    assert.equal(at(body, 'usage', 'completion_tokens'), completion);
+    assert.equal(at(body, 'usage', 'total_tokens'), prompt + completion);
+  });
+
+  test('n streamed: each choice has its role, its text and its end, and the usage is that of all', async () => {
+    const whole = await client.chat(question, { n: 3 });
+    const streamed = { n: 3, stream: true, stream_options: { include_usage: true } };
+    const { response } = client.open(completions, chatBody(question, streamed));
+    const { chunks, done } = readEvents(await readAll(await response));
+    assert.ok(done);
+    for (const index of [0, 1, 2]) {
+      const own = chunks.filter((chunk) => at(chunk, 'choices', 0, 'index') === index);
+      assert.equal(at(own[0], 'choices', 0, 'delta', 'role'), 'assistant');
+      const text = own.map((chunk) => at(chunk, 'choices', 0, 'delta', 'content') ?? '').join('');
+      assert.equal(text, at(whole.body, 'choices', index, 'message', 'content'));
+      assert.equal(at(own.at(-1), 'choices', 0, 'finish_reason'), 'stop');
+    }
+    assert.deepEqual(chunks.at(-1)?.['usage'], whole.body['usage']);
+  });
+
+  test('each of n answers has its own calls and likelihoods', async () => {
+    const called = await client.chat('Weather?', {
+      n: 2,
+      tools: [weather],
+      tool_choice: 'required',
+    });
+    for (const index of [0, 1]) {
+      const calls = at(called.body, 'choices', index, 'message', 'tool_calls');
+      assert.ok(Array.isArray(calls) && calls.length === 1, called.text);
+    }
+    const told = await client.chat(question, { n: 2, logprobs: true, max_tokens: 3 });
+    for (const index of [0, 1]) {
+      const entries = at(told.body, 'choices', index, 'logprobs', 'content');
+      assert.ok(Array.isArray(entries) && entries.length === 3, told.text);
+    }
   });
 
   test('characters of several tokens arrive whole', async () => {
@@ -318,7 +377,7 @@ describe('refusals', { skip }, () => {
   });
 
   const refused: readonly [string, object, string][] = [
-    ['n', { n: 2 }, 'n'],
+    ['too many choices', { n: 9 }, 'n'],
     ['top_logprobs alone', { top_logprobs: 2 }, 'top_logprobs'],
     ['logprobs of JSON', { logprobs: true, response_format: { type: 'json_object' } }, 'logprobs'],
     ['a token without a number', { logit_bias: { word: 1 } }, 'logit_bias.word'],

@@ -13,6 +13,7 @@ const head = {
   newId: (prefix: string) => `${prefix}1`,
   textOf: () => '',
   logprobs: false,
+  choices: 1,
 };
 const outcome = {
   finishReason: 'stop',
@@ -45,6 +46,7 @@ test('a token is written while the next is computed, the end at once, all in ord
       counts.push(written.length);
       writer.text('two');
       writer.keepAlive();
+      writer.endChoice(outcome);
       writer.finish(outcome);
       await turn();
       await turn();
