@@ -57,6 +57,15 @@ async function assertRefused(
   assert.equal(body, undefined, 'the upstream was asked');
 }
 
+test('a prompt template needs no input: its vendor is asked, other APIs refuse it by name', async () => {
+  const template = { prompt: { id: 'pmpt_1', variables: { city: 'Paris' } }, input: null };
+  const { prompt } = await served('responses', template);
+  assert.deepEqual(prompt, template.prompt);
+  for (const upstream of upstreamDialects) {
+    if (upstream !== 'responses') await assertRefused(upstream, template, 'prompt');
+  }
+});
+
 const png = Buffer.from('a picture').toString('base64');
 const pdf = Buffer.from('%PDF-1.4').toString('base64');
 

@@ -258,7 +258,9 @@ function checkNamed(tool: JsonObject, path: FieldPath, names: Set<string>): void
 function checkInput(body: JsonObject, state: RequestState): void {
   const { input } = body;
   if (!isPresent(input)) {
-    if (state.previousResponseId === undefined) throw missing(['input']);
+    // A prompt template has the messages itself.
+    const has = state.previousResponseId !== undefined || isObject(body['prompt']);
+    if (!has) throw missing(['input']);
     return;
   }
   if (typeof input === 'string') return;

@@ -184,6 +184,28 @@ describe('events', () => {
     assert.equal(item?.['arguments'], '{"a":');
   });
 
+  for (const [why, kind, status] of [
+    ['at the cap', 'length', 'incomplete'],
+    ['by a filter', 'content-filter', 'incomplete'],
+    ['nowhere', 'stop', 'completed'],
+  ] as const) {
+    test(`a message that was cut ${why} is ${status}, and one before it completed`, () => {
+      const parts: readonly Part[] = [
+        { type: 'text', text: 'I look.' },
+        callPart('f', '{}'),
+        { type: 'text', text: 'It is' },
+      ];
+      const events = written(replay(generation(parts, { finish: { kind } })));
+      const statuses = outputOf(events).map((item) => item['status']);
+      assert.deepEqual(statuses, ['completed', 'completed', status]);
+      const done = events.filter(({ type }) => type === 'response.output_item.done');
+      const last = done.at(-1)?.['item'];
+      assert.ok(isObject(last) && last['type'] === 'message');
+      assert.equal(last['status'], status);
+      assert.equal(responseOf(events.at(-1))['status'], status);
+    });
+  }
+
   const textTool = { ...tool('patch', { kind: 'custom' }), freeText: true };
   const searchTool = tool('tool_search', { kind: 'tool_search' });
   for (const [name, args, shown] of [

@@ -265,8 +265,10 @@ export class ResponsesStreamWriter implements StreamWriter {
     this.#noteEnd(reason);
     let text = '';
     for (const index of this.#parts.keys()) text += this.#end(index);
-    text += this.#closeMessage() + this.#separate(this.#items.openSearches());
     const explanation = this.#refused ? undefined : refusalExplanation(reason);
+    const cut = explanation === undefined && this.#ending().status === 'incomplete';
+    text += this.#closeMessage(cut ? 'incomplete' : 'completed');
+    text += this.#separate(this.#items.openSearches());
     if (explanation !== undefined) {
       text += this.#openMessage('refusal', { type: 'text', text: '' });
       text += this.#addText(explanation) + this.#closeMessage();
@@ -361,7 +363,8 @@ export class ResponsesStreamWriter implements StreamWriter {
     return text;
   }
 
-  #closeMessage(): string {
+  /** @param status `incomplete` for the message in which the answer was cut off */
+  #closeMessage(status: 'completed' | 'incomplete' = 'completed'): string {
     const message = this.#message;
     if (message === undefined) return '';
     this.#message = undefined;
@@ -378,7 +381,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     return (
       done +
       this.#life.event('response.content_part.done', { ...where, part }) +
-      this.#itemDone(message.output, messageItem(message, 'completed', [part]))
+      this.#itemDone(message.output, messageItem(message, status, [part]))
     );
   }
 
