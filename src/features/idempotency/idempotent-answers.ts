@@ -311,7 +311,7 @@ export class IdempotentAnswers {
     const { id, keyId, fingerprint } = sealed;
     const wanted = { id, keyId, owner, fingerprint, leaseMs };
     const own = this.#ownClaim(id);
-    // A wall clock that jumped ahead has ended the leases of calls that run, until they are renewed (G17).
+    // A database whose clock jumped ahead has ended the leases of calls that run, until they are renewed (G17).
     if (own !== undefined) await this.#deps.store.renew([own], leaseMs).catch(() => undefined);
     let claimed = await this.#claim(wanted);
     if (claimed.state === 'running' && (await this.#abandoned.giveUp(id))) {

@@ -18,7 +18,7 @@ export interface EngineOptions {
   readonly db: DatabaseSync;
   /** Absent: the database is in memory. */
   readonly path?: string;
-  /** Monotonic ms. */
+  /** Monotonic ms, of one origin in all threads: a later engine of the process reads times of this one. */
   now(): number;
   /** Ms since the epoch. */
   wall(): number;
@@ -50,7 +50,7 @@ export class SqliteEngine {
     this.policies = new SqlitePolicies(sql);
     this.audit = new SqliteAudit(sql, this.keys, this.policies);
     this.calls = new SqliteCalls(sql);
-    this.answers = new SqliteAnswers(sql, () => options.wall());
+    this.answers = new SqliteAnswers(sql, options);
     this.contents = new SqliteContents(sql);
     this.responses = new SqliteResponses(sql, () => options.wall());
     this.people = new SqlitePeople(sql);

@@ -26,7 +26,9 @@ import { type Columns, number, text } from '../columns.ts';
 import type { Synchronous } from '../remote.ts';
 import type { Statements } from './database.ts';
 
-const find = `SELECT key_id, owner, mark, done, bytes, answer, until > $now AS alive
+// `until` of a claim is monotonic: all who claim ask this process, and a start releases all. That of an answer is a date.
+const find = `SELECT key_id, owner, mark, done, bytes, answer,
+    until > CASE done WHEN 0 THEN $now ELSE $wall END AS alive
   FROM kept_answers WHERE id = $id`;
 const take = `INSERT INTO kept_answers (id, key_id, owner, mark, until, done, bytes)
   VALUES ($id, $keyId, $owner, $mark, $until, 0, 0)
@@ -47,36 +49,38 @@ const oldestOf = `SELECT id, bytes FROM kept_answers WHERE key_id = ? AND done =
   ORDER BY until, id`;
 const remove = 'DELETE FROM kept_answers WHERE id = ?';
 const old = `SELECT id, key_id, done, bytes FROM kept_answers
-  WHERE until <= $now AND (done = 1 OR until <= $now - ${claimGraceMs}) ORDER BY until LIMIT $most`;
+  WHERE until <= $wall AND (done = 1 OR until <= $now - ${claimGraceMs}) ORDER BY until LIMIT $most`;
 const total = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_answer_sums';
 const largest = 'SELECT key_id, bytes FROM kept_answer_sums ORDER BY bytes DESC LIMIT 1';
 
 export class SqliteAnswers implements Synchronous<AnswerStore> {
   readonly #sql: Statements;
+  readonly #now: () => number;
   readonly #wall: () => number;
 
-  /** @param wall ms since the epoch */
-  constructor(sql: Statements, wall: () => number) {
+  /**
+   * @param clock `now`: monotonic ms, of one origin for all engines of the process; `wall`: ms since the epoch
+   */
+  constructor(sql: Statements, clock: { now(): number; wall(): number }) {
     this.#sql = sql;
-    this.#wall = () => Math.round(wall());
+    this.#now = () => Math.round(clock.now());
+    this.#wall = () => Math.round(clock.wall());
   }
 
   claim({ id, keyId, owner, fingerprint, leaseMs }: AnswerClaim): Claimed {
     return this.#sql.write((): Claimed => {
-      const row = this.#sql.of(find).get({ id, now: this.#wall() });
+      const row = this.#sql.of(find).get({ id, now: this.#now(), wall: this.#wall() });
       const known = row !== undefined && number(row, 'alive') === 1 && text(row, 'owner') !== owner;
       if (known) return claimOf(row);
       if (row !== undefined && number(row, 'done') === 1) this.#count(row, -1);
-      this.#sql
-        .of(take)
-        .run({ id, keyId, owner, mark: fingerprint, until: this.#wall() + leaseMs });
+      this.#sql.of(take).run({ id, keyId, owner, mark: fingerprint, until: this.#now() + leaseMs });
       return { state: 'mine' };
     });
   }
 
   renew(claims: readonly OwnClaim[], leaseMs: number): void {
     this.#sql.write(() => {
-      const until = this.#wall() + leaseMs;
+      const until = this.#now() + leaseMs;
       for (const { id, owner } of claims) this.#sql.of(renew).run({ id, owner, until });
     });
   }
@@ -111,7 +115,7 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
 
   sweep(most: number, bytes: number): number {
     return this.#sql.write(() => {
-      const rows = this.#sql.of(old).all({ now: this.#wall(), most });
+      const rows = this.#sql.of(old).all({ now: this.#now(), wall: this.#wall(), most });
       for (const row of rows) {
         this.#sql.of(remove).run(text(row, 'id'));
         if (number(row, 'done') === 1) this.#count(row, -1);

@@ -332,6 +332,43 @@ it('F87 a backup that replaces the file of a running store is whole after its en
   await old.close();
 });
 
+it('G17 E17 the claim of an Idempotency-Key lasts as long as its lease, whatever the wall clock does', async () => {
+  const path = freshPath();
+  await filled(path);
+  const clock = { monotonic: 5_000, wall: march };
+  const engine = new SqliteEngine({
+    db: openForWriting({ path, mayCreate: false, durability: 'normal' }),
+    path,
+    now: () => clock.monotonic,
+    wall: () => clock.wall,
+  });
+  const { answers } = engine;
+  const leaseMs = 30_000;
+  const by = (owner: string) =>
+    answers.claim({ id: 'id', keyId: 'k', owner, fingerprint: 'f', leaseMs }).state;
+  const day = 86_400_000;
+  assert.equal(by('one'), 'mine');
+  for (const jump of [day, -day, -30 * day, 30 * day]) {
+    clock.wall += jump;
+    assert.equal(by('another worker'), 'running', `after a jump by ${jump / day} days`);
+    answers.sweep(100, Number.MAX_SAFE_INTEGER);
+  }
+  clock.wall -= day;
+  clock.monotonic += leaseMs - 1;
+  assert.equal(by('another worker'), 'running');
+  clock.monotonic += 1;
+  assert.equal(by('another worker'), 'mine');
+  const answer = Buffer.from('sealed');
+  const most = { keepMs: day, maxBytes: 100, maxAnswers: 10 };
+  assert.ok(answers.keep({ id: 'id', owner: 'another worker', answer, ...most }));
+  clock.wall += day - 1;
+  assert.equal(by('one'), 'done');
+  clock.wall += 1;
+  assert.equal(answers.sweep(100, Number.MAX_SAFE_INTEGER), 1);
+  assert.equal(by('one'), 'mine');
+  engine.close();
+});
+
 it('F81 a running call that cannot be recorded is laid aside, and holds up no other', async () => {
   const path = freshPath();
   const store = await open(path);
