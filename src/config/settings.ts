@@ -275,6 +275,7 @@ export function packSettings(settings: Settings): string {
     const raw: unknown = Reflect.get(this, name);
     if (raw instanceof Secret) return { [kind]: 'secret', text: raw.reveal() };
     if (raw instanceof HeaderSettings) return { [kind]: 'headers', entries: [...raw.entries()] };
+    if (raw instanceof Map) return { [kind]: 'map', pairs: [...raw] };
     if (raw === Number.POSITIVE_INFINITY) return { [kind]: 'infinity' };
     return value;
   });
@@ -287,6 +288,7 @@ export function unpackSettings(text: string): Settings {
 function unpacked(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !(kind in value)) return value;
   if ('text' in value) return new Secret(String(value.text));
+  if ('pairs' in value) return new Map(Array.isArray(value.pairs) ? value.pairs : []);
   if (!('entries' in value)) return Number.POSITIVE_INFINITY;
   const { entries } = value;
   return new HeaderSettings(Array.isArray(entries) ? entries : []);

@@ -26,6 +26,18 @@ providers:
 models:
   fast: { targets: [up/a, { target: up/b, weight: 2 }], order: weighted }
 limits: { streams: 100, memory: 3GiB }
+prices:
+  up/a:
+    input: 1
+    output: 2
+    web_search: 0.01
+    tiers: [{ above: 1000, input: 2, output: 3 }]
+    service_tiers:
+      priority: { input: 4, output: 5, tiers: [{ above: 1000, input: 5, output: 6 }] }
+  default: { input: 20, output: 100, service_tiers: { flex: { input: 1, output: 1 } } }
+teams: { crew: { budgets: [{ usd: 4, per: day }] } }
+tags: { night: { budget: 4, per: ever, keys: ["*"] } }
+traces: { endpoint: 'http://127.0.0.1:9/v1/traces', headers: { x-token: trace-secret } }
 clients: { keep_alive: never }
 webhooks: [{ url: 'http://127.0.0.1:9/hook', secret: whsec_0123456789abcdef0123456789abcdef }]
 `;
@@ -54,6 +66,24 @@ test('what a worker unpacks is what its parent read', async () => {
   assert.deepEqual(there.routes, settings.routes);
   assert.equal(packSettings(there), packSettings(settings));
   assert.doesNotMatch(JSON.stringify(there), /upstream-secret|research-secret|whsec/);
+});
+
+test('settings hold nothing that would arrive in a worker as something else', async () => {
+  const settings = await settingsOf(config);
+  const foreign: string[] = [];
+  const look = (path: string, value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    if (value instanceof Secret || value instanceof HeaderSettings) return;
+    if (value instanceof Map) return look(path, [...value]);
+    const known = Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+    if (!known) foreign.push(path);
+    for (const [name, each] of Object.entries(value)) look(`${path}.${name}`, each);
+  };
+  look('settings', settings);
+  assert.deepEqual(foreign, []);
+  const there = unpackSettings(packSettings(settings));
+  assert.deepEqual(there.prices, settings.prices);
+  assert.equal(there.prices.models[0]?.price.service?.get('priority')?.rates.input, 4_000_000);
 });
 
 test('the parts of all workers make the whole', async () => {
