@@ -61,11 +61,11 @@ export interface RequestedSize {
   raised(): RaisedCost | undefined;
   /**
    * The requested service tier, in the word with which this target is asked for it (`fast` for fast mode);
-   * undefined = none.
+   * undefined = none: the vendor serves what its account is set to.
    */
   serviceTier(target: number): string | undefined;
-  /** The request member that requests more expensive service without a known price. */
-  expensiveBy(): string | undefined;
+  /** The request member that requests more expensive service of this target. */
+  expensiveBy(target: number): string | undefined;
 }
 
 /** For an answer that neither the client nor the model limits. */
@@ -333,11 +333,12 @@ export class Reservation {
     if (others !== undefined) throw othersUnpriced(others.member);
     this.#assertSearchPriced();
     this.#assertBounded();
-    const member = this.free ? undefined : this.#size.expensiveBy();
-    if (member === undefined) return;
-    const isKnown = ({ service }: Price, target: number): boolean =>
-      service?.has(this.#size.serviceTier(target) ?? '') === true;
-    if (!this.prices.every(isKnown)) throw unknownExtraCost(member);
+    if (this.free) return;
+    for (const [target, { service }] of this.prices.entries()) {
+      const member = this.#size.expensiveBy(target);
+      const isKnown = service?.has(this.#size.serviceTier(target) ?? '') === true;
+      if (member !== undefined && !isKnown) throw unknownExtraCost(member);
+    }
   }
 
   #assertBounded(): void {

@@ -188,20 +188,20 @@ export class CallSize {
   }
 
   serviceTier(target = 0): string | undefined {
-    const { provider } = this.#forms[target] ?? {};
-    return provider === undefined || provider.dialect.id === this.#call.dialect.id
-      ? this.#request.serviceTier()
-      : this.#request.translatedTier();
+    const asked = this.#forms[target];
+    return asked && requestedTier(this.#request, this.#call.dialect, asked);
   }
 
-  /** The member that requests a more expensive tier; a cheaper one does not matter. */
-  expensiveBy(): string | undefined {
+  /** The member that requests a more expensive tier of this target; a cheaper one does not matter. */
+  expensiveBy(target: number): string | undefined {
     const member = this.#request.expensiveTierMember();
+    const asked = this.#forms[target];
+    if (member === undefined || asked === undefined) return undefined;
     const { dialect } = this.#call;
-    const mayBeServed = (target: Target): boolean =>
-      target.provider.dialect.id === dialect.id ||
-      requestedTier(this.#request, dialect, target) !== undefined;
-    return member !== undefined && this.#forms.some(mayBeServed) ? member : undefined;
+    const mayBeServed =
+      asked.provider.dialect.id === dialect.id ||
+      requestedTier(this.#request, dialect, asked) !== undefined;
+    return mayBeServed ? member : undefined;
   }
 
   /** A dialect that requires a cap gets one even if the client's does not. */

@@ -28,6 +28,7 @@ before(async () => {
       'up-converse/*': { input: 0, output: 10 },
       'plain-claude/*': { input: 0, output: 10 },
     },
+    models: { mixed: { targets: ['up-chat/mixed', 'plain-claude/mixed'] } },
     providers: {
       'fast-claude': {
         ...providerAt('messages', messages.port),
@@ -184,6 +185,27 @@ test('F6 a tier that translation drops is not charged for', async () => {
   const spent = Math.round(Number(row?.['cost_usd']) * 1e9);
   const output = objectAt(JSON.parse(reply.text), 'usage')['completion_tokens'];
   assert.equal(spent, Number(output) * nanodollars);
+});
+
+test('F6 Q1 of a tier that translation drops, all that the vendor may serve instead is reserved', async () => {
+  const { model } = rig.play('messages', replying('messages', { text: 'Good day to you all.' }));
+  const key = await rig.key({ budget: 1, per: 'day' });
+  for (const asked of ['flex', 'default']) {
+    const more = { max_tokens: cap, service_tier: asked };
+    const reply = await rig.call(key, 'chat', requestBody('chat', { model, stream: false, more }));
+    assert.equal(reply.status, 200, reply.text);
+    const [row] = await rig.gateway.callRows(model, 1);
+    assert.equal(Math.round(Number(row?.['reserved_usd']) * 1e9), 2 * cap * nanodollars, asked);
+  }
+});
+
+test('F6 a tier needs no price at a target that is not asked for it', async () => {
+  rig.upstreams.chat.script('mixed', replying('chat', { text: 'Good day.' }));
+  const key = await rig.key({ budget: 1, per: 'day' });
+  const more = { max_tokens: cap, service_tier: 'priority' };
+  const body = requestBody('chat', { model: 'mixed', stream: false, more });
+  const reply = await rig.call(key, 'chat', body);
+  assert.equal(reply.status, 200, reply.text);
 });
 
 test('F6 a tier that is dropped where another one is known costs nothing more', async () => {
