@@ -116,6 +116,11 @@ const raising: readonly Raising[] = [
     more: { max_completion_tokens: 50 },
     worst: instead('max_completion_tokens'),
   },
+  {
+    dialect: 'messages',
+    more: { max_completion_tokens: 5000 },
+    worst: instead('max_completion_tokens'),
+  },
   { dialect: 'messages', more: { max_output_tokens: 5000 }, worst: instead('max_output_tokens') },
   {
     dialect: 'messages',

@@ -46,7 +46,7 @@ export const anthropicMessagesClient: ClientDialect = {
   names: new TwinNames(requestShape, ownedKeys),
   fault: badValue,
   readHead,
-  describe: (source) => new BodyDescription(source),
+  describe: (source) => new MessagesDescription(source),
   readRequest,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context, words), context),
@@ -57,6 +57,13 @@ export const anthropicMessagesClient: ClientDialect = {
   keepAlive: (started) => (started ? ping : comment),
   limitHeaders,
 };
+
+class MessagesDescription extends BodyDescription {
+  /** A server that reads the cap of chat bodies may write more than `max_tokens` allows. */
+  protected override isHarmless(member: string): boolean {
+    return member !== 'max_completion_tokens' && super.isHarmless(member);
+  }
+}
 
 // `anthropic-ratelimit-*`, in which the messages API reports the state of a caller's limits.
 
