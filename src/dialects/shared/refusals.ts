@@ -74,9 +74,9 @@ const ruleRefusals = {
   model_cap: /requested exceeds the model limit of \d/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
-/** Lists of allowed values. The names in them are not refused. */
+/** Lists of allowed values. The names in them are not refused. A dot within a name does not end a list. */
 const allowedValues =
-  /\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?[^.;]{0,400}/gi;
+  /\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?(?:[^.;]|\.(?=\w)){0,400}/gi;
 
 /** Words by which a member itself or its value is refused; without one of them a name is only a name. */
 const refusal = new RegExp(

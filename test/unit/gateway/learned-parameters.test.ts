@@ -153,6 +153,7 @@ describe('how refusals are worded', () => {
     'messages[1].role: unknown variant `developer`, expected one of `system`, `user`, `tool`',
     "Unsupported value: 'role' must be one of 'user' or 'stop'.",
     "Invalid value: 'x'. Supported values are: 'user', 'stop' and 'seed'.",
+    "Invalid value: 'x'. Supported values are: 'message.user', 'user', 'tools.stop', 'stop' and 'seed'.",
   ]) {
     test(`C5 what is allowed is not refused: ${text}`, () => {
       const { names } = complaintOf(400, text) ?? assert.fail();
