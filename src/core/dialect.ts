@@ -315,9 +315,13 @@ export interface UpstreamDialect {
   stopsOf?(source: Pick<JsonSource, 'skeleton' | 'spans'>): readonly string[] | undefined;
   /** A same-dialect request: the client's bytes, changed where the upstream would not take them. */
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
-  /** @throws GatewayError when the body is not an answer (`upstream_invalid`) or is an error. */
-  readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
-  streamReader(traits: UpstreamTraits): StreamReader;
+  /**
+   * @param notes of what the generation cannot hold; absent where the upstream's own bytes go to the client
+   * @throws GatewayError when the body is not an answer (`upstream_invalid`) or is an error.
+   */
+  readResponse(body: JsonObject, traits: UpstreamTraits, notes?: Notes): Generation;
+  /** @param notes as of `readResponse` */
+  streamReader(traits: UpstreamTraits, notes?: Notes): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape. */
   readError(status: number, body: string): GatewayError;
 }

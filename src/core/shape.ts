@@ -1,7 +1,8 @@
 /**
- * The members that a request may have, object by object. A dialect writes its own down once; three things are read
- * from it: names that only a careless reader takes for one of them, members that nothing here knows and that a
- * translation would lose, and the checks of single values (addresses, base64).
+ * The members that a request or an answer may have, object by object. A dialect writes its own down once. Three things
+ * are read from that of a request: names that only a careless reader takes for one of them, members that nothing here
+ * knows and that a translation would lose, and the checks of single values (addresses, base64). That of an answer shows
+ * the members that a translation would lose.
  */
 import type { Json, JsonObject } from '../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from './errors.ts';
@@ -237,4 +238,68 @@ export function noteStrangers(body: JsonObject, shape: Fields, notes: Notes): vo
     keys.add(key);
     notes.lost(path(), 'not known to the model');
   });
+}
+
+/** Further names that are noted of one answer. An upstream may write a new one in each event. */
+const maxStrangers = 20;
+/** A name that can be no secret and no words of the model: those have digits or spaces, or are longer. */
+const harmlessName = /^[a-z@$][a-z_.:-]{0,59}\d{0,2}$/i;
+const onlyThere = 'only its provider knows it';
+
+/**
+ * Notes what an answer has that no reader knows and no other API can show, each once: members of its objects, and types of
+ * events and pieces. State of one answer.
+ */
+export class AnswerStrangers {
+  readonly #notes: Notes;
+  readonly #noted = new Map<Fields, Set<string>>();
+  readonly #types = new Set<string>();
+  #count = 0;
+
+  constructor(notes: Notes) {
+    this.#notes = notes;
+  }
+
+  /**
+   * Examines a document or an event.
+   * @param shape undefined for one that is not examined
+   * @param event its type, with which the paths of its members begin
+   */
+  see(value: JsonObject, shape: Fields | undefined, event?: string): void {
+    if (shape === undefined || knowsAll(value, shape)) return;
+    walk(value, shape, ({ fields, key, value: item, path }) => {
+      if (fields.open || isNothing(item)) return;
+      const keys = this.#noted.get(fields) ?? new Set();
+      this.#noted.set(fields, keys);
+      if (keys.has(key) || this.#count === maxStrangers) return;
+      keys.add(key);
+      this.#note(event === undefined ? path() : [event, ...path()]);
+    });
+  }
+
+  /** Notes an event, or a piece of an event, of a type that is not known. */
+  type(path: FieldPath, type: string): void {
+    if (this.#types.has(type) || this.#count === maxStrangers) return;
+    this.#types.add(type);
+    this.#note([...path, type]);
+  }
+
+  #note(path: FieldPath): void {
+    this.#count += 1;
+    const shown = path.map((step) =>
+      typeof step === 'number' || harmlessName.test(step) ? step : '*',
+    );
+    this.#notes.lost(shown, onlyThere);
+  }
+}
+
+/** Notes the strangers of a whole document. @param notes absent where the document itself goes to the client */
+export function noteAnswerStrangers(body: JsonObject, shape: Fields, notes?: Notes): void {
+  if (notes !== undefined) new AnswerStrangers(notes).see(body, shape);
+}
+
+/** What servers write for nothing. */
+function isNothing(value: Json | undefined): boolean {
+  if (value === undefined || value === null || value === '' || value === false) return true;
+  return isInner(value) && Object.keys(value).length === 0;
 }

@@ -488,6 +488,7 @@ export class AttemptLoop {
   async #send(track: Track, attempt: Attempt, prepared: PreparedRequest): Promise<Answer> {
     attempt.prepared = prepared;
     attempt.mode = prepared.mode;
+    attempt.rewritten = prepared.mode === 'translate' || !this.#call.head.stream;
     attempt.meter.watch(prepared.watch);
     if (prepared.conversation?.sampling.maxOutputTokens === 0) {
       // `max_tokens: 0` asks to warm a cache, which only the client's own dialect supports: nothing is sent.

@@ -89,6 +89,8 @@ export class Attempt implements UpstreamHandler {
   /** The prepared request; the first one of a paused turn. */
   prepared: PreparedRequest | undefined;
   mode: Mode | undefined;
+  /** The client gets no frame of a stream as the upstream sent it. */
+  rewritten = false;
   /** The headers that its credential added; absent where the credential is a fixed header of its endpoint. */
   credentialHeaders: readonly string[] | undefined;
   /** Present if several requests may make up one answer. */
@@ -145,6 +147,7 @@ export class Attempt implements UpstreamHandler {
     if (previous === undefined) return;
     this.prepared = previous.prepared;
     this.mode = previous.mode;
+    this.rewritten = previous.rewritten;
     this.rounds = previous.rounds;
     this.answeredAt = previous.answeredAt;
     this.chargeable = true;
@@ -388,7 +391,8 @@ export class Attempt implements UpstreamHandler {
 
   #beginStream(): void {
     this.#phase = 'stream';
-    this.#reader = this.target.provider.dialect.streamReader(this.traits);
+    const notes = this.rewritten ? this.notes : undefined;
+    this.#reader = this.target.provider.dialect.streamReader(this.traits, notes);
   }
 
   #readStream(frames: readonly Frame[]): void {
@@ -522,7 +526,8 @@ export class Attempt implements UpstreamHandler {
   }
 
   #endDocument(): void {
-    const reading = { bodies: this.#bodies, wanted: () => this.running };
+    const notes = this.mode === 'translate' ? this.notes : undefined;
+    const reading = { bodies: this.#bodies, wanted: () => this.running, notes };
     const answer = this.#body.document(this.target.provider, this.traits, reading);
     if (!(answer instanceof Promise)) this.#takeDocument(answer);
     else {

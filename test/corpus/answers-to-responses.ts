@@ -48,6 +48,12 @@ function cites(...annotations: readonly JsonObject[]): JsonObject {
   };
 }
 
+/** A source of the whole text. */
+function source(page: string, title: string): JsonObject {
+  const url = `https://example.com/${page}`;
+  return { type: 'url_citation', url, title, start_index: 0, end_index: 4 };
+}
+
 export const chatOnResponsesClient: { readonly [name: string]: Told } = {
   'stop, with every field beside the message': {
     tells: {
@@ -78,6 +84,23 @@ export const chatOnResponsesClient: { readonly [name: string]: Told } = {
       end_index: 3,
     }),
   ),
+  'sources of Perplexity': completed(cites(source('a', 'A'), source('b', ''), source('c', 'C'))),
+  'sources of xAI': completed(cites(source('a', ''))),
+  'what Groq ran': {
+    ...completed(
+      {
+        type: 'web_search_call',
+        status: 'completed',
+        action: {
+          type: 'search',
+          query: 'q',
+          sources: [{ type: 'url', url: 'https://example.com/a' }],
+        },
+      },
+      yes,
+    ),
+    noted: ['output'],
+  },
   audio: completed(yes),
   reasoning_content: completed(thinks, yes),
   reasoning: completed(thinks, yes),

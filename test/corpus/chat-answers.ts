@@ -11,8 +11,12 @@ type Message = Partial<ChatCompletionMessage> & {
   readonly reasoning_content?: string;
   readonly reasoning?: string;
   readonly reasoning_details?: readonly JsonObject[];
+  readonly executed_tools?: readonly JsonObject[];
 };
-type Document = Partial<ChatCompletion>;
+type Document = Partial<ChatCompletion> & {
+  readonly citations?: readonly string[];
+  readonly search_results?: readonly JsonObject[];
+};
 
 function said(message: Message, choice: Choice = {}): Document {
   return {
@@ -153,6 +157,43 @@ export const chatAnswers: readonly FirstSample<Document>[] = [
     }),
     tells: { content: [yes] },
     noted: ['citations'],
+  },
+  {
+    name: 'sources of Perplexity',
+    answer: {
+      ...said({ content: 'Yes.' }),
+      citations: ['https://example.com/a', 'https://example.com/b'],
+      search_results: [
+        { url: 'https://example.com/a', title: 'A', date: '2026-01-01', snippet: 's' },
+        { url: 'https://example.com/c', title: 'C' },
+      ],
+    },
+    tells: { content: [yes] },
+    noted: ['citations'],
+  },
+  {
+    name: 'sources of xAI',
+    answer: { ...said({ content: 'Yes.' }), citations: ['https://example.com/a'] },
+    tells: { content: [yes] },
+    noted: ['citations'],
+  },
+  {
+    name: 'what Groq ran',
+    answer: said({
+      content: 'Yes.',
+      executed_tools: [
+        {
+          index: 0,
+          type: 'search',
+          arguments: '{"query":"q"}',
+          output: 'Title: A',
+          search_results: { results: [{ title: 'A', url: 'https://example.com/a', score: 0.9 }] },
+        },
+        { index: 1, type: 'python', arguments: '{"code":"1"}', output: '1' },
+      ],
+    }),
+    tells: { content: [yes] },
+    noted: ['content'],
   },
   {
     name: 'audio',

@@ -17,7 +17,7 @@ export interface CloudAnswer {
 
 const weather = { name: 'weather', args: { city: 'Oslo' } };
 
-const gemini: { readonly [name: string]: GeminiAnswer } = {
+export const geminiAnswers: { readonly [name: string]: GeminiAnswer } = {
   'a text': { parts: [{ text: 'It is mild.' }] },
   'two texts': { parts: [{ text: 'It is ' }, { text: 'mild.' }] },
   'a text with a signature': { parts: [{ text: 'Mild.', thoughtSignature: 'c2ln' }] },
@@ -121,7 +121,7 @@ const gemini: { readonly [name: string]: GeminiAnswer } = {
 
 const calling = { toolUseId: 'tooluse_1', name: 'weather', input: { city: 'Oslo' } };
 
-const converse: { readonly [name: string]: ConverseAnswer } = {
+export const converseAnswers: { readonly [name: string]: ConverseAnswer } = {
   'a text': { content: [{ text: 'It is mild.' }] },
   'two texts': { content: [{ text: 'It is ' }, { text: 'mild.' }] },
   'reasoning with a signature': {
@@ -206,12 +206,12 @@ const converse: { readonly [name: string]: ConverseAnswer } = {
 export const cloudAnswers: {
   readonly [D in 'gemini' | 'converse']: readonly CloudAnswer[];
 } = {
-  gemini: Object.entries(gemini).map(([name, answer]) => {
+  gemini: Object.entries(geminiAnswers).map(([name, answer]) => {
     // Ids of a server, not counted on from one test to the next.
     const named = { ...answer, more: { responseId: 'response-1', ...answer.more } };
     return { name, document: () => geminiAnswer(named), stream: () => streamOf(named) };
   }),
-  converse: Object.entries(converse).map(([name, answer]) => ({
+  converse: Object.entries(converseAnswers).map(([name, answer]) => ({
     name,
     document: () => converseAnswer(answer),
     stream: () => converseStream(eventsOf(answer)),

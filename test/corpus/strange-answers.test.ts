@@ -224,6 +224,56 @@ const emptyConversation = {
   extras: {},
 } as const;
 
+/** Events of a document of Claude, each text in one piece. */
+function claudeEvents(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const message = { ...claudeAnswer(madeUp), content: [] };
+  return [
+    { type: 'message_start', message },
+    ...blocks.flatMap((content_block, index) => [
+      { type: 'content_block_start', index, content_block },
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop' },
+  ];
+}
+
+test('D3 an unknown piece of a known block of Claude is noted once by its type, and no piece of an unknown block', () => {
+  const notes = new NoteList();
+  const { upstream, traits } = upstreamHalves.messages;
+  const delta = (index: number) => ({
+    type: 'content_block_delta',
+    index,
+    delta: { type: 'made_up_delta', words: 'lost' },
+  });
+  const [start = {}, first = {}, end = {}, second = {}, ...rest] = claudeEvents([text, madeUp]);
+  const events = [start, first, delta(0), delta(0), end, second, delta(1), ...rest];
+  const reader = upstream.streamReader(traits, notes);
+  const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+  const read = framesIn(Buffer.from(bytes), []).flatMap((frame) => reader.read(frame));
+  assert.equal(read.at(-1)?.type, 'finish');
+  assert.deepEqual(notes.all, [
+    {
+      path: 'content_block_delta.delta.made_up_delta',
+      what: 'lost',
+      why: 'only its provider knows it',
+    },
+  ]);
+});
+
+test('D3 an upstream that makes up names cannot fill the notes, nor write into them', () => {
+  const notes = new NoteList();
+  const { upstream, traits } = upstreamHalves.chat;
+  const reader = upstream.streamReader(traits, notes);
+  for (let i = 0; i < 100; i += 1) {
+    const name = `sk-${i}-a secret`;
+    const data = JSON.stringify({ id: 'x', choices: [], [name]: 1 });
+    reader.read({ bytes: Buffer.alloc(0), event: undefined, data });
+  }
+  assert.equal(notes.all.length, 20);
+  assert.equal(notes.header(), '*: dropped, only its provider knows it');
+});
+
 /** The content of the only choice. */
 function contentOf({ choices }: JsonObject, member: 'message' | 'delta'): string {
   const choice = isArray(choices) ? choices[0] : undefined;

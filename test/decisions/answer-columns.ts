@@ -64,6 +64,12 @@ export const chatToResponses: Column = {
   ),
   ...chatChoice('message'),
   'choices.message.annotations': exact('annotations[url_citation]'),
+  citations: near('annotations[url_citation]', 'of the whole text'),
+  search_results: near('annotations[url_citation]', 'of the whole text: address and title'),
+  'choices[].message.executed_tools': near(
+    'output[web_search_call]',
+    'of a search: its query and addresses; others are dropped, and noted',
+  ),
   'choices[].message.reasoning*': exact(
     'output[reasoning]',
     'its text where a summary was asked for, else sealed',
@@ -74,7 +80,7 @@ export const chatToResponses: Column = {
 export const chatStreamToResponses: Column = {
   ...Object.fromEntries(
     Object.entries(chatToResponses).filter(
-      ([row]) => row !== 'metadata' && !/message|\[\]/.test(row),
+      ([row]) => row !== 'metadata' && !/message|\[\]|citations|search_results/.test(row),
     ),
   ),
   obfuscation: ignore('padding'),

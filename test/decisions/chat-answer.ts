@@ -176,5 +176,8 @@ export const chatAnswerExtensions: AnyFields = {
   'choices[].message.reasoning_content': exact('thinking block', 'sealed by the gateway'),
   'choices[].message.reasoning': exact('thinking block', 'sealed by the gateway'),
   'choices[].message.reasoning_details': exact('thinking and redacted_thinking blocks'),
+  citations: warn('citations there carry a key that only Anthropic can make'),
+  search_results: warn('citations there carry a key that only Anthropic can make'),
+  'choices[].message.executed_tools': warn('a block that only its provider knows'),
   'choices[].stop_reason': exact('stop_sequence', 'where it names the sequence'),
 };

@@ -31,10 +31,11 @@ types have through every pair of APIs, in both directions.
 | **REJECT** | refused with 400 and the field's path, before any model is called |
 
 - **Notes** are in the answer's header \`x-gateway-notes\` (\`field: dropped, why; field: changed, why\`), in the call's record (\`GET /api/calls\`)
-  and in the log. **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`), refuses with 400 what would be noted.
+  and in the log. **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`), refuses with 400 what of a request would be noted.
 - **Not listed**: fields that are EXACT everywhere. A stream carries what a document does. JSON Schemas, arguments and inputs of calls are carried
   whole. An API's default value and \`null\` are neither refused nor noted.
-- **Unknown members** are noted by their path in every object.
+- **Unknown members** are noted by their path in every object, of requests and of translated answers; unknown events and pieces of a stream by their
+  type. What vendors say of a call beside its answer (ids, times, reports of filters, counts of their own) is left out.
 - **Empty cells**: an empty field is the field above, an empty verdict the one to its left. – means that the fields inside say it. What all other APIs
   decide alike is listed below the table.
 - \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means

@@ -1,10 +1,12 @@
 /** The upstream half of the messages dialect. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
+import { noteAnswerStrangers } from '../../core/shape.ts';
 import { promptOf } from '../shared/body/prompt.ts';
 import { readError } from './errors.ts';
 import { relayRequest } from './relay/request.ts';
 import { writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
+import { messageShape } from './answer/shape.ts';
 import { MessagesStreamReader } from './answer/stream-read.ts';
 
 export const anthropicMessagesUpstream: UpstreamDialect = {
@@ -30,8 +32,12 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
   // The only field of a rendered request that requires a beta header.
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,
-  readResponse: (body) => readResponse(body),
-  streamReader: () => new MessagesStreamReader(),
+  readResponse: (body, _traits, notes) => {
+    const generation = readResponse(body);
+    noteAnswerStrangers(body, messageShape, notes);
+    return generation;
+  },
+  streamReader: (_traits, notes) => new MessagesStreamReader(notes),
   readError,
 };
 

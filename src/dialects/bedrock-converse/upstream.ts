@@ -3,11 +3,13 @@
  * providers/clouds/bedrock.ts.
  */
 import type { UpstreamDialect } from '../../core/dialect.ts';
+import { noteAnswerStrangers } from '../../core/shape.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './fields.ts';
 import { promptOf } from './request/prompt.ts';
 import { tiers, writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
+import { documentShape } from './answer/shape.ts';
 import { ConverseStreamReader } from './answer/stream-read.ts';
 
 export const bedrockConverseUpstream: UpstreamDialect = {
@@ -19,7 +21,11 @@ export const bedrockConverseUpstream: UpstreamDialect = {
   takesTier: (tier) => tiers.has(tier),
   // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
-  readResponse: (body) => readResponse(body),
-  streamReader: () => new ConverseStreamReader(),
+  readResponse: (body, _traits, notes) => {
+    const generation = readResponse(body);
+    noteAnswerStrangers(body, documentShape, notes);
+    return generation;
+  },
+  streamReader: (_traits, notes) => new ConverseStreamReader(notes),
   readError,
 };

@@ -3,11 +3,13 @@
  * in `providers/clouds/`.
  */
 import type { UpstreamDialect } from '../../core/dialect.ts';
+import { noteAnswerStrangers } from '../../core/shape.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { dialectId } from './fields.ts';
 import { promptOf } from './request/prompt.ts';
 import { tiers, writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
+import { answerShape } from './answer/shape.ts';
 import { GeminiStreamReader } from './answer/stream-read.ts';
 
 export const geminiUpstream: UpstreamDialect = {
@@ -17,7 +19,11 @@ export const geminiUpstream: UpstreamDialect = {
   takesTier: (tier, { serviceTiers }) => serviceTiers === true && tiers.has(tier),
   // No client speaks this dialect, so a relayed request cannot occur.
   relayRequest: ({ pieces }) => pieces,
-  readResponse: (body) => readResponse(body),
-  streamReader: ({ continuation }) => new GeminiStreamReader(continuation === true),
+  readResponse: (body, _traits, notes) => {
+    const generation = readResponse(body);
+    noteAnswerStrangers(body, answerShape, notes);
+    return generation;
+  },
+  streamReader: ({ continuation }, notes) => new GeminiStreamReader(continuation === true, notes),
   readError,
 };

@@ -347,7 +347,7 @@ export function writeCitation(
   part: TextSpan,
   notes: Notes,
 ): JsonObject | undefined {
-  if (citation.native.dialect === 'openai-chat') return citation.native.value;
+  if (citation.native.dialect === 'openai-chat') return withSpan(citation, part);
   if (citation.url === undefined) {
     notes.lost(['citations'], 'a source without an address has no place in chat completions');
     return undefined;
@@ -362,6 +362,15 @@ export function writeCitation(
       title: citation.title ?? '',
     },
   };
+}
+
+/** A source that its provider listed beside the text says no place; clients expect one. */
+function withSpan(citation: Citation, part: TextSpan): JsonObject {
+  const { value } = citation.native;
+  const { url_citation: source } = value;
+  if (!isObject(source) || source['start_index'] !== undefined) return value;
+  const { start, end } = spanOf(citation, part);
+  return { ...value, url_citation: { start_index: start, end_index: end, ...source } };
 }
 
 // How the tools of a request want their calls back: under the client's own names, free text

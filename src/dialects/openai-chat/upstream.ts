@@ -1,5 +1,6 @@
 /** The upstream half of chat completions. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
+import { noteAnswerStrangers } from '../../core/shape.ts';
 import { promptOf } from '../shared/body/prompt.ts';
 import { readError } from '../shared/vendor-errors.ts';
 import { chatCountable } from './request/countable.ts';
@@ -7,6 +8,7 @@ import { writeRequest } from './request/write.ts';
 import { relayRequest } from './relay/request.ts';
 import { stopsOf } from './request/read.ts';
 import { readResponse } from './answer/response.ts';
+import { answerShape } from './answer/shape.ts';
 import { ChatStreamReader } from './answer/stream-read.ts';
 
 export const openaiChatUpstream: UpstreamDialect = {
@@ -16,7 +18,11 @@ export const openaiChatUpstream: UpstreamDialect = {
   countable: chatCountable,
   stopsOf: ({ spans, skeleton }) => (spans.has('stop') ? stopsOf(skeleton) : undefined),
   relayRequest,
-  readResponse,
-  streamReader: (traits) => new ChatStreamReader(traits),
+  readResponse: (body, traits, notes) => {
+    const generation = readResponse(body, traits, notes);
+    noteAnswerStrangers(body, answerShape, notes);
+    return generation;
+  },
+  streamReader: (traits, notes) => new ChatStreamReader(traits, notes),
   readError,
 };

@@ -4,6 +4,7 @@ import type { Ask, UpstreamDialect } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { NoteList } from '../../core/notes.ts';
 import type { ModelTokenizer } from '../../core/provider.ts';
+import { noteAnswerStrangers } from '../../core/shape.ts';
 import { chatTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { chatCountable } from '../openai-chat/request/countable.ts';
@@ -15,6 +16,7 @@ import { readRequest } from './request/read.ts';
 import { relayRequest } from './relay/request.ts';
 import { writeRequest } from './request/write.ts';
 import { readResponse } from './answer/response.ts';
+import { responseShape } from './answer/shape.ts';
 import { ResponsesStreamReader } from './answer/stream-read.ts';
 
 export const openaiResponsesUpstream: UpstreamDialect = {
@@ -23,8 +25,12 @@ export const openaiResponsesUpstream: UpstreamDialect = {
   countable,
   writeRequest,
   relayRequest,
-  readResponse: (body) => readResponse(body),
-  streamReader: () => new ResponsesStreamReader(),
+  readResponse: (body, _traits, notes) => {
+    const generation = readResponse(body);
+    noteAnswerStrangers(body, responseShape, notes);
+    return generation;
+  },
+  streamReader: (_traits, notes) => new ResponsesStreamReader(notes),
   readError,
 };
 

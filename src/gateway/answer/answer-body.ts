@@ -5,13 +5,14 @@ import { GatewayError, withRetryAfter } from '../../core/errors.ts';
 import { isBoundedAnswer, tryParseObject } from '../../json/parse.ts';
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import type { Generation } from '../../core/generation.ts';
+import type { Notes } from '../../core/notes.ts';
 import { Pieces } from '../../json/pieces.ts';
 import type { Provider } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ResponseHeaders } from '../../wire/exchange.ts';
 import { readRetryAfterMs } from '../../wire/upstream-error.ts';
 import type { LongBodies } from '../long-bodies/body-thread.ts';
-import { bufferOver } from '../long-bodies/transfer.ts';
+import { addNotes, bufferOver } from '../long-bodies/transfer.ts';
 import { maskCredentials, secretHeaders } from '../mask-credentials.ts';
 import type { DocumentAnswer } from './upstream-answer.ts';
 
@@ -75,7 +76,9 @@ export class AnswerBody {
     const bytes = this.bytes();
     if (bytes.length > longBytes) return readInThread(bytes, { provider, traits, ...thread });
     try {
-      return { kind: 'document', bytes, ...readAnswerDocument(bytes, provider.dialect, traits) };
+      const { dialect } = provider;
+      const { notes } = thread;
+      return { kind: 'document', bytes, ...readAnswerDocument(bytes, dialect, traits, notes) };
     } catch (error) {
       throw masked(error, provider);
     }
@@ -106,6 +109,8 @@ export interface ReadingThread {
   readonly bodies: LongBodies;
   /** Whether the answer is still of use when its turn comes. */
   readonly wanted: () => boolean;
+  /** Of what is lost; absent where the document itself goes to the client. */
+  readonly notes?: Notes | undefined;
 }
 
 interface Reading extends ReadingThread {
@@ -115,11 +120,12 @@ interface Reading extends ReadingThread {
 
 async function readInThread(
   bytes: Buffer,
-  { provider, traits, bodies, wanted }: Reading,
+  { provider, traits, bodies, wanted, notes }: Reading,
 ): Promise<ReadDocument> {
   const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true, wanted };
   try {
     const read = await bodies.run('read', { upstream: provider.dialect.id, traits }, body);
+    if (notes !== undefined) addNotes(notes, read.notes);
     return { kind: 'document', bytes: bufferOver(read.bytes), generation: read.generation };
   } catch (error) {
     throw masked(error, provider);
@@ -139,9 +145,10 @@ export function readAnswerDocument(
   bytes: Buffer,
   dialect: UpstreamDialect,
   traits: UpstreamTraits,
+  notes?: Notes,
 ): { readonly body: JsonObject; readonly generation: Generation } {
   const body = parseAnswer(bytes);
-  return { body, generation: dialect.readResponse(body, traits) };
+  return { body, generation: dialect.readResponse(body, traits, notes) };
 }
 
 /** @throws GatewayError for JSON that would take long to parse, and for invalid UTF-8. */

@@ -187,6 +187,8 @@ export interface ReadAnswer {
   readonly generation: Generation;
   /** The document's own bytes, given back. */
   readonly bytes: Uint8Array;
+  /** Of what the generation cannot hold. */
+  readonly notes: readonly Note[];
 }
 
 export interface AnswerInput {
@@ -495,8 +497,9 @@ function correct(
 }
 
 function read({ upstream, traits }: ReadInput, { bytes }: JobBody): ReadAnswer {
-  const { generation } = readAnswerDocument(bytes, upstreamDialect(upstream), traits);
-  return { generation, bytes };
+  const notes = new NoteList();
+  const { generation } = readAnswerDocument(bytes, upstreamDialect(upstream), traits, notes);
+  return { generation, bytes, notes: notes.all };
 }
 
 function answer(

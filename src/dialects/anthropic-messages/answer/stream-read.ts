@@ -6,6 +6,8 @@ import type { Part } from '../../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { AnswerStrangers } from '../../../core/shape.ts';
 import { tryParseExactEvent, tryParseInnerObject } from '../../../json/parse.ts';
 import {
   isObject,
@@ -18,9 +20,10 @@ import { answerObject, answerText, isCutBy, wrongType } from '../../shared/answe
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { answerCitations, inputText, readCitation, readToolUse } from './response.ts';
 import { readErrorValue } from '../errors.ts';
+import { eventShapes } from './shape.ts';
 import { readStop, readUsage } from './usage.ts';
 
-/** The events of an answer. Others are ignored, whatever their data is. */
+/** The events of an answer. Others are noted and not read, whatever their data is. */
 const known: ReadonlySet<string> = new Set([
   'message_start',
   'content_block_start',
@@ -30,6 +33,8 @@ const known: ReadonlySet<string> = new Set([
   'message_stop',
   'error',
 ]);
+/** Events that say nothing. */
+const idle: ReadonlySet<string> = new Set(['ping', 'keepalive']);
 
 /** How most servers write an event that continues a text. */
 const plainDelta: LayoutRules = {
@@ -42,7 +47,8 @@ const plainDelta: LayoutRules = {
 };
 
 export class MessagesStreamReader implements StreamReader {
-  readonly #blocks = new StreamBlocks();
+  readonly #strangers: AnswerStrangers | undefined;
+  readonly #blocks: StreamBlocks;
   /** Id of the message; undefined before `message_start`. */
   #message: string | undefined;
   /** The usage reported so far, in the upstream's form. */
@@ -57,6 +63,12 @@ export class MessagesStreamReader implements StreamReader {
   /** The event from which the layout was learned. Others with this layout differ only in their text. */
   #taught: JsonObject = {};
 
+  /** @param notes absent where the upstream's own bytes go to the client */
+  constructor(notes?: Notes) {
+    this.#strangers = notes && new AnswerStrangers(notes);
+    this.#blocks = new StreamBlocks(this.#strangers);
+  }
+
   get finishPending(): boolean {
     return this.#stop !== undefined && !this.#over;
   }
@@ -65,12 +77,14 @@ export class MessagesStreamReader implements StreamReader {
   read(frame: Frame): readonly GenerationEvent[] {
     const { data, event: name } = frame;
     if (this.#over || data === undefined || data === '') return none;
-    if (name !== undefined && !known.has(name)) return none;
+    if (name !== undefined && !known.has(name)) return this.#unknown(name);
     const again = name === 'error' ? undefined : this.#continueText(data);
     if (again !== undefined) return again;
     const event = tryParseExactEvent(data);
     if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
-    switch (name === 'error' ? name : typeOf(event, name)) {
+    const type = name === 'error' ? name : typeOf(event, name);
+    this.#strangers?.see(event, eventShapes.get(type), textOf(type));
+    switch (type) {
       case 'content_block_delta':
         return this.#delta(event, data);
       case 'content_block_start':
@@ -86,8 +100,13 @@ export class MessagesStreamReader implements StreamReader {
       case 'error':
         return this.#fail(event);
       default:
-        return none;
+        return this.#unknown(textOf(type));
     }
+  }
+
+  #unknown(type: string): readonly GenerationEvent[] {
+    if (type !== '' && !idle.has(type)) this.#strangers?.type([], type);
+    return none;
   }
 
   /** The events of a frame with the learned layout. Undefined for any other frame. */
@@ -241,6 +260,11 @@ class StreamBlocks {
   /** Parts of calls that ended without arguments. What follows shows whether they have none or were cut. */
   readonly #bare: number[] = [];
   #next = 0;
+  readonly #strangers: AnswerStrangers | undefined;
+
+  constructor(strangers: AnswerStrangers | undefined) {
+    this.#strangers = strangers;
+  }
 
   /** @throws GatewayError `upstream_invalid` for a block without a type. */
   start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
@@ -314,6 +338,8 @@ class StreamBlocks {
       }
       default:
         gather(open, delta);
+        // A block of a known type has no member for it.
+        if (open.kind !== 'opaque') this.#strangers?.type(deltaPath, textOf(delta['type']));
         return none;
     }
   }
@@ -359,6 +385,8 @@ class StreamBlocks {
     return [...opened, ...this.delta({ index, delta })];
   }
 }
+
+const deltaPath = ['content_block_delta', 'delta'] as const;
 
 const typeOfDelta: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ['text_delta', { type: 'text', text: '' }],

@@ -2,11 +2,14 @@
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { AnswerStrangers } from '../../../core/shape.ts';
 import { tryParseAnswerEvent, tryParseExactEvent } from '../../../json/parse.ts';
 import { isObject, type JsonObject } from '../../../json/value.ts';
 import { answerObject } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { AnswerReader } from './read.ts';
+import { eventShapes } from './shape.ts';
 
 const none: readonly GenerationEvent[] = [];
 
@@ -23,11 +26,17 @@ const plainDelta: LayoutRules = {
 
 export class ConverseStreamReader implements StreamReader {
   readonly #answer = new AnswerReader();
+  readonly #strangers: AnswerStrangers | undefined;
   /** The end was read. Later data is ignored. */
   #over = false;
   readonly #layout = new PlainLayout(plainDelta);
   /** The block of the event from which the layout was learned. */
   #block = 0;
+
+  /** @param notes absent where the upstream's own bytes go to the client */
+  constructor(notes?: Notes) {
+    this.#strangers = notes && new AnswerStrangers(notes);
+  }
 
   get finishPending(): boolean {
     return this.#answer.finished && !this.#over;
@@ -35,7 +44,12 @@ export class ConverseStreamReader implements StreamReader {
 
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object. */
   read({ event: type, data }: Frame): readonly GenerationEvent[] {
-    if (this.#over || data === undefined || type === undefined || !known.has(type)) return none;
+    if (this.#over || data === undefined || type === undefined) return none;
+    const shape = eventShapes.get(type);
+    if (shape === undefined) {
+      this.#strangers?.type([], type);
+      return none;
+    }
     const again = type === 'contentBlockDelta' ? this.#continueText(data) : undefined;
     if (again !== undefined) return again;
     // Arguments of calls are JSON values. Their numbers must not lose digits.
@@ -45,6 +59,7 @@ export class ConverseStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
+    this.#strangers?.see(event, shape, type);
     const events: GenerationEvent[] = [];
     // Some streams have no `messageStart`.
     this.#answer.start(events);
@@ -92,13 +107,3 @@ export class ConverseStreamReader implements StreamReader {
 function blockOf(event: JsonObject): number {
   return Number(event['contentBlockIndex'] ?? 0);
 }
-
-/** The events of an answer. Others are ignored. */
-const known: ReadonlySet<string> = new Set([
-  'messageStart',
-  'contentBlockStart',
-  'contentBlockDelta',
-  'contentBlockStop',
-  'messageStop',
-  'metadata',
-]);

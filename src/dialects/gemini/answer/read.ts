@@ -4,13 +4,14 @@
  */
 import type { Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { FinishReason, GenerationEvent } from '../../../core/generation.ts';
+import type { FinishReason, GenerationEvent, Usage } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { derivedCallId } from '../../shared/tool-names.ts';
 import { answerObject, answerObjects, answerText, isPresent } from '../../shared/answers.ts';
 import { dialectId, signatureFormat, signedExtras } from '../fields.ts';
 import { citationsOf, searchesOf, type AnswerText } from './grounding.ts';
 import { PartialArgs } from './partial-args.ts';
+import { besideData } from './shape.ts';
 import { readUsage } from './usage.ts';
 
 interface OpenPart {
@@ -51,6 +52,8 @@ export class AnswerReader {
   #continuation = '';
   #blocked: SeenFinish | undefined;
   #grounding: JsonObject | undefined;
+  /** The counts so far, as the upstream names them. */
+  #counts: JsonObject = {};
   /** The finish event was emitted. Only usage may follow. */
   #ended = false;
   readonly #isDocument: boolean;
@@ -81,10 +84,21 @@ export class AnswerReader {
     if (reason !== '') {
       this.#blocked = { reason, message: textOf(feedback?.['blockReasonMessage']) };
     }
-    const usage = readUsage(response);
+    const usage = this.usage(response['usageMetadata']);
     if (usage !== undefined) events.push({ type: 'usage', usage });
     // No part is open. A client that waits for the first content learns at once that none comes.
     if (this.finished && this.#next === 0) events.push(...this.end());
+  }
+
+  /**
+   * Counts are cumulative: a reported count replaces the earlier one, a missing count does not. Undefined without counts.
+   */
+  usage(reported: Json | undefined): Usage | undefined {
+    if (!isObject(reported)) return undefined;
+    const earlier = this.#counts;
+    const lacks = Object.keys(earlier).some((name) => !isPresent(reported[name]));
+    this.#counts = lacks ? { ...earlier, ...present(reported) } : reported;
+    return readUsage(this.#counts);
   }
 
   /** A piece of the open text. Undefined if more than that must be done. */
@@ -342,17 +356,9 @@ const filters: ReadonlySet<string> = new Set([
   'MODEL_ARMOR',
 ]);
 
-/** Members of a part in addition to its content. */
-const besideData: ReadonlySet<string> = new Set([
-  'text',
-  'thought',
-  'thoughtSignature',
-  'videoMetadata',
-  'mediaResolution',
-  'mediaProcessing',
-  'partMetadata',
-  'speechMetadata',
-]);
+function present(members: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => isPresent(value)));
+}
 
 /** The candidate with index 0 or without an index. @throws GatewayError `upstream_invalid` */
 function firstCandidate(response: JsonObject): JsonObject | undefined {

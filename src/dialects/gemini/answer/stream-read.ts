@@ -1,14 +1,16 @@
 /** Reads a stream. Each event is a response object with the new parts. The stream ends when the connection closes. */
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { GenerationEvent, Usage } from '../../../core/generation.ts';
+import type { GenerationEvent } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { AnswerStrangers } from '../../../core/shape.ts';
 import { tryParseAnswerEvent, tryParseExactEvent, tryParseInner } from '../../../json/parse.ts';
 import { isObject, type JsonObject } from '../../../json/value.ts';
 import { isPresent } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import { AnswerReader } from './read.ts';
-import { readUsage } from './usage.ts';
+import { answerShape } from './shape.ts';
 
 const none: readonly GenerationEvent[] = [];
 
@@ -19,6 +21,7 @@ const usageKey = '"usageMetadata":';
 
 export class GeminiStreamReader implements StreamReader {
   readonly #answer: AnswerReader;
+  readonly #strangers: AnswerStrangers | undefined;
   readonly #layout = new PlainLayout(plainChunk);
   /** What is after the counts in the frame from which the layout was learned; `''` = the frame had no counts. */
   #afterUsage = '';
@@ -27,9 +30,13 @@ export class GeminiStreamReader implements StreamReader {
   /** An error or the close was read. Later data is ignored. */
   #over = false;
 
-  /** @param continues as of `AnswerReader` */
-  constructor(continues: boolean) {
+  /**
+   * @param continues as of `AnswerReader`
+   * @param notes absent where the upstream's own bytes go to the client
+   */
+  constructor(continues: boolean, notes?: Notes) {
     this.#answer = new AnswerReader({ continues });
+    this.#strangers = notes && new AnswerStrangers(notes);
   }
 
   get finishPending(): boolean {
@@ -47,6 +54,7 @@ export class GeminiStreamReader implements StreamReader {
     const response = isCall ? tryParseExactEvent(data) : tryParseAnswerEvent(data);
     if (response === undefined) return this.#readOther(data);
     if (isError(response)) return this.#fail(readErrorValue(response));
+    this.#strangers?.see(response, answerShape);
     const events: GenerationEvent[] = [];
     this.#answer.read(response, events);
     this.#learn(response, data);
@@ -56,27 +64,26 @@ export class GeminiStreamReader implements StreamReader {
   /** The events of a frame with the learned layout. Undefined for any other frame. */
   #continueText(data: string): readonly GenerationEvent[] | undefined {
     const after = this.#afterUsage;
-    if (after === '') return this.#continued(this.#layout.textOf(data), undefined);
+    if (after === '') return this.#continued(this.#layout.textOf(data));
     const start = data.indexOf(usageKey) + usageKey.length;
     const end = data.length - after.length;
     if (start < usageKey.length || end <= start) return undefined;
     const text = this.#layout.textOf(`${data.slice(0, start)}{}${data.slice(end)}`);
     if (text === undefined) return undefined;
     const counts = data.slice(start, end);
-    if (counts === this.#usageText) return this.#continued(text, undefined);
+    if (counts === this.#usageText) return this.#continued(text);
     const usageMetadata = tryParseAnswerEvent(counts);
     if (usageMetadata === undefined) return undefined;
+    const event = this.#answer.continueText(text);
+    if (event === undefined) return undefined;
     this.#usageText = counts;
-    return this.#continued(text, readUsage({ usageMetadata }));
+    const usage = this.#answer.usage(usageMetadata);
+    return usage === undefined ? [event] : [event, { type: 'usage', usage }];
   }
 
-  #continued(
-    text: string | undefined,
-    usage: Usage | undefined,
-  ): readonly GenerationEvent[] | undefined {
+  #continued(text: string | undefined): readonly GenerationEvent[] | undefined {
     const event = text === undefined ? undefined : this.#answer.continueText(text);
-    if (event === undefined) return undefined;
-    return usage === undefined ? [event] : [event, { type: 'usage', usage }];
+    return event === undefined ? undefined : [event];
   }
 
   /** Learns the layout of a response object that only continues a text. Its counts may differ from one to the next. */

@@ -7,10 +7,8 @@ const maxCount = 1e12;
 
 type Counts = { -readonly [K in keyof Usage]: Usage[K] };
 
-/** The usage of a response object. Undefined without counts: some chunks of Vertex have only the kind of traffic. */
-export function readUsage(response: JsonObject): Usage | undefined {
-  const raw = response['usageMetadata'];
-  if (!isObject(raw)) return undefined;
+/** The usage by its report. Undefined without counts: some chunks of Vertex have only the kind of traffic. */
+export function readUsage(raw: JsonObject): Usage | undefined {
   const prompt = count(raw['promptTokenCount']);
   const ofTools = count(raw['toolUsePromptTokenCount']);
   const outputTokens = readOutput(raw, prompt, ofTools ?? 0);

@@ -40,6 +40,7 @@ import {
   writeServiceTier,
   writeUsage,
 } from './usage.ts';
+import { executedTool, listedSources } from './sources.ts';
 import {
   answeredExtras,
   AnsweredTools,
@@ -63,10 +64,11 @@ import {
 } from '../reasoning.ts';
 
 /**
+ * @param notes absent where the upstream's own document goes to the client
  * @throws GatewayError the upstream's error if the document is one, `upstream_invalid` if it is
  * no answer at all.
  */
-export function readResponse(body: JsonObject, traits: UpstreamTraits): Generation {
+export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: Notes): Generation {
   if (isPresent(body['error'])) throw readErrorValue(body);
   const choice = firstChoice(body);
   if (choice === undefined) {
@@ -86,6 +88,8 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
     created: body['created'],
     isCut: isCut(choice['finish_reason']),
     wraps: traits.bufferToolArguments === true,
+    body,
+    notes,
   });
   const usage = findUsage(body, traits);
   return {
@@ -117,11 +121,16 @@ interface ReadAnswer extends AnswerIdentity {
   readonly isCut: boolean;
   /** Arguments that are not an object are wrapped, as they are in streams of this upstream, unless they were cut. */
   readonly wraps: boolean;
+  readonly body: JsonObject;
+  readonly notes: Notes | undefined;
 }
 
 function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   const parts: Part[] = [...reasoningParts(readAnswerReasoning(message))];
+  const runs = answerObjects(message['executed_tools'], 'executed_tools');
+  parts.push(...runs.map(executedTool));
   readContent(message, parts);
+  cite(message, parts, answer);
   const refusal = answerText(message['refusal'], 'a refusal');
   if (refusal !== '') parts.push({ type: 'refusal', text: refusal });
   const calls = callsOf(message).map(readCall).filter(isCall);
@@ -143,19 +152,30 @@ function misplacedJson(parts: readonly Part[]): readonly Part[] | undefined {
 /** Text of the message; Mistral's part arrays are split by kind. */
 function readContent(message: JsonObject, parts: Part[]): void {
   const { content } = message;
-  const citations = readCitations(message['annotations']);
-  const from = parts.length;
   if (isArray(content)) for (const piece of content) readPiece(piece, parts);
   else {
     const text = answerText(content, 'a content');
     pushText(parts, text === '' ? transcriptOf(message) : text);
   }
   parts.push(...otherParts(message));
+}
+
+/** Sources are those of the last text. */
+function cite(message: JsonObject, parts: Part[], { body, notes }: ReadAnswer): void {
+  const annotated = readCitations(message['annotations']);
+  const listed = listedSources(body, message);
+  const others = listed.citations.filter(({ url }) => annotated.every((each) => each.url !== url));
+  const citations = [...annotated, ...others];
+  if (listed.unread) notes?.lost(['citations'], sourceWithoutAddress);
   if (citations.length === 0) return;
-  const at = parts.findLastIndex((part, i) => i >= from && part.type === 'text');
+  const at = parts.findLastIndex((part) => part.type === 'text');
   const last = parts[at];
   if (last?.type === 'text') parts[at] = { ...last, citations };
+  else notes?.lost(['citations'], sourcesWithoutText);
 }
+
+export const sourceWithoutAddress = 'a source without an address has no place elsewhere';
+export const sourcesWithoutText = 'sources without a text have no place elsewhere';
 
 function readPiece(piece: Json, parts: Part[]): void {
   if (!isObject(piece)) return pushText(parts, answerText(piece, 'a content part'));

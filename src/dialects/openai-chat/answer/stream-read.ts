@@ -2,10 +2,12 @@
  * Reads a chat-completions stream into events. The hottest code of the gateway: a frame that only continues a text is
  * recognised by its layout (`shared/plain-layout.ts`) and not parsed; each other frame is parsed once.
  */
-import type { Part } from '../../../core/conversation.ts';
+import type { Citation, Part } from '../../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { AnswerStrangers } from '../../../core/shape.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { tryParseAnswerEvent, tryParseObject } from '../../../json/parse.ts';
 import { isObject, type Json, type JsonObject, textOf, isArray } from '../../../json/value.ts';
@@ -27,7 +29,15 @@ import {
   type ReasoningEntry,
   reasoningPart,
 } from '../reasoning.ts';
-import { otherParts, pieceKind, transcriptOf } from './response.ts';
+import {
+  otherParts,
+  pieceKind,
+  sourcesWithoutText,
+  sourceWithoutAddress,
+  transcriptOf,
+} from './response.ts';
+import { answerShape } from './shape.ts';
+import { ExecutedTools, listedSources } from './sources.ts';
 import { type CallTraits, StreamCalls } from './stream-calls.ts';
 import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
 
@@ -36,6 +46,7 @@ const none: readonly GenerationEvent[] = [];
 export class ChatStreamReader implements StreamReader {
   readonly #traits: UpstreamTraits;
   readonly #parts: StreamParts;
+  readonly #strangers: AnswerStrangers | undefined;
   #started = false;
   /** The finished choice. Later finish reasons are ignored. */
   #finish: JsonObject | undefined;
@@ -47,9 +58,11 @@ export class ChatStreamReader implements StreamReader {
   readonly #layout = new PlainLayout(plainChunk);
   #plain = false;
 
-  constructor(traits: UpstreamTraits) {
+  /** @param notes absent where the upstream's own bytes go to the client */
+  constructor(traits: UpstreamTraits, notes?: Notes) {
     this.#traits = traits;
-    this.#parts = new StreamParts(traits);
+    this.#parts = new StreamParts(traits, notes);
+    this.#strangers = notes && new AnswerStrangers(notes);
   }
 
   /**
@@ -115,6 +128,8 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
+    this.#strangers?.see(chunk, answerShape);
+    this.#parts.list(chunk);
     const text = plainTextOf(chunk);
     const only = text === undefined ? undefined : this.#continueText(text);
     if (only !== undefined) {
@@ -281,12 +296,20 @@ interface OpenReasoning {
 class StreamParts {
   readonly #counter: PartCounter = { next: 0 };
   readonly #calls: StreamCalls;
+  readonly #notes: Notes | undefined;
+  readonly #runs = new ExecutedTools();
+  /** Sources that no text has yet. */
+  #sources: Citation[] = [];
+  /** The addresses of all sources so far. */
+  readonly #cited = new Set<string>();
+  #unread = false;
   #text: number | undefined;
   #refusal: number | undefined;
   #reasoning: OpenReasoning | undefined;
 
-  constructor(traits: CallTraits) {
+  constructor(traits: CallTraits, notes: Notes | undefined) {
     this.#calls = new StreamCalls(this.#counter, traits);
+    this.#notes = notes;
   }
 
   set answer(identity: AnswerIdentity) {
@@ -308,9 +331,22 @@ class StreamParts {
     return { type: 'part-delta', index: this.#text, field: 'text', delta };
   }
 
-  /** Reads all parts of a delta, in the order reasoning, text, refusal, calls. */
+  /** Sources that a chunk or a delta lists belong to the text that ends next. Many servers repeat them in each chunk. */
+  list(holder: JsonObject): void {
+    if (holder['citations'] === undefined && holder['search_results'] === undefined) return;
+    const { citations, unread } = listedSources(holder);
+    if (unread && !this.#unread) this.#notes?.lost(['citations'], sourceWithoutAddress);
+    this.#unread ||= unread;
+    for (const citation of citations) this.#addSource(citation);
+  }
+
+  /** Reads all parts of a delta, in the order reasoning, runs of tools, text, refusal, calls. */
   read(delta: JsonObject, events: GenerationEvent[]): void {
     for (const entry of readAnswerReasoning(delta)) this.#readReasoning(entry, events);
+    for (const entry of answerObjects(delta['executed_tools'], 'executed_tools')) {
+      this.#runs.read(entry);
+    }
+    this.list(delta);
     this.#readContent(delta, events);
     const refusal = answerText(delta['refusal'], 'a refusal');
     if (refusal !== '') this.#addRefusal(refusal, events);
@@ -332,6 +368,9 @@ class StreamParts {
    * @param cut the token limit ended the answer.
    */
   close(events: GenerationEvent[], cut: boolean): void {
+    this.#addRuns(events);
+    this.#cite(events);
+    if (this.#sources.length > 0) this.#notes?.lost(['citations'], sourcesWithoutText);
     const open: number[] = [];
     if (this.#text !== undefined) open.push(this.#text);
     if (this.#refusal !== undefined) open.push(this.#refusal);
@@ -367,6 +406,7 @@ class StreamParts {
   #addText(delta: string, events: GenerationEvent[]): void {
     if (delta === '') return;
     if (this.#text === undefined) {
+      this.#addRuns(events);
       if (this.#reasoning?.awaitsSignature !== true) this.#endReasoning(events);
       this.#endRefusal(events);
       this.#calls.closeComplete(events);
@@ -420,12 +460,38 @@ class StreamParts {
     }
   }
 
+  /** Those of a text are known with their words. Others wait for a text. */
   #readCitations(annotations: Json | undefined, events: GenerationEvent[]): void {
     if (annotations === undefined || annotations === null) return;
-    const citations = readCitations(annotations);
+    for (const citation of readCitations(annotations)) {
+      const { url } = citation;
+      if (url !== undefined) this.#cited.add(url);
+      this.#sources = this.#sources.filter((source) => source.url !== url);
+      if (this.#text === undefined) this.#sources.push(citation);
+      else events.push({ type: 'part-citation', index: this.#text, citation });
+    }
+  }
+
+  #addSource(citation: Citation): void {
+    const { url = '' } = citation;
+    if (this.#cited.has(url)) return;
+    this.#cited.add(url);
+    this.#sources.push(citation);
+  }
+
+  /** Gives the open text the sources that no text has. */
+  #cite(events: GenerationEvent[]): void {
     if (this.#text === undefined) return;
-    for (const citation of citations) {
+    for (const citation of this.#sources.splice(0)) {
       events.push({ type: 'part-citation', index: this.#text, citation });
+    }
+  }
+
+  /** Tools that the provider ran before the next text. */
+  #addRuns(events: GenerationEvent[]): void {
+    for (const run of this.#runs.take()) {
+      this.#endSpoken(events);
+      events.push({ type: 'part-end', index: this.#start(run, events) });
     }
   }
 
@@ -444,6 +510,7 @@ class StreamParts {
 
   #endText(events: GenerationEvent[]): void {
     if (this.#text === undefined) return;
+    this.#cite(events);
     events.push({ type: 'part-end', index: this.#text });
     this.#text = undefined;
   }

@@ -5,6 +5,8 @@
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
+import { AnswerStrangers } from '../../../core/shape.ts';
 import { tryParseAnswerEvent, tryParseExactEvent } from '../../../json/parse.ts';
 import { type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import {
@@ -18,10 +20,21 @@ import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
 import { readErrorValue } from '../../shared/vendor-errors.ts';
 import { StreamItems } from './stream-items.ts';
 import { declaredNames, failureOf, noAnswer, readFinish } from './response.ts';
+import { eventShape, isDecided, isRepeated } from './shape.ts';
 import { readUsage } from './usage.ts';
 
 const none: readonly GenerationEvent[] = [];
 
+/** Events with the whole response. */
+const lifecycle: ReadonlySet<string> = new Set([
+  'response.created',
+  'response.in_progress',
+  'response.queued',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'response.cancelled',
+]);
 const textDelta = 'response.output_text.delta';
 /** How most servers write an event that continues a text. `obfuscation` is padding. */
 const plainDelta: LayoutRules = {
@@ -33,6 +46,7 @@ const plainDelta: LayoutRules = {
 
 export class ResponsesStreamReader implements StreamReader {
   readonly #items = new StreamItems();
+  readonly #strangers: AnswerStrangers | undefined;
   /** Id of the response; undefined before its start. */
   #response: string | undefined;
   /** The terminal event, an error or the close was read. Later data is ignored (F53). */
@@ -41,6 +55,11 @@ export class ResponsesStreamReader implements StreamReader {
   readonly #layout = new PlainLayout(plainDelta);
   /** The event from which the layout was learned. Others with this layout differ only in their text. */
   #taught: JsonObject = {};
+
+  /** @param notes absent where the upstream's own bytes go to the client */
+  constructor(notes?: Notes) {
+    this.#strangers = notes && new AnswerStrangers(notes);
+  }
 
   /** The terminal event has the usage, so no event is expected after it. */
   get finishPending(): boolean {
@@ -63,6 +82,7 @@ export class ResponsesStreamReader implements StreamReader {
     const event = isDelta ? tryParseAnswerEvent(data) : tryParseExactEvent(data);
     if (event === undefined) return this.#readOther(data, name);
     const type = answerText(event['type'], 'a type') || (name ?? '');
+    if (this.#strangers !== undefined) this.#noteStrangers(type, event, this.#strangers);
     if (type === textDelta && this.#response !== undefined) {
       const { event: told, continues } = this.#items.text(event);
       this.#plain = continues;
@@ -94,12 +114,15 @@ export class ResponsesStreamReader implements StreamReader {
     return this.#fail(error);
   }
 
-  /** The end mark of chat servers ends the stream. An event with an unknown name is ignored. */
+  /** The end mark of chat servers ends the stream. An event with an unknown name is noted. */
   #readOther(data: string, name: string | undefined): readonly GenerationEvent[] {
     if (data.trim() === '') return none;
     if (data.trim() === '[DONE]') return this.end();
     if (name === 'error') return this.#fail(readErrorValue(data));
-    if (name !== undefined && !name.startsWith('response.')) return none;
+    if (name !== undefined && !name.startsWith('response.')) {
+      this.#strangers?.type([], name);
+      return none;
+    }
     this.#over = true;
     throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
   }
@@ -124,6 +147,13 @@ export class ResponsesStreamReader implements StreamReader {
         this.#start({}, events);
         this.#items.read(type, event, events);
     }
+  }
+
+  #noteStrangers(type: string, event: JsonObject, strangers: AnswerStrangers): void {
+    if (type === '' || type === 'error') return;
+    if (lifecycle.has(type) || this.#items.knows(type) || isRepeated(type)) {
+      strangers.see(event, eventShape, type);
+    } else if (!isDecided(type)) strangers.type([], type);
   }
 
   /** An event without a type: an error in another form, or another dialect. */

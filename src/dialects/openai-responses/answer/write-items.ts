@@ -9,7 +9,8 @@ import type {
   ToolCallPart,
 } from '../../../core/conversation.ts';
 import type { AnswerContext } from '../../../core/dialect.ts';
-import { isObject, type JsonObject, textOf } from '../../../json/value.ts';
+import { tryParseInnerObject } from '../../../json/parse.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { originalToolName, AnswerCallIds, allowedToolId } from '../../shared/tool-names.ts';
 import { sealCall, sealReasoning } from '../../shared/seals.ts';
 import {
@@ -172,7 +173,10 @@ export class AnswerItems {
     return part.signature ?? part.encrypted ?? null;
   }
 
-  /** The items to show: an unchanged one of this dialect, a search of a messages upstream. None, with a note, for others. */
+  /**
+   * The items to show: an unchanged one of this dialect, a search of a messages or chat upstream. None, with a note, for
+   * others.
+   */
   opaque({ dialect, value }: OpaquePart): readonly JsonObject[] {
     if (dialect === dialectId) return [value];
     if (dialect === 'anthropic-messages') {
@@ -186,6 +190,15 @@ export class AnswerItems {
       }
       if (type === 'web_search_tool_result') return this.#found(value);
     }
+    if (dialect === 'openai-chat') {
+      const { search_results: found, arguments: given } = value;
+      const results = isObject(found) ? found['results'] : undefined;
+      if (Array.isArray(results)) {
+        const query = textOf(tryParseInnerObject(textOf(given))?.['query']);
+        const sources = sourcesIn(results);
+        return [this.#searchItem({ id: '', query }, { status: 'completed', sources })];
+      }
+    }
     this.lost('a block that only its provider knows');
     return none;
   }
@@ -196,8 +209,7 @@ export class AnswerItems {
     const [search] = at === -1 ? [] : this.#searches.splice(at, 1);
     if (search === undefined) return none;
     if (!Array.isArray(content)) return [this.#searchItem(search, { status: 'failed' })];
-    const urls = content.filter(isObject).map((result) => textOf(result['url']));
-    const sources = urls.filter((url) => url !== '').map((url) => ({ type: 'url', url }));
+    const sources = sourcesIn(content);
     return [this.#searchItem(search, { status: 'completed', sources })];
   }
 
@@ -247,6 +259,12 @@ export class AnswerItems {
     const { start, end } = spanOf(citation, part);
     return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
   }
+}
+
+/** The addresses of what a search found. */
+function sourcesIn(results: readonly Json[]): readonly JsonObject[] {
+  const urls = results.filter(isObject).map((result) => textOf(result['url']));
+  return urls.filter((url) => url !== '').map((url) => ({ type: 'url', url }));
 }
 
 /** Shifts offsets, which count from the beginning of the part. */
