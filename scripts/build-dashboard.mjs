@@ -4,8 +4,18 @@
 // the gateway runs without its dashboard and says how to build it. npm runs `prepare` when it packs, too, where
 // scripts/build-package.mjs has built the dashboard: nothing is left to do there.
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { gzipSync, constants } from 'node:zlib';
 import { ownNode, rerunWithOwnNode } from './own-node.mjs';
 
@@ -33,7 +43,7 @@ function builtOn() {
   return new Date(seconds * 1000).toISOString().slice(0, 10);
 }
 
-async function buildPages() {
+async function buildPages(folder) {
   const { build } = await import('vite');
   await build({
     root: sources,
@@ -43,7 +53,7 @@ async function buildPages() {
     // The page of diagnostics shows how old the program is; a day, so that builds of one day are equal.
     define: { __BUILT_ON__: JSON.stringify(builtOn()) },
     build: {
-      outDir: output,
+      outDir: folder,
       emptyOutDir: true,
       target: 'baseline-widely-available',
       // Inlined files would be `data:` addresses, which the CSP has for images only.
@@ -65,14 +75,45 @@ async function buildPages() {
 }
 
 /** Compressed once, here, instead of for each browser. */
-function compress() {
-  for (const name of readdirSync(output, { recursive: true })) {
+function compress(folder) {
+  for (const name of readdirSync(folder, { recursive: true })) {
     if (!/\.(html|js|css|svg)$/.test(name)) continue;
-    const bytes = readFileSync(join(output, name));
+    const bytes = readFileSync(join(folder, name));
     writeFileSync(
-      join(output, `${name}.gz`),
+      join(folder, `${name}.gz`),
       gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION }),
     );
+  }
+}
+
+/** Puts a whole folder where another may be: a gateway that runs serves one or the other, also where two builds end at once. */
+function replace(folder) {
+  const before = `${folder}-before`;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      if (existsSync(output)) renameSync(output, before);
+      renameSync(folder, output);
+      break;
+    } catch (error) {
+      // Another build was quicker between the two.
+      if (tries === 10 || !['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error;
+      rmSync(before, { recursive: true, force: true });
+    }
+  }
+  rmSync(before, { recursive: true, force: true });
+}
+
+async function buildAll() {
+  mkdirSync(dirname(output), { recursive: true });
+  const folder = mkdtempSync(`${output}-`);
+  try {
+    // It is made for its owner alone.
+    chmodSync(folder, 0o777 & ~process.umask());
+    await buildPages(folder);
+    compress(folder);
+    replace(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -88,8 +129,7 @@ async function main() {
   const status = rerunWithOwnNode();
   if (status !== undefined) return isOptional ? 0 : status;
   try {
-    await buildPages();
-    compress();
+    await buildAll();
     return 0;
   } catch (error) {
     process.stderr.write(

@@ -1,9 +1,18 @@
 /** S12, issue 8: what the pages are made of, read from the files and from what the build makes of them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { before, after, test } from 'node:test';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -57,8 +66,11 @@ test('S12 no source writes markup, runs text, or names another host', () => {
 });
 
 let folder = '';
+let inodeBefore = 0;
 before(() => {
   folder = mkdtempSync(join(tmpdir(), 'gw-dashboard-'));
+  writeFileSync(join(folder, 'of-an-earlier-build.js'), '');
+  inodeBefore = statSync(folder).ino;
   const script = join(root, 'scripts', 'build-dashboard.mjs');
   const built = spawnSync(process.execPath, [script, '--out', folder], { encoding: 'utf8' });
   assert.equal(built.status, 0, built.stderr);
@@ -78,6 +90,14 @@ function withImports(name: string, seen = new Set<string>()): Set<string> {
   }
   return seen;
 }
+
+test('a build replaces the folder as a whole: a reader meets no half of it, two builds at once mix no files', () => {
+  assert.notEqual(statSync(folder).ino, inodeBefore);
+  assert.equal(existsSync(join(folder, 'of-an-earlier-build.js')), false);
+  const name = basename(folder);
+  const besides = readdirSync(dirname(folder)).filter((each) => each.startsWith(`${name}-`));
+  assert.deepEqual(besides, []);
+});
 
 test('issue 24 no code waits behind a fallback: React shows what suspended 300 ms after it at the earliest', () => {
   const sources = globSync('dashboard/src/**/*.tsx', { cwd: root });
