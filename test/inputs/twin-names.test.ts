@@ -329,8 +329,8 @@ for (const dialect of clientDialects) {
 
 /** What the shared readers look for and no server of this dialect has. */
 const elsewhere: { readonly [D in ClientDialect]: readonly string[] } = {
-  chat: [],
-  messages: [],
+  chat: ['prompt'],
+  messages: ['prompt'],
   responses: ['messages', 'thinking'],
 };
 

@@ -229,6 +229,7 @@ const unbounded: readonly (readonly [ClientDialect, JsonObject])[] = [
   ['messages', { fallbacks: [{ model: 'dear' }] }],
   ['responses', { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }],
   ['responses', { tools: [{ type: 'image_generation' }] }],
+  ['responses', { prompt: { id: 'pmpt_1', variables: { city: 'Paris' } } }],
   [
     'responses',
     { tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'image_generation' }] }] },

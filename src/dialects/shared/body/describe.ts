@@ -73,6 +73,13 @@ const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
     },
   ],
   ['mcp_servers', (_, raising) => void (raising.unbounded ??= 'mcp_servers')],
+  // A template is kept by the vendor: what it adds to the prompt is not known here.
+  [
+    'prompt',
+    (value, raising) => {
+      if (isObject(value)) raising.unbounded ??= 'prompt';
+    },
+  ],
   // Which of the hosts of a model answers decides its price.
   [
     'provider',
