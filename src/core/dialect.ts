@@ -313,6 +313,15 @@ export interface UpstreamDialect {
   headersOf?(body: JsonObject): readonly string[];
   /** The stop sequences of a same-dialect request; absent = the upstream takes all that its clients may send. */
   stopsOf?(source: Pick<JsonSource, 'skeleton' | 'spans'>): readonly string[] | undefined;
+  /**
+   * Whether a same-dialect request is translated instead of relayed, with a note: it has a form of the dialect that the
+   * upstream lacks, and the client expects its answer in this form. Absent = never.
+   */
+  translates?(
+    source: Pick<JsonSource, 'skeleton' | 'spans'>,
+    traits: UpstreamTraits,
+    notes: Notes,
+  ): boolean;
   /** A same-dialect request: the client's bytes, changed where the upstream would not take them. */
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
   /**

@@ -173,7 +173,7 @@ export interface UpstreamTraits {
    * members, so none are removed. A server that refuses unknown ones refuses cache marks on parts, too.
    */
   readonly messageMembers?: ReadonlySet<string>;
-  /** The deprecated `function_call` and messages with the role `function` are known. */
+  /** The deprecated `functions`, their calls and messages with the role `function` are known. */
   readonly legacyFunctions?: true;
   /** An assistant message must be between the result of a tool and a message of the user (Mistral). */
   readonly assistantAfterTools?: true;

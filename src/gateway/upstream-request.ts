@@ -304,7 +304,9 @@ interface UpstreamBody {
  * @throws GatewayError `invalid_request` for a request that this upstream cannot take.
  */
 export function upstreamBody(input: UpstreamBodyInput): UpstreamBody {
-  return input.client.id === input.upstream.id ? relayedBody(input) : translatedBody(input);
+  const { client, upstream, source, ask, notes } = input;
+  const relays = client.id === upstream.id && !upstream.translates?.(source, ask.traits, notes);
+  return relays ? relayedBody(input) : translatedBody(input);
 }
 
 function relayedBody({ upstream, source, ask, notes }: UpstreamBodyInput): UpstreamBody {

@@ -10,6 +10,7 @@ import { assertLegalStream } from '../support/legality.ts';
 import {
   dialects,
   endingOf,
+  listAt,
   objectAt,
   readDocument,
   readStream,
@@ -82,6 +83,18 @@ describe('local/tiny', { skip: leftOut }, () => {
       assert.equal(row['outcome'], 'ok');
       assert.equal(objectAt(row, 'charged')['output_tokens'], 2 * output);
     }
+  });
+
+  test('the deprecated functions are called, too', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string' } } };
+    const functions = [{ name: 'weather', parameters }];
+    const more = { ...greedy, max_tokens: 60, functions, function_call: { name: 'weather' } };
+    const body = requestBody('chat', { model, stream: false, more });
+    const reply = await send(`${gateway.url}${endpointOf.chat}`, body);
+    assert.equal(reply.status, 200, reply.text);
+    const [choice = {}] = listAt(reply.json, 'choices');
+    assert.equal(choice['finish_reason'], 'function_call');
+    assert.equal(objectAt(objectAt(choice, 'message'), 'function_call')['name'], 'weather');
   });
 
   test('max_tokens is honoured exactly and told as the reason', async () => {

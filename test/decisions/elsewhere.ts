@@ -69,6 +69,9 @@ function relay(
 ): JsonObject {
   clients[client].readHead(request);
   const source = parseBody(Buffer.from(JSON.stringify(request)), new Set());
+  if (known.dialect.translates?.(source, known.traits, notes)) {
+    return translate(client, request, known, notes);
+  }
   const body: Json = JSON.parse(known.dialect.relayRequest(source, askOf(known), notes).toString());
   return isObject(body) ? body : {};
 }

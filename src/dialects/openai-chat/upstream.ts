@@ -6,6 +6,7 @@ import { readError } from '../shared/vendor-errors.ts';
 import { chatCountable } from './request/countable.ts';
 import { writeRequest } from './request/write.ts';
 import { relayRequest } from './relay/request.ts';
+import { offersLegacyFunctions } from './relay/tools.ts';
 import { stopsOf } from './request/read.ts';
 import { readResponse } from './answer/response.ts';
 import { answerShape } from './answer/shape.ts';
@@ -17,6 +18,7 @@ export const openaiChatUpstream: UpstreamDialect = {
   promptOf,
   countable: chatCountable,
   stopsOf: ({ spans, skeleton }) => (spans.has('stop') ? stopsOf(skeleton) : undefined),
+  translates: offersLegacyFunctions,
   relayRequest,
   readResponse: (body, traits, notes) => {
     const generation = readResponse(body, traits, notes);

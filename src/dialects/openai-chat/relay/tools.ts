@@ -1,9 +1,10 @@
 /** Tools of relayed requests and the choice among them, in the forms that the upstream knows. */
 import type { JsonSource } from '../../../core/client-body.ts';
 import type { FieldPath } from '../../../core/errors.ts';
-import type { SchemaRules } from '../../../core/traits.ts';
+import type { SchemaRules, UpstreamTraits } from '../../../core/traits.ts';
 import { tryParse } from '../../../json/parse.ts';
 import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
+import type { Notes } from '../../../core/notes.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import type { Relayed } from './edits.ts';
 
@@ -18,7 +19,6 @@ export const toolMembers = [
 export function relayTools(request: Relayed): void {
   const { traits } = request;
   const tools = request.value('tools');
-  const functions = request.value('functions');
   const legacy = traits.known !== true || traits.legacyFunctions === true;
   if (isArray(tools) && tools.length > 0) {
     if (!legacy) dropFunctions(request, 'the tools are offered in its place');
@@ -29,9 +29,30 @@ export function relayTools(request: Relayed): void {
   for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) {
     request.drop(key, 'no tools are offered');
   }
-  if (legacy) return;
-  if (isArray(functions) && functions.length > 0) relayFunctions(request);
-  else dropFunctions(request, 'no tools are offered');
+  if (!legacy) dropFunctions(request, 'no tools are offered');
+}
+
+/**
+ * Whether a request offers functions in the deprecated form alone, to an upstream that would skip or refuse them. It
+ * is translated, so that its calls come back in that form.
+ */
+export function offersLegacyFunctions(
+  { skeleton, spans }: Pick<JsonSource, 'skeleton' | 'spans'>,
+  traits: UpstreamTraits,
+  notes: Notes,
+): boolean {
+  if (!spans.has('functions') || traits.legacyFunctions === true) return false;
+  const { tools, functions, function_call: choice } = skeleton;
+  if (!isOffered(functions) || isOffered(tools)) return false;
+  notes.changed(['functions'], 'sent as tools: calls come back as function_call');
+  if ((choice ?? 'auto') !== 'auto') {
+    notes.changed(['function_call'], 'sent as tool_choice');
+  }
+  return true;
+}
+
+function isOffered(list: Json | undefined): boolean {
+  return isArray(list) && list.length > 0;
 }
 
 function dropFunctions(request: Relayed, why: string): void {
@@ -113,46 +134,6 @@ function nameOf(tool: Json): Json | undefined {
   if (!isObject(tool)) return undefined;
   const named = tool[String(tool['type'] ?? 'function')];
   return isObject(named) ? named['name'] : tool['name'];
-}
-
-/** The deprecated form as tools: a server that does not know it would skip it, or refuse the request. */
-function relayFunctions(request: Relayed): void {
-  const { traits, source } = request;
-  const { functions } = source.value;
-  if (!isArray(functions)) return;
-  const choice = request.value('function_call');
-  request.edits.push({ path: ['functions'], text: undefined });
-  const held = choice === 'none' && !traits.toolChoice;
-  if (!held) {
-    const tools: JsonObject[] = [];
-    for (const each of functions) {
-      const definition = isObject(each) ? each : {};
-      tools.push({
-        type: 'function',
-        function: cleanFunction(definition, traits.schemaRules),
-      });
-    }
-    request.put(['tools'], tools);
-  }
-  request.notes.changed(['functions'], 'sent as tools: calls come back as tool_calls');
-  if (choice === undefined) return;
-  request.edits.push({ path: ['function_call'], text: undefined });
-  if (choice === 'auto' || held) return;
-  if (!traits.toolChoice) {
-    request.notes.lost(['function_call'], 'the model chooses by itself');
-    return;
-  }
-  const named = isObject(choice)
-    ? { type: 'function', function: { name: choice['name'] } }
-    : choice;
-  request.put(['tool_choice'], named);
-  request.notes.changed(['function_call'], 'sent as tool_choice');
-}
-
-function cleanFunction(definition: JsonObject, rules: SchemaRules | undefined): JsonObject {
-  const { parameters } = definition;
-  if (rules === undefined || !isObject(parameters)) return definition;
-  return { ...definition, parameters: cleanSchema(parameters, rules).schema };
 }
 
 /** Learned of a model that refuses the promise. */
