@@ -212,6 +212,10 @@ export function notFound(path: string): GatewayError {
 }
 
 function hintFor(path: string): string {
+  const single = path.replace(/\/{2,}/g, '/');
+  if (single !== path && ownPaths.test(single.replace(/^\/v1/, ''))) {
+    return `The path is ${single}: the base address of the client must not end in a slash.`;
+  }
   const [, prefix = '', rest = path] = /^((?:\/v1)*)(\/[^]*)$/.exec(path) ?? [];
   const plain = rest.replace(/\/$/, '');
   if (ownPaths.test(plain)) {

@@ -66,8 +66,10 @@ const maxHeaders = 100;
 export function checkRequestHead(request: IncomingMessage, response: ServerResponse): void {
   try {
     const url = request.url ?? '';
-    if (!url.startsWith('/') || url.startsWith('//')) {
-      throw invalidRequest('The request target must be a path.');
+    if (!url.startsWith('/')) throw invalidRequest('The request target must be a path.');
+    if (url.startsWith('//')) {
+      const why = 'the base address of the client must not end in a slash';
+      throw invalidRequest(`The request target must be a path with one slash in front: ${why}.`);
     }
     if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
     checkHost(request);

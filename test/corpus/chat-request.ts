@@ -1,6 +1,6 @@
 /** Chat requests, one for each top-level field and case. */
 import type { ChatCompletionCreateParamsBase } from 'openai/resources/chat/completions/completions';
-import { objectSchema, type Samples } from './sample.ts';
+import { legacyFunctions, objectSchema, type Samples } from './sample.ts';
 
 const long = 'u'.repeat(300);
 const adaptive = 'anthropic/claude-opus-4-8';
@@ -114,19 +114,23 @@ const plain: Samples<Sent> = {
     noted: ['tool_choice'],
   },
   'functions.name': {
+    relayedTo: legacyFunctions,
     sends: { functions: [{ name: 'weather', description: 'Tells.', parameters: objectSchema }] },
     arrives: { tools: [{ name: 'weather', description: 'Tells.', input_schema: objectSchema }] },
     also: ['functions.description', 'functions.parameters'],
   },
   'function_call (auto)': {
+    relayedTo: legacyFunctions,
     sends: { functions: [{ name: 'weather' }], function_call: 'auto' },
     arrives: { tool_choice: { type: 'auto' } },
   },
   'function_call (none)': {
+    relayedTo: legacyFunctions,
     sends: { functions: [{ name: 'weather' }], function_call: 'none' },
     arrives: { tool_choice: { type: 'none' } },
   },
   'function_call.name': {
+    relayedTo: legacyFunctions,
     sends: { functions: [{ name: 'weather' }], function_call: { name: 'weather' } },
     arrives: { tool_choice: { type: 'tool', name: 'weather' } },
   },

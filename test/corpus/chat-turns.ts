@@ -4,7 +4,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions';
 import type { JsonObject } from '../../src/json/value.ts';
-import { objectSchema, png, type Sample, type Samples } from './sample.ts';
+import { legacyFunctions, objectSchema, png, type Sample, type Samples } from './sample.ts';
 
 type Sent = Partial<ChatCompletionCreateParamsBase>;
 
@@ -102,21 +102,7 @@ const turns: Samples<Sent> = {
       ],
       functions: [{ name: 'weather' }],
     },
-    relayed: [
-      user,
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          {
-            id: 'function_call_1',
-            type: 'function',
-            function: { name: 'weather', arguments: '{"city":"Oslo"}' },
-          },
-        ],
-      },
-      { role: 'tool', tool_call_id: 'function_call_1', content: 'Sunny.' },
-    ],
+    relayedTo: legacyFunctions,
     arrives: {
       messages: [
         { role: 'user' },

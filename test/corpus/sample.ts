@@ -19,6 +19,9 @@ export interface Shown {
   readonly unasked?: true;
 }
 
+/** A model whose server knows the deprecated functions. Elsewhere they are translated. */
+export const legacyFunctions = 'openai/gpt-4o';
+
 /** The members of `Shown` are for the first upstream dialect of the client's table. */
 export interface Sample<Body> extends Shown {
   /** Put over a minimal request. */

@@ -45,6 +45,8 @@ const rows: readonly (readonly [path: string, ...said: readonly RegExp[]])[] = [
   ['/models', /lacks \/v1; with it the path is \/v1\/models\./],
   ['/v1/v1/v1/messages', /several times.*The path is \/v1\/messages\./],
   ['/v1/chat/completions/', /\/v1\/chat\/completions, without a slash at its end/],
+  ['/v1//chat/completions', /The path is \/v1\/chat\/completions: .* must not end in a slash/],
+  ['/v1//responses/resp_1//input_items', /The path is \/v1\/responses\/resp_1\/input_items: /],
   ['/v1/messages/', /\/v1\/messages, without a slash at its end/],
   ['/api/chat', /Ollama’s own API/, chat],
   ['/api/tags', /Ollama’s own API/, chat],
