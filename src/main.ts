@@ -124,7 +124,8 @@ function isProgram(): boolean {
   return called !== undefined && realpathSync(called) === fileURLToPath(import.meta.url);
 }
 
-if (isProgram()) {
+/** Not at the top level: the joined program is of CommonJS modules, which cannot wait there. */
+async function runProgram(): Promise<void> {
   enableCompileCache();
   // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output. So
   // it does where a disk is full, which is a failure.
@@ -157,3 +158,5 @@ if (isProgram()) {
     process.exitCode = 1;
   }
 }
+
+if (isProgram()) void runProgram();
