@@ -83,7 +83,9 @@ export class SqliteEngine {
   close(): void {
     const { db } = this.#options;
     // SQLite leaves the log of a file that was replaced: the next start would apply it to the file that is there now.
-    if (this.#isMoved) db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    // Where the file was removed with its folder, there is none, and SQLite cannot open it.
+    if (this.#isMoved && this.#readInode() !== undefined)
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     db.close();
   }
 

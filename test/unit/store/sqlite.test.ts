@@ -369,6 +369,15 @@ it('G17 E17 the claim of an Idempotency-Key lasts as long as its lease, whatever
   engine.close();
 });
 
+it('F87 a store whose folder was removed ends without an error', async () => {
+  const path = freshPath();
+  await filled(path);
+  const store = await open(path);
+  await store.calls.record([callRow('last')]);
+  rmSync(dirname(path), { recursive: true });
+  await store.close();
+});
+
 it('F81 a running call that cannot be recorded is laid aside, and holds up no other', async () => {
   const path = freshPath();
   const store = await open(path);
