@@ -52,11 +52,16 @@ export async function startCrew(
   return { gateway, upstream, end };
 }
 
+/** A price with a tier, which is more than rates on the way to a worker. */
+const prices = {
+  'up/*': { ...stormPrices['up/*'], service_tiers: { flex: { input: 0, output: 5 } } },
+};
+
 export function optionsOf(
   upstream: ScriptedUpstream,
   config: JsonObject,
 ): Parameters<typeof Instance.start>[0] {
-  return { storage: 'sqlite', upstream: upstream.port, prices: stormPrices, config };
+  return { storage: 'sqlite', upstream: upstream.port, prices, config };
 }
 
 /** Process ids of the workers that live, by their numbers, as the log tells. */
