@@ -118,6 +118,56 @@ describe('events', () => {
     assert.deepEqual(phases, ['commentary', 'final_answer']);
   });
 
+  for (const between of [callPart('f', '{}'), { type: 'reasoning', text: 'Hm.' }] as const) {
+    test(`D3 a text that goes on although a ${between.type} began is not lost`, () => {
+      const piece = (delta: string): GenerationEvent => {
+        return { type: 'part-delta', index: 0, field: 'text', delta };
+      };
+      const events = written([
+        { type: 'start', id: 'x', model: 'up' },
+        { type: 'part-start', index: 0, part: { type: 'text', text: '' } },
+        piece('It is '),
+        { type: 'part-start', index: 1, part: between },
+        piece('mild.'),
+        { type: 'part-end', index: 1 },
+        { type: 'part-end', index: 0 },
+        { type: 'finish', reason: { kind: 'stop' } },
+      ]);
+      const said = outputOf(events).flatMap(({ content }) =>
+        content === undefined ? [] : content,
+      );
+      assert.match(JSON.stringify(said), /It is .*mild\./);
+    });
+  }
+
+  test('D3 what belongs to nothing is noted: the result of a search, sources of a text that ended', () => {
+    const notes = new NoteList();
+    const found = { type: 'web_search_tool_result', tool_use_id: 'x', content: [] };
+    const url = 'https://a.example';
+    const native = { dialect: 'openai-chat', value: {} } as const;
+    const writer = client.streamWriter(contextOf({ notes }));
+    const events: readonly GenerationEvent[] = [
+      { type: 'start', id: 'x', model: 'up' },
+      { type: 'part-start', index: 0, part: { type: 'text', text: 'Hi' } },
+      { type: 'part-start', index: 1, part: callPart('f', '{}') },
+      { type: 'part-citation', index: 0, citation: { url, native } },
+      { type: 'part-end', index: 0 },
+      { type: 'part-end', index: 1 },
+      {
+        type: 'part-start',
+        index: 2,
+        part: { type: 'opaque', dialect: 'anthropic-messages', value: found },
+      },
+      { type: 'part-end', index: 2 },
+      { type: 'finish', reason: { kind: 'stop' } },
+    ];
+    for (const event of events) writer.write(event);
+    assert.deepEqual(
+      notes.all.map(({ path }) => path),
+      ['citations', 'output'],
+    );
+  });
+
   test('R-80 a refusal after text is a message of its own', () => {
     const parts: Part[] = [
       { type: 'text', text: 'Hm.' },

@@ -42,7 +42,7 @@ interface OpenMessage {
 
 interface OpenText {
   readonly type: 'text';
-  readonly start: number;
+  start: number;
   readonly citations: Citation[];
 }
 
@@ -68,7 +68,11 @@ interface OpenCall {
   arguments: string;
 }
 
-type Open = OpenText | OpenReasoning | OpenCall | { readonly type: 'refusal' | 'nothing' };
+interface OpenOther {
+  readonly type: 'refusal' | 'nothing';
+}
+
+type Open = OpenText | OpenReasoning | OpenCall | OpenOther;
 
 const nothing: Open = { type: 'nothing' };
 
@@ -218,7 +222,7 @@ export class ResponsesStreamWriter implements StreamWriter {
     switch (open.type) {
       case 'text':
       case 'refusal':
-        return field === 'text' ? this.#addText(delta) : '';
+        return field === 'text' ? this.#continueMessage(open) + this.#addText(delta) : '';
       case 'reasoning':
         if (field === 'signature') {
           open.part = { ...open.part, signature: (open.part.signature ?? '') + delta };
@@ -232,6 +236,14 @@ export class ResponsesStreamWriter implements StreamWriter {
       default:
         return open satisfies never;
     }
+  }
+
+  /** A text that goes on although another item began: an upstream may leave its block open. */
+  #continueMessage(open: OpenText | OpenOther): string {
+    const kind = open.type === 'text' ? 'output_text' : 'refusal';
+    if (this.#message?.kind === kind) return '';
+    if (open.type === 'text') open.start = 0;
+    return this.#openMessage(kind, { type: 'text', text: '' });
   }
 
   #cite(index: number, citation: Citation): string {
@@ -350,7 +362,10 @@ export class ResponsesStreamWriter implements StreamWriter {
 
   #annotate({ citations, start }: OpenText): string {
     const message = this.#message;
-    if (message === undefined) return '';
+    if (message === undefined) {
+      if (citations.length > 0) this.#items.lateSources();
+      return '';
+    }
     let text = '';
     for (const citation of citations) {
       const span = { start, end: message.text.length };

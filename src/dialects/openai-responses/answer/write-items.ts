@@ -207,7 +207,10 @@ export class AnswerItems {
   #found({ tool_use_id: id, content }: JsonObject): readonly JsonObject[] {
     const at = this.#searches.findIndex((search) => search.id === id);
     const [search] = at === -1 ? [] : this.#searches.splice(at, 1);
-    if (search === undefined) return none;
+    if (search === undefined) {
+      this.lost('the result of a search that was not called');
+      return none;
+    }
     if (!Array.isArray(content)) return [this.#searchItem(search, { status: 'failed' })];
     const sources = sourcesIn(content);
     return [this.#searchItem(search, { status: 'completed', sources })];
@@ -236,6 +239,10 @@ export class AnswerItems {
         ...(sources === undefined || sources.length === 0 ? {} : { sources }),
       },
     };
+  }
+
+  lateSources(): void {
+    this.#context.notes.lost(['citations'], 'the text ended before its sources came');
   }
 
   lost(what: string): void {
