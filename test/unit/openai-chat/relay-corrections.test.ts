@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../src/json/value.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { relayRequest } from '../../../src/dialects/openai-chat/relay/request.ts';
+import { NoteList, type Notes } from '../../../src/core/notes.ts';
 import { chatRows } from '../gateway/chat-refusals.ts';
 
 const messages: JsonObject['messages'] = [
@@ -14,13 +15,13 @@ const messages: JsonObject['messages'] = [
   { role: 'user', content: 'Hi' },
 ];
 
-function relayed(sent: JsonObject, traits: UpstreamTraits): string {
+function relayed(sent: JsonObject, traits: UpstreamTraits, notes: Notes = new NoteList()): string {
   const body = { model: 'm', ...sent, messages };
   const source = parseBody(Buffer.from(JSON.stringify(body)), new Set());
   const wanted = sent['stream'] === true || traits.streams === 'only';
   const stream = wanted && traits.streams !== 'never';
   const ask = { model: 'm', stream, traits, newId: () => 'id' };
-  return relayRequest(source, ask).toString();
+  return relayRequest(source, ask, notes).toString();
 }
 
 /** Only a translated request has a breakpoint. */
@@ -43,3 +44,26 @@ test('D13 C1 a relayed system message goes as a developer message to a model tha
   const refusing = { ...known, refusesSystemRole: true } as const;
   assert.equal(relayed({}, refusing), base.replace('"system"', '"developer"'));
 });
+
+test('D3 what a document lacks that is put together of a stream is refused or noted', () => {
+  const only = { ...chatTraits, streams: 'only' } as const;
+  const notes = new NoteList();
+  const sent = relayed({ logprobs: true, top_logprobs: 2, n: 1 }, only, notes);
+  assert.doesNotMatch(sent, /logprobs/);
+  assert.deepEqual(lost(notes), ['logprobs', 'top_logprobs']);
+  assert.throws(() => relayed({ n: 2 }, only), /several answers in streams only/);
+  assert.throws(
+    () => relayed({ modalities: ['text', 'audio'] }, only),
+    /spoken answers in streams only/,
+  );
+  const stream = { stream: true, logprobs: true, n: 2, modalities: ['text', 'audio'] };
+  assert.match(
+    relayed(stream, only, notes),
+    /"logprobs":true,"n":2,"modalities":\["text","audio"\]/,
+  );
+  assert.equal(lost(notes).length, 2);
+});
+
+function lost({ all }: NoteList): readonly string[] {
+  return all.filter(({ what }) => what === 'lost').map(({ path }) => path);
+}

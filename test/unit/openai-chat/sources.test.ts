@@ -119,3 +119,24 @@ test('D3 a run that never got its result is a part, too', () => {
   const parts = events.flatMap((event) => (event.type === 'part-start' ? [event.part.type] : []));
   assert.deepEqual(parts, ['text', 'opaque']);
 });
+
+test('D3 another answer than the first is noted', () => {
+  const other = { choices: [{ index: 1, delta: { content: 'No.' } }] };
+  const ended = { choices: [{ index: 1, delta: {}, finish_reason: 'stop' }] };
+  const { notes, events } = read([says({ content: 'Yes.' }), other, other, end, ended]);
+  assert.equal(events.at(-1)?.type, 'finish');
+  const document = {
+    choices: [0, 1].map((index) => ({
+      index,
+      message: { content: 'Yes.' },
+      finish_reason: 'stop',
+    })),
+  };
+  const whole = new NoteList();
+  openaiChatUpstream.readResponse(document, chatTraits, whole);
+  for (const { all } of [notes, whole]) {
+    assert.deepEqual(all, [
+      { path: 'choices', what: 'lost', why: 'only the first answer is carried' },
+    ]);
+  }
+});

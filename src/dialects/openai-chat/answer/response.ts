@@ -91,6 +91,7 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
     body,
     notes,
   });
+  if (isArray(body['choices']) && body['choices'].length > 1) notes?.lost(['choices'], oneChoice);
   const usage = findUsage(body, traits);
   return {
     id: stringOr(body['id'], ''),
@@ -174,6 +175,7 @@ function cite(message: JsonObject, parts: Part[], { body, notes }: ReadAnswer): 
   else notes?.lost(['citations'], sourcesWithoutText);
 }
 
+export const oneChoice = 'only the first answer is carried';
 export const sourceWithoutAddress = 'a source without an address has no place elsewhere';
 export const sourcesWithoutText = 'sources without a text have no place elsewhere';
 

@@ -30,6 +30,7 @@ import {
   reasoningPart,
 } from '../reasoning.ts';
 import {
+  oneChoice,
   otherParts,
   pieceKind,
   sourcesWithoutText,
@@ -46,6 +47,7 @@ const none: readonly GenerationEvent[] = [];
 export class ChatStreamReader implements StreamReader {
   readonly #traits: UpstreamTraits;
   readonly #parts: StreamParts;
+  readonly #notes: Notes | undefined;
   readonly #strangers: AnswerStrangers | undefined;
   #started = false;
   /** The finished choice. Later finish reasons are ignored. */
@@ -53,6 +55,7 @@ export class ChatStreamReader implements StreamReader {
   /** Unfinished choices other than the first (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
   #otherChoicesLength = 0;
+  #hasOthers = false;
   /** `[DONE]`, an error or the close was read. Later data is ignored. */
   #over = false;
   readonly #layout = new PlainLayout(plainChunk);
@@ -62,6 +65,7 @@ export class ChatStreamReader implements StreamReader {
   constructor(traits: UpstreamTraits, notes?: Notes) {
     this.#traits = traits;
     this.#parts = new StreamParts(traits, notes);
+    this.#notes = notes;
     this.#strangers = notes && new AnswerStrangers(notes);
   }
 
@@ -153,10 +157,16 @@ export class ChatStreamReader implements StreamReader {
     for (const choice of choices) {
       const index = isObject(choice) ? choice['index'] : undefined;
       if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
+      this.#noteOtherChoice();
       this.#otherChoicesLength += textLength(choice['delta']);
       if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }
+  }
+
+  #noteOtherChoice(): void {
+    if (!this.#hasOthers) this.#notes?.lost(['choices'], oneChoice);
+    this.#hasOthers = true;
   }
 
   #start(chunk: JsonObject, events: GenerationEvent[]): void {

@@ -35,6 +35,7 @@ function ownEdits(request: Relayed): void {
   // The client gets what it requested, whatever is requested of the upstream.
   const asksStream = skeleton['stream'] === true;
   if (ask.stream !== asksStream) request.put(['stream'], ask.stream);
+  if (ask.traits.streams === 'only' && !asksStream) relayCollected(request);
   const options = skeleton['stream_options'];
   if (!ask.traits.usageOption || (asksStream && !ask.stream)) {
     // A server without the option refuses the whole request over it, as others do without a stream.
@@ -43,6 +44,24 @@ function ownEdits(request: Relayed): void {
     request.put(['stream_options'], { include_usage: true });
   } else if (ask.stream && isObject(options) && options['include_usage'] !== true) {
     request.put(['stream_options', 'include_usage'], true);
+  }
+}
+
+/** What the document lacks that is put together of a stream, where the provider answers in streams only. */
+function relayCollected(request: Relayed): void {
+  const { skeleton, traits } = request;
+  const choices = request.value('n');
+  if (typeof choices === 'number' && choices > 1) {
+    request.refuse(['n'], 'This model gives several answers in streams only.');
+  }
+  const modalities = request.value('modalities');
+  if (Array.isArray(modalities) && modalities.includes('audio')) {
+    request.refuse(['modalities'], 'This model gives spoken answers in streams only.');
+  }
+  // `relayStop` drops them, too.
+  if (plannedStops(stopsOf(skeleton), traits).scanned.length > 0) return;
+  for (const key of ['logprobs', 'top_logprobs']) {
+    if (!isRefused(key, request)) request.drop(key, 'the model answers in streams only');
   }
 }
 
