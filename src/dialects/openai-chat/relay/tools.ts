@@ -3,7 +3,7 @@ import type { JsonSource } from '../../../core/client-body.ts';
 import type { FieldPath } from '../../../core/errors.ts';
 import type { SchemaRules, UpstreamTraits } from '../../../core/traits.ts';
 import { tryParse } from '../../../json/parse.ts';
-import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
+import { type Json, type JsonObject, isObject, isArray, textOf } from '../../../json/value.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import type { Relayed } from './edits.ts';
@@ -132,7 +132,7 @@ function relayAllowed(request: Relayed, choice: JsonObject, tools: readonly Json
 
 function nameOf(tool: Json): Json | undefined {
   if (!isObject(tool)) return undefined;
-  const named = tool[String(tool['type'] ?? 'function')];
+  const named = tool[textOf(tool['type']) || 'function'];
   return isObject(named) ? named['name'] : tool['name'];
 }
 

@@ -347,7 +347,7 @@ function readPart(part: JsonObject, path: FieldPath): Part | undefined {
     default:
       throw unsupported(
         [...path, 'type'],
-        `This model does not know parts of the type '${String(type)}'.`,
+        `This model does not know parts of the type '${textOf(type)}'.`,
       );
   }
 }
@@ -413,7 +413,7 @@ function shellText(output: Json | undefined): string {
         ended['type'] === 'timeout'
           ? '[timed out]'
           : isPresent(ended['exit_code'])
-            ? `[exit code ${String(ended['exit_code'])}]`
+            ? `[exit code ${JSON.stringify(ended['exit_code'])}]`
             : '';
       return [textOf(stdout), textOf(stderr), how].filter((text) => text !== '').join('\n');
     })

@@ -104,7 +104,7 @@ export class Toolbox {
         return;
       default:
         if (isWebSearch(type)) return this.#addWebSearch(tool, path);
-        throw unsupported([...path, 'type'], noSuchTool(String(type)));
+        throw unsupported([...path, 'type'], noSuchTool(textOf(type)));
     }
   }
 
@@ -276,6 +276,8 @@ function chosenName(choice: JsonObject, path: FieldPath, tools: Toolbox): string
       return type;
     default:
       if (isWebSearch(type)) return 'web_search';
-      throw unsupported([...path, 'type'], noSuchTool(String(type)));
+      if (!isPresent(type)) throw missing([...path, 'type']);
+      if (typeof type !== 'string') throw wrongType([...path, 'type'], 'a string', type);
+      throw unsupported([...path, 'type'], noSuchTool(type));
   }
 }

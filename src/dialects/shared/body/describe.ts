@@ -140,7 +140,7 @@ function serverTool(tool: Json, raising: Raising): void {
 
 function modalities(value: Json, raising: Raising, member: string): void {
   for (const each of typeof value === 'string' ? [value] : listOf(value)) {
-    const name = String(each).toLowerCase();
+    const name = typeof each === 'string' ? each.toLowerCase() : '';
     if (name === 'audio') raising.sound = member;
     else if (name === 'image') raising.pictures = member;
     else if (name !== 'text') raising.unbounded ??= member;

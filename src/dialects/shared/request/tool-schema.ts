@@ -4,7 +4,7 @@
  * bounded.
  */
 import type { SchemaRules } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject } from '../../../json/value.ts';
+import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 
 /** Sub-schemas that references of one tool may add. */
 const maxAdded = 4000;
@@ -119,7 +119,7 @@ class OpenapiSchema {
   }
 
   keep(key: string, value: Json): void {
-    if (plain.has(key) || (key === 'format' && formats.has(String(value)))) {
+    if (plain.has(key) || (key === 'format' && formats.has(textOf(value)))) {
       setMember(this.kept, key, value);
     } else if (key === 'type') {
       this.#keepType(value);
