@@ -19,8 +19,12 @@ export function programName(
   return near.startsWith('..') ? launcher : `./${near}`;
 }
 
+/** npm and npx add a project's folder of programs to the PATH of what they start: the shell of the person lacks it. */
+const addedByNpm = join('node_modules', '.bin');
+
 function isOnPath(path: string): boolean {
   return path.split(delimiter).some((folder) => {
+    if (folder.endsWith(addedByNpm)) return false;
     try {
       const file = join(folder, name);
       accessSync(file, constants.X_OK);

@@ -4,7 +4,7 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { clientDialects } from '../support/dialects.ts';
 import { removeFolder } from '../support/folders.ts';
@@ -42,7 +42,8 @@ describe('the installed package', { timeout: 500_000 }, () => {
   const project = join(folder, 'project');
   const program = join(project, 'node_modules', '.bin', 'model-gateway');
   const env = {
-    PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
+    // As npx sets it.
+    PATH: `${dirname(program)}:${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
     HOME: folder,
     MODEL_GATEWAY_KEY: clientKey,
   };

@@ -151,12 +151,12 @@ test(
 );
 
 test('a Node that is too old is named, with what to do', { skip }, (t) => {
-  for (const version of ['v20.20.2', 'v22.18.0', 'nonsense']) {
+  for (const version of ['v20.20.2', 'v22.19.0', 'v23.11.1', 'v24.6.0', 'nonsense']) {
     const made = project(t);
     const { stdout, stderr, status } = start(made.bin, [made.node('path', version), tools(made)]);
     assert.equal(status, 1, version);
     assert.equal(stdout, '');
-    assert.match(stderr, /needs Node 22\.19 or newer/);
+    assert.match(stderr, /needs Node 22\.20, 24\.7 or newer/);
     assert.ok(stderr.includes(version));
     assert.match(stderr, /npm ci/);
   }
