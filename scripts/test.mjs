@@ -32,6 +32,11 @@ const idleEnough = 0.12;
 const tickMs = 500;
 const slowestTold = 10;
 const outputKept = 200_000;
+/**
+ * Cores are busy with other jobs: threads that help a process collect garbage cost more than they save. With them and
+ * the default young generation, tests take 4 % more CPU.
+ */
+const memoryOptions = ['--max-semi-space-size=32', '--no-parallel-scavenge', '--v8-pool-size=1'];
 
 const files = (named.length === 0 ? ['test'] : named)
   .flatMap((path) => (statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`) : [path]))
@@ -69,6 +74,7 @@ function runJob(job) {
   const reporter = join(import.meta.dirname, 'test-reporter.mjs');
   const argv = [
     '--disable-warning=ExperimentalWarning',
+    ...memoryOptions,
     `--import=${pathToFileURL(join(import.meta.dirname, 'test-setup.mjs')).href}`,
     `--test-reporter=${reporter}`,
     `--test-reporter-destination=${results}`,

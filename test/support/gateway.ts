@@ -97,6 +97,10 @@ export async function startTestGateway(
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
   const configFile = join(directory, 'gateway.yaml');
   await writeFile(configFile, configText(config));
+  const workers = process.env['MODEL_GATEWAY_WORKERS'];
+  // A store in a file starts a thread for writes and one for reads: three quarters of the CPU of a start. Files are the
+  // subject of `test/store`, and of the tests that start the program. Workers need one.
+  const storage = workers === undefined ? { storage: 'memory' } : {};
   const running = await startGateway({
     flags: {
       listen: '127.0.0.1:0',
@@ -104,12 +108,13 @@ export async function startTestGateway(
       'data-dir': join(directory, 'data'),
       config: configFile,
       'log-level': 'silent',
+      ...storage,
     },
     env: {
       MODEL_GATEWAY_KEY: clientKey,
       MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
       // The same tests on workers, on request (CONTRIBUTING.md).
-      MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
+      MODEL_GATEWAY_WORKERS: workers,
       ...env,
     },
     cwd: directory,
