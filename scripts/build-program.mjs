@@ -6,7 +6,6 @@
 // gateway runs without it. bin/model-gateway runs src/ as well as soon as a file of it, or an installed package, changes.
 import { createHash } from 'node:crypto';
 import {
-  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -27,12 +26,11 @@ import { rerunWithOwnNode } from './own-node.mjs';
 const root = join(import.meta.dirname, '..');
 const src = existsSync(join(root, 'src')) ? realpathSync(join(root, 'src')) : join(root, 'src');
 const output = join(root, 'dist', 'program');
-const runner = join(import.meta.dirname, 'program', 'run.cjs');
 const isOptional = process.argv.includes('--if-possible');
 const packageAt = process.argv.indexOf('--package');
 const ofPackage = packageAt === -1 ? undefined : resolve(process.argv[packageAt + 1] ?? '');
 
-const startedEntry = /import\.meta\.url\.endsWith\('\.ts'\) \? '(\.[\w/.-]+)\.ts' : '\1\.cjs'/;
+const startedEntry = /import\.meta\.url\.endsWith\('\.ts'\) \? '(\.[\w/.-]+)\.ts' : '\1\.js'/;
 
 /** The program, and what modules start as a thread or a process. */
 function entries() {
@@ -47,18 +45,15 @@ function entries() {
 function withPlaces(code, id, stamp) {
   if (!id.startsWith(src)) return undefined;
   const path = relative(src, id);
-  const own = `new URL('@src/${path}', @here)`;
+  const startsEntry = startedEntry.test(code);
+  const url = `new URL('${startsEntry ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
+  const file = `process.getBuiltinModule('node:url').fileURLToPath(${url})`;
   // main.ts compares its own address with that of the started file.
-  const isOfProgram = startedEntry.test(code) || path === 'main.ts';
-  const url = isOfProgram ? `new URL('@program/${path.slice(0, -'.ts'.length)}.cjs', @here)` : own;
-  const file = `process.getBuiltinModule('node:url').fileURLToPath(${own})`;
-  const resolve = `process.getBuiltinModule('node:module').createRequire(${own}).resolve`;
-  return code
-    .replace(startedEntry, (_, name) => `'${name}-${stamp}.cjs'`)
-    .replaceAll('import.meta.url', `${url}.href`)
+  const stamped = code.replace(startedEntry, (_, name) => `'${name}-${stamp}.js'`);
+  const named = path === 'main.ts' ? code : stamped.replaceAll('import.meta.url', `${url}.href`);
+  return named
     .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${file})`)
     .replaceAll('import.meta.filename', file)
-    .replaceAll('import.meta.resolve', resolve)
     .replaceAll('@here', 'import.meta.url');
 }
 
@@ -71,12 +66,12 @@ function withPaths(code, { fileName }) {
 }
 
 /**
- * In the names of the files that threads and processes start with: all names but main.cjs say what is in the file, so that a build leaves
+ * In the names of the files that threads and processes start with: all names but main.js say what is in the file, so that a build leaves
  * each file of another one as it is. Two builds at once, or a start during one, mix no files.
  */
 function stampOfSources() {
   const hash = createHash('sha256');
-  const sources = [runner, ...filesOf(src, '.ts').map((path) => join(src, path))];
+  const sources = filesOf(src, '.ts').map((path) => join(src, path));
   const installed = join(root, 'node_modules', '.package-lock.json');
   for (const path of [...sources, ...(existsSync(installed) ? [installed] : [])].sort()) {
     hash
@@ -107,29 +102,18 @@ async function build(folder) {
   });
   const written = await bundle.write({
     dir: folder,
-    format: 'cjs',
+    format: 'esm',
     comments: false,
-    // scripts/program/run.cjs reads it as such. Node keeps the text of modules: two bytes a character where one needs more
-    // than a byte.
+    // Node keeps the text of modules: two bytes a character where one needs more than a byte.
     minify: {
       compress: false,
       mangle: false,
       codegen: { removeWhitespace: false, asciiOnly: true },
     },
-    // Beside the chunks: below folders are the files that threads and processes start with.
-    entryFileNames: ({ name }) => `${name.replaceAll('/', '-')}-[hash].cjs`,
-    chunkFileNames: '[name]-[hash].cjs',
+    entryFileNames: ({ name }) => (name === 'main' ? 'main.js' : `${name}-${stamp}.js`),
+    chunkFileNames: '[name]-[hash].js',
   });
   await bundle.close();
-  const run = `run-${stamp}.cjs`;
-  copyFileSync(runner, join(folder, run));
-  for (const { isEntry, name, fileName } of written.output) {
-    if (!isEntry) continue;
-    const started = join(folder, name === 'main' ? 'main.cjs' : `${name}-${stamp}.cjs`);
-    const path = relative(dirname(started), join(folder, run));
-    mkdirSync(dirname(started), { recursive: true });
-    writeFileSync(started, `require('./${path}')('${fileName}');\n`);
-  }
   return written.output.flatMap(({ moduleIds = [] }) => moduleIds);
 }
 
@@ -155,16 +139,16 @@ const keptMs = 30 * 24 * 60 * 60 * 1000;
 
 /** @param begun of the build: what is written to src/ from then on makes the program outdated */
 function replace(folder, begun) {
-  const entry = 'main.cjs';
+  const entry = 'main.js';
   const before = statSync(join(output, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const unusedBefore = Math.min(before, begun.getTime() - keptMs);
-  const made = filesOf(folder, '.cjs').sort((a, b) => Number(a === entry) - Number(b === entry));
+  const made = filesOf(folder, '.js').sort((a, b) => Number(a === entry) - Number(b === entry));
   utimesSync(join(folder, entry), begun, begun);
   for (const name of made) {
     mkdirSync(dirname(join(output, name)), { recursive: true });
     renameSync(join(folder, name), join(output, name));
   }
-  for (const name of filesOf(output, '.cjs')) {
+  for (const name of filesOf(output, '.js')) {
     const path = join(output, name);
     if (!made.includes(name) && statSync(path).mtimeMs < unusedBefore) rmSync(path);
   }

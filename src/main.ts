@@ -124,8 +124,7 @@ function isProgram(): boolean {
   return called !== undefined && realpathSync(called) === fileURLToPath(import.meta.url);
 }
 
-/** Not at the top level: the joined program is of CommonJS modules, which cannot wait there. */
-async function runProgram(): Promise<void> {
+if (isProgram()) {
   enableCompileCache();
   // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output. So
   // it does where a disk is full, which is a failure.
@@ -158,5 +157,3 @@ async function runProgram(): Promise<void> {
     process.exitCode = 1;
   }
 }
-
-if (isProgram()) void runProgram();

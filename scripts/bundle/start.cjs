@@ -72,7 +72,7 @@ startAgain();
 try {
   const home = unpacked();
   const args = process.argv.slice(2);
-  const [entry, ...rest] = ownFile(home, args) ?? [join(home, 'dist', 'main.cjs'), ...args];
+  const [entry, ...rest] = ownFile(home, args) ?? [join(home, 'dist', 'main.js'), ...args];
   process.argv = [process.execPath, entry, ...rest];
   // From a file: a script inside of the program can import Node's own modules only.
   createRequire(join(home, 'load.cjs'))('./load.cjs');

@@ -62,9 +62,9 @@ import { type Environment, version } from './options.ts';
 import { listedWindows, priceTable, priceToCompare } from './providers.ts';
 import { lastSpansMs, recordSpans } from './traces.ts';
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const longBodyThread = new URL(
-  import.meta.url.endsWith('.ts') ? './long-body-thread.ts' : './long-body-thread.cjs',
+  import.meta.url.endsWith('.ts') ? './long-body-thread.ts' : './long-body-thread.js',
   import.meta.url,
 );
 

@@ -112,10 +112,10 @@ class EngineProcess {
   }
 }
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const engineEntry = fileURLToPath(
   new URL(
-    import.meta.url.endsWith('.ts') ? '../engine/main.ts' : '../engine/main.cjs',
+    import.meta.url.endsWith('.ts') ? '../engine/main.ts' : '../engine/main.js',
     import.meta.url,
   ),
 );

@@ -9,9 +9,9 @@ export interface TextCounter {
   count(encoding: Encoding, texts: readonly string[]): Promise<number | undefined>;
 }
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = new URL(
-  import.meta.url.endsWith('.ts') ? './tokenizer-worker.ts' : './tokenizer-worker.cjs',
+  import.meta.url.endsWith('.ts') ? './tokenizer-worker.ts' : './tokenizer-worker.js',
   import.meta.url,
 );
 

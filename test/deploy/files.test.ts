@@ -76,7 +76,7 @@ test('the unit stops by a drain, and the program has what it names', () => {
   assert.ok(!/^KillSignal=/m.test(unit), 'SIGTERM, the default');
   assert.ok(Number.parseInt(valueOf('TimeoutStopSec'), 10) >= 130);
   for (const [, name = ''] of unit.matchAll(/^Environment=(\w+)=/gm)) {
-    assert.match(name, /^(MODEL_GATEWAY_(DATA_DIR|ADMIN_TOKEN_FILE)|NODE_COMPILE_CACHE)$/);
+    assert.match(name, /^MODEL_GATEWAY_(DATA_DIR|ADMIN_TOKEN_FILE)$/);
   }
   assert.doesNotMatch(unit, /^MemoryDenyWriteExecute=yes/m);
 });

@@ -63,15 +63,15 @@ test('S26 the package holds what package.json names, as it lies here, and is the
   assert.ok(inDashboard.includes('dist/dashboard/licenses.md'));
   // Joined: all names but the first have a hash.
   const program = packed.filter((name) => name.startsWith('dist/') && !inDashboard.includes(name));
-  const hashed = program.filter((name) => /-[\w-]{8}\.cjs$/.test(name));
+  const hashed = program.filter((name) => /-[\w-]{8}\.js$/.test(name));
   assert.deepEqual(
     program.filter((name) => !hashed.includes(name)),
-    ['dist/licenses.md', 'dist/main.cjs'],
+    ['dist/licenses.md', 'dist/main.js'],
   );
   assert.deepEqual(
     hashed
       .filter((name) => name.split('/').length > 2)
-      .map((name) => name.slice('dist/'.length, -'-12345678.cjs'.length)),
+      .map((name) => name.slice('dist/'.length, -'-12345678.js'.length)),
     [
       'compose/host/worker-main',
       'compose/long-body-thread',

@@ -26,7 +26,7 @@ const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX s
 function filesRunBy(pid: number): readonly string[] {
   const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   const started = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? [];
-  const own = words.find((word) => word.endsWith('.cjs') || word.endsWith('.ts')) ?? '';
+  const own = words.find((word) => word.endsWith('.js') || word.endsWith('.ts')) ?? '';
   return [own, ...started.flatMap((child) => filesRunBy(Number(child)))];
 }
 
@@ -74,7 +74,7 @@ test(
       assert.deepEqual(
         filesRunBy(gateway.pid ?? 0)
           .map((file) =>
-            relative(join(folder, 'dist', 'program'), file).replace(/(-[\w-]{8})?\.cjs$/, ''),
+            relative(join(folder, 'dist', 'program'), file).replace(/(-[\w-]{8})?\.js$/, ''),
           )
           .sort(),
         ['compose/host/worker-main', 'compose/host/worker-main', 'engine/main', 'main'],
@@ -96,8 +96,8 @@ test(
     const changed = [...before].filter(([name, text]) => after.get(name) !== text);
     assert.deepEqual(
       changed.map(([name]) => name),
-      ['main.cjs'],
-      'of the files of a build, another one replaces only main.cjs',
+      ['main.js'],
+      'of the files of a build, another one replaces only main.js',
     );
     const added = [...after].filter(([name]) => !before.has(name));
     assert.ok(added.some(([, text]) => text.includes("'another'") || text.includes('"another"')));
@@ -107,6 +107,6 @@ test(
 /** Each file of a folder. */
 function contents(folder: string): ReadonlyMap<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const files = names.filter((name) => name.endsWith('.cjs'));
+  const files = names.filter((name) => name.endsWith('.js'));
   return new Map(files.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }

@@ -77,10 +77,10 @@ export function openPool(): OpenedPool {
   };
 }
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = fileURLToPath(
   new URL(
-    import.meta.url.endsWith('.ts') ? './worker-main.ts' : './worker-main.cjs',
+    import.meta.url.endsWith('.ts') ? './worker-main.ts' : './worker-main.js',
     import.meta.url,
   ),
 );

@@ -6,4 +6,5 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) {
   process.on(signal, () => undefined);
 }
 enableCompileCache();
-void import('./worker.ts').then(({ runWorker }) => runWorker());
+const { runWorker } = await import('./worker.ts');
+await runWorker();

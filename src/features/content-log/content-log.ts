@@ -232,9 +232,9 @@ export class ContentLog {
 
 // Seals what calls said, in a thread that starts with the first one that is to be stored.
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = new URL(
-  import.meta.url.endsWith('.ts') ? './content-worker.ts' : './content-worker.cjs',
+  import.meta.url.endsWith('.ts') ? './content-worker.ts' : './content-worker.js',
   import.meta.url,
 );
 

@@ -3,9 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { StoreError, type StoreFailure } from '../store-error.ts';
 import type { EnginePart } from './engine.ts';
 
-// The joined program is of .cjs files; in development Node runs the TypeScript file itself.
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = new URL(
-  import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.cjs',
+  import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js',
   import.meta.url,
 );
 

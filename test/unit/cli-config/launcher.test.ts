@@ -117,7 +117,7 @@ test(
     made.node(join('node_modules', '.bin'));
     const packages = join(made.root, 'node_modules', '.package-lock.json');
     writeFileSync(packages, '{}');
-    const joined = join(made.root, 'dist', 'program', 'main.cjs');
+    const joined = join(made.root, 'dist', 'program', 'main.js');
     mkdirSync(dirname(joined), { recursive: true });
     writeFileSync(joined, 'process.stdout.write(JSON.stringify({ argv: process.argv }));');
     const started = (): unknown => report(start(made.bin, [tools(made)]).stdout).argv[1];
