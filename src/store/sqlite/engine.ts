@@ -84,9 +84,14 @@ export class SqliteEngine {
     const { db } = this.#options;
     // SQLite leaves the log of a file that was replaced: the next start would apply it to the file that is there now.
     // Where the file was removed with its folder, there is none, and SQLite cannot open it.
-    if (this.#isMoved && this.#readInode() !== undefined)
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    db.close();
+    try {
+      if (this.#isMoved && this.#readInode() !== undefined)
+        db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // The disk is full or fails: the log stays. An open database would keep the process from its end.
+    } finally {
+      db.close();
+    }
   }
 
   get #isMoved(): boolean {

@@ -378,6 +378,21 @@ it('F87 a store whose folder was removed ends without an error', async () => {
   await store.close();
 });
 
+it('F87 a store whose file was replaced ends although its log cannot be folded in', async (t) => {
+  const path = freshPath();
+  await filled(path);
+  const db = openForWriting({ path, mayCreate: false, durability: 'normal' });
+  const engine = new SqliteEngine({ db, path, now: () => 0, wall: () => march });
+  renameSync(path, `${path}.away`);
+  writeFileSync(path, '');
+  const exec = t.mock.method(db, 'exec', () => {
+    throw new Error('disk I/O error');
+  });
+  engine.close();
+  assert.equal(exec.mock.callCount(), 1);
+  assert.equal(db.isOpen, false);
+});
+
 it('F81 a running call that cannot be recorded is laid aside, and holds up no other', async () => {
   const path = freshPath();
   const store = await open(path);
