@@ -86,7 +86,10 @@ function compress(folder) {
   }
 }
 
-/** Puts a whole folder where another may be: a gateway that runs serves one or the other, also where two builds end at once. */
+/**
+ * Puts a whole folder where another may be, also where two builds end at once. Between the two renames there is no folder:
+ * a gateway that runs serves the files it has read (src/admin/dashboard.ts).
+ */
 function replace(folder) {
   const before = `${folder}-before`;
   for (let tries = 0; ; tries += 1) {

@@ -31,7 +31,8 @@ const types: ReadonlyMap<string, string> = new Map([
 const indexPath = '/index.html';
 
 /**
- * Files of a folder, read when the first is requested, and again when the folder was built anew.
+ * Files of a folder, read when the first is requested, and again when the folder was built anew. While a build replaces
+ * the folder, the files of the build before are served.
  * @param folder `dist/dashboard`; it need not be there.
  */
 export function dashboardFiles(folder: string): DashboardFiles {
@@ -39,10 +40,13 @@ export function dashboardFiles(folder: string): DashboardFiles {
   let builtAt: number | undefined;
   const current = (): ReadonlyMap<string, DashboardFile> => {
     const found = statSync(join(folder, indexPath), { throwIfNoEntry: false })?.mtimeMs;
-    if (found === undefined) return new Map();
-    if (found !== builtAt) {
+    if (found === undefined || found === builtAt) return files;
+    try {
       files = readFiles(folder);
       builtAt = found;
+    } catch (error) {
+      // The folder was replaced meanwhile: the next request reads it.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
     }
     return files;
   };

@@ -1,7 +1,15 @@
 /** S12, issue 8: the dashboard's files on the admin listener. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -148,6 +156,24 @@ test('issue 8 a dashboard that is not built says how to build it; one that is bu
   assert.equal((await get('/', page)).text, html);
   writeFileSync(join(folder, 'index.html'), 'newer');
   utimesSync(join(folder, 'index.html'), 1e9, 1e9);
+  assert.equal((await get('/', page)).text, 'newer');
+});
+
+test('issue 8 while a build replaces the folder, the files that were read are served', async (t) => {
+  const { folder, get } = await serve(t);
+  assert.equal((await get('/', page)).text, html);
+  const before = `${folder}-before`;
+  renameSync(folder, before);
+  t.after(() => rmSync(before, { recursive: true, force: true }));
+  assert.equal((await get('/', page)).text, html, 'there is no folder');
+  assert.equal((await get('/assets/app-1.js')).text, script);
+  // A name that leads to no file: what is listed is gone when it is read.
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'index.html'), 'newer');
+  utimesSync(join(folder, 'index.html'), 1e9, 1e9);
+  symlinkSync(join(folder, 'gone'), join(folder, 'app-2.js'));
+  assert.equal((await get('/', page)).text, html, 'the folder changes while it is read');
+  rmSync(join(folder, 'app-2.js'));
   assert.equal((await get('/', page)).text, 'newer');
 });
 
