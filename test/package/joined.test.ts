@@ -45,7 +45,12 @@ test(
     assert.equal(built.status, 0, built.stderr);
 
     const launcher = join(folder, 'bin', 'model-gateway');
-    const env = { PATH: process.env['PATH'], HOME: folder, MODEL_GATEWAY_KEY: clientKey };
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: folder,
+      MODEL_GATEWAY_KEY: clientKey,
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    };
     const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
     const options = ['--data-dir', join(folder, 'data'), '--workers', '2', ...listen];
     const gateway = spawn(launcher, ['start', ...options], {
@@ -101,6 +106,14 @@ test(
     );
     const added = [...after].filter(([name]) => !before.has(name));
     assert.ok(added.some(([, text]) => text.includes("'another'") || text.includes('"another"')));
+
+    appendFileSync(build, '\n// Another way to join.\n');
+    assert.equal(spawnSync(process.execPath, [build]).status, 0);
+    const names = [...contents(join(folder, 'dist', 'program')).keys()];
+    assert.ok(
+      names.some((name) => !after.has(name)),
+      'a build by a changed script has names of its own',
+    );
   },
 );
 
