@@ -15,6 +15,7 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { CloudCanaries } from './cloud-canaries.ts';
+import { nodeEnvironment } from '../support/program.ts';
 
 const canary = (name: string): string => `CANARY-${name}-${randomBytes(12).toString('hex')}`;
 
@@ -40,6 +41,7 @@ describe('S4 canaries', { timeout: 500_000 }, () => {
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'gateway.yaml');
   const env = {
+    ...nodeEnvironment,
     PATH: process.env['PATH'] ?? '',
     HOME: folder,
     MODEL_GATEWAY_KEY: canaries.clientKey,
@@ -114,6 +116,7 @@ keys:
     const child = spawn(program, [...args], {
       // Not the secrets of the gateway: the run file alone lets the command in.
       env: {
+        ...nodeEnvironment,
         PATH: env.PATH,
         HOME: folder,
         UPSTREAM_KEY: 'x',

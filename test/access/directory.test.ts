@@ -9,6 +9,7 @@ import { after, describe, test } from 'node:test';
 import { tryParse, tryParseObject } from '../../src/json/parse.ts';
 import { removeFolder } from '../support/folders.ts';
 import { send } from '../support/http.ts';
+import { nodeEnvironment } from '../support/program.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
 const pepper = 'a-pepper-0123456789-abcdef';
@@ -32,7 +33,7 @@ describe('a data directory', { timeout: 500_000 }, () => {
 
   const launch = (args: readonly string[], env: object = {}): ChildProcess =>
     spawn(program, [...args], {
-      env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+      env: { ...nodeEnvironment, PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
       cwd: folder,
     });
 

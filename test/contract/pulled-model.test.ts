@@ -16,6 +16,7 @@ import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { fileServer, sha256 } from '../unit/local-models/file-server.ts';
+import { nodeEnvironment } from '../support/program.ts';
 
 const root = join(import.meta.dirname, '../..');
 const library = join(root, 'node_modules/node-llama-cpp/package.json');
@@ -49,7 +50,7 @@ describe('§4 models beside a running gateway', () => {
   const command = async (...args: readonly string[]): Promise<Ran> => {
     const child = spawn(join(root, 'bin/model-gateway'), args, {
       cwd: directory,
-      env: { PATH: process.env['PATH'], ...env },
+      env: { ...nodeEnvironment, PATH: process.env['PATH'], ...env },
     });
     let [out, err] = ['', ''];
     child.stdout.on('data', (piece) => (out += String(piece)));
@@ -131,7 +132,11 @@ describe('§4 models beside a running gateway', () => {
     const child = spawn(
       join(root, 'bin/model-gateway'),
       ['pull', `${server.url}/killed.gguf`, '--sha256', sha256(content)],
-      { cwd: directory, env: { PATH: process.env['PATH'], ...env }, stdio: 'ignore' },
+      {
+        cwd: directory,
+        env: { ...nodeEnvironment, PATH: process.env['PATH'], ...env },
+        stdio: 'ignore',
+      },
     );
     while ((statSync(part, { throwIfNoEntry: false })?.size ?? 0) < 500_000) {
       assert.equal(child.exitCode, null, 'the pull ended by itself');

@@ -14,6 +14,7 @@ import { assertAccessible } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
+import { nodeEnvironment } from '../support/program.ts';
 
 const started = await startStage({
   models: {
@@ -151,7 +152,7 @@ function story(stage: Stage): void {
       const data = join(stage.gateway.directory, 'data');
       const pull = spawn(program, ['pull', source], {
         stdio: 'ignore',
-        env: { PATH: process.env['PATH'], MODEL_GATEWAY_DATA_DIR: data },
+        env: { ...nodeEnvironment, PATH: process.env['PATH'], MODEL_GATEWAY_DATA_DIR: data },
       });
       const ended = once(pull, 'close');
       try {

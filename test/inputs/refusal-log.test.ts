@@ -14,6 +14,7 @@ import { until } from '../support/postgres-store.ts';
 import { endpointOf } from '../support/requests.ts';
 import { talkRaw } from './raw-client.ts';
 import { keyLine, rawRequest, typeLine } from './raw-row.ts';
+import { nodeEnvironment } from '../support/program.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
 const secret = 'SECRET-of-the-client';
@@ -33,6 +34,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
     gateway = spawn(program, ['start', ...addresses, '--data-dir', join(folder, 'data')], {
       cwd: folder,
       env: {
+        ...nodeEnvironment,
         PATH: process.env['PATH'] ?? '',
         HOME: folder,
         MODEL_GATEWAY_KEY: clientKey,

@@ -8,6 +8,7 @@ import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { known, scene } from '../config/scene.ts';
 import { run } from './context.ts';
+import { nodeEnvironment } from '../../support/program.ts';
 
 const program = join(import.meta.dirname, '../../../bin/model-gateway');
 
@@ -59,7 +60,11 @@ test('§4 check warns of local models whose files are missing', async (t) => {
   );
   const child = spawn(program, ['check', '--json'], {
     cwd: directory,
-    env: { PATH: process.env['PATH'], MODEL_GATEWAY_DATA_DIR: join(directory, 'data') },
+    env: {
+      ...nodeEnvironment,
+      PATH: process.env['PATH'],
+      MODEL_GATEWAY_DATA_DIR: join(directory, 'data'),
+    },
   });
   let out = '';
   child.stdout.on('data', (piece) => (out += String(piece)));

@@ -18,13 +18,15 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
 import { tryParse } from '../../../src/json/parse.ts';
 import { isObject } from '../../../src/json/value.ts';
 import { removeFolder } from '../../support/folders.ts';
 import { nodeOptions } from '../../support/program.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
+const compiled = mkdtempSync(join(tmpdir(), 'gw-compiled-'));
+after(() => removeFolder(compiled));
 const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'model-gateway');
 
 interface Project {
@@ -81,7 +83,8 @@ function tools({ root }: Project): string {
 }
 
 function start(command: string, path: readonly string[], args: readonly string[] = []) {
-  return spawnSync(command, args, { env: { PATH: path.join(':') }, encoding: 'utf8' });
+  const env = { PATH: path.join(':'), NODE_COMPILE_CACHE: compiled };
+  return spawnSync(command, args, { env, encoding: 'utf8' });
 }
 
 function report(text: string): { readonly argv: readonly unknown[]; readonly execArgv: unknown } {
@@ -188,7 +191,7 @@ test('no Node at all is said too', { skip }, (t) => {
 test('signals reach Node directly: the process is Node itself', { skip }, async (t) => {
   const made = project(t);
   const child = spawn(made.bin, ['wait'], {
-    env: { PATH: `${made.node('path')}:${tools(made)}` },
+    env: { PATH: `${made.node('path')}:${tools(made)}`, NODE_COMPILE_CACHE: compiled },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
