@@ -298,8 +298,12 @@ export function noteAnswerStrangers(body: JsonObject, shape: Fields, notes?: Not
   if (notes !== undefined) new AnswerStrangers(notes).see(body, shape);
 }
 
-/** What servers write for nothing. */
-function isNothing(value: Json | undefined): boolean {
+/** How many objects around nothing are nothing, too. */
+const maxNothingDepth = 4;
+
+/** What servers write for nothing, also as all members of an object. */
+function isNothing(value: Json | undefined, depth = maxNothingDepth): boolean {
   if (value === undefined || value === null || value === '' || value === false) return true;
-  return isInner(value) && Object.keys(value).length === 0;
+  if (!isInner(value)) return false;
+  return Object.values(value).every((item) => depth > 0 && isNothing(item, depth - 1));
 }

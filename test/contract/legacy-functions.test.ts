@@ -75,3 +75,15 @@ test('so has a stream', async () => {
   assert.equal(deltas.map((delta) => textAt(delta, 'name')).join(''), call.name);
   assert.equal(deltas.map((delta) => textAt(delta, 'arguments')).join(''), call.arguments);
 });
+
+for (const more of [{ n: 2 }, { logprobs: true }, { modalities: ['text', 'audio'] }]) {
+  test(`with ${JSON.stringify(more)} a request is relayed, since no translation carries that`, async () => {
+    const { model, script } = played();
+    const body = { messages: messages.slice(0, 1), functions, function_call: 'auto', ...more };
+    const reply = await ask(rig, 'chat', { model, ...body });
+    assert.equal(reply.status, 200, reply.text);
+    const { model: _, ...sent } = script.requests[0]?.json ?? {};
+    assert.deepEqual(sent, body);
+    assert.equal(reply.headers['x-gateway-notes'], undefined);
+  });
+}

@@ -19,9 +19,19 @@ const datas = fc.oneof(
     weight: 2,
     arbitrary: texts.map((raw) => JSON.stringify(chunk({ content: 'X' })).replace('X', () => raw)),
   },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(texts, texts, fc.constantFrom('p', 'obfuscation'))
+      .map(([content, padding, name]) =>
+        JSON.stringify(chunk({ content }, null, { [name]: padding })),
+      ),
+  },
   fc.constantFrom(
     ...[
       chunk({ content: 'a', refusal: 'no' }),
+      chunk({ content: 'a', p: 'ab' }),
+      chunk({ content: 'a' }, null, { usage: null, p: 1 }),
       chunk({
         content: 'a',
         tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: '{}' } }],

@@ -5,6 +5,8 @@ import type { JsonObject } from '../../../src/json/value.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { relayRequest } from '../../../src/dialects/openai-chat/relay/request.ts';
+import { offersLegacyFunctions } from '../../../src/dialects/openai-chat/relay/tools.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { NoteList, type Notes } from '../../../src/core/notes.ts';
 import { chatRows } from '../gateway/chat-refusals.ts';
 
@@ -62,6 +64,30 @@ test('D3 what a document lacks that is put together of a stream is refused or no
     /"logprobs":true,"n":2,"modalities":\["text","audio"\]/,
   );
   assert.equal(lost(notes).length, 2);
+});
+
+test('deprecated functions in a request that no translation carries are sent to a known vendor as tools', () => {
+  const known = { ...chatTraits, known: true } as const;
+  const functions = [{ name: 'weather', parameters: { type: 'object', properties: {} } }];
+  const sent = { functions, function_call: { name: 'weather' } };
+  const read = (more: JsonObject) => parseBody(Buffer.from(JSON.stringify(more)), new Set());
+  const translates = (more: JsonObject) =>
+    offersLegacyFunctions(read({ ...sent, ...more }), known, new NoteList());
+  assert.equal(translates({}), true);
+  for (const more of [{ n: 2 }, { logprobs: true }, { modalities: ['audio'] }]) {
+    assert.equal(translates(more), false);
+  }
+  const notes = new NoteList();
+  const written = tryParseObject(relayed({ ...sent, n: 2 }, known, notes)) ?? {};
+  assert.deepEqual(written['tools'], [{ type: 'function', function: functions[0] }]);
+  assert.deepEqual(written['tool_choice'], { type: 'function', function: { name: 'weather' } });
+  assert.equal(written['functions'], undefined);
+  assert.equal(written['n'], 2);
+  const noted = notes.all.filter(({ path }) => path.startsWith('function'));
+  assert.deepEqual(
+    noted.map(({ path }) => path),
+    ['functions', 'function_call'],
+  );
 });
 
 function lost({ all }: NoteList): readonly string[] {

@@ -120,6 +120,71 @@ test('D3 a run that never got its result is a part, too', () => {
   assert.deepEqual(parts, ['text', 'opaque']);
 });
 
+function runsOf({ events }: Read): readonly JsonObject[] {
+  return events.flatMap((event) =>
+    event.type === 'part-start' && event.part.type === 'opaque' ? [event.part.value] : [],
+  );
+}
+
+test('D3 runs without an index are runs of their own, each once', () => {
+  const [one, other] = ['a', 'b'].map((code) => ({ type: 'python', arguments: code }));
+  assert.ok(one && other);
+  const found = read([
+    says({ executed_tools: [one, other] }),
+    says({ executed_tools: [one] }),
+    says({ content: 'Yes.' }),
+    says({ executed_tools: [one, other] }),
+    end,
+  ]);
+  assert.deepEqual(runsOf(found), [one, other]);
+});
+
+test('D3 runs of another form are noted, and fail nothing', () => {
+  const run = { index: 0, type: 'python' };
+  for (const executed_tools of ['python', 1, ['python', run], [1], run, {}, [null], true]) {
+    const isNoted = JSON.stringify(executed_tools).match(/^(?:"|1|true|\["|\[1)/) !== null;
+    const chunks = [says({ executed_tools }), says({ content: 'Yes.', executed_tools }), end];
+    const { notes, events } = read(chunks);
+    assert.equal(events.at(-1)?.type, 'finish');
+    const message = { content: 'Yes.', executed_tools };
+    const document = { choices: [{ index: 0, message, finish_reason: 'stop' }] };
+    const whole = new NoteList();
+    openaiChatUpstream.readResponse(document, chatTraits, whole);
+    for (const { all } of [notes, whole]) {
+      assert.deepEqual(
+        all.map(({ path }) => path),
+        isNoted ? ['executed_tools'] : [],
+        JSON.stringify(executed_tools),
+      );
+    }
+    // A relayed answer is read without notes.
+    openaiChatUpstream.readResponse(document, chatTraits);
+  }
+});
+
+test('D3 a title that comes after its address is kept', () => {
+  const search_results = [{ url: 'https://a.example', title: 'A' }];
+  const { events } = read([
+    says({ content: 'Yes' }, listed),
+    says({ content: '.' }, { ...listed, search_results }),
+    { ...end, ...listed, search_results },
+  ]);
+  const titles = events.flatMap((event) =>
+    event.type === 'part-citation' ? [event.citation.title] : [],
+  );
+  assert.deepEqual(titles, ['A']);
+});
+
+test('D3 lists of one length with other sources are all read', () => {
+  const chunks = ['a', 'b', 'b', 'c'].map((name) =>
+    says({ content: name }, { citations: [`https://${name}.example`] }),
+  );
+  assert.deepEqual(
+    cited(read([...chunks, end])).map(([, url]) => url),
+    ['https://a.example', 'https://b.example', 'https://c.example'],
+  );
+});
+
 test('D3 another answer than the first is noted', () => {
   const other = { choices: [{ index: 1, delta: { content: 'No.' } }] };
   const ended = { choices: [{ index: 1, delta: {}, finish_reason: 'stop' }] };

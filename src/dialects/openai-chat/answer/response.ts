@@ -40,7 +40,7 @@ import {
   writeServiceTier,
   writeUsage,
 } from './usage.ts';
-import { executedTool, listedSources } from './sources.ts';
+import { executedTool, listedRuns, listedSources } from './sources.ts';
 import {
   answeredExtras,
   AnsweredTools,
@@ -128,7 +128,8 @@ interface ReadAnswer extends AnswerIdentity {
 
 function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   const parts: Part[] = [...reasoningParts(readAnswerReasoning(message))];
-  const runs = answerObjects(message['executed_tools'], 'executed_tools');
+  const { runs, unread } = listedRuns(message);
+  if (unread) answer.notes?.lost(['executed_tools'], runWithoutMembers);
   parts.push(...runs.map(executedTool));
   readContent(message, parts);
   cite(message, parts, answer);
@@ -176,6 +177,7 @@ function cite(message: JsonObject, parts: Part[], { body, notes }: ReadAnswer): 
 }
 
 export const oneChoice = 'only the first answer is carried';
+export const runWithoutMembers = 'a run of a tool that is no object has no place elsewhere';
 export const sourceWithoutAddress = 'a source without an address has no place elsewhere';
 export const sourcesWithoutText = 'sources without a text have no place elsewhere';
 

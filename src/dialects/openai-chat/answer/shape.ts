@@ -1,5 +1,6 @@
 /** The members of an answer and of its chunks that are read, or whose loss is decided. Others are noted. */
-import { fields, openFields, kinds, wholes, type Fields } from '../../../core/shape.ts';
+import { fields, openFields, kinds, whole, wholes, type Fields } from '../../../core/shape.ts';
+import { isObject, type JsonObject } from '../../../json/value.ts';
 import { isPresent } from '../../shared/answers.ts';
 
 /** Ids, times, figures and reports of filters: what vendors say of a call, and no part of an answer. */
@@ -7,7 +8,11 @@ const beside = wholes(
   'metadata',
   'moderation',
   'obfuscation',
+  // Mistral's padding against guesses of the length of a text.
+  'p',
   'provider',
+  // LiteLLM's copy of what it read elsewhere.
+  'provider_specific_fields',
   'request_id',
   'usage_breakdown',
   'x_groq',
@@ -43,8 +48,8 @@ const beside = wholes(
 const sources = wholes('citations', 'search_results');
 
 const call = fields({
-  ...wholes('index', 'id', 'type', 'extra_content'),
-  function: fields(wholes('name', 'arguments')),
+  ...wholes('index', 'id', 'type', 'extra_content', 'provider_specific_fields'),
+  function: fields(wholes('name', 'arguments', 'provider_specific_fields')),
   custom: fields(wholes('name', 'input')),
 });
 
@@ -63,7 +68,16 @@ const piece = kinds(
 
 const message = fields({
   ...wholes('role', 'name', 'refusal', 'reasoning', 'reasoning_content', 'reasoning_signature'),
-  ...wholes('audio', 'images', 'executed_tools', 'token_ids', 'hidden_states', 'prefix'),
+  ...wholes(
+    'audio',
+    'images',
+    'executed_tools',
+    'token_id',
+    'token_ids',
+    'hidden_states',
+    'prefix',
+  ),
+  ...wholes('extra_content', 'provider_specific_fields'),
   ...sources,
   content: piece,
   reasoning_details: fields(
@@ -84,16 +98,30 @@ const message = fields({
   ),
 });
 
+const choice = {
+  ...wholes('index', 'finish_reason', 'native_finish_reason', 'stop_reason', 'matched_stop'),
+  ...wholes('logprobs', 'error', 'seed', 'token_ids', 'hidden_states', 'raw_output', 'usage'),
+  ...wholes('content_filter_results', 'content_filter_offsets', 'content_filter_raw'),
+  ...wholes('provider_specific_fields'),
+  message,
+  delta: message,
+};
+
+/** Together repeats the text beside the delta. A text that is only there is noted. */
+function repeatsText({ text, delta, message: answer }: JsonObject): boolean {
+  const said = isObject(delta) ? delta : answer;
+  if (text === undefined || !isObject(said)) return false;
+  return [said['content'], said['reasoning'], said['reasoning_content']].includes(text);
+}
+
 export const answerShape: Fields = fields({
   ...wholes('id', 'object', 'created', 'model', 'usage', 'service_tier', 'system_fingerprint'),
   ...wholes('error'),
   ...beside,
   ...sources,
-  choices: fields({
-    ...wholes('index', 'finish_reason', 'native_finish_reason', 'stop_reason', 'matched_stop'),
-    ...wholes('logprobs', 'error', 'seed', 'token_ids', 'hidden_states', 'raw_output'),
-    ...wholes('content_filter_results', 'content_filter_offsets', 'content_filter_raw'),
-    message,
-    delta: message,
-  }),
+  choices: kinds(
+    (value) => (repeatsText(value) ? 'repeated' : ''),
+    { repeated: fields({ ...choice, text: whole }) },
+    fields(choice),
+  ),
 });

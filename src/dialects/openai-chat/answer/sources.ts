@@ -40,18 +40,63 @@ function citationOf(url: string, title: string): Citation {
   };
 }
 
+/** The lists of sources of a stream. Perplexity sends the same ones in each chunk. */
+export class SourceLists {
+  #last: readonly (Json | undefined)[] = [];
+
+  /** Undefined for a holder whose lists are those of the one before, or that has none. */
+  read(holder: JsonObject): ReturnType<typeof listedSources> | undefined {
+    const lists = [holder['citations'], holder['search_results']];
+    if (lists.every((list, i) => list === undefined || isSameList(list, this.#last[i]))) {
+      return undefined;
+    }
+    this.#last = lists;
+    return listedSources(holder);
+  }
+}
+
+function isSameList(list: Json, last: Json | undefined): boolean {
+  if (!isArray(list) || !isArray(last) || list.length !== last.length) return false;
+  return list.every((source, i) => isSameSource(source, last[i]));
+}
+
+function isSameSource(source: Json, last: Json | undefined): boolean {
+  if (!isObject(source) || !isObject(last)) return source === last;
+  return source['url'] === last['url'] && source['title'] === last['title'];
+}
+
+/**
+ * The tools that the provider ran, of a message or a delta. No specification says how they are written, so none of them
+ * fails an answer.
+ * @returns `unread` if some of them are no objects.
+ */
+export function listedRuns({ executed_tools: member }: JsonObject): {
+  readonly runs: readonly JsonObject[];
+  readonly unread: boolean;
+} {
+  if (!isPresent(member)) return noRuns;
+  const list = isArray(member) ? member : [member ?? null];
+  const runs = list.filter(isObject).filter((run) => Object.keys(run).length > 0);
+  return { runs, unread: list.some((run) => isPresent(run) && !isObject(run)) };
+}
+
+const noRuns = { runs: [], unread: false };
+
 /** A tool that the provider ran. */
 export function executedTool(value: JsonObject): OpaquePart {
   return { type: 'opaque', dialect: 'openai-chat', value };
 }
 
-/** Runs of a stream. The beginning of one may come before its result, and an entry may be repeated. */
+/**
+ * Runs of a stream. The beginning of one may come before its result, and an entry may be repeated. One without an index
+ * is a run of its own, unless it is the same as one before.
+ */
 export class ExecutedTools {
   readonly #begun = new Map<Json | undefined, JsonObject>();
   readonly #told = new Map<Json | undefined, string>();
 
   read(entry: JsonObject): void {
-    const { index } = entry;
+    const index = isPresent(entry['index']) ? entry['index'] : JSON.stringify(entry);
     const members = Object.entries(entry).filter(([, value]) => isPresent(value));
     this.#begun.set(index, { ...this.#begun.get(index), ...Object.fromEntries(members) });
   }

@@ -5,7 +5,7 @@
 import type { Citation, Part } from '../../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { GenerationEvent } from '../../../core/generation.ts';
+import type { GenerationEvent, Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { AnswerStrangers } from '../../../core/shape.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
@@ -33,14 +33,15 @@ import {
   oneChoice,
   otherParts,
   pieceKind,
+  runWithoutMembers,
   sourcesWithoutText,
   sourceWithoutAddress,
   transcriptOf,
 } from './response.ts';
 import { answerShape } from './shape.ts';
-import { ExecutedTools, listedSources } from './sources.ts';
+import { ExecutedTools, listedRuns, SourceLists } from './sources.ts';
 import { type CallTraits, StreamCalls } from './stream-calls.ts';
-import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
+import { choiceUsage, findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
 
 const none: readonly GenerationEvent[] = [];
 
@@ -143,7 +144,7 @@ export class ChatStreamReader implements StreamReader {
     const choice = firstChoice(chunk['choices']);
     assertChoices(chunk['choices']);
     this.#watchChoices(chunk['choices']);
-    const usage = findUsage(chunk, this.#traits);
+    const usage = this.#usageOf(chunk);
     if (usage === undefined && (choice === undefined || isFilterReport(choice))) return none;
     const events: GenerationEvent[] = [];
     this.#start(chunk, events);
@@ -162,6 +163,13 @@ export class ChatStreamReader implements StreamReader {
       if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }
+  }
+
+  /** That of a choice is not all of the usage where there are several. */
+  #usageOf(chunk: JsonObject): Usage | undefined {
+    const usage = findUsage(chunk, this.#traits);
+    const isPartial = this.#hasOthers && usage?.raw === choiceUsage(chunk['choices']);
+    return isPartial ? undefined : usage;
   }
 
   #noteOtherChoice(): void {
@@ -312,7 +320,9 @@ class StreamParts {
   #sources: Citation[] = [];
   /** The addresses of all sources so far. */
   readonly #cited = new Set<string>();
+  readonly #lists = new SourceLists();
   #unread = false;
+  #unreadRuns = false;
   #text: number | undefined;
   #refusal: number | undefined;
   #reasoning: OpenReasoning | undefined;
@@ -344,7 +354,9 @@ class StreamParts {
   /** Sources that a chunk or a delta lists belong to the text that ends next. Many servers repeat them in each chunk. */
   list(holder: JsonObject): void {
     if (holder['citations'] === undefined && holder['search_results'] === undefined) return;
-    const { citations, unread } = listedSources(holder);
+    const listed = this.#lists.read(holder);
+    if (listed === undefined) return;
+    const { citations, unread } = listed;
     if (unread && !this.#unread) this.#notes?.lost(['citations'], sourceWithoutAddress);
     this.#unread ||= unread;
     for (const citation of citations) this.#addSource(citation);
@@ -353,9 +365,7 @@ class StreamParts {
   /** Reads all parts of a delta, in the order reasoning, runs of tools, text, refusal, calls. */
   read(delta: JsonObject, events: GenerationEvent[]): void {
     for (const entry of readAnswerReasoning(delta)) this.#readReasoning(entry, events);
-    for (const entry of answerObjects(delta['executed_tools'], 'executed_tools')) {
-      this.#runs.read(entry);
-    }
+    if (delta['executed_tools'] !== undefined) this.#readRuns(delta);
     this.list(delta);
     this.#readContent(delta, events);
     const refusal = answerText(delta['refusal'], 'a refusal');
@@ -371,6 +381,13 @@ class StreamParts {
       this.#calls.read({ index: 0, function: legacy }, events);
     }
     this.#readCitations(delta['annotations'], events);
+  }
+
+  #readRuns(delta: JsonObject): void {
+    const { runs, unread } = listedRuns(delta);
+    if (unread && !this.#unreadRuns) this.#notes?.lost(['executed_tools'], runWithoutMembers);
+    this.#unreadRuns ||= unread;
+    for (const run of runs) this.#runs.read(run);
   }
 
   /**
@@ -483,10 +500,15 @@ class StreamParts {
   }
 
   #addSource(citation: Citation): void {
-    const { url = '' } = citation;
-    if (this.#cited.has(url)) return;
-    this.#cited.add(url);
-    this.#sources.push(citation);
+    const { url = '', title } = citation;
+    if (!this.#cited.has(url)) {
+      this.#cited.add(url);
+      this.#sources.push(citation);
+    } else if (title !== undefined) {
+      // The bare address may have come before its title.
+      const at = this.#sources.findIndex((each) => each.url === url && each.title === undefined);
+      if (at !== -1) this.#sources[at] = citation;
+    }
   }
 
   /** Gives the open text the sources that no text has. */
@@ -539,11 +561,16 @@ class StreamParts {
 }
 
 /** How most servers write a chunk that continues a text. */
-const plainChunk: LayoutRules = { text: /"content"\s*:\s*"/, textOf: plainTextOf };
+const plainChunk: LayoutRules = {
+  text: /"content"\s*:\s*"/,
+  textOf: plainTextOf,
+  passing: [/"p"\s*:\s*"/, /"obfuscation"\s*:\s*"/],
+};
 
 /** The text of a frame that only continues a text. Undefined for any other frame. */
 function plainTextOf(chunk: JsonObject): string | undefined {
   if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
+  if (choiceUsage(chunk['choices']) !== undefined) return undefined;
   const delta = onlyDelta(chunk['choices']);
   const content = delta?.['content'];
   if (delta === undefined || typeof content !== 'string' || content === '') return undefined;

@@ -3,20 +3,33 @@ import { type ErrorCode, GatewayError } from '../../../core/errors.ts';
 import { type FinishReason, totalInputTokens, type Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+} from '../../../json/value.ts';
 import { endNote } from '../../shared/answers.ts';
 import { type ExcludedParts, excludedParts, tokenCount as count } from '../../shared/usage-sums.ts';
 
 /**
- * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`.
+ * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`, else Moonshot's in an only choice.
  * Undefined if there is none, or no plausible count.
  */
 export function findUsage(answer: JsonObject, traits: UpstreamTraits): Usage | undefined {
-  const direct = answer['usage'];
-  if (isObject(direct)) return readUsage(direct, answer['service_tier'], traits);
-  const nested = answer['x_groq'];
-  if (!isObject(nested) || !isObject(nested['usage'])) return undefined;
-  return readUsage(nested['usage'], answer['service_tier'], traits);
+  const { usage, x_groq: groq, choices, service_tier: tier } = answer;
+  const found = [usage, isObject(groq) ? groq['usage'] : undefined, choiceUsage(choices)];
+  const raw = found.find(isObject);
+  return raw === undefined ? undefined : readUsage(raw, tier, traits);
+}
+
+/** Of choice 0 where it is the only one: that of one of several is not all of the usage. */
+export function choiceUsage(choices: Json | undefined): JsonObject | undefined {
+  if (!isArray(choices) || choices.length !== 1) return undefined;
+  const [choice] = choices;
+  if (!isObject(choice) || (choice['index'] ?? 0) !== 0) return undefined;
+  return isObject(choice['usage']) ? choice['usage'] : undefined;
 }
 
 function readUsage(

@@ -6,6 +6,7 @@ import { tryParse } from '../../../json/parse.ts';
 import { type Json, type JsonObject, isObject, isArray, textOf } from '../../../json/value.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
+import { findUntranslatable } from '../request/read.ts';
 import type { Relayed } from './edits.ts';
 
 export const toolMembers = [
@@ -29,12 +30,14 @@ export function relayTools(request: Relayed): void {
   for (const key of ['tools', 'tool_choice', 'parallel_tool_calls']) {
     request.drop(key, 'no tools are offered');
   }
-  if (!legacy) dropFunctions(request, 'no tools are offered');
+  if (legacy) return;
+  if (isOffered(request.value('functions'))) relayFunctions(request);
+  else dropFunctions(request, 'no tools are offered');
 }
 
 /**
  * Whether a request offers functions in the deprecated form alone, to an upstream that would skip or refuse them. It
- * is translated, so that its calls come back in that form.
+ * is translated, so that its calls come back in that form, unless a translation cannot carry what it asks for.
  */
 export function offersLegacyFunctions(
   { skeleton, spans }: Pick<JsonSource, 'skeleton' | 'spans'>,
@@ -44,6 +47,7 @@ export function offersLegacyFunctions(
   if (!spans.has('functions') || traits.legacyFunctions === true) return false;
   const { tools, functions, function_call: choice } = skeleton;
   if (!isOffered(functions) || isOffered(tools)) return false;
+  if (findUntranslatable(skeleton) !== undefined) return false;
   notes.changed(['functions'], 'sent as tools: calls come back as function_call');
   if ((choice ?? 'auto') !== 'auto') {
     notes.changed(['function_call'], 'sent as tool_choice');
@@ -134,6 +138,42 @@ function nameOf(tool: Json): Json | undefined {
   if (!isObject(tool)) return undefined;
   const named = tool[textOf(tool['type']) || 'function'];
   return isObject(named) ? named['name'] : tool['name'];
+}
+
+/** The deprecated form as tools, for a vendor that does not know it, in a request that is relayed. */
+function relayFunctions(request: Relayed): void {
+  const { traits, source } = request;
+  const { functions } = source.value;
+  if (!isArray(functions)) return;
+  const choice = request.value('function_call');
+  request.edits.push({ path: ['functions'], text: undefined });
+  const held = choice === 'none' && !traits.toolChoice;
+  if (!held) {
+    const tools = functions.map((each) => {
+      const definition = isObject(each) ? each : {};
+      return { type: 'function', function: cleanFunction(definition, traits.schemaRules) };
+    });
+    request.put(['tools'], tools);
+  }
+  request.notes.changed(['functions'], 'sent as tools: calls come back as tool_calls');
+  if (choice === undefined) return;
+  request.edits.push({ path: ['function_call'], text: undefined });
+  if (choice === 'auto' || held) return;
+  if (!traits.toolChoice) {
+    request.notes.lost(['function_call'], 'the model chooses by itself');
+    return;
+  }
+  const named = isObject(choice)
+    ? { type: 'function', function: { name: choice['name'] ?? null } }
+    : choice;
+  request.put(['tool_choice'], named);
+  request.notes.changed(['function_call'], 'sent as tool_choice');
+}
+
+function cleanFunction(definition: JsonObject, rules: SchemaRules | undefined): JsonObject {
+  const { parameters } = definition;
+  if (rules === undefined || !isObject(parameters)) return definition;
+  return { ...definition, parameters: cleanSchema(parameters, rules).schema };
 }
 
 /** Learned of a model that refuses the promise. */

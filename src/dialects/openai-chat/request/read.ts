@@ -14,7 +14,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../../../core/conversation.ts';
-import { type FieldPath, unsupported } from '../../../core/errors.ts';
+import { type FieldPath, type GatewayError, unsupported } from '../../../core/errors.ts';
 import { type Notes, withMemberPaths, withPath, withPathOf } from '../../../core/notes.ts';
 import type { Sealer } from '../../../core/secret.ts';
 import { noteStrangers } from '../../../core/shape.ts';
@@ -67,19 +67,26 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
 
 /** @throws GatewayError for members whose loss the client would misread, or wait for in vain. */
 export function refuseUntranslatable(body: JsonObject): void {
+  const found = findUntranslatable(body);
+  if (found !== undefined) throw found;
+}
+
+/** Of a member whose loss the client would misread, or wait for in vain. */
+export function findUntranslatable(body: JsonObject): GatewayError | undefined {
   const { n, logprobs, modalities, moderation } = body;
   if (typeof n === 'number' && n > 1) {
-    throw unsupported(['n'], 'This model gives one choice only; ask several times instead.');
+    return unsupported(['n'], 'This model gives one choice only; ask several times instead.');
   }
   if (logprobs === true || (typeof logprobs === 'number' && logprobs > 0)) {
-    throw unsupported(['logprobs'], 'This model does not report log probabilities.');
+    return unsupported(['logprobs'], 'This model does not report log probabilities.');
   }
   if (isArray(modalities) && modalities.includes('audio')) {
-    throw unsupported(['modalities'], 'This model does not answer in audio.');
+    return unsupported(['modalities'], 'This model does not answer in audio.');
   }
   if (isObject(moderation) && blocksContent(moderation)) {
-    throw unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
+    return unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
   }
+  return undefined;
 }
 
 function blocksContent(moderation: JsonObject): boolean {
