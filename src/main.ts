@@ -109,6 +109,9 @@ async function run(args: readonly string[]): Promise<number> {
   return 2;
 }
 
+/** How long a command that failed may take to write what it says, and to end by itself. */
+const lingerMs = 2_000;
+
 /** A checkout without `npm ci`. */
 function isNotInstalled(error: unknown): boolean {
   return (
@@ -155,5 +158,7 @@ if (isProgram()) {
       `model-gateway: ${isList ? lines.replaceAll('\n', '\nmodel-gateway: ') : lines}\n`,
     );
     process.exitCode = 1;
+    // What a start had opened before it failed, such as the thread of the store, would keep the process for ever.
+    setTimeout(() => process.exit(), lingerMs).unref();
   }
 }

@@ -234,3 +234,26 @@ for (const args of [
     assert.match(stderr, /NODE_TLS_REJECT_UNAUTHORIZED: .* unset it and name your authority/);
   });
 }
+
+test('a start that fails after the store is open ends', (t) => {
+  // As if a package of traces were missing, which load after the store has opened.
+  const hook = `import { registerHooks } from 'node:module';
+registerHooks({
+  resolve(name, context, next) {
+    if (name.startsWith('@opentelemetry/')) throw new Error('No package ' + name);
+    return next(name, context);
+  },
+});`;
+  const options = `--import=data:text/javascript,${encodeURIComponent(hook)}`;
+  const config = join(mkdtempSync(join(tmpdir(), 'failed-start-')), 'gateway.yaml');
+  t.after(() => removeFolder(join(config, '..')));
+  writeFileSync(config, 'traces: { endpoint: "http://127.0.0.1:9" }\n');
+  const { status, signal, stderr } = run(
+    t,
+    ['start', '--listen', '127.0.0.1:0', '--config', config, '--log-level', 'debug'],
+    { env: { NODE_OPTIONS: options } },
+  );
+  assert.match(stderr, /store_opened/);
+  assert.match(stderr, /model-gateway: No package @opentelemetry\//);
+  assert.deepEqual([status, signal], [1, null], stderr);
+});
