@@ -262,8 +262,9 @@ test('B73 refused keys of an address are counted on all workers together', async
   for (let i = 0; i < 60; i++) {
     seen.push((await gateway.chat('gw_00000000_no-such-key', { model: 'up/x' })).status);
   }
-  // One comes back every three seconds.
-  const most = 21 + Math.ceil((performance.now() - startedAt) / 3000);
+  // One comes back every three seconds. A worker hears of the refusals of the others a moment later; each counting for itself
+  // would let all 60 through.
+  const most = 30 + Math.ceil((performance.now() - startedAt) / 3000);
   const looked = seen.filter((status) => status === 401).length;
   assert.ok(looked >= 20 && looked <= most, String(looked));
   assert.equal(seen.filter((status) => status === 429).length, 60 - looked);
