@@ -65,7 +65,7 @@ const reviewed = new Map([
   [String.raw`qwen.{0,40}thinking`, bounded],
   [String.raw`\bkey \[([A-Za-z][A-Za-z0-9_.]{0,60})\]`, ofRefusal],
   [
-    String.raw`\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?[^.;]{0,400}`,
+    String.raw`\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?(?:[^.;]|\.(?=\w)){0,400}`,
     ofRefusal,
   ],
   [String.raw`tools?\b[^]{0,300}(not supported|cannot|are not)`, bounded],
