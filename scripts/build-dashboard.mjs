@@ -87,8 +87,8 @@ function compress(folder) {
 }
 
 /**
- * Puts a whole folder where another may be, also where two builds end at once. Between the two renames there is no folder:
- * a gateway that runs serves the files it has read (src/admin/dashboard.ts).
+ * Replaces the folder of an earlier build as a whole. Two builds may end at the same moment. Between the two renames the
+ * folder is missing; a running gateway then serves the files that it has read (src/admin/dashboard.ts).
  */
 function replace(folder) {
   const before = `${folder}-before`;

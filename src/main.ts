@@ -158,7 +158,7 @@ if (isProgram()) {
       `model-gateway: ${isList ? lines.replaceAll('\n', '\nmodel-gateway: ') : lines}\n`,
     );
     process.exitCode = 1;
-    // What a start had opened before it failed, such as the thread of the store, would keep the process for ever.
+    // A start may fail after it has opened the store, whose thread would keep the process running.
     setTimeout(() => process.exit(), lingerMs).unref();
   }
 }

@@ -224,7 +224,7 @@ function withStrangers(upstream: UpstreamDialect): Changing {
     ]);
 }
 
-/** The objects of which each member counts. */
+/** The objects in which an unknown member must be noted. */
 function shown(upstream: UpstreamDialect, value: JsonObject): readonly FoundObject[] {
   const objects = objectsIn(value);
   const own = objects.filter((each) => isOwn(upstream, each.value)).map(({ path }) => path);

@@ -66,7 +66,7 @@ function answer({ json }: Received): { body: string; headers: { [name: string]: 
   return { body: JSON.stringify(document), headers: { 'content-type': 'application/json' } };
 }
 
-/** Each of 16 clients makes 6 calls, of which some count for the tag. */
+/** 16 clients make 6 calls each. Some of the calls name the tag. */
 async function callAll(key: string, phase: string): Promise<void> {
   const client = async (_: unknown, index: number): Promise<void> => {
     for (let turn = 0; turn < 6; turn += 1) {

@@ -1,4 +1,4 @@
-/** D3: members that chat vendors send in each answer are no news: a translated answer does not note them. */
+/** D3: a translated answer has no note of members that chat vendors send in every answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NoteList } from '../../../src/core/notes.ts';

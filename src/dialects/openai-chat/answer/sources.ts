@@ -68,7 +68,7 @@ function isSameSource(source: Json, last: Json | undefined): boolean {
 /**
  * The tools that the provider ran, of a message or a delta. No specification says how they are written, so none of them
  * fails an answer.
- * @returns `unread` if some of them are no objects.
+ * @returns `unread`: some entries are not objects, and are left out of `runs`.
  */
 export function listedRuns({ executed_tools: member }: JsonObject): {
   readonly runs: readonly JsonObject[];
