@@ -69,6 +69,7 @@ export interface AttemptOptions {
  * | `#content` | with the first content of a stream | – |
  * | `#committed` | with the first content of a stream, with a document that was read; then `send` resolves | – |
  * | `#reading` | while a long document that has arrived is parsed in the worker thread | – |
+ * | `#endsWhenAttached` | with the end of a stream whose first content was its last, unfinished frame | – |
  * | `#finishReadAt` | with the finish of a stream; only a usage report may follow | – |
  * | `cut` | when the loop ends a good answer before its upstream does | – |
  * | `loads` | while it counts in the load of its target | by the loop, at its end |
@@ -122,6 +123,8 @@ export class Attempt implements UpstreamHandler {
   #held: ReadFrame[] = [];
   #heldBytes = 0;
   #consumer: StreamConsumer | undefined;
+  /** The upstream closed with its first content, before there was a consumer. */
+  #endsWhenAttached = false;
   /** Content of a stream was read. */
   #content = false;
   #committed = false;
@@ -185,6 +188,7 @@ export class Attempt implements UpstreamHandler {
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
     consumer.frames(this.#held.splice(0));
+    if (this.#endsWhenAttached) this.#endStream();
   }
 
   pause(): void {
@@ -510,12 +514,18 @@ export class Attempt implements UpstreamHandler {
     if (isCut && reader.finishPending) return this.fail(last.failure);
     // An incomplete line after the last event is dropped; it would break the terminator.
     if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
-    if (this.#over) return;
+    if (this.#over || this.#isUnattached()) return;
     const events = this.#seen(reader.end());
     for (const event of events) this.meter.see(event);
     if (!this.#committed) return this.fail(this.#withoutContent(events));
     this.#phase = 'over';
     this.#consumer?.ended(events);
+  }
+
+  /** Whether the last frame had the first content. The consumer attaches one tick later, and then hears of the end. */
+  #isUnattached(): boolean {
+    this.#endsWhenAttached = this.#committed && this.#consumer === undefined;
+    return this.#endsWhenAttached;
   }
 
   /** The error of a stream without content. */

@@ -1,10 +1,16 @@
 /** F46, F52: what is torn off behind the answer, and bytes that are no text in a document. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { clientDialects, upstreamDialects } from '../support/dialects.ts';
-import { endingOf } from '../support/reading.ts';
+import {
+  clientDialects,
+  type SseUpstream,
+  sseUpstreams,
+  upstreamDialects,
+} from '../support/dialects.ts';
+import { endingOf, listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { geminiChunk, geminiFrame, usualUsage } from '../upstream/gemini.ts';
 import { answerIn, joined } from '../upstream/reply.ts';
 import { begun, endMark, frame, frameOf, legalFrames, stream, textPiece } from './stream-pieces.ts';
 
@@ -56,5 +62,47 @@ for (const dialect of clientDialects) {
     const { model } = rig.play(dialect, { body });
     const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
     assert.equal(reply.status, 502, reply.text);
+  });
+}
+
+/** Frames up to the first with content, that one without the end of its line: no frame is complete before the stream ends. */
+function tornAtContent(upstream: SseUpstream): string {
+  const frames = legalFrames(upstream);
+  const content = frames.findIndex((each) => each.includes('Hell'));
+  return frames
+    .slice(0, content + 1)
+    .join('')
+    .trimEnd();
+}
+
+for (const dialect of clientDialects) {
+  for (const upstream of sseUpstreams) {
+    for (const isStream of [true, false]) {
+      const shape = isStream ? 'stream' : 'document';
+      // A document of one's own dialect is no stream to begin with.
+      if (!isStream && upstream === dialect) continue;
+      test(`F46 ${dialect} on ${upstream}, ${shape}: a stream that ends with the line of its first content is broken, and ends`, async () => {
+        const headers = { 'content-type': 'text/event-stream' };
+        const { model } = rig.play(upstream, {
+          body: tornAtContent(upstream),
+          headers,
+          framing: 'chunked',
+        });
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: isStream }));
+        if (!isStream) return assert.equal(reply.status, 502, reply.text);
+        assert.ok(reply.text.includes('Hell'), reply.text);
+        assert.equal(endingOf(dialect, reply.text), 'error', reply.text);
+      });
+    }
+  }
+
+  test(`F52 ${dialect}: an answer whose only frame lacks the end of its line has ended well`, async () => {
+    const chunk = geminiChunk([{ text: 'Hello' }]);
+    const candidates = [{ ...listAt(chunk, 'candidates')[0], finishReason: 'STOP' }];
+    const body = geminiFrame({ ...chunk, candidates, usageMetadata: usualUsage }).trimEnd();
+    const headers = { 'content-type': 'text/event-stream' };
+    const { model } = rig.play('gemini', { body, headers, framing: 'chunked' });
+    const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+    assert.equal(endingOf(dialect, reply.text), 'proper', reply.text);
   });
 }
