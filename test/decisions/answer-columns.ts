@@ -185,7 +185,7 @@ function messagesCounts(at: string): Column {
       'usage.output_tokens_details.reasoning_tokens',
     ),
     [`${at}.server_tool_use`]: noSlot,
-    [`${at}.iterations`]: ignore('the totals apply'),
+    [`${at}.iterations`]: ignore('compactions are added to the totals'),
     [`${at}.fallback_credit`]: ignore('only its own provider can use it'),
   };
 }

@@ -80,7 +80,7 @@ export const messagesUsage = {
   server_tool_use: ignore('no counter there'),
   service_tier: near('service_tier', 'standard and batch: default'),
   inference_geo: ignore(),
-  iterations: ignore('the totals apply'),
+  iterations: ignore('compactions are added to the totals'),
   speed: ignore(),
   fallback_credit: ignore('only its own provider can use it'),
 } as const satisfies Fields<Beta.BetaUsage | Stable.Usage | Beta.BetaMessageDeltaUsage>;

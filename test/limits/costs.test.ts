@@ -7,6 +7,13 @@ import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { recordedDocuments, recordedStreams, whyOmitted } from '../recordings/recorded.ts';
+import {
+  messageDelta,
+  messagesFrame,
+  messageStart,
+  messageStop,
+  textBlock,
+} from '../upstream/messages.ts';
 import { replying, toldUsage } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
@@ -65,6 +72,62 @@ for (const dialect of clientDialects) {
     }
   }
 }
+
+/** As it is recorded: the totals are those of the answer alone. */
+const compacted = {
+  input_tokens: 682,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: 0,
+  output_tokens: 1320,
+  iterations: [
+    { type: 'compaction', input_tokens: 60_385, output_tokens: 592, cache_read_input_tokens: 100 },
+    { type: 'message', input_tokens: 682, output_tokens: 1320, cache_read_input_tokens: 0 },
+  ],
+} as const;
+const answers = {
+  document: {
+    body: JSON.stringify({
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'text', text: 'Good day.' }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: compacted,
+    }),
+  },
+  stream: {
+    body: [
+      messageStart({ input_tokens: 60_385, cache_read_input_tokens: 100, output_tokens: 5 }),
+      ...textBlock(0, 'Good day.'),
+      messageDelta('end_turn', compacted),
+      messageStop,
+    ]
+      .map((event) => messagesFrame(event))
+      .join(''),
+    framing: 'chunked',
+  },
+} as const;
+
+for (const form of ['document', 'stream'] as const) {
+  for (const dialect of clientDialects) {
+    test(`F2 a compaction before the answer is charged, which its totals leave out: ${dialect}, ${form}`, async () => {
+      const { model } = rig.play('messages', answers[form]);
+      const input = (60_385 + 682) * 3000 + 100 * 300;
+      const output = (592 + 1320) * 15_000;
+      assert.equal(await charged({ dialect, model, stream: form === 'stream' }), input + output);
+    });
+  }
+}
+
+test('F2 a relayed answer reports a compaction as the upstream does', async () => {
+  const { model } = rig.play('messages', answers.document);
+  const reply = await rig.call(await rig.key(), 'messages', {
+    ...requestBody('messages', { model, stream: false }),
+  });
+  assert.deepEqual(objectAt(reply.json, 'usage'), compacted);
+});
 
 describe('F2 F4 recorded answers, with what the vendor itself says that they cost', () => {
   if (whyOmitted !== undefined) test('recordings', { skip: whyOmitted }, () => undefined);

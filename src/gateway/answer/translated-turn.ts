@@ -434,7 +434,8 @@ export class TurnRounds {
 function sumOf(before: Usage, current: Usage): GenerationEvent | undefined {
   if (totalInputTokens(current) === undefined) return undefined;
   const sum = addUsage(before, current) ?? current;
-  return { type: 'usage', usage: { ...sum, earlier: requestsOf(before) } };
+  const earlier = [...requestsOf(before), ...(current.earlier ?? [])];
+  return { type: 'usage', usage: { ...sum, earlier } };
 }
 
 /** The usage of each request. */

@@ -1,5 +1,5 @@
 /** Reads and writes token counts and stop reasons. */
-import type { FinishReason, Usage } from '../../../core/generation.ts';
+import { addUsage, type FinishReason, type Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
 import { endNote } from '../../shared/answers.ts';
@@ -7,9 +7,25 @@ import { endNote } from '../../shared/answers.ts';
 /** The maximum plausible count. A larger number is a fault of the upstream. */
 const maxCount = 1e12;
 
-/** The usage of an answer's usage object. Undefined if it has no counts. */
+/**
+ * The usage of an answer's usage object. Undefined if it has no counts. Its totals leave out what the upstream used to
+ * compact the conversation before it answered. That is billed, as a request of its own.
+ */
 export function readUsage(raw: Json | undefined): Usage | undefined {
   if (!isObject(raw)) return undefined;
+  const totals = readTotals(raw);
+  if (totals === undefined || !Array.isArray(raw['iterations'])) return totals;
+  const compactions = raw['iterations'].flatMap((each) =>
+    isObject(each) && each['type'] === 'compaction' ? (readTotals(each) ?? []) : [],
+  );
+  if (compactions.length === 0) return totals;
+  return {
+    ...compactions.reduce((sum, each) => addUsage(each, sum) ?? sum, totals),
+    earlier: compactions,
+  };
+}
+
+function readTotals(raw: JsonObject): Usage | undefined {
   const { fresh, read, write, long, output } = readCounts(raw);
   const reasoning = countIn(raw['output_tokens_details'], 'thinking_tokens');
   const searches = countIn(raw['server_tool_use'], 'web_search_requests');
