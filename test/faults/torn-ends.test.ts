@@ -7,7 +7,7 @@ import {
   sseUpstreams,
   upstreamDialects,
 } from '../support/dialects.ts';
-import { endingOf, listAt } from '../support/reading.ts';
+import { endingOf, framesOf, listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { geminiChunk, geminiFrame, usualUsage } from '../upstream/gemini.ts';
@@ -35,6 +35,23 @@ for (const dialect of clientDialects) {
       const { model } = rig.play(dialect, { body, headers, framing: 'close' });
       const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
       assert.ok(reply.text.includes(`\n\n${terminators[dialect]}`), `${torn}: ${reply.text}`);
+    }
+  });
+
+  test(`F52 ${dialect}, relay: a stream that is cut within its last line ends is read by clients`, async () => {
+    const frames = legalFrames(dialect).filter((each) => each !== endMark[dialect]);
+    const body = frames.join('').replaceAll('\n', '\r\n');
+    for (const missing of [2, 3, 4]) {
+      const headers = { 'content-type': 'text/event-stream' };
+      const { model } = rig.play(dialect, {
+        body: body.slice(0, -missing),
+        headers,
+        framing: 'close',
+      });
+      const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+      assert.equal(endingOf(dialect, reply.text), 'proper', reply.text);
+      for (const { data } of framesOf(reply.text))
+        if (data !== undefined && data !== '[DONE]') assert.doesNotThrow(() => JSON.parse(data));
     }
   });
 

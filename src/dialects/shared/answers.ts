@@ -85,7 +85,9 @@ export function withBlankLine(bytes: Buffer): Buffer {
     else break;
   }
   if (lineEnds >= 2) return bytes;
-  return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
+  // A line feed after a carriage return only completes its line end.
+  const hasLineEnd = lineEnds === 1 && bytes[last] === lineFeed;
+  return Buffer.concat([bytes, Buffer.from(hasLineEnd ? '\n' : '\n\n')]);
 }
 
 // Names of the headers with the state of a limit.
