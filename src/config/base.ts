@@ -246,6 +246,11 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
         : 'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
     );
   }
+  if (/^~($|[/\\])/.test(dataDir.value)) {
+    dataDir.complain(
+      'begins with ~, which only a shell replaces: write the whole path, in the file also ${HOME}/…',
+    );
+  }
   const directory = resolve(dataDir.directory, dataDir.value);
   const line = (path: string, value: string, origin: string): OriginLine => ({
     path,

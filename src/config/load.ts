@@ -65,6 +65,7 @@ import type {
   WebhookSettings,
 } from './settings.ts';
 import { oidcOrigins, readOidc } from './oidc.ts';
+import { keyWarnings, variableWarnings } from './slips.ts';
 import { readStorage } from './storage.ts';
 import { readAdminCertificate, readTls } from './tls.ts';
 import { readTraces, traceOrigins } from './traces.ts';
@@ -211,6 +212,8 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...stored.warnings,
       ...traces.warnings,
       ...proxyWarnings(env),
+      ...keyWarnings(file, { known, env }),
+      ...variableWarnings(env),
     ],
   };
 }

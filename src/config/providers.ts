@@ -32,6 +32,8 @@ export interface KnownProvider {
   readonly responses?: object;
   /** Environment variable of the key; absent for engines that need none. */
   readonly keyVariable?: string;
+  /** How keys of the vendor begin, and none of another vendor. */
+  readonly keyPrefix?: string;
   /** Environment variable that replaces the vendor's address. */
   readonly baseUrlVariable?: string;
   /** Part of the gateway itself: its name cannot be declared. */
@@ -262,6 +264,10 @@ function addressProblem(text: string, own: readonly Address[]): string | undefin
     return 'holds a user or password; use api_key or headers';
   }
   if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? or #';
+  const endpoint = /\/(chat\/completions|completions|messages|responses)\/*$/.exec(url.pathname);
+  if (endpoint !== null) {
+    return `ends with an endpoint: leave /${endpoint[1] ?? ''} out, the gateway adds the path of each call`;
+  }
   return hostProblem(url, own);
 }
 

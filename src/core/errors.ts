@@ -174,6 +174,11 @@ export function atPath(error: GatewayError, path: FieldPath): GatewayError {
   return new GatewayError(error.code, error.message, { ...optionsOf(error), path });
 }
 
+/** The same error with another text for the operator. */
+export function withDetail(error: GatewayError, detail: string): GatewayError {
+  return new GatewayError(error.code, error.message, { ...optionsOf(error), detail });
+}
+
 /** The same error with each text that a client or the operator sees in other words: message, detail, reason and path. */
 export function withWords(error: GatewayError, reword: (text: string) => string): GatewayError {
   const { reason, path } = error;

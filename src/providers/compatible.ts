@@ -40,6 +40,8 @@ export interface ProviderRow {
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;
+  /** How keys of the vendor begin, and none of another vendor; absent where there is no such sign. */
+  readonly keyPrefix?: string;
   /** Environment variable that replaces `baseUrl`, if the vendor's SDKs have one. */
   readonly baseUrlVariable?: string;
   /** An engine on its default loopback port, which is probed. */
@@ -134,6 +136,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.openai.com/v1',
     keyVariable: 'OPENAI_API_KEY',
+    keyPrefix: 'sk-proj-',
     prices: 'openai',
     baseUrlVariable: 'OPENAI_BASE_URL',
     traits: {
@@ -177,6 +180,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'anthropic-messages',
     baseUrl: 'https://api.anthropic.com',
     keyVariable: 'ANTHROPIC_API_KEY',
+    keyPrefix: 'sk-ant-',
     prices: 'anthropic',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
     traits: { dropsBillingHeader: false },
@@ -187,6 +191,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
+    keyPrefix: 'sk-or-',
     prices: 'openrouter',
     traits: {
       ...anywhere,
@@ -212,6 +217,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
+    keyPrefix: 'gsk_',
     prices: 'groq',
     traits: {
       ...anywhere,
@@ -291,6 +297,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.x.ai/v1',
     keyVariable: 'XAI_API_KEY',
+    keyPrefix: 'xai-',
     prices: 'x-ai',
     traits: {
       ...anywhere,
@@ -408,6 +415,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.cerebras.ai/v1',
     keyVariable: 'CEREBRAS_API_KEY',
+    keyPrefix: 'csk-',
     prices: 'cerebras',
     traits: {
       ...anywhere,
@@ -425,6 +433,7 @@ const vendors: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keyVariable: 'GEMINI_API_KEY',
+    keyPrefix: 'AIza',
     prices: 'google',
     traits: {
       ...anywhere,

@@ -66,6 +66,14 @@ export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayErro
   });
 }
 
+/** What a code most often means. */
+const hints: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'No server listens there.'],
+  ['ENOTFOUND', 'The host name is not known: is it spelled right?'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'No TLS is spoken there: the address may need http://.'],
+  ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'No TLS is spoken there: the address may need http://.'],
+]);
+
 function whyBroken(error: unknown, where: string): string {
   const code = errorCode(error);
   if (code === 'PROXY_REFUSED' && error instanceof Error) {
@@ -74,7 +82,8 @@ function whyBroken(error: unknown, where: string): string {
   if (isRefusedCertificate(error)) {
     return `The certificate of ${where} is not accepted (${code}). Where an authority of your own signed it, name its file in ca of the provider or in NODE_EXTRA_CA_CERTS.`;
   }
-  return `The connection to ${where} failed${code === '' ? '' : ` (${code})`}.`;
+  const hint = hints.get(code);
+  return `The connection to ${where} failed${code === '' ? '' : ` (${code})`}.${hint === undefined ? '' : ` ${hint}`}`;
 }
 
 /** Longer waits are not passed on: both official SDKs would sleep through them. */

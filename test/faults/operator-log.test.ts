@@ -66,11 +66,18 @@ async function openNetworkFaults(expiredPort: number): Promise<void> {
   const at = (port: number): string => `http://127.0.0.1:${port}/v1`;
   const secure = `https://127.0.0.1:${expiredPort}/v1`;
   const plainPort = await saying('HTTP/1.1 400 Bad Request\r\n\r\n');
+  const notFound = await saying('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n');
   const rows: readonly (readonly [string, NetworkFault])[] = [
-    ['unknown-name', { base_url: 'http://nope.invalid/v1', logged: /nope\.invalid/ }],
+    [
+      'unknown-name',
+      { base_url: 'http://nope.invalid/v1', logged: /nope\.invalid .*spelled right/ },
+    ],
     [
       'refused',
-      { base_url: at(closedPort), logged: new RegExp(`:${closedPort} failed .ECONNREFUSED`) },
+      {
+        base_url: at(closedPort),
+        logged: new RegExp(`:${closedPort} failed .ECONNREFUSED.\\. No server listens there`),
+      },
     ],
     ['reset', { base_url: at(await saying(undefined)), logged: /127\.0\.0\.1:\d+ failed/ }],
     [
@@ -86,7 +93,20 @@ async function openNetworkFaults(expiredPort: number): Promise<void> {
       },
     ],
     ['unknown-authority', { base_url: secure, logged: /127\.0\.0\.1:\d+ is not accepted/ }],
-    ['no-tls', { base_url: `https://127.0.0.1:${plainPort}/v1`, logged: /127\.0\.0\.1:\d+/ }],
+    [
+      'no-tls',
+      {
+        base_url: `https://127.0.0.1:${plainPort}/v1`,
+        logged: /127\.0\.0\.1:\d+ .*may need http:/,
+      },
+    ],
+    [
+      'no-such-path',
+      {
+        base_url: `http://127.0.0.1:${notFound}`,
+        logged: /http:\/\/127\.0\.0\.1:\d+\/chat\/completions was asked: is base_url right/,
+      },
+    ],
     [
       'strange-proxy',
       {

@@ -134,7 +134,10 @@ test('F95 a delivery without a connection names the receiver, not a provider', a
   webhooks.tell('test', {});
   await dropped.promise;
   assert.deepEqual(reasons, [
-    ['webhook_dropped', 'The connection to http://127.0.0.1:9 failed (ECONNREFUSED).'],
+    [
+      'webhook_dropped',
+      'The connection to http://127.0.0.1:9 failed (ECONNREFUSED). No server listens there.',
+    ],
   ]);
   webhooks.close();
   await client.close();

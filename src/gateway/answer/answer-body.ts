@@ -1,13 +1,13 @@
 /** Collects the bytes of an answer that is not a stream: a document or an error. Bounded. */
 import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../../json/value.ts';
-import { GatewayError, withRetryAfter } from '../../core/errors.ts';
+import { GatewayError, withDetail, withRetryAfter } from '../../core/errors.ts';
 import { isBoundedAnswer, tryParseObject } from '../../json/parse.ts';
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import type { Generation } from '../../core/generation.ts';
 import type { Notes } from '../../core/notes.ts';
 import { Pieces } from '../../json/pieces.ts';
-import type { Provider } from '../../core/provider.ts';
+import type { Endpoint, Provider } from '../../core/provider.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { ResponseHeaders } from '../../wire/exchange.ts';
 import { readRetryAfterMs } from '../../wire/upstream-error.ts';
@@ -98,10 +98,26 @@ export class AnswerBody {
     const { dialect, generate } = provider;
     const read =
       provider.readError?.(head.status, head.headers, body) ?? dialect.readError(head.status, body);
-    const error = maskCredentials(read, secretHeaders(generate));
+    const error = askedAt(maskCredentials(read, secretHeaders(generate)), generate, head.status);
     const words = error.code === 'rate_limited' ? error.message : '';
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs, words));
   }
+}
+
+/** What a server answers where it has no such path: most often the base address is wrong. */
+const wrongPath: ReadonlySet<number> = new Set([404, 405]);
+
+/** The error with the address that was asked, for the operator. Its query, which may hold a key, is left out. */
+function askedAt(
+  error: GatewayError,
+  { origin, path, socketPath }: Endpoint,
+  status: number,
+): GatewayError {
+  if (error.code !== 'upstream_invalid' || !wrongPath.has(status)) return error;
+  if (socketPath !== undefined) return error;
+  const [place = ''] = path.split('?', 1);
+  const told = error.detail ?? error.message;
+  return withDetail(error, `${told} (${origin}${place} was asked: is base_url right?)`);
 }
 
 /** Where a long document is read. */

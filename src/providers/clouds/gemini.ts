@@ -20,6 +20,7 @@ export const geminiRow: ProviderRow = {
   dialect: 'gemini',
   baseUrl: `${host}${version}`,
   keyVariable: keyVariables[0],
+  keyPrefix: 'AIza',
   prices: 'google',
   traits: { callIds: true, serviceTiers: true },
   modelTraits: (model) =>

@@ -67,6 +67,16 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:3: clients.keep_alive.chat: is neither never nor a duration (500ms, 2s, 30m, 1h)',
   ],
   [
+    'a base address with the path of its endpoint',
+    'providers:\n  a:\n    dialect: openai-chat\n    base_url: http://a/v1/chat/completions/\n',
+    'gateway.yaml:4: providers.a.base_url: ends with an endpoint: leave /chat/completions out, the gateway adds the path of each call',
+  ],
+  [
+    'a home directory that no shell replaces',
+    'data_dir: ~/gateway\n',
+    'gateway.yaml:1: data_dir: begins with ~, which only a shell replaces: write the whole path, in the file also ${HOME}/…',
+  ],
+  [
     'a duplicate model',
     'models:\n  a: local/tiny\n  b: local/tiny\n  a: local/other\n',
     'gateway.yaml:4: models.a: occurs twice (first on line 2)',
