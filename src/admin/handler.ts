@@ -439,6 +439,15 @@ const refused: AdminAnswer = errorAnswer(
   'The admin token is missing or not valid. Send it as "Authorization: Bearer TOKEN".',
 );
 
+/** Paths of calls. A client that sends them here would take the answer of this plane for a word about its key. */
+const ofDataPlane = /^\/+(v1(\/|\?|$)|(chat\/completions|messages|responses)(\?|$))/;
+
+/** It does not name the address of the data plane: it is the same for strangers. */
+const otherPlane: AdminAnswer = errorAnswer(
+  401,
+  "This is the admin plane of the gateway, which takes the admin token. Calls go to its data plane, by default port 8686: correct the client's base address.",
+);
+
 const tooManyGuesses: AdminAnswer = errorAnswer(
   429,
   'Too many requests without a valid admin token came from this address. Send a valid one, or wait.',
@@ -482,6 +491,7 @@ async function answerRoute(
   if (sendDashboard(deps.dashboard, request, response)) return undefined;
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') return alive(method);
+  if (ofDataPlane.test(url)) return otherPlane;
   if ((await deps.signIn?.answer(request, response)) === true) return undefined;
   return answerKnown(deps, request, response);
 }

@@ -158,8 +158,11 @@ export async function askProvider(
     if (status === 403 && mayNotList.test(said)) {
       return { id, works: true, message: `lets the credential in, but not list models ${words}` };
     }
-    const why = code === 'upstream_auth' ? 'refused the credential' : 'has no list of models';
-    return { id, works: false, message: `${why} ${words}` };
+    if (code === 'upstream_auth') {
+      return { id, works: false, message: `refused the credential ${words}` };
+    }
+    const at = status === 404 ? ` at ${place(provider).replace(/\?.*$/s, '')}` : '';
+    return { id, works: false, message: `has no list of models${at} ${words}` };
   } catch (error) {
     const why = error instanceof GatewayError ? (error.detail ?? error.message) : String(error);
     return { id, works: false, message: why };

@@ -123,3 +123,16 @@ it('X-9 many addresses together do not guess faster', async (t) => {
   const [bytes]: unknown[] = await once(other, 'data');
   assert.match(String(bytes), /^HTTP\/1\.1 401 /);
 });
+
+it('a client that has the admin port in its base address is told so, and its key is no guess', async (t) => {
+  const rig = await adminRig(t, {});
+  const paths = ['/v1/chat/completions', '/v1/models?limit=1', '/v1', '/chat/completions', '/v1/x'];
+  for (const path of paths) {
+    for (const token of ['gw_key', undefined]) {
+      const answer = await rig.ask(path, { token, method: 'POST', body: { model: 'm' } });
+      assert.equal(answer.status, 401, path);
+      assert.match(JSON.stringify(answer.body), /admin plane.*data plane, by default port 8686/);
+    }
+  }
+  assert.equal((await rig.ask('/api/status', { token: 'a guess' })).status, 401, 'not yet 429');
+});
