@@ -171,7 +171,7 @@ export class Ledger {
     const calls = rows === 1 ? '1 finished call is' : `${rows} finished calls are`;
     return new StoreError(
       'failed',
-      `${calls} not in the ledger: ${reason} Each is in the log, in a line with ledger_row_lost.`,
+      `${calls} not in the ledger: ${reason.replace(/\.$/, '')}. Each is in the log, in a line with ledger_row_lost.`,
     );
   }
 

@@ -20,14 +20,20 @@ function pathIn(dataDir: string): string {
   return join(dataDir, 'run.json');
 }
 
-/** Writes the file in one step, 0600. */
+/** Writes the file in one step, 0600. @throws Error that names it, as where the disk is full */
 export function writeRunFile(dataDir: string, run: RunFile): void {
   const unfinished = `${pathIn(dataDir)}.${run.pid}.new`;
   const { pid, admin, certificate } = run;
   const text = JSON.stringify({ pid, admin, control: run.control.reveal(), certificate });
-  rmSync(unfinished, { force: true });
-  writeFileSync(unfinished, `${text}\n`, { mode: 0o600, flag: 'wx' });
-  renameSync(unfinished, pathIn(dataDir));
+  try {
+    rmSync(unfinished, { force: true });
+    writeFileSync(unfinished, `${text}\n`, { mode: 0o600, flag: 'wx' });
+    renameSync(unfinished, pathIn(dataDir));
+  } catch (cause) {
+    // The system's own text names no file where a disk is full.
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${pathIn(dataDir)} cannot be written (${why}).`, { cause });
+  }
 }
 
 /** The gateway that runs on the directory; undefined when none does (a dead one's file counts as none). */

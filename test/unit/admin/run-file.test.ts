@@ -40,3 +40,11 @@ it('is removed only by its own process', () => {
   assert.equal(readRunFile(folder), undefined);
   removeRunFile(folder, process.pid);
 });
+
+it('a file that cannot be written is named: of a full disk the system names none', () => {
+  const away = join(folder, 'away');
+  assert.throws(
+    () => writeRunFile(away, { pid: process.pid, admin, control }),
+    (error: Error) => error.message.startsWith(`${join(away, 'run.json')} cannot be written (`),
+  );
+});
