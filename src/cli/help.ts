@@ -12,8 +12,9 @@ Usage: model-gateway COMMAND [options]
 
 ${columns(rows)}
 Every command has --help. Commands find the gateway by its data directory: give
-them the --data-dir or --config that start got. Elsewhere set --admin-listen
-HOST:PORT and MODEL_GATEWAY_ADMIN_TOKEN. They need no secret of a provider.
+them the --data-dir or --config that start got. On another machine set
+--admin-listen https://HOST:PORT and MODEL_GATEWAY_ADMIN_TOKEN. They need no
+secret of a provider.
 `;
 }
 

@@ -316,7 +316,10 @@ export const scopeMembers = {
 
 const digest = z
   .string()
-  .regex(/^sha256:[0-9a-fA-F]{64}$/, 'is not a sha256: and 64 hexadecimal digits');
+  .regex(
+    /^sha256:[0-9a-fA-F]{64}$/,
+    'is not sha256: and 64 hexadecimal digits, as printf %s "$KEY" | sha256sum gives them',
+  );
 
 const keyForm = z
   .strictObject({

@@ -216,6 +216,8 @@ export interface BaseSources {
   readonly cwd: string;
   readonly file: CheckedFile | undefined;
   report(issue: ConfigIssue): void;
+  /** The admin address is called, and not listened on. */
+  readonly calls?: true;
 }
 
 export interface BaseSettings {
@@ -240,11 +242,8 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
   // S9: opening the admin plane to other machines must be said.
   const { host } = addresses.adminListen;
   if (!adminPublic.value && host !== '' && !isLoopback(host)) {
-    adminListen.complain(
-      sources.file?.isSet(['admin_tls', 'cert']) === true
-        ? 'exposes the admin plane to other machines: set admin_public: true (--admin-public yes) if that is meant'
-        : 'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
-    );
+    const problem = exposure(sources, adminListen.value);
+    if (problem !== undefined) adminListen.complain(problem);
   }
   if (/^~($|[/\\])/.test(dataDir.value)) {
     dataDir.complain(
@@ -271,6 +270,19 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
       line('workers', String(workers.value), workers.origin),
     ],
   };
+}
+
+/** @param address other machines reach it, or it is one of them */
+function exposure({ file, calls }: BaseSources, address: string): string | undefined {
+  const isEncrypted = file?.isSet(['admin_tls', 'cert']) === true;
+  if (calls === true) {
+    return isEncrypted
+      ? undefined
+      : `is an address of another machine: write https://${address}, or http://${address} to send the admin token unencrypted`;
+  }
+  return isEncrypted
+    ? 'exposes the admin plane to other machines: set admin_public: true (--admin-public yes) if that is meant'
+    : 'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)';
 }
 
 /** The text of a flag or its variable, without looking at the file: for `--config` itself. */

@@ -239,7 +239,9 @@ function toIssue(
 function readText(path: string): { readonly text: string } | { readonly problem: string } {
   try {
     if (statSync(path).isDirectory()) return { problem: 'is a directory, not a file' };
-    return { text: readFileSync(path, 'utf8') };
+    const bytes = readFileSync(path);
+    if (bytes.includes(0)) return { problem: 'is not UTF-8 text (UTF-16?): save it as UTF-8' };
+    return { text: bytes.toString('utf8') };
   } catch (error) {
     const why = reason(error);
     if (why !== 'ENOENT') return { problem: `cannot be read (${why})${ownerText(ownerOf(path))}` };

@@ -99,6 +99,8 @@ export interface GatewayLocation {
   readonly adminTls: boolean;
   /** PEM of its certificate, where this user can read it. */
   readonly adminCertificate?: string;
+  /** A person gave it with http:// or https://: no other gateway is meant. */
+  readonly byUrl?: true;
 }
 
 /** Parts of the file and the environment that say it. */
@@ -106,6 +108,7 @@ const locationNames = ['data_dir', 'admin_listen', '--', 'MODEL_GATEWAY_'];
 
 /**
  * Reads only where the gateway is: a command that asks a running one needs no secret and no valid rest of the file.
+ * The admin address may begin with http:// or https://, for a gateway of another machine.
  * @throws ConfigError when that cannot be known
  */
 export async function loadLocation({
@@ -116,7 +119,12 @@ export async function loadLocation({
   const issues: ConfigIssue[] = [];
   const report = (issue: ConfigIssue): void => void issues.push(issue);
   const { file } = await openConfig({ flags, env, cwd }, report);
-  const { dataDir, adminListen } = readBaseSettings({ flags, env, cwd, file, report });
+  const remote = readAdminUrl(outerChoice('admin-listen', { flags, env })?.text);
+  const given =
+    remote === undefined
+      ? { flags, env }
+      : { flags: { ...flags, 'admin-listen': remote.address, 'admin-public': 'yes' }, env };
+  const { dataDir, adminListen } = readBaseSettings({ ...given, cwd, file, report, calls: true });
   // A directory that a flag or a variable names is known without the file, however broken that is.
   const needsFile = outerChoice('data-dir', { flags, env }) === undefined;
   const wrong = issues.filter(
@@ -125,6 +133,7 @@ export async function loadLocation({
       ((needsFile || inFile === undefined) && locationNames.some((name) => path.startsWith(name))),
   );
   if (wrong.length > 0) throw new ConfigError(wrong);
+  if (remote !== undefined) return { dataDir, adminListen, adminTls: remote.tls, byUrl: true };
   const adminCertificate = readAdminCertificate(file);
   return {
     dataDir,
@@ -132,6 +141,16 @@ export async function loadLocation({
     adminTls: (file?.content.admin_tls ?? undefined) !== undefined,
     ...(adminCertificate === undefined ? {} : { adminCertificate }),
   };
+}
+
+/** `https://gateway.internal` or `http://10.0.0.5:8687/`; undefined for what has no such beginning. */
+function readAdminUrl(
+  text: string | undefined,
+): { readonly address: string; readonly tls: boolean } | undefined {
+  const [, scheme, host] = /^(https?):\/\/([^/?#@]+)\/?$/i.exec(text ?? '') ?? [];
+  if (scheme === undefined || host === undefined) return undefined;
+  const tls = scheme.toLowerCase() === 'https';
+  return { tls, address: /:\d+$/.test(host) ? host : `${host}:${tls ? '443' : '80'}` };
 }
 
 /** The file whose change is a change of the config, whether it is there or not (absolute). */

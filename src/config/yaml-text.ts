@@ -64,6 +64,11 @@ export function readYaml(source: YamlSource): YamlText {
 /** In { … } and [ … ] the braces of a reference end the value, which the parser words oddly. */
 const unquotedReference = 'inside { } and [ ] a reference needs quotes: "${NAME}"';
 
+const severalDocuments = 'a second document begins here: remove the line ---';
+
+const mergeKey =
+  'merge keys are not read: repeat the settings here (an alias for a whole value, NAME: *anchor, is read)';
+
 /**
  * Aliases of one file. Each is searched for in the whole document, and aliases of aliases multiply: without a bound a
  * file of a few lines takes the process for minutes.
@@ -88,7 +93,9 @@ class Reader {
     const text = this.#source.text.split('\n')[line - 1] ?? '';
     const isUnquoted = /[{[,][^#]*[:[,{]\s*\$\{/.test(text);
     const firstLine = message.split('\n')[0] ?? message;
-    return { path: [], line, message: isUnquoted ? unquotedReference : firstLine };
+    // The parser names a function of its own.
+    const said = message.includes('multiple documents') ? severalDocuments : firstLine;
+    return { path: [], line, message: isUnquoted ? unquotedReference : said };
   }
 
   /** The node as plain data. Values of every type of YAML's core schema come through. */
@@ -128,6 +135,10 @@ class Reader {
       // Objects give `__proto__` a meaning of their own: as a name it would vanish.
       if (name === undefined || name === '__proto__') {
         this.#report(path, 'a key must be a plain text, and not __proto__', key);
+        continue;
+      }
+      if (name === '<<') {
+        this.#report([...path, name], mergeKey, key);
         continue;
       }
       if (firstLines.has(name)) {

@@ -96,14 +96,31 @@ async function runningGateway(
   env: Environment,
   probe: () => Promise<boolean>,
 ): Promise<FoundGateway | undefined> {
-  const { dataDir } = location;
-  const running = runningAdmin(dataDir, env);
+  const { dataDir, byUrl } = location;
+  const running = byUrl === true ? undefined : runningAdmin(dataDir, env);
   if (running !== undefined) return running;
-  const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
+  const token = givenToken(env);
+  if (byUrl === true && token === '') {
+    throw new Error('Set MODEL_GATEWAY_ADMIN_TOKEN to the admin token of that gateway.');
+  }
+  if (byUrl === true) return gatewayAt(location, env, token);
   // A store of this directory goes before a gateway elsewhere that has the same token.
   if (token === '' || existsSync(join(dataDir, 'gateway.db')) || !(await probe())) {
     return undefined;
   }
+  return gatewayAt(location, env, token);
+}
+
+/** '' = none. @throws Error where it is none for certain, before it is sent */
+function givenToken(env: Environment): string {
+  const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
+  if (/^[\x21-\x7e]*$/.test(token)) return token;
+  throw new Error(
+    'MODEL_GATEWAY_ADMIN_TOKEN has a space, a line break or another character that no admin token has.',
+  );
+}
+
+function gatewayAt(location: GatewayLocation, env: Environment, token: string): FoundGateway {
   const options = adminOptions(location, env);
   const client = httpAdminClient({ ...options, token: new Secret(token) });
   const { address } = options;
@@ -113,17 +130,30 @@ async function runningGateway(
   };
 }
 
-/** A refusal of the token names the variable that it stands in: the answer's own words are for HTTP clients. */
+/**
+ * A refusal of the token names the variable that it stands in: the answer's own words are for HTTP clients. Those of a
+ * data plane list its endpoints.
+ */
 function naming(client: AdminClient, address: string): AdminClient {
   return {
     request: async (method, path, body) => {
       const reply = await client.request(method, path, body);
+      if (isOfDataPlane(reply.body)) {
+        throw new Error(
+          `${address} is the data plane of a gateway. Commands need its admin plane, by default port 8687.`,
+        );
+      }
       if (reply.status !== 401) return reply;
       throw new Error(
         `The gateway at ${address} refuses the token in MODEL_GATEWAY_ADMIN_TOKEN. Set it to the admin token of that gateway, or name its data directory: --data-dir DIR.`,
       );
     },
   };
+}
+
+function isOfDataPlane(body: unknown): boolean {
+  const error = isObject(body) ? body['error'] : undefined;
+  return isObject(error) && error['code'] === 'unknown_url';
 }
 
 /** The first admin request of a gateway loads the admin API, which takes more than a second on a busy machine. */

@@ -155,3 +155,31 @@ test('in a folder without data a command says so and makes none', async (t) => {
   );
   assert.deepEqual(readdirSync(join(folder, 'elsewhere')), []);
 });
+
+test('a gateway of another machine is named with its scheme, and goes before the data of this folder', async (t) => {
+  const { run, start } = stage(t);
+  const gateway = await start({ MODEL_GATEWAY_ADMIN_TOKEN: adminToken });
+  const status = (address: string, token = adminToken): Promise<Ran> =>
+    run('elsewhere', ['status', '--admin-listen', address], { MODEL_GATEWAY_ADMIN_TOKEN: token });
+  const found = await status(`${gateway.adminUrl}/`);
+  assert.equal(found.code, 0, found.err);
+  assert.equal(
+    found.err.split('\n')[0],
+    `Gateway ${gateway.adminUrl}, by MODEL_GATEWAY_ADMIN_TOKEN`,
+  );
+  // The folder has a gateway of its own, which is not meant.
+  const silent = await run('there', ['status', '--admin-listen', 'http://127.0.0.1:9'], {
+    MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+  });
+  assert.match(silent.err, /admin API at http:\/\/127\.0\.0\.1:9 cannot be used: .*ECONNREFUSED/);
+
+  const plain = await status('gateway.invalid:8687');
+  assert.match(plain.err, /another machine: write https:\/\/gateway\.invalid:8687, or http:/);
+  const data = await status(gateway.url);
+  assert.match(data.err, /is the data plane of a gateway\. Commands need its admin plane/);
+  const pasted = await status(gateway.adminUrl, `${adminToken}\n`);
+  assert.match(pasted.err, /^model-gateway: MODEL_GATEWAY_ADMIN_TOKEN has a space, a line break/m);
+  const none = await status(gateway.adminUrl, '');
+  assert.match(none.err, /Set MODEL_GATEWAY_ADMIN_TOKEN to the admin token/);
+  for (const { code } of [silent, plain, data, pasted, none]) assert.equal(code, 1);
+});

@@ -117,7 +117,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   [`keys: { ci: { digest: ${digest} } }`, /keys\.ci\.models: /],
   [`keys: { ci: { digest: ${digest}, models: [] } }`, /keys\.ci\.models: list the models/],
   [`keys: { ci: { models: ['*'] } }`, /keys\.ci\.digest: /],
-  [`keys: { ci: { digest: gw_secret, models: ['*'] } }`, /keys\.ci\.digest: is not a sha256:/],
+  [`keys: { ci: { digest: gw_secret, models: ['*'] } }`, /keys\.ci\.digest: is not sha256:/],
   [`keys: { 'c i': { digest: ${digest}, models: ['*'] } }`, /a key name has 1 to 64 letters/],
   [
     `keys: { ci: { digest: ${digest}, models: ['*'] }, cd: { digest: ${digest}, models: ['*'] } }`,

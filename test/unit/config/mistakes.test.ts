@@ -77,6 +77,21 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:1: data_dir: begins with ~, which only a shell replaces: write the whole path, in the file also ${HOME}/…',
   ],
   [
+    'a merge key',
+    'limits: &a\n  streams: 5\nretry:\n  <<: *a\n',
+    'gateway.yaml:4: retry.<<: merge keys are not read: repeat the settings here (an alias for a whole value, NAME: *anchor, is read)',
+  ],
+  [
+    'the encoding of another editor',
+    'l\0o\0g\0_\0l\0e\0v\0e\0l\0:\0',
+    'gateway.yaml: is not UTF-8 text (UTF-16?): save it as UTF-8',
+  ],
+  [
+    'the key in place of its digest',
+    'keys:\n  ci:\n    digest: gw_key\n    models: ["*"]\n',
+    'gateway.yaml:3: keys.ci.digest: is not sha256: and 64 hexadecimal digits, as printf %s "$KEY" | sha256sum gives them',
+  ],
+  [
     'a duplicate model',
     'models:\n  a: local/tiny\n  b: local/tiny\n  a: local/other\n',
     'gateway.yaml:4: models.a: occurs twice (first on line 2)',
@@ -349,7 +364,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'two documents',
     'models: {}\n---\nlimits: {}\n',
-    'gateway.yaml:2: Source contains multiple documents; please use YAML.parseAllDocuments()',
+    'gateway.yaml:2: a second document begins here: remove the line ---',
   ],
 ];
 
