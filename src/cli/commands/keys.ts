@@ -15,7 +15,8 @@ import {
 } from '../key-options.ts';
 import { policyText } from './policies.ts';
 import { cell, jsonText, objectsOf, requireOk } from '../reply.ts';
-import { columns } from '../table.ts';
+import { columns, printable } from '../table.ts';
+import { unmatchedNote } from '../unmatched-models.ts';
 import { usageRows } from './usage.ts';
 
 const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|forget [options]
@@ -130,6 +131,18 @@ async function create(given: Arguments, context: CommandContext): Promise<void> 
   };
   const admin = await context.admin();
   printSecret(requireOk(await admin.request('POST', '/api/keys', body)), given, context);
+  await noteUnmatched(models, given, context);
+}
+
+/** Programs that read JSON know what they ask for. */
+async function noteUnmatched(
+  models: string | undefined,
+  given: Arguments,
+  context: CommandContext,
+): Promise<void> {
+  if (models === undefined || given.has('json')) return;
+  const note = await unmatchedNote(splitList(models), await context.admin());
+  if (note !== undefined) context.stderr(`note: ${printable(note)}\n`);
 }
 
 async function update(given: Arguments, context: CommandContext): Promise<void> {
@@ -147,6 +160,7 @@ async function update(given: Arguments, context: CommandContext): Promise<void> 
   const admin = await context.admin();
   const key = requireOk(await admin.request('PATCH', path, body));
   context.stdout(given.has('json') ? jsonText(key) : details(key));
+  await noteUnmatched(models, given, context);
 }
 
 async function rotate(given: Arguments, context: CommandContext): Promise<void> {

@@ -217,3 +217,24 @@ it('a gateway that does not answer, or refuses the token, is an error that says 
     (error: Error) => error.message.includes(closed) && error.message.includes('ECONNREFUSED'),
   );
 });
+
+it('keys create and update note globs that match no model and no provider, and only these', async (t) => {
+  const provider = { address: '', origin: '', there: true, credentials: [] };
+  const rig = await cliRig(t, { providers: () => [{ id: 'openai', ...provider }] });
+  const { body } = await rig.ask('/api/models');
+  const [first] = Array.isArray(body['models']) ? body['models'] : [];
+  const listed = textOf(isObject(first) ? first : {}, 'id');
+  for (const models of ['*', 'openai/*', 'openai/any', 'op*', '*-mini', listed]) {
+    const made = await rig.run(keysCommand, ['create', '--name', 'n', '--models', models]);
+    assert.deepEqual([made.code, made.err.includes('note')], [0, false], models);
+  }
+  const args = ['create', '--name', 'n', '--models', 'gpt-*,openai/*,OpenAI/*'];
+  const made = await rig.run(keysCommand, args);
+  assert.equal(made.code, 0);
+  assert.match(made.err, /^note: "gpt-\*", "OpenAI\/\*" match no model of this gateway now\./m);
+  const id = made.out.slice(3, 11);
+  const changed = await rig.run(keysCommand, ['update', id, '--models', 'opnai/gpt-5']);
+  assert.match(changed.err, /^note: "opnai\/gpt-5" matches no model/m);
+  const silent = await rig.run(keysCommand, [...args, '--json']);
+  assert.equal(silent.err, '');
+});
