@@ -38,12 +38,14 @@ import {
   generatingPaths,
   greetingHeaders,
   greetingPage,
+  isReading,
   maxNameLength,
   MethodNotAllowed,
   modelsPath,
   notFound,
   openAnswer,
   openPaths,
+  readingMethods,
   readPath,
   type RequestPath,
   requireModels,
@@ -254,9 +256,8 @@ export class DataPlane {
 
   /** Probes and the greeting: the only paths without a key. */
   #open({ request, response, path, requestId }: RequestContext): void {
-    const reading = request.method === 'GET' || request.method === 'HEAD';
     if (!openPaths.includes(path)) throw notFound(path);
-    if (!reading) throw new MethodNotAllowed('GET, HEAD');
+    if (!isReading(request)) throw new MethodNotAllowed(readingMethods);
     const { version, notReady, overload } = this.#options;
     if (wantsPage(path, request.headers.accept)) {
       const bytes = Buffer.from(greetingPage(version));
@@ -512,7 +513,7 @@ export class DataPlane {
 
   /** It takes a slot, since the lists of providers may have to be read. */
   async #models(context: RequestContext, principal: Principal): Promise<void> {
-    if (context.request.method !== 'GET') throw new MethodNotAllowed('GET');
+    if (!isReading(context.request)) throw new MethodNotAllowed(readingMethods);
     requireScope(principal, 'models');
     const { overload, registry } = this.#options;
     const { path, query, requestId, response } = context;

@@ -324,8 +324,15 @@ export function requireModels(principal: Principal, names: readonly string[]): v
   for (const name of names) if (!principal.allowsModel(name)) throw unknownModel(name);
 }
 
+/** The methods of paths that are read, for `allow`. */
+export const readingMethods = 'GET, HEAD';
+
+/** Whether a request reads: HEAD is answered as GET, and Node leaves out the body. */
+export function isReading({ method }: { readonly method?: string | undefined }): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /** What a path takes, for `allow`. */
 export function allowedMethods(path: string): string {
-  if (!path.startsWith('/v1/')) return 'GET, HEAD';
-  return path.startsWith('/v1/models') ? 'GET' : 'POST';
+  return !path.startsWith('/v1/') || path.startsWith(modelsPath) ? readingMethods : 'POST';
 }

@@ -21,7 +21,7 @@ import { type BodyOfJob, LongBody } from '../gateway/long-bodies/body-thread.ts'
 import { bufferOver, receivedPieces } from '../gateway/long-bodies/transfer.ts';
 import { Pieces } from '../json/pieces.ts';
 import type { JsonObject } from '../json/value.ts';
-import { MethodNotAllowed, notFound } from './paths.ts';
+import { isReading, MethodNotAllowed, notFound, readingMethods } from './paths.ts';
 import { idHeaders, sendJson } from './send.ts';
 
 interface StateDeps {
@@ -202,7 +202,7 @@ export async function answerStoredResponse(
     throw invalidRequest('Only background responses can be cancelled.', ['response_id']);
   }
   if (what === 'input_items') {
-    if (method !== 'GET') throw new MethodNotAllowed('GET');
+    if (!isReading(request)) throw new MethodNotAllowed(readingMethods);
     return listItems(stored, request, id);
   }
   if (method === 'DELETE') {
@@ -210,7 +210,7 @@ export async function answerStoredResponse(
     if (!removed) throw codec.unknownId(id, stored.on);
     return send(request, codec.deleted(id));
   }
-  if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');
+  if (!isReading(request)) throw new MethodNotAllowed(`${readingMethods}, DELETE`);
   return showResponse(stored, request, id);
 }
 

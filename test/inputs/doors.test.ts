@@ -191,6 +191,31 @@ describe('routes', () => {
     assert.notDeepEqual(root.json, {});
   });
 
+  test('E7 HEAD of what is read: the head of GET, without a body', async () => {
+    for (const [path, status] of [
+      ['/v1/models', 200],
+      ['/v1/models/local/tiny', 200],
+      ['/v1/models/local/none', 404],
+      ['/v1/responses/resp_1', 404],
+      ['/v1/chat/completions', 405],
+    ] as const) {
+      const url = `${rig.gateway.url}${path}`;
+      const read = await send(url, undefined);
+      const head = await send(url, undefined, { method: 'HEAD' });
+      assert.equal(head.status, status, path);
+      assert.equal(head.status, read.status, path);
+      assert.equal(head.text, '', path);
+      assert.equal(head.headers['content-type'], read.headers['content-type'], path);
+      assert.equal(head.headers['allow'], read.headers['allow'], path);
+      if (status === 200) {
+        assert.equal(head.headers['content-length'], read.headers['content-length'], path);
+      }
+    }
+    const other = await send(`${rig.gateway.url}/v1/models`, '{}', { method: 'POST' });
+    assert.equal(other.status, 405);
+    assert.equal(other.headers['allow'], 'GET, HEAD');
+  });
+
   test('liveness and readiness', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const reply = await send(`${rig.gateway.url}${path}`, undefined, { anonymous: true });
