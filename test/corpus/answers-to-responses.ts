@@ -60,9 +60,23 @@ export const chatOnResponsesClient: { readonly [name: string]: Told } = {
       object: 'response',
       status: 'completed',
       service_tier: 'priority',
-      output: [yes],
+      output: [
+        {
+          ...yes,
+          content: [
+            {
+              type: 'output_text',
+              text: 'Yes.',
+              logprobs: [
+                { token: 'Yes.', bytes: [89, 101, 115, 46], logprob: -1, top_logprobs: [] },
+              ],
+            },
+          ],
+        },
+      ],
       usage,
     },
+    asked: { include: ['message.output_text.logprobs'] },
   },
   length: incomplete('max_output_tokens', yes),
   content_filter: completed(refuses),

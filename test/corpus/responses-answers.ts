@@ -249,7 +249,16 @@ export const responsesAnswers: readonly AnswerSample<Document>[] = [
           id: 'chatcmpl-resp_1',
           object: 'chat.completion',
           service_tier: 'priority',
-          choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: 'Yes.' } }],
+          choices: [
+            {
+              finish_reason: 'stop',
+              message: { role: 'assistant', content: 'Yes.' },
+              logprobs: {
+                content: [{ token: 'Yes.', bytes: [], logprob: -1, top_logprobs: [] }],
+                refusal: null,
+              },
+            },
+          ],
           usage: {
             prompt_tokens: 60,
             completion_tokens: 40,
@@ -258,6 +267,7 @@ export const responsesAnswers: readonly AnswerSample<Document>[] = [
             completion_tokens_details: { reasoning_tokens: 5 },
           },
         },
+        asked: { logprobs: true },
       },
       messages: {
         tells: {

@@ -29,7 +29,10 @@ const chatChoice = (said: string): Column => ({
     'status',
     'completed with a refusal; else incomplete, for content_filter',
   ),
-  'choices.logprobs': ignore('refused in requests'),
+  'choices.logprobs': exact(
+    'output[assistant].content[output_text].logprobs',
+    'if requested; those of a refusal are noted',
+  ),
   [`choices.${said}.role`]: exact('output[assistant].role'),
   [`choices.${said}.content`]: text,
   [`choices.${said}.refusal`]: refusal,

@@ -86,10 +86,10 @@ export const chatRequest = {
     'model that does not think': warn(),
   }),
   verbosity: byCase({ medium: ignore('the default'), 'low, high': noSuchField }),
-  logprobs: byCase({ false: ignore('the default'), true: reject('not reported by the gateway') }),
+  logprobs: byCase({ false: ignore('the default'), true: reject('not reported there') }),
   top_logprobs: byCase({
     '0': ignore('the default'),
-    'above 0': reject('not reported by the gateway'),
+    'above 0': reject('not reported there'),
   }),
   logit_bias: byCase({ empty: ignore(), 'some bias': noSuchField }),
   frequency_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),
