@@ -210,7 +210,7 @@ export async function answerStoredResponse(
     if (!removed) throw codec.unknownId(id, stored.on);
     return send(request, codec.deleted(id));
   }
-  if (!isReading(request)) throw new MethodNotAllowed(`${readingMethods}, DELETE`);
+  if (!isReading(request)) throw new MethodNotAllowed('GET, HEAD, DELETE');
   return showResponse(stored, request, id);
 }
 
