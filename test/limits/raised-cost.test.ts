@@ -228,6 +228,7 @@ const unbounded: readonly (readonly [ClientDialect, JsonObject])[] = [
   ['messages', { speed: 'faster' }],
   ['messages', { fallbacks: [{ model: 'dear' }] }],
   ['responses', { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] }],
+  ['responses', { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] }],
   ['responses', { tools: [{ type: 'image_generation' }] }],
   ['responses', { prompt: { id: 'pmpt_1', variables: { city: 'Paris' } } }],
   [
