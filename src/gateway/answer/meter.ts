@@ -145,7 +145,7 @@ export class Meter {
         return;
       case 'usage':
         this.#absurd ||= event.usage.raw !== undefined && holdsAbsurd(event.usage.raw);
-        this.#reported = mergeUsage(this.#reported, sane(event.usage));
+        this.#reported = mergeUsage(this.#reported, this.#withoutLostPrompt(sane(event.usage)));
         return;
       case 'finish':
         this.#finish = event.reason;
@@ -160,6 +160,14 @@ export class Meter {
       default:
         event satisfies never;
     }
+  }
+
+  /** A prompt that was reported does not become empty: the later report omits it by mistake. */
+  #withoutLostPrompt(usage: Usage): Usage {
+    const before = this.#reported;
+    if (before === undefined || !isEmptyPrompt(usage) || !totalInputTokens(before)) return usage;
+    this.#absurd = true;
+    return withoutPrompt(usage);
   }
 
   /** The model that answers, as the upstream names it. */

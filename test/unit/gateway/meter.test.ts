@@ -38,6 +38,20 @@ test('F57: absurd counts are dropped, not believed', () => {
   assert.equal(counted.complete().webSearches, undefined);
 });
 
+test('F57: a prompt that was reported does not become empty by a later report, which is flagged', () => {
+  const counted = meter();
+  counted.see({ type: 'usage', usage: { freshInputTokens: 70, cacheReadTokens: 30 } });
+  const last = { freshInputTokens: 0, cacheReadTokens: 0, outputTokens: 7 };
+  counted.see({ type: 'usage', usage: last });
+  counted.see(finish);
+  const whole = { freshInputTokens: 70, cacheReadTokens: 30, outputTokens: 7 };
+  assert.deepEqual(counted.complete(), whole);
+  assert.equal(counted.source, 'reported');
+  // The client is told the whole as well.
+  assert.deepEqual(counted.gap, whole);
+  assert.equal(counted.suspect, true);
+});
+
 test('F57: more reasoning than output is flagged, and charged as the output that there was', () => {
   const counted = meter();
   const usage = { freshInputTokens: 9, outputTokens: 10, reasoningTokens: 300 };
