@@ -10,6 +10,7 @@ import {
 import { endingOf, framesOf, listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { chatDone, chatFrame } from '../upstream/chat.ts';
 import { geminiChunk, geminiFrame, usualUsage } from '../upstream/gemini.ts';
 import { answerIn, joined } from '../upstream/reply.ts';
 import { begun, endMark, frame, frameOf, legalFrames, stream, textPiece } from './stream-pieces.ts';
@@ -121,5 +122,33 @@ for (const dialect of clientDialects) {
     const { model } = rig.play('gemini', { body, headers, framing: 'chunked' });
     const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
     assert.equal(endingOf(dialect, reply.text), 'proper', reply.text);
+  });
+}
+
+for (const [ending, proper] of [
+  ['stop', true],
+  [null, false],
+  ['error', false],
+] as const) {
+  test(`F54 a relayed stream of two answers, of which the second ends with ${ending}: ${proper ? 'proper' : 'broken'}`, async () => {
+    const choice = (index: number, content: string, reason: string | null): string => {
+      const delta = content === '' ? {} : { role: 'assistant', content };
+      const choices = [{ index, delta, finish_reason: reason }];
+      return chatFrame({
+        id: 'c',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices,
+      });
+    };
+    const frames = [choice(0, 'One', null), choice(1, 'Two', null), choice(0, '', 'stop')];
+    const body = [...frames, choice(1, '', ending), chatDone].join('');
+    const headers = { 'content-type': 'text/event-stream' };
+    const { model } = rig.play('chat', { body, headers, framing: 'chunked' });
+    const more = { n: 2 };
+    const request = requestBody('chat', { model, stream: true, more });
+    const reply = await ask(rig, 'chat', request, { oddFrames: true });
+    assert.equal(endingOf('chat', reply.text), proper ? 'proper' : 'error', reply.text);
   });
 }

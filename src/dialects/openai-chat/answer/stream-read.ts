@@ -123,7 +123,9 @@ export class ChatStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
-    if (this.#finish === undefined) {
+    // Where they are dropped, the others may lack theirs.
+    const isOpen = this.#openChoices.size > 0 && this.#notes === undefined;
+    if (this.#finish === undefined || isOpen) {
       return this.#fail(
         new GatewayError(
           'stream_interrupted',
@@ -165,7 +167,9 @@ export class ChatStreamReader implements StreamReader {
       if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
       this.#noteOtherChoice();
       this.#otherChoicesLength += textLength(choice['delta']);
-      if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
+      const reason = choice['finish_reason'];
+      const hasFailed = typeof reason === 'string' && readFailedFinish(reason) !== undefined;
+      if (isPresent(reason) && !hasFailed) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }
   }
