@@ -6,6 +6,7 @@ import { tryParseObject } from '../../src/json/parse.ts';
 import { upstreamDialects, type ClientDialect, type UpstreamDialect } from '../support/dialects.ts';
 import {
   listAt,
+  messagesUsageOf,
   numberAt,
   objectAt,
   readDocument,
@@ -214,7 +215,20 @@ function told(seen: Seen, { client, items, usage }: Told): Seen {
     );
   // Chat has one text: a blank line tells where a message of a response ends (wire/responses.md §5.3).
   const text = client === 'chat' && spoken.length > 1 ? spoken.join('\n\n') : seen.text;
-  return withAllOutput({ ...seen, text }, usage);
+  // A relayed answer has the totals as they are. All others, and the ledger, have what is billed.
+  const billed = client === 'messages' ? seen : withCompactions(seen, usage);
+  return withAllOutput({ ...billed, text }, usage);
+}
+
+/** The totals of a messages answer leave out what was used to compact the conversation (wire/messages.md). */
+function withCompactions(seen: Seen, usage: JsonObject): Seen {
+  let sum = seen.usage;
+  for (const each of listAt(usage, 'iterations')) {
+    if (sum === undefined || each['type'] !== 'compaction') continue;
+    const { fresh, output } = messagesUsageOf(each);
+    sum = { ...sum, fresh: sum.fresh + fresh, output: sum.output + output };
+  }
+  return sum === undefined ? seen : { ...seen, usage: sum };
 }
 
 /** xAI leaves reasoning out of `completion_tokens`; its total tells (translation.md §7.4). */
