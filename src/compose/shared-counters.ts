@@ -64,9 +64,10 @@ async function open({
     return { counters, expiry, release: () => journal.close() };
   }
   const { redis: address, tenant } = storage;
-  const { openRedis } = await import('../store/counters/redis-client.ts');
+  const { openRedis, reportOutages } = await import('../store/counters/redis-client.ts');
   const { RedisCounters } = await import('../store/counters/redis-counters.ts');
   const client = await openRedis(address, Math.random);
+  reportOutages(client, address, log);
   const redis = new RedisCounters({ client, tenant, clock, log });
   const isStoreUp = (): boolean => server.up;
   const rates = new RedisRates({ redis, clock, log, instance, isStoreUp });

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis, RedisOptions } from 'ioredis';
 import type { ServerAddress } from '../../core/addresses.ts';
+import type { Log } from '../../core/runtime.ts';
 import { StoreError } from '../store-error.ts';
 
 export type RedisClient = Redis;
@@ -21,6 +22,28 @@ export async function openRedis(
   // A caller that needs it gets the error of its command.
   client.on('error', () => undefined);
   return client;
+}
+
+/** Logs why the server cannot be used, once an outage: without limits no call would notice that it is away. */
+export function reportOutages(
+  client: Pick<RedisClient, 'on'>,
+  { host, port }: Pick<ServerAddress, 'host' | 'port'>,
+  log: Log,
+): void {
+  const server = host.startsWith('/') ? host : `${host}:${port}`;
+  let isAway = false;
+  client.on('error', ({ message }: Error) => {
+    if (isAway) return;
+    isAway = true;
+    const hint = /^(WRONGPASS|NOAUTH)\b/.test(message)
+      ? ' (check user and password of the Redis address)'
+      : '';
+    log.error('redis_unavailable', { server, reason: `${message}${hint}` });
+  });
+  client.on('ready', () => {
+    if (isAway) log.warn('redis_available', { server });
+    isAway = false;
+  });
 }
 
 function optionsOf({ host, port, user, password, database, tls }: ServerAddress): Options {
