@@ -52,7 +52,11 @@ function isFull(error: unknown): boolean {
 }
 
 function escaped(line: string): string {
-  return line.replace(obeyed, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return line.replace(obeyed, escapeOf);
+}
+
+function escapeOf(mark: string): string {
+  return `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 interface LineLogOptions {
@@ -191,7 +195,8 @@ export class LineLog implements Log {
   #json(level: string, event: string, fields: LogFields | undefined): string {
     const start = `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}`;
     const rest = fields === undefined ? '}' : JSON.stringify(fields).slice(1);
-    const line = `${escaped(`${start}${rest === '}' ? '' : ','}${rest}`)}\n`;
+    // The line end is added before the line is searched: a text that is put together is copied by what reads it first.
+    const line = escaped(`${start}${rest === '}' ? '' : ','}${rest}\n`);
     return line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`;
   }
 

@@ -18,7 +18,6 @@ import {
   present,
   required,
   text,
-  valuesOf,
   whole,
   readBudgets,
   readPrice,
@@ -136,9 +135,28 @@ export const sumColumns = namesOf(sumTable);
 export type CallValues = readonly Value[];
 
 export function callValues(row: CallRow): CallValues {
-  const values = valuesOf(callTable, row);
-  const attempts = row.attemptRows.map((attempt) => valuesOf(attemptTable, attempt));
-  return values.concat(...attempts);
+  return readersOf(row.attemptRows.length).map((read) => read(row));
+}
+
+type Reader = (row: CallRow) => Value;
+
+/** The readers of all values of a call, by its number of attempts: its values are one list, made in one piece. */
+const readers = new Map<number, readonly Reader[]>();
+
+function readersOf(attempts: number): readonly Reader[] {
+  const known = readers.get(attempts);
+  if (known !== undefined) return known;
+  const made = callTable.map(({ of }): Reader => of);
+  for (let i = 0; i < attempts; i += 1) {
+    for (const { of } of attemptTable) {
+      made.push(({ attemptRows }) => {
+        const attempt = attemptRows[i];
+        return attempt === undefined ? null : of(attempt);
+      });
+    }
+  }
+  readers.set(attempts, made);
+  return made;
 }
 
 /** Both in one column. */
