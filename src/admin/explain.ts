@@ -461,7 +461,7 @@ export const playgroundPrincipal: Principal = new KeyPrincipal({
 /** A data plane whose callers are named by the id of their key. */
 interface Plane {
   /** Never throws. */
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined;
 }
 
 interface CallerKeys {

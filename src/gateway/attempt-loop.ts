@@ -386,9 +386,18 @@ export class AttemptLoop {
     for (;;) {
       try {
         const attempt = this.#begin(track, target);
-        const prepared = await this.#prepare(track, attempt, traits);
-        if (again !== undefined) noteCorrection(prepared, again, attempt.notes);
-        const answer = await this.#send(track, attempt, prepared);
+        const preparing = this.#prepare(track, attempt, traits);
+        const prepared = preparing instanceof Promise ? await preparing : preparing;
+        noteCorrection(prepared, again, attempt.notes);
+        this.#begun(attempt, prepared);
+        let answer: Answer;
+        if (warmsCache(prepared)) answer = this.#unasked(attempt);
+        else {
+          attempt.rounds = roundsOf(prepared);
+          answer = await this.#exchange(track, attempt, prepared.request);
+          this.#answered(track, attempt);
+          if (this.#mustCollect(attempt, answer)) answer = await this.#collect(track, answer);
+        }
         if (again !== undefined) learned.remember({ target, tenant, ...again.taught });
         return answer;
       } catch (error) {
@@ -444,12 +453,12 @@ export class AttemptLoop {
     return attempt;
   }
 
-  #newMeter({ provider, model }: Target): Meter {
+  #newMeter(target: Target): Meter {
     const { trace, grant } = this.#call;
     // The reservation has read the prompt already, and its parsed form may be gone by now.
     const guess = (): number =>
       (this.#promptGuess ??= grant?.promptGuess ?? promptSample(this.#call));
-    const meter = new Meter(this.#gateway.estimator, `${provider.id}/${model}`, guess);
+    const meter = new Meter(this.#gateway.estimator, nameOf(target), guess);
     if (trace?.content === true) meter.keepAnswer();
     return meter;
   }
@@ -484,57 +493,74 @@ export class AttemptLoop {
     return track.stopped ? undefined : refused;
   }
 
-  /** Sends the first request of a turn. */
-  async #send(track: Track, attempt: Attempt, prepared: PreparedRequest): Promise<Answer> {
+  /** The first request of a turn is made. */
+  #begun(attempt: Attempt, prepared: PreparedRequest): void {
     attempt.prepared = prepared;
     attempt.mode = prepared.mode;
     attempt.rewritten = prepared.mode === 'translate' || !this.#call.head.stream;
     attempt.meter.watch(prepared.watch);
-    if (prepared.conversation?.sampling.maxOutputTokens === 0) {
-      // `max_tokens: 0` asks to warm a cache, which only the client's own dialect supports: nothing is sent.
-      attempt.ended = true;
-      this.#outcomes.unload(attempt);
-      const { dialect, source, strict } = this.#call;
-      const notes = strict ? strictNotes : attempt.notes;
-      notes.lost(
-        [dialect.describe(source).capMember()],
-        'there is no cache to warm; the model was not asked',
-      );
-      const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
-      const generation: Generation = { id: '', model: '', parts: [], ...ending };
-      const events = replay(generation);
-      for (const event of events) attempt.meter.see(event);
-      return { kind: 'collected', generation, events };
-    }
-    attempt.rounds = roundsOf(prepared);
-    const answer = await this.#exchange(track, attempt, prepared.request);
-    // The client left: the answer is read for its usage only.
-    if (this.#lastAsked) return answer;
-    const mustCollect =
-      answer.kind === 'stream' || prepared.scanned.length > 0 || attempt.rounds?.paused === true;
-    return mustCollect && !this.#call.head.stream ? this.#collect(track, answer) : answer;
   }
 
-  async #exchange(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
-    const { provider } = attempt.target;
-    const { route, head } = this.#call;
+  /** The answer to a request that only warms a cache of another dialect: nothing is sent. */
+  #unasked(attempt: Attempt): CollectedAnswer {
+    attempt.ended = true;
+    this.#outcomes.unload(attempt);
+    const { dialect, source, strict } = this.#call;
+    const notes = strict ? strictNotes : attempt.notes;
+    notes.lost(
+      [dialect.describe(source).capMember()],
+      'there is no cache to warm; the model was not asked',
+    );
+    const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
+    const generation: Generation = { id: '', model: '', parts: [], ...ending };
+    const events = replay(generation);
+    for (const event of events) attempt.meter.see(event);
+    return { kind: 'collected', generation, events };
+  }
+
+  /** Whether the answer must be put together for a client that wants a document. */
+  #mustCollect({ prepared, rounds }: Attempt, { kind }: Answer): boolean {
+    // The client left: the answer is read for its usage only.
+    if (this.#lastAsked || this.#call.head.stream) return false;
+    return kind === 'stream' || (prepared?.scanned.length ?? 0) > 0 || rounds?.paused === true;
+  }
+
+  /**
+   * Sends a request. Only the answer is a promise where nothing else waits.
+   * @returns the answer, to be noted by `#answered`. @throws GatewayError, at once or as a rejection
+   */
+  #exchange(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
     this.count += 1;
     this.#left -= 1;
-    const waking = track.stopped ? undefined : provider.wake?.();
-    if (waking !== undefined) await waking;
+    const waking = track.stopped ? undefined : attempt.target.provider.wake?.();
+    const ready =
+      waking === undefined
+        ? this.#letIn(track, request)
+        : waking.then(() => this.#letIn(track, request));
+    return ready instanceof Promise
+      ? ready.then((letIn) => this.#sendReady(track, attempt, letIn))
+      : this.#sendReady(track, attempt, ready);
+  }
+
+  #letIn(track: Track, request: UpstreamRequest): UpstreamRequest | Promise<UpstreamRequest> {
     if (track.stopped) throw canceled();
+    const once = this.#call.route.retry?.afterSent === false;
+    return authorized(once ? { ...request, once } : request);
+  }
+
+  #sendReady(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
+    if (track.stopped) throw canceled();
+    const { head } = this.#call;
     const reasons = attempt.prepared?.traits.reasonsFirst === true || head.reasons === true;
-    const once = route.retry?.afterSent === false;
-    const letIn = authorized(once ? { ...request, once } : request);
-    const ready = letIn instanceof Promise ? await letIn : letIn;
-    if (track.stopped) throw canceled();
-    const answer = await attempt.send(ready, reasons);
-    // The other one of two hedged requests may have won in the same tick.
+    return attempt.send(request, reasons);
+  }
+
+  /** @throws GatewayError if the other one of two hedged requests has won in the same tick. */
+  #answered(track: Track, attempt: Attempt): void {
     if (track.stopped) throw canceled();
     track.onContent?.();
     this.#outcomes.noteSpeed(attempt, attempt.firstEventAt);
     attempt.answeredAt ??= attempt.firstEventAt;
-    return answer;
   }
 
   /** Assembles a stream for a client that wants a document. */
@@ -649,14 +675,22 @@ export class AttemptLoop {
         resume,
       });
       meter.nextRound(used);
-      const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
-        // A request that no upstream began to answer costs nothing.
-        if (attempt.firstEventAt === undefined && !track.stopped) meter.wentNowhere();
-        throw error;
-      });
+      const rest = await this.#exchangeRound(track, attempt, request);
       return track.stopped ? undefined : rest;
     } catch (error) {
       if (track.stopped) return undefined;
+      throw error;
+    }
+  }
+
+  async #exchangeRound(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
+    try {
+      const rest = await this.#exchange(track, attempt, request);
+      this.#answered(track, attempt);
+      return rest;
+    } catch (error) {
+      // A request that no upstream began to answer costs nothing.
+      if (attempt.firstEventAt === undefined && !track.stopped) attempt.meter.wentNowhere();
       throw error;
     }
   }
@@ -684,12 +718,19 @@ function cut({ attempt }: Track, why: CutReason): void {
   attempt.abort();
 }
 
-/** Notes the correction. @throws GatewayError if it changed nothing: the request would be refused again. */
+/** `max_tokens: 0`, which only the client's own dialect supports. */
+function warmsCache({ conversation }: PreparedRequest): boolean {
+  return conversation?.sampling.maxOutputTokens === 0;
+}
+
+/** Notes the correction, if there is one. @throws GatewayError if it changed nothing: the request would be refused again. */
 function noteCorrection(
   { request }: PreparedRequest,
-  { refused, members }: Again,
+  again: Again | undefined,
   notes: NoteList,
 ): void {
+  if (again === undefined) return;
+  const { refused, members } = again;
   // Whether it streams may be in the address alone.
   const streamsOtherwise = refused.correction.traits.streams !== undefined;
   if (request.body?.equals(refused.body) === true && !streamsOtherwise) throw refused.error;

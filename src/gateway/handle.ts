@@ -77,7 +77,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #sink: ClientSink;
   readonly #loop: AttemptLoop;
   readonly #out: ClientAnswer;
-  readonly #done = Promise.withResolvers<void>();
+  /** Present while `run` waits for the end of a call whose answer has begun. */
+  #done: PromiseWithResolvers<void> | undefined;
   readonly #times: ClientTimes;
   #lastSentAt: number;
   /**
@@ -146,6 +147,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     } catch (error) {
       this.#refuse(asGatewayError(error));
     }
+    if (this.#settled) return;
+    this.#done = Promise.withResolvers();
     await this.#done.promise;
   }
 
@@ -399,7 +402,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const receipt = this.#receipt(this.#loop.attempt, ending);
     this.#gateway.settlement.settle(this.#call, receipt);
     this.#sink.settled?.(receipt);
-    this.#done.resolve();
+    this.#done?.resolve();
   }
 
   #receipt(attempt: Attempt | undefined, ending: Ending): Receipt {

@@ -251,37 +251,47 @@ export interface TakenBody {
   readonly share: BodyShare;
 }
 
+/**
+ * Reserves memory for the body of a call of this key, before any of it is read.
+ * @returns to be released at the end of the call
+ * @throws GatewayError `too_large`, `unsupported_media_type`, `overloaded`.
+ */
+export function reserveBody(request: IncomingMessage, key: string, overload: Overload): BodyShare {
+  checkBodyHeaders(request, overload.maxBodyBytes);
+  const length = declaredLength(request);
+  if (length !== undefined) overload.checkBody(length);
+  const share = overload.bodies.take(key, length);
+  if (share === undefined) throw noRoom(overload);
+  return share;
+}
+
+/** Undefined for a body in chunks. */
+function declaredLength({ headers }: IncomingMessage): number | undefined {
+  return headers['transfer-encoding'] === undefined
+    ? Number(headers['content-length'] ?? 0)
+    : undefined;
+}
+
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
 }
 
 /**
- * Reads the body of a call of this key. Nothing is read before memory is reserved.
- * @throws GatewayError `too_large`, `unsupported_media_type`, `overloaded`, `request_timeout`, `canceled`.
+ * Reads the body of a call, whose memory is reserved.
+ * @throws GatewayError `too_large`, `overloaded`, `request_timeout`, `canceled`.
  */
-export async function readRequestBody(
+export function readRequestBody(
   { request, response }: Exchange,
-  key: string,
+  share: BodyShare,
   overload: Overload,
-): Promise<TakenBody> {
-  const most = overload.maxBodyBytes;
-  checkBodyHeaders(request, most);
-  const { 'content-length': declared, 'transfer-encoding': coding, expect } = request.headers;
-  const length = coding === undefined ? Number(declared ?? 0) : undefined;
-  if (length !== undefined) overload.checkBody(length);
-  const share = overload.bodies.take(key, length);
-  if (share === undefined) throw noRoom(overload);
-  const watch = new WatchedBody(share, overload, length === undefined);
-  try {
-    // HTTP/1.0 has no interim answers.
-    if (expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
-    const pieces = await readBody(request, most, watch);
-    return { pieces, share };
-  } catch (error) {
-    share.release();
-    throw error;
+): Promise<Pieces> {
+  const watch = new WatchedBody(share, overload, declaredLength(request) === undefined);
+  // HTTP/1.0 has no interim answers.
+  if (request.headers.expect !== undefined && request.httpVersionMinor > 0) {
+    response.writeContinue();
   }
+  return readBody(request, overload.maxBodyBytes, watch);
 }
 
 /**

@@ -3,12 +3,14 @@
  * key; other paths reveal only that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientDialect } from '../core/dialect.ts';
+import type { ClientDialect, RequestState } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
-import type { Call, CallTrace, Tracer } from '../core/call.ts';
+import type { StoredResponseCodec } from '../core/stored-response.ts';
+import type { Call, CallTrace, Labels, Tracer } from '../core/call.ts';
+import type { RequestDescription } from '../core/description.ts';
 import { minOutputTokens, type AdmissionRequest } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
 import type { Gateway } from '../gateway/gateway.ts';
@@ -109,13 +111,30 @@ interface RequestContext extends RequestPath {
   readonly startedWall: number;
 }
 
-/** A call with known labels and route that is not admitted yet. */
-interface LabelledCall extends Pick<
-  Call,
-  'id' | 'dialect' | 'source' | 'head' | 'route' | 'cache' | 'labels' | 'header' | 'trace'
-> {
-  readonly principal: Principal;
+/** A request that was read, before its route is known. */
+interface LabelledRequest {
+  readonly context: RequestContext;
+  readonly asked: RequestProgress;
+  readonly read: ReadCall;
+  readonly header: (name: string) => string | undefined;
+  readonly asks: RequestDescription;
+  readonly labels: Labels;
+}
+
+/** A call with known labels and route. Its grant is added when it is admitted. */
+interface LabelledCall extends Call {
+  readonly caller: Principal;
+  grant: CallGrant | undefined;
+}
+
+/** A call with all that it is served with. */
+interface ServedCall {
+  readonly context: RequestContext;
+  readonly call: LabelledCall;
+  /** The client's own. */
   readonly tags: readonly string[];
+  readonly read: ReadCall;
+  readonly sink: ClientSink;
 }
 
 export class DataPlane {
@@ -136,8 +155,8 @@ export class DataPlane {
     this.#counting = countingPaths(options.dialects);
   }
 
-  /** Handles one request; never throws. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Handles one request; never throws. A promise only where something waits, here and in the steps below. */
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
     const { gateway } = this.#options;
     const { path, query } = readPath(request.url ?? '');
     const context: RequestContext = {
@@ -146,21 +165,23 @@ export class DataPlane {
       path,
       query,
       requestId: gateway.newId('req_'),
-      dialect: this.#errorDialect(request, path, query),
+      dialect: this.#generating.get(path) ?? this.#errorDialect(request, path, query),
       startedAt: gateway.clock.now(),
       startedWall: gateway.clock.wall(),
     };
     try {
       checkRequestHead(request, response);
-      await this.#route(context);
+      return this.#route(context)?.catch((error: unknown) => this.#answerRefusal(context, error));
     } catch (error) {
-      this.#answerRefusal(context, asGatewayError(error));
+      this.#answerRefusal(context, error);
+      return undefined;
     }
   }
 
   /** A refusal that is not a call: it gets a log line and no row. */
-  #answerRefusal(context: RequestContext, error: GatewayError): void {
+  #answerRefusal(context: RequestContext, thrown: unknown): void {
     const { request, requestId, path } = context;
+    const error = asGatewayError(thrown);
     const status = this.#refuse(context, error);
     this.#options.refused?.(error.code);
     this.#refusals.note({
@@ -173,15 +194,16 @@ export class DataPlane {
     });
   }
 
-  #route(context: RequestContext): Promise<void> | void {
+  #route(context: RequestContext): Promise<void> | undefined {
     const { path, request } = context;
     // TRACE would echo the caller's headers.
     if (request.method === 'TRACE') throw new MethodNotAllowed(allowedMethods(path));
-    if (asksForWebSocket(request)) return this.#refuseWebSocket(context);
     const dialect = this.#generating.get(path);
-    if (dialect !== undefined) return this.#generate(context, dialect);
-    if (!path.startsWith('/v1/')) return this.#open(context);
-    return this.#otherEndpoint(context);
+    if (asksForWebSocket(request)) this.#refuseWebSocket(context);
+    else if (dialect !== undefined) return this.#generate(context, dialect);
+    else if (path.startsWith('/v1/')) return this.#otherEndpoint(context);
+    else this.#open(context);
+    return undefined;
   }
 
   /** Before the key is examined: clients of the Responses API then continue POST at once. */
@@ -274,25 +296,42 @@ export class DataPlane {
     sendJson(response, { ...answer, headers: idHeaders(requestId) });
   }
 
-  async #generate(context: RequestContext, dialect: ClientDialect): Promise<void> {
-    const { overload } = this.#options;
+  #generate(context: RequestContext, dialect: ClientDialect): Promise<void> | undefined {
     const found = this.#authenticate(context);
-    const principal = found instanceof Promise ? await found : found;
+    return found instanceof Promise
+      ? found.then((principal) => this.#generateFor(context, principal, dialect))
+      : this.#generateFor(context, found, dialect);
+  }
+
+  #generateFor(
+    context: RequestContext,
+    principal: Principal,
+    dialect: ClientDialect,
+  ): Promise<void> | undefined {
     // No ledger row: the queue of rows is what is full.
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
     const asked = newRequestProgress(principal, dialect, this.#trace(context.request));
     try {
-      overload.enter(principal.keyId);
+      this.#options.overload.enter(principal.keyId);
     } catch (error) {
       const refusal = asGatewayError(error);
       this.#recordRefusal(context, asked, { refusal, status: this.#refuse(context, refusal) });
-      return;
+      return undefined;
     }
     if (principal.logsContent) asked.content = this.#watch(context, principal);
+    return this.#serveInSlot(context, asked);
+  }
+
+  /** Gives the slot and the body's memory back at the end. */
+  async #serveInSlot(context: RequestContext, asked: RequestProgress): Promise<void> {
+    const { overload } = this.#options;
+    const { principal, dialect } = asked;
     try {
-      await this.#serve(context, asked);
+      const pieces = await this.#reader.receiveCall(context, asked);
+      const reading = this.#reader.readCall(context, asked, pieces);
+      await this.#serve(context, asked, reading instanceof Promise ? await reading : reading);
       overload.answered(context.response);
     } catch (error) {
       const refusal = asGatewayError(error);
@@ -346,117 +385,135 @@ export class DataPlane {
     if (trace?.sampled === true) tracer?.record(refusedSpan(row, trace));
   }
 
-  async #serve(context: RequestContext, asked: RequestProgress): Promise<void> {
-    const { principal, dialect, trace, content } = asked;
-    const read = await this.#reader.readCall(context, asked);
-    const { source, head } = read;
-    const { request, response, requestId, path } = context;
+  #serve(context: RequestContext, asked: RequestProgress, read: ReadCall): Promise<void> {
+    const { principal, dialect } = asked;
+    const { model } = read.head;
+    const { request } = context;
     const header = (name: string): string | undefined => headerValue(request, name);
     const tags = clientTags(header, principal.tags);
     asked.tags = tags;
-    const asks = dialect.describe(source);
+    const asks = dialect.describe(read.source);
     const labels = callLabels(asks, header, { ofKey: principal.tags, ofClient: tags });
-    const found =
-      this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(principal, head.model));
+    const labelled = { context, asked, read, header, asks, labels };
+    const known = this.#knownRoute(principal, model);
+    return known === undefined
+      ? this.#searchRoute(principal, model).then((found) => this.#serveBy(found, labelled))
+      : this.#serveBy(known, labelled);
+  }
+
+  #serveBy(
+    found: Route,
+    { context, asked, read, header, asks, labels }: LabelledRequest,
+  ): Promise<void> {
+    const { principal, dialect, tags, trace, content } = asked;
+    const { source, head } = read;
+    const { requestId: id, startedAt, startedWall } = context;
     const byApi = routeByApi(found, { dialect, source }, asks);
     const route = head.compacts === true ? compactingRoute(byApi) : byApi;
     const others = otherModels(asks, { dialect, route });
     if (others !== undefined) requireModels(principal, others.names);
-    const cache = principal.cache ?? route.cache;
-    const labelled = {
-      id: requestId,
-      principal,
-      dialect,
-      source,
-      head,
-      tags,
-      labels,
-      route,
-      cache,
-      header,
-      trace,
-    };
-    const socket = new ResponseSink(response);
-    const watched = content?.watch(socket) ?? socket;
-    const idempotencyKey = header('idempotency-key');
-    const run = (sink: ClientSink): Promise<void> =>
-      this.#callAndStore(context, labelled, { read, sink });
-    if (idempotencyKey === undefined) return run(watched);
-    const { method = '' } = request;
-    const { keyId } = principal;
-    const secret = secretOf(request);
-    // What the client sent: what the request refers to may be another thing by now.
-    const sent = { keyId, secret, idempotencyKey, method, path, body: read.sent.bytes };
-    const { answers, gateway } = this.#options;
-    await answerOnce({ answers, request: sent, gateway, sink: watched, requestId }, run);
-  }
-
-  /** A call whose response may be stored; resolves when its end was passed on. */
-  async #callAndStore(
-    context: RequestContext,
-    call: LabelledCall,
-    { read, sink }: { readonly read: ReadCall; readonly sink: ClientSink },
-  ): Promise<void> {
-    const { dialect, principal } = call;
-    const { state } = read.head;
-    const { stored } = dialect;
-    if (stored === undefined || state?.store !== true) return this.#call(context, call, sink);
-    const owner = ownerOf(principal, secretOf(context.request));
-    const { source, input } = read;
-    const { startedWall: startedAt } = context;
-    const request = { dialect, codec: stored, source, state, owner, input, startedAt };
-    const storing = storingSink(this.#options, request, sink);
-    await this.#call(context, call, storing);
-    await storing.finished();
-  }
-
-  async #call(
-    { response, startedAt, startedWall }: RequestContext,
-    asked: LabelledCall,
-    sink: ClientSink,
-  ): Promise<void> {
-    const { principal: caller, tags } = asked;
-    const mayBeLimited = tags.length > 0 || caller.policies().length > 0;
-    if (needsMeasuring(asked.source, asked.route, mayBeLimited)) {
-      const { bodies } = this.#options.gateway;
-      await asked.source.measure(bodies, asked.dialect.id, () => !response.destroyed);
-    }
-    const admitted = this.#admit(asked);
-    const grant = admitted instanceof Promise ? await admitted : admitted;
-    if (response.destroyed) {
-      // The client disconnected while the call waited for a route or for the counters: no request is sent
-      // upstream (F71).
-      grant?.settle({ tokens: 0, nanodollars: 0 });
-      throw clientDisconnected();
-    }
     // Member by member: a spread takes three times the memory and time.
-    const { id, principal, dialect, source, head, route, cache, labels, header, trace } = asked;
-    const call = {
+    const call: LabelledCall = {
       id,
       dialect,
       source,
       head,
       route,
       strict: principal.strict || route.strict === true,
-      cache,
+      cache: principal.cache ?? route.cache,
       caller: principal,
       labels,
-      grant,
+      grant: undefined,
       trace,
       startedAt,
       startedWall,
       header,
     };
+    const socket = new ResponseSink(context.response);
+    const served = { context, call, tags, read, sink: content?.watch(socket) ?? socket };
+    return header('idempotency-key') === undefined
+      ? this.#callAndStore(served)
+      : this.#callOnce(served);
+  }
+
+  /** Repeats of a request get the answer of the first. */
+  #callOnce(served: ServedCall): Promise<void> {
+    const { context, call, read, sink } = served;
+    const { request, requestId, path } = context;
+    const { method = '' } = request;
+    const { keyId } = call.caller;
+    const idempotencyKey = call.header('idempotency-key') ?? '';
+    const secret = secretOf(request);
+    // What the client sent: what the request refers to may be another thing by now.
+    const sent = { keyId, secret, idempotencyKey, method, path, body: read.sent.bytes };
+    const { answers, gateway } = this.#options;
+    const asked = { answers, request: sent, gateway, sink, requestId };
+    return answerOnce(asked, async (other) => this.#callAndStore({ ...served, sink: other }));
+  }
+
+  /** A call whose response may be stored; resolves when its end was passed on. */
+  #callAndStore(served: ServedCall): Promise<void> {
+    const { dialect } = served.call;
+    const { state } = served.read.head;
+    const { stored } = dialect;
+    return stored === undefined || state?.store !== true
+      ? this.#call(served, served.sink)
+      : this.#callStored(served, state, stored);
+  }
+
+  async #callStored(
+    served: ServedCall,
+    state: RequestState,
+    stored: StoredResponseCodec,
+  ): Promise<void> {
+    const { context, call, read, sink } = served;
+    const { dialect, caller: principal } = call;
+    const owner = ownerOf(principal, secretOf(context.request));
+    const { source, input } = read;
+    const { startedWall: startedAt } = context;
+    const request = { dialect, codec: stored, source, state, owner, input, startedAt };
+    const storing = storingSink(this.#options, request, sink);
+    await this.#call(served, storing);
+    await storing.finished();
+  }
+
+  #call({ context, call, tags }: ServedCall, sink: ClientSink): Promise<void> {
+    const { source, caller, route, dialect } = call;
+    const { response } = context;
+    const mayBeLimited = tags.length > 0 || caller.policies().length > 0;
+    const measuring = needsMeasuring(source, route, mayBeLimited)
+      ? source.measure(this.#options.gateway.bodies, dialect.id, () => !response.destroyed)
+      : undefined;
+    const admitted =
+      measuring === undefined
+        ? this.#admit(call, tags)
+        : measuring.then(() => this.#admit(call, tags));
+    return admitted instanceof Promise
+      ? admitted.then((grant) => this.#serveAdmitted(call, grant, { response, sink }))
+      : this.#serveAdmitted(call, admitted, { response, sink });
+  }
+
+  #serveAdmitted(
+    call: LabelledCall,
+    grant: CallGrant | undefined,
+    { response, sink }: { readonly response: ServerResponse; readonly sink: ClientSink },
+  ): Promise<void> {
+    if (response.destroyed) {
+      // The client disconnected while the call waited for a route or for the counters: no request is sent
+      // upstream (F71).
+      grant?.settle({ tokens: 0, nanodollars: 0 });
+      throw clientDisconnected();
+    }
+    call.grant = grant;
     const { gateway, serve = handleCall } = this.#options;
-    await serve(gateway, call, sink);
+    return serve(gateway, call, sink);
   }
 
   /** Reserves what the call may use; without limits nothing is checked. */
-  #admit(call: LabelledCall): ReturnType<Admits['admit']> {
+  #admit(call: LabelledCall, tags: readonly string[]): ReturnType<Admits['admit']> {
     const { gateway, admission } = this.#options;
-    const { id, principal, tags, head, route } = call;
+    const { id, caller: principal, head, route, strict } = call;
     const registry = this.#options.registry();
-    const strict = principal.strict || route.strict === true;
     return admission.admit({
       id,
       principal,
@@ -554,7 +611,7 @@ export class DataPlane {
     const isBelow = ({ paths }: ClientDialect): boolean =>
       paths.some((each) => path.startsWith(`${each}/`));
     // What a path says goes before what headers and queries let guess.
-    const own = this.#generating.get(path) ?? dialects.find(isBelow);
+    const own = dialects.find(isBelow);
     if (own !== undefined) return own;
     const header = (name: string): string | undefined => headerValue(request, name);
     return dialects.find(({ claims }) => claims?.({ query, header }) === true) ?? dialects[0];

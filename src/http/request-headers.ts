@@ -6,8 +6,6 @@ import type { RequestDescription } from '../core/description.ts';
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 import { tryParseObject } from '../json/parse.ts';
 
-type Header = (name: string) => string | undefined;
-
 const betaForm = /^[A-Za-z0-9._-]{1,128}$/;
 const versionForm = /^[A-Za-z0-9._-]{1,64}$/;
 const maxBetas = 50;
@@ -18,14 +16,14 @@ const keyForm = /^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/;
  * Refuses values that no upstream could read.
  * @throws GatewayError `invalid_request`.
  */
-export function checkClientHeaders(header: Header): void {
-  const version = header('anthropic-version');
+export function checkClientHeaders(request: IncomingMessage): void {
+  const version = headerValue(request, 'anthropic-version');
   if (version !== undefined && version !== '' && !versionForm.test(version)) {
     throw invalidRequest('The header anthropic-version is not a version, such as 2023-06-01.');
   }
-  const betas = header('anthropic-beta');
+  const betas = headerValue(request, 'anthropic-beta');
   if (betas !== undefined && betas !== '') checkBetas(betas);
-  const key = header('idempotency-key');
+  const key = headerValue(request, 'idempotency-key');
   if (key !== undefined && !keyForm.test(key)) {
     throw invalidRequest('The header idempotency-key must have 1 to 255 characters of ASCII.');
   }
@@ -52,8 +50,8 @@ export function headerValue(request: IncomingMessage, name: string): string | un
 // Checks that Node's HTTP parser does not make.
 
 /** Headers that may occur only once, since two readers could pick different values. */
-const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key', 'content-type']);
-const lengthsOfOnce: ReadonlySet<number> = new Set([...once].map((name) => name.length));
+const once: readonly string[] = ['host', 'authorization', 'x-api-key', 'content-type'];
+const lengthsOfOnce: ReadonlySet<number> = new Set(once.map((name) => name.length));
 
 /** Clients send less than a third of it. */
 const maxHeaders = 100;
@@ -86,14 +84,16 @@ export function checkRequestHead(request: IncomingMessage, response: ServerRespo
       throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
     }
     const rawHeaders = request.rawHeaders;
-    let seen = '';
+    /** A bit for each. */
+    let seen = 0;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const written = rawHeaders[i] ?? '';
       if (!lengthsOfOnce.has(written.length)) continue;
       const name = written.toLowerCase();
-      if (!once.has(name)) continue;
-      if (seen.includes(`${name},`)) throw repeated(name);
-      seen += `${name},`;
+      const at = once.indexOf(name);
+      if (at === -1) continue;
+      if ((seen & (1 << at)) !== 0) throw repeated(name);
+      seen |= 1 << at;
     }
   } catch (error) {
     response.shouldKeepAlive = false;
@@ -237,11 +237,12 @@ export function callLabels(
 ): CallLabels {
   const user = request.endUser()?.slice(0, maxUserLength);
   const metadata = metadataOf(request.metadata(), header(metadataHeader));
-  return {
+  const labels: { -readonly [K in keyof CallLabels]: CallLabels[K] } = {
     tags: tags.ofClient.length === 0 ? tags.ofKey : [...tags.ofKey, ...tags.ofClient],
-    ...(user === undefined ? {} : { user }),
-    ...(metadata === undefined ? {} : { metadata }),
   };
+  if (user !== undefined) labels.user = user;
+  if (metadata !== undefined) labels.metadata = metadata;
+  return labels;
 }
 
 /** Pairs of the header precede those of the body; pairs that do not fit are omitted, which is noted. */

@@ -4,6 +4,7 @@ import { keyRefusal } from '../access/keys/keys.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import type { CallTrace } from '../core/call.ts';
 import type { JsonSource } from '../core/client-body.ts';
+import type { Pieces } from '../json/pieces.ts';
 import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
 import { checkMedia, mayHoldMedia } from '../dialects/shared/body/body-media.ts';
@@ -12,11 +13,17 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import type { Gateway } from '../gateway/gateway.ts';
 import { LongBody } from '../gateway/long-bodies/body-thread.ts';
 import { secretOf } from './authenticate-request.ts';
-import { holdBody, parseRequestBody, readRequestBody, type TakenBody } from './body.ts';
+import {
+  holdBody,
+  parseRequestBody,
+  readRequestBody,
+  reserveBody,
+  type TakenBody,
+} from './body.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 import type { Overload } from './overload/overload.ts';
 import { MethodNotAllowed, requireScope } from './paths.ts';
-import { checkClientHeaders, headerValue } from './request-headers.ts';
+import { checkClientHeaders } from './request-headers.ts';
 import { expandRequest, ownerOf, refersTo } from './stored-responses.ts';
 
 /** The scope of a key that allows token counts. */
@@ -76,6 +83,12 @@ export interface ReadCall {
   readonly input: Buffer | undefined;
 }
 
+interface StatefulCall {
+  readonly sent: JsonSource;
+  readonly head: RequestHead;
+  readonly state: RequestState;
+}
+
 interface RequestToExpand {
   readonly sent: JsonSource;
   readonly state: RequestState;
@@ -89,14 +102,48 @@ export class RequestReader {
     this.#options = options;
   }
 
-  /** The request of a call with its head, and with all that it refers to. @throws GatewayError */
-  async readCall(context: ReadContext, asked: RequestProgress): Promise<ReadCall> {
-    const { dialect } = asked;
-    const sent = await this.#readBody(context, asked, dialect.scope);
-    const head = headOf(sent, dialect);
+  /**
+   * The body of a call. Its memory is released with that of the request (`RequestProgress.body`).
+   * @throws GatewayError, at once or as a rejection
+   */
+  receiveCall(context: ReadContext, asked: RequestProgress): Promise<Pieces> {
+    return this.#receive(context, asked, asked.dialect.scope);
+  }
+
+  /**
+   * The request of a call with its head, and with all that it refers to. A promise only for a long body and for a request
+   * with stored responses: a promise for each step would cost a tenth of a call's memory.
+   * @throws GatewayError, at once or as a rejection
+   */
+  readCall(
+    context: ReadContext,
+    asked: RequestProgress,
+    pieces: Pieces,
+  ): ReadCall | Promise<ReadCall> {
+    const sent = this.#parseReceived(context, asked, { pieces, counting: false });
+    return sent instanceof Promise
+      ? sent.then((long) => this.#withHead(context, asked, long))
+      : this.#withHead(context, asked, sent);
+  }
+
+  #withHead(
+    context: ReadContext,
+    asked: RequestProgress,
+    sent: JsonSource,
+  ): ReadCall | Promise<ReadCall> {
+    const head = headOf(sent, asked.dialect);
     asked.head = head;
     const { state } = head;
     if (state === undefined) return { sent, source: sent, head, input: undefined };
+    return this.#withStored(context, asked, { sent, head, state });
+  }
+
+  async #withStored(
+    context: ReadContext,
+    asked: RequestProgress,
+    { sent, head, state }: StatefulCall,
+  ): Promise<ReadCall> {
+    const { dialect } = asked;
     const compacts = context.path === dialect.compactPath;
     const store = state.store && this.#options.responses.on && !compacts;
     const own = { ...state, store };
@@ -139,7 +186,8 @@ export class RequestReader {
 
   /** The request of a token count, with all that it refers to. @throws GatewayError */
   async readCount(context: ReadContext, asked: RequestProgress): Promise<JsonSource> {
-    const sent = await this.#readBody(context, asked, countScope);
+    const pieces = await this.#receive(context, asked, countScope);
+    const sent = await this.#parseReceived(context, asked, { pieces, counting: true });
     const state = asked.dialect.stored?.stateOf(sent.skeleton);
     if (state === undefined) return sent;
     return (await this.#expanded(context, asked, { sent, state, counting: true })).source;
@@ -150,40 +198,47 @@ export class RequestReader {
     if (longBody !== undefined) this.#options.gateway.bodies.forget(longBody);
   }
 
-  async #readBody(
-    context: ReadContext,
-    asked: RequestProgress,
-    scope: string,
-  ): Promise<JsonSource> {
+  #receive(context: ReadContext, asked: RequestProgress, scope: string): Promise<Pieces> {
     const { request } = context;
     const { principal } = asked;
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(principal, scope);
-    checkClientHeaders((name) => headerValue(request, name));
+    checkClientHeaders(request);
     const { overload } = this.#options;
-    const taken = await readRequestBody(context, principal.keyId, overload);
-    asked.body = taken.share;
-    // Receiving a body may take minutes; the key must still be valid when the call begins (S6).
-    if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
-    asked.content?.asked(taken.pieces);
-    return this.#parse(context, asked, { ...taken, counting: scope === countScope });
+    asked.body = reserveBody(request, principal.keyId, overload);
+    return readRequestBody(context, asked.body, overload);
   }
 
-  async #parse(
+  #parseReceived(
+    context: ReadContext,
+    asked: RequestProgress,
+    { pieces, counting }: { readonly pieces: Pieces; readonly counting: boolean },
+  ): JsonSource | Promise<JsonSource> {
+    const { principal, body: share } = asked;
+    if (share === undefined) throw new TypeError('No memory is reserved for the body.');
+    // Receiving a body may take minutes; the key must still be valid when the call begins (S6).
+    if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
+    asked.content?.asked(pieces);
+    return this.#parse(context, asked, { pieces, share, counting });
+  }
+
+  #parse(
     { response }: ReadContext,
     asked: RequestProgress,
-    { counting, ...taken }: TakenBody & { readonly counting: boolean },
-  ): Promise<JsonSource> {
+    taken: TakenBody & { readonly counting: boolean },
+  ): JsonSource | Promise<JsonSource> {
     const { dialect } = asked;
     const { overload, gateway } = this.#options;
     const means = { overload, response, bodies: gateway.bodies };
     const traced = asked.trace?.content === true;
+    const { counting } = taken;
     const parsed = parseRequestBody(taken, { dialect, counting, traced }, means);
     if (parsed instanceof Promise) {
       // It was checked where it was read.
-      const long = await parsed;
-      asked.longBody = long.id;
-      return long;
+      return parsed.then((long) => {
+        asked.longBody = long.id;
+        return long;
+      });
     }
     dialect.names.check(parsed);
     if (mayHoldMedia(parsed)) checkMedia(parsed.skeleton, dialect.fault);

@@ -82,12 +82,12 @@ export class BodyBudget {
    * @param length the announced length; undefined = unknown (chunked): the reservation grows then.
    */
   take(key: string, length: number | undefined): BodyShare | undefined {
-    const share = new Share((cost, whole) => this.#add(key, cost, whole));
+    const share = new Share(this.#addTo, key);
     return share.grow(length ?? Math.min(firstGuess, this.longest)) ? share : undefined;
   }
 
-  /** @param whole total cost of the body including this part. */
-  #add(key: string, cost: number, whole: number): boolean {
+  /** One for all shares. @param whole total cost of the body including this part. */
+  readonly #addTo: AddCost = (key, cost, whole) => {
     if (cost > 0) {
       if (!this.#hasRoom(key, this.#held.of(key) + cost, cost)) return false;
       if (!this.#isLeft(cost, whole)) return false;
@@ -96,7 +96,7 @@ export class BodyBudget {
     this.#taken += cost;
     this.#held.add(key, cost);
     return true;
-  }
+  };
 
   /** Garbage of earlier bodies may not be collected yet. */
   #isLeft(cost: number, whole: number): boolean {
@@ -116,12 +116,16 @@ export class BodyBudget {
   }
 }
 
+type AddCost = (key: string, cost: number, whole: number) => boolean;
+
 class Share implements BodyShare {
-  readonly #add: (cost: number, whole: number) => boolean;
+  readonly #add: AddCost;
+  readonly #key: string;
   #held = 0;
 
-  constructor(add: (cost: number, whole: number) => boolean) {
+  constructor(add: AddCost, key: string) {
     this.#add = add;
+    this.#key = key;
   }
 
   grow(length: number): boolean {
@@ -140,7 +144,7 @@ class Share implements BodyShare {
   }
 
   #hold(cost: number): boolean {
-    if (!this.#add(cost - this.#held, cost)) return false;
+    if (!this.#add(this.#key, cost - this.#held, cost)) return false;
     this.#held = cost;
     return true;
   }
