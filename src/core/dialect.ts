@@ -344,6 +344,8 @@ interface StopPlan {
   readonly scanned: readonly string[];
 }
 
+const noStops: StopPlan = { native: [], scanned: [] };
+
 /**
  * The request writer sends `native`, the path scans for `scanned`; both use this plan, so that every sequence
  * is handled exactly once. If there are more than the upstream takes, the gateway scans for all of them, since
@@ -353,7 +355,8 @@ export function plannedStops(
   stop: readonly string[] | undefined,
   { stopMax, refusesBlankStops }: Pick<UpstreamTraits, 'stopMax' | 'refusesBlankStops'>,
 ): StopPlan {
-  const wanted = stop ?? [];
+  if (stop === undefined || stop.length === 0) return noStops;
+  const wanted = stop;
   const usable = refusesBlankStops === true ? wanted.filter((text) => text.trim() !== '') : wanted;
   if (stopMax !== undefined && usable.length > stopMax) return { native: [], scanned: wanted };
   return { native: usable, scanned: wanted.filter((text) => !usable.includes(text)) };

@@ -111,7 +111,10 @@ function walk(body: JsonObject, shape: Fields, see: (member: Stranger) => void):
 
 /** Whether there is nothing to see in a walk, as in nearly all requests. The depth of a body is bounded. */
 function knowsAll(value: JsonObject | readonly Json[], shape: Fields): boolean {
-  if (isList(value)) return value.every((item) => !isInner(item) || knowsAll(item, shape));
+  if (isList(value)) {
+    for (const item of value) if (isInner(item) && !knowsAll(item, shape)) return false;
+    return true;
+  }
   const { members } = shape.kind?.(value) ?? shape;
   for (const key in value) {
     const inner = members.get(key);

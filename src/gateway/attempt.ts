@@ -40,6 +40,8 @@ const maxHeldBytes = 1024 * 1024;
 const usageGraceMs = 2000;
 
 const none: readonly ReadFrame[] = [];
+/** Until an answer is known to be a stream. */
+const noSplitter: FrameSplitter = { push: () => [], end: () => undefined };
 
 type Phase = 'unsent' | 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
 
@@ -107,7 +109,7 @@ export class Attempt implements UpstreamHandler {
   /** Its receipt was written. */
   ended = false;
   readonly #settled = Promise.withResolvers<Answer>();
-  #splitter: FrameSplitter = new SseSplitter();
+  #splitter = noSplitter;
   #exchange: Exchange | undefined;
   #phase: Phase = 'unsent';
   /** The gateway itself ended the stream, since nothing came after its finish. */
@@ -377,7 +379,8 @@ export class Attempt implements UpstreamHandler {
 
   #sniff(chunk: Buffer): void {
     const sniffed = this.#body.sniffed(chunk);
-    const bytes = sniffed.subarray(contentStart(sniffed));
+    const start = contentStart(sniffed);
+    const bytes = start === 0 ? sniffed : sniffed.subarray(start);
     if (bytes.length === 0) return this.#body.clear();
     const kind = kindOf(bytes);
     if (kind === 'unknown') return;
@@ -395,6 +398,7 @@ export class Attempt implements UpstreamHandler {
 
   #beginStream(): void {
     this.#phase = 'stream';
+    if (this.#splitter === noSplitter) this.#splitter = new SseSplitter();
     const notes = this.rewritten ? this.notes : undefined;
     this.#reader = this.target.provider.dialect.streamReader(this.traits, notes);
   }

@@ -86,10 +86,7 @@ export class ReasoningMemory {
     const relayed = conversation === undefined;
     if (relayed && provider.dialect.signsReasoning === true) return undefined;
     const origin: Origin = { provider: provider.id, dialect: provider.dialect.id };
-    const recorder = new TurnRecorder(origin, traits);
-    const keep = (): void => {
-      const turn = recorder.result();
-      if (turn === undefined) return;
+    const keep = (turn: StoredTurn): void => {
       const store = (asked: Asked): void => this.#store.keep(call.caller.keyId, turn, asked);
       if (digest === undefined) {
         store(new PromptTrail((trail) => addAsked(trail, call, conversation)));
@@ -104,18 +101,7 @@ export class ReasoningMemory {
           .catch(lost);
       }
     };
-    return {
-      see: (event) => recorder.see(event),
-      sealing:
-        conversation === undefined
-          ? undefined
-          : {
-              sealer: this.sealer,
-              upstream: origin,
-              callShown: (id, shown) => recorder.callShown(id, shown),
-            },
-      keep,
-    };
+    return new TurnRecorder({ origin, traits, keep, sealer: relayed ? undefined : this.sealer });
   }
 }
 
@@ -149,18 +135,43 @@ interface OpenCall {
   argumentsJson: string;
 }
 
-/** Records what the upstream of one answer wants back with the next request. */
-class TurnRecorder {
+interface Recording {
+  readonly origin: Origin;
+  readonly traits: UpstreamTraits;
+  /** Present when the answer is translated. */
+  readonly sealer: Sealer | undefined;
+  /** Gets the turn when the client has it. */
+  readonly keep: (turn: StoredTurn) => void;
+}
+
+/** Records what the upstream of one answer wants back with the next request. Its lists are made for what comes. */
+class TurnRecorder implements TurnWatch {
   readonly #origin: Origin;
   readonly #traits: UpstreamTraits;
-  readonly #reasoning = new Map<number, OpenReasoning>();
-  readonly #calls = new Map<number, OpenCall>();
-  readonly #shown = new Map<string, string>();
+  readonly #keep: (turn: StoredTurn) => void;
+  readonly sealing: Sealing | undefined;
+  #reasoning: Map<number, OpenReasoning> | undefined;
+  #calls: Map<number, OpenCall> | undefined;
+  #shown: Map<string, string> | undefined;
   #finished = false;
 
-  constructor(origin: Origin, traits: UpstreamTraits) {
+  constructor({ origin, traits, sealer, keep }: Recording) {
     this.#origin = origin;
     this.#traits = traits;
+    this.#keep = keep;
+    this.sealing =
+      sealer === undefined
+        ? undefined
+        : {
+            sealer,
+            upstream: origin,
+            callShown: (id, shown) => (this.#shown ??= new Map()).set(id, shown),
+          };
+  }
+
+  keep(): void {
+    const turn = this.#result();
+    if (turn !== undefined) this.#keep(turn);
   }
 
   see(event: GenerationEvent): void {
@@ -168,34 +179,25 @@ class TurnRecorder {
       const index = event.index;
       const part = event.part;
       if (part.type === 'reasoning') {
-        this.#reasoning.set(index, { callsBefore: this.#calls.size, part });
+        this.#reasoning ??= new Map();
+        this.#reasoning.set(index, { callsBefore: this.#calls?.size ?? 0, part });
       } else if (part.type === 'tool-call') {
         const { id, name, argumentsJson } = part;
         const extras = part.extras?.[this.#origin.dialect];
+        this.#calls ??= new Map();
         this.#calls.set(index, { id, name, argumentsJson, extras });
       }
     } else if (event.type === 'part-delta') this.#add(event);
     else if (event.type === 'finish') this.#finished = true;
   }
 
-  /** The client was shown another id for a call. */
-  callShown(id: string, shown: string): void {
-    this.#shown.set(id, shown);
-  }
-
   /** The turn, if it ended and holds reasoning or something that its upstream wants back. */
-  result(): StoredTurn | undefined {
-    if (!this.#finished || this.#calls.size + this.#reasoning.size === 0) return undefined;
-    const calls = new Map<string, JsonObject>();
-    const known: KnownCall[] = [];
-    for (const { id, name, argumentsJson, extras } of this.#calls.values()) {
-      const shown = this.#shown.get(id) ?? id;
-      known.push({ id: shown, name, argumentsJson });
-      if (extras !== undefined) calls.set(shown, extras);
-    }
+  #result(): StoredTurn | undefined {
+    if (!this.#finished || (this.#calls ?? this.#reasoning) === undefined) return undefined;
+    const { known, calls } = this.#madeCalls();
     const reasoning: PositionedReasoning[] = [];
     let said = '';
-    for (const { callsBefore, part } of this.#reasoning.values()) {
+    for (const { callsBefore, part } of this.#reasoning?.values() ?? []) {
       said += part.text;
       if (known.length > 0 && this.#isWanted(part)) {
         reasoning.push({ callsBefore, part: { ...part, origin: this.#origin } });
@@ -205,14 +207,26 @@ class TurnRecorder {
     return { origin: this.#origin, reasoning, calls, known, said };
   }
 
+  /** The calls of the turn as the client knows them, and their extras. */
+  #madeCalls(): Pick<StoredTurn, 'known' | 'calls'> {
+    const calls = new Map<string, JsonObject>();
+    const known: KnownCall[] = [];
+    for (const { id, name, argumentsJson, extras } of this.#calls?.values() ?? []) {
+      const shown = this.#shown?.get(id) ?? id;
+      known.push({ id: shown, name, argumentsJson });
+      if (extras !== undefined) calls.set(shown, extras);
+    }
+    return { known, calls };
+  }
+
   #add({ index, field, delta }: Extract<GenerationEvent, { type: 'part-delta' }>): void {
-    const open = this.#reasoning.get(index);
+    const open = this.#reasoning?.get(index);
     if (open !== undefined) {
       const { part } = open;
       if (field === 'text') open.part = { ...part, text: part.text + delta };
       else open.part = { ...part, signature: (part.signature ?? '') + delta };
     } else if (field === 'arguments') {
-      const call = this.#calls.get(index);
+      const call = this.#calls?.get(index);
       if (call !== undefined) call.argumentsJson += delta;
     }
   }

@@ -66,37 +66,58 @@ const strictNotes = new StrictNotes();
  * @throws GatewayError `invalid_request` for a request that this target cannot take, or that `strict` refuses.
  */
 export function requestOf(
-  { newId, memory, bodies }: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
+  gateway: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
   call: Call,
   target: Target,
-  { traits, notes: own, round, spanId, wanted }: TargetOptions,
+  options: TargetOptions,
 ): Preparing {
+  const { memory, bodies } = gateway;
+  const { notes: own, round, spanId, wanted } = options;
+  const ask = askOf(gateway, call, target, options);
+  const strict = call.strict && round === undefined;
+  const notes = strict ? strictNotes : own;
+  const capNote = call.grant?.capNote;
+  if (capNote !== undefined) own.changed([call.dialect.describe(call.source).capMember()], capNote);
+  if (target.otherApi !== undefined) own.changed(['model'], target.otherApi);
+  const answered = round?.resume === undefined ? round?.answered : undefined;
+  return prepareRequest({ call, target, ask, memory, bodies, notes, answered, spanId, wanted });
+}
+
+/** What one target is asked for, member by member: spreads take three times the memory. */
+type BodyAsk = { -readonly [K in keyof UpstreamBodyInput['ask']]: UpstreamBodyInput['ask'][K] };
+
+function askOf(
+  { newId, memory }: Pick<Gateway, 'newId' | 'memory'>,
+  call: Call,
+  target: Target,
+  { traits, round }: TargetOptions,
+): BodyAsk {
   const { grant, head, cache } = call;
-  const { resume } = round ?? {};
-  const answered = resume === undefined ? round?.answered : undefined;
-  const cap = round?.most ?? (grant?.sendsCap === true ? grant.outputCap : undefined);
-  const { compacts } = head;
-  const ask = {
-    model: target.model,
+  const { provider } = target;
+  const { keyId } = call.caller;
+  const resume = round?.resume;
+  const ask: BodyAsk = {
+    model: provider.body?.model ?? target.model,
     stream: head.stream,
     traits,
     newId,
-    maxOutputTokens: cap,
+    maxOutputTokens: round?.most ?? (grant?.sendsCap === true ? grant.outputCap : undefined),
     cache,
-    ...(compacts === undefined ? {} : { compacts }),
-    ...(resume === undefined ? {} : { resume }),
-    ...bodyRules(call, target.provider),
+    provider: provider.id,
+    recall: memory.recallFor(keyId),
+    originOf: memory.originFor(keyId),
+    sealer: memory.sealer,
   };
-  const strict = call.strict && round === undefined;
-  const notes = strict ? strictNotes : own;
-  if (grant?.capNote !== undefined)
-    own.changed([call.dialect.describe(call.source).capMember()], grant.capNote);
-  if (target.otherApi !== undefined) own.changed(['model'], target.otherApi);
-  return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId, wanted });
+  if (head.compacts !== undefined) ask.compacts = head.compacts;
+  if (resume !== undefined) ask.resume = resume;
+  addBodyRules(ask, call, provider);
+  return ask;
 }
 
-export interface RequestOptions {
-  readonly ask: Ask;
+interface Asked {
+  readonly call: Call;
+  readonly target: Target;
+  readonly ask: UpstreamBodyInput['ask'];
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
   readonly bodies: LongBodies;
@@ -112,39 +133,24 @@ export interface RequestOptions {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for a request that this upstream cannot take.
  */
-function prepareRequest(call: Call, target: Target, options: RequestOptions): Preparing {
-  const { provider } = target;
-  const { memory } = options;
-  const { keyId } = call.caller;
-  const recall = memory.recallFor(keyId);
-  const originOf = memory.originFor(keyId);
-  const ask = { ...options.ask, provider: provider.id, recall, originOf, sealer: memory.sealer };
-  const asked: Asked = { call, target, options, ask };
-  const { source, dialect: client } = call;
+function prepareRequest(asked: Asked): Preparing {
+  const { ask, notes, answered } = asked;
+  const { source, dialect: client } = asked.call;
   if (source instanceof LongBody) return requestInThread(asked, source);
-  const { notes, answered } = options;
-  const upstream = provider.dialect;
+  const upstream = asked.target.provider.dialect;
   return prepared(asked, upstreamBody({ client, upstream, source, ask, notes, answered }));
-}
-
-interface Asked {
-  readonly call: Call;
-  readonly target: Target;
-  readonly options: RequestOptions;
-  readonly ask: UpstreamBodyInput['ask'];
 }
 
 /** The same for a long body. If the thread needs remembered turns, the job runs a second time with them. */
 async function requestInThread(asked: Asked, source: LongBody): Promise<PreparedRequest> {
-  const { call, target, options, ask } = asked;
-  const { bodies, memory, wanted } = options;
+  const { call, target, ask, bodies, memory, wanted } = asked;
   const { newId: _, recall: __, originOf: ___, sealer: ____, ...plain } = ask;
   const input = {
     client: call.dialect.id,
     upstream: target.provider.dialect.id,
     ask: plain,
-    strict: options.notes instanceof StrictNotes,
-    answered: options.answered,
+    strict: asked.notes instanceof StrictNotes,
+    answered: asked.answered,
     keyId: call.caller.keyId,
     recalled: memory.empty ? undefined : new Map<string, RecalledTurn>(),
   };
@@ -156,7 +162,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
   let made = await bodies.run('request', input, body);
   const recalled = memory.turnsOf('wanted' in made ? made.wanted : []);
   if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, body);
-  addNotes(options.notes, made.notes);
+  addNotes(asked.notes, made.notes);
   if ('refused' in made) throw receivedError(made.refused);
   const { conversation, body: sent, stream, scanned, needed } = made;
   const pieces = receivedPieces(sent, source.pieces);
@@ -168,7 +174,7 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
 
 /** @param digest of what the users said, where it is known */
 function prepared(
-  { call, target, options, ask }: Asked,
+  { call, target, ask, memory, spanId }: Asked,
   made: UpstreamBody,
   digest?: string | (() => Promise<string>),
 ): PreparedRequest {
@@ -182,7 +188,7 @@ function prepared(
       headers: [
         ...forwardedHeaders(provider, relay ? call : undefined),
         ...needed,
-        ...traceHeaders(call, provider, options.spanId),
+        ...traceHeaders(call, provider, spanId),
       ],
       body,
       connectMs: timeouts.connectMs,
@@ -191,7 +197,7 @@ function prepared(
     // An answer that is searched for stop sequences cannot be relayed byte for byte.
     mode: relay && scanned.length === 0 ? 'relay' : 'translate',
     conversation,
-    watch: options.memory.watch(call, target, { conversation, digest }),
+    watch: memory.watch(call, target, { conversation, digest }),
     traits: ask.traits,
     streamed: stream,
     scanned,
@@ -215,22 +221,21 @@ function sharerOf({ connections }: Endpoint, { caller }: Call): { readonly share
 type HeaderReader = { header?(name: string): string | undefined } | undefined;
 
 /** The changes of a body that the provider's addresses require. */
-function bodyRules(
-  call: Call,
-  provider: Provider,
-): Pick<Ask, 'inAddress' | 'added'> & Partial<Pick<Ask, 'model'>> {
-  const { inAddress, model } = provider.body ?? {};
-  return {
-    ...(model === undefined ? {} : { model }),
-    ...(inAddress === undefined ? {} : { inAddress }),
-    ...addedMembers(provider, call.dialect.id === provider.dialect.id ? call : undefined),
-  };
+function addBodyRules(ask: BodyAsk, call: Call, provider: Provider): void {
+  const inAddress = provider.body?.inAddress;
+  if (inAddress !== undefined) ask.inAddress = inAddress;
+  const client = call.dialect.id === provider.dialect.id ? call : undefined;
+  const { added } = addedMembers(provider, client);
+  if (added !== undefined) ask.added = added;
 }
+
+const noneAdded: Pick<Ask, 'added'> = {};
 
 /** Members of the body instead of forwarded headers. @param client where it speaks the dialect of the provider */
 export function addedMembers(provider: Provider, client: HeaderReader): Pick<Ask, 'added'> {
+  if (provider.forwardedHeaders.length === 0) return noneAdded;
   const said = provider.forwardedHeaders.filter(({ member }) => member !== undefined);
-  if (said.length === 0) return {};
+  if (said.length === 0) return noneAdded;
   const members = said.map((header) =>
     header.member?.(permitted(client?.header?.(header.name), header.allowed) ?? header.otherwise),
   );
@@ -239,7 +244,7 @@ export function addedMembers(provider: Provider, client: HeaderReader): Pick<Ask
 
 /** Upstream headers are built from nothing; only allow-listed client headers go up (S17). */
 export function forwardedHeaders(provider: Provider, client: HeaderReader): readonly string[] {
-  if (provider.forwardedHeaders.length === 0) return [];
+  if (provider.forwardedHeaders.length === 0) return none;
   const headers: string[] = [];
   for (const { name, otherwise, allowed, member } of provider.forwardedHeaders) {
     if (member !== undefined) continue;

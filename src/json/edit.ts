@@ -56,9 +56,9 @@ function onlyReplacement(
   { spans }: Spliceable,
   edits: readonly JsonEdit[],
 ): readonly Splice[] | undefined {
-  const [edit] = edits;
+  const edit = edits[0];
   if (edit?.text === undefined || edits.length > 1 || edit.path.length > 1) return undefined;
-  const [key] = edit.path;
+  const key = edit.path[0];
   const span = typeof key === 'string' ? spans.get(key) : undefined;
   if (span === undefined || edit.insert === true) return undefined;
   return [{ start: span.start, end: span.end, text: edit.text }];
@@ -74,10 +74,11 @@ function spliced(pieces: Pieces, splices: readonly Splice[]): Pieces {
   const list: Buffer[] = [];
   let position = 0;
   for (const { start, end, text } of splices) {
-    list.push(...pieces.between(position, start), Buffer.from(text));
+    pieces.between(position, start, list);
+    list.push(Buffer.from(text));
     position = end;
   }
-  list.push(...pieces.between(position, pieces.length));
+  pieces.between(position, pieces.length, list);
   return list.length > maxPieces ? Pieces.of(Buffer.concat(list)) : new Pieces(list);
 }
 

@@ -41,9 +41,8 @@ export class Pieces {
     return false;
   }
 
-  /** Those from one offset up to another; no byte is copied. */
-  between(start: number, end: number): readonly Buffer[] {
-    const found: Buffer[] = [];
+  /** Those from one offset up to another, at the end of a list; no byte is copied. */
+  between(start: number, end: number, found: Buffer[] = []): readonly Buffer[] {
     let at = 0;
     for (const piece of this.#list) {
       const from = Math.max(start - at, 0);

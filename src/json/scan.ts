@@ -256,13 +256,6 @@ export function scan(bytes: Buffer, most: number, members = true): Scan {
   let keyEnd = 0;
   let valueStart = 0;
 
-  const closeMember = (end: number): void => {
-    if (key === undefined) return;
-    if (spans.has(key)) repeated.push(key);
-    spans.set(key, { start: valueStart, end: trimEnd(bytes, end) });
-    key = undefined;
-  };
-
   for (let i = 0; i < length && exceeded === undefined; i++) {
     const byte = bytes[i];
     if (byte === quote) {
@@ -278,13 +271,17 @@ export function scan(bytes: Buffer, most: number, members = true): Scan {
       if (depth === top) bodyStart = i + 1;
       if (depth > maxDepth) exceeded = 'depth';
       else if (tokens > most) exceeded = 'tokens';
-    } else if (byte === closeBrace || byte === closeBracket) {
-      if (depth === top) closeMember(i);
-      depth -= 1;
-    } else if (byte === comma) {
-      tokens += 1;
-      if (tokens > most) exceeded = 'tokens';
-      if (depth === top) closeMember(i);
+    } else if (byte === closeBrace || byte === closeBracket || byte === comma) {
+      if (depth === top && key !== undefined) {
+        if (spans.has(key)) repeated.push(key);
+        spans.set(key, { start: valueStart, end: trimEnd(bytes, i) });
+        key = undefined;
+      }
+      if (byte !== comma) depth -= 1;
+      else {
+        tokens += 1;
+        if (tokens > most) exceeded = 'tokens';
+      }
     } else if (byte === colon) {
       tokens += 1;
       if (tokens > most) exceeded = 'tokens';

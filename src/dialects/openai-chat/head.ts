@@ -107,16 +107,7 @@ function finished(
   { model, stream, wantsUsageFrame, maxOutputTokens, choices }: ReadOptions,
   body: JsonObject,
 ): RequestHead {
-  const names = new Set<string>();
-  const allKnown = checkDefinitions(readArray(body, 'tools') ?? [], names);
-  const functions = readArray(body, 'functions') ?? [];
-  if (functions.length > maxTools) {
-    throw badValue(['functions'], `must hold at most ${maxTools} functions`);
-  }
-  functions.forEach((definition, i) => {
-    if (!isObject(definition)) throw wrongType(['functions', i], 'an object', definition);
-    checkDefinition(definition, ['functions', i], names);
-  });
+  const { names, allKnown } = definedIn(body);
   checkChoice(body['tool_choice'], names, allKnown);
   checkFunctionCall(body['function_call'], names);
   return {
@@ -158,15 +149,21 @@ function readIncludeUsage(body: JsonObject): boolean {
   return include;
 }
 
+const anyTemperature = { min: 0, max: 2 };
+const anyShare = { min: 0, max: 1 };
+/** Engines take -1 and 0 for "off". */
+const anyTopK = { min: -1, max: Number.MAX_SAFE_INTEGER };
+const anyPenalty = { min: -2, max: 2 };
+const anyChoices = { min: 1, max: maxChoices };
+
 /** @returns how many answers are wanted. */
 function checkSampling(body: JsonObject): number {
-  readNumber(body, 'temperature', { min: 0, max: 2 });
-  readNumber(body, 'top_p', { min: 0, max: 1 });
-  // Engines take -1 and 0 for "off".
-  readInteger(body, 'top_k', { min: -1, max: Number.MAX_SAFE_INTEGER });
-  readNumber(body, 'frequency_penalty', { min: -2, max: 2 });
-  readNumber(body, 'presence_penalty', { min: -2, max: 2 });
-  const choices = readInteger(body, 'n', { min: 1, max: maxChoices }) ?? 1;
+  readNumber(body, 'temperature', anyTemperature);
+  readNumber(body, 'top_p', anyShare);
+  readInteger(body, 'top_k', anyTopK);
+  readNumber(body, 'frequency_penalty', anyPenalty);
+  readNumber(body, 'presence_penalty', anyPenalty);
+  const choices = readInteger(body, 'n', anyChoices) ?? 1;
   readInteger(body, 'seed', anySeed);
   readBoolean(body, 'parallel_tool_calls');
   readString(body, 'reasoning_effort');
@@ -389,7 +386,35 @@ const maxTools = 512;
 const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
 const choiceWords: ReadonlySet<string> = new Set(['none', 'auto', 'required', 'any']);
 
-/** False when a tool has a type that only its provider knows, so its name is unknown here. */
+interface Defined {
+  readonly names: ReadonlySet<string>;
+  /** False when a tool has a type that only its provider knows, so its name is unknown here. */
+  readonly allKnown: boolean;
+}
+
+const nothingDefined: Defined = { names: new Set(), allKnown: true };
+
+/** The tools and functions of a request, all of them checked. */
+function definedIn(body: JsonObject): Defined {
+  const tools = readArray(body, 'tools');
+  if (tools === undefined && (body['functions'] ?? null) === null) return nothingDefined;
+  const names = new Set<string>();
+  const allKnown = checkDefinitions(tools ?? [], names);
+  checkFunctions(readArray(body, 'functions') ?? [], names);
+  return { names, allKnown };
+}
+
+function checkFunctions(functions: readonly Json[], names: Set<string>): void {
+  if (functions.length > maxTools) {
+    throw badValue(['functions'], `must hold at most ${maxTools} functions`);
+  }
+  functions.forEach((definition, i) => {
+    if (!isObject(definition)) throw wrongType(['functions', i], 'an object', definition);
+    checkDefinition(definition, ['functions', i], names);
+  });
+}
+
+/** @returns whether all names are known. */
 function checkDefinitions(tools: readonly Json[], names: Set<string>): boolean {
   if (tools.length > maxTools) throw badValue(['tools'], `must hold at most ${maxTools} tools`);
   let allKnown = true;

@@ -59,8 +59,11 @@ export function withModel(bytes: Buffer, from: Json | undefined, to: string): Bu
   if (span === undefined) return undefined;
   const { start, end } = span;
   if (bytes.toString('utf8', start, end) !== JSON.stringify(from)) return undefined;
-  const model = Buffer.from(JSON.stringify(to));
-  return Buffer.concat([bytes.subarray(0, start), model, bytes.subarray(end)]);
+  const model = JSON.stringify(to);
+  const whole = Buffer.allocUnsafe(bytes.length - (end - start) + Buffer.byteLength(model));
+  bytes.copy(whole, 0, 0, start);
+  bytes.copy(whole, start + whole.write(model, start), end);
+  return whole;
 }
 
 // The end of a server-sent event.

@@ -24,31 +24,41 @@ const longBytes = 1024 * 1024;
 type ReadDocument = Omit<DocumentAnswer, 'events'>;
 
 export class AnswerBody {
-  #pieces: Buffer[] = [];
+  /** Most answers come in one piece: there is no list then. */
+  #first: Buffer | undefined;
+  #more: Buffer[] | undefined;
   #length = 0;
 
   /** All bytes so far; usually without a copy. */
   bytes(): Buffer {
-    const [first] = this.#pieces;
-    return this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces);
+    if (this.#first === undefined) return nothing;
+    return this.#more === undefined ? this.#first : Buffer.concat([this.#first, ...this.#more]);
   }
 
   /** Adds the first bytes of an answer of unknown kind; returns all of them. */
   sniffed(chunk: Buffer): Buffer {
-    this.#pieces.push(chunk);
+    this.#push(chunk);
     const bytes = this.bytes();
-    this.#pieces = [bytes];
+    this.clear();
+    this.#first = bytes;
     return bytes;
   }
 
   /** Drops the sniffed bytes, since the answer's kind is known now. */
   clear(): void {
-    this.#pieces = [];
+    this.#first = undefined;
+    this.#more = undefined;
+  }
+
+  #push(chunk: Buffer): void {
+    if (this.#first === undefined) this.#first = chunk;
+    else if (this.#more === undefined) this.#more = [chunk];
+    else this.#more.push(chunk);
   }
 
   /** Adds a piece of a document. @throws GatewayError `upstream_invalid` beyond the limit. */
   add(chunk: Buffer): void {
-    this.#pieces.push(chunk);
+    this.#push(chunk);
     this.#length += chunk.length;
     if (this.#length > maxDocumentBytes) {
       throw new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.', {
@@ -60,7 +70,7 @@ export class AnswerBody {
   /** Adds a piece of an error; bytes beyond the limit are dropped. */
   addError(chunk: Buffer): void {
     if (this.#length >= maxErrorBytes) return;
-    this.#pieces.push(chunk);
+    this.#push(chunk);
     this.#length += chunk.length;
   }
 
@@ -193,6 +203,7 @@ function notJson(): GatewayError {
 const eventFields = ['data:', 'event:', 'id:', 'retry:', ':'];
 const sniffedBytes = 64;
 const byteOrderMark = Buffer.from('\ufeff');
+const nothing = Buffer.alloc(0);
 const blank: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
@@ -200,7 +211,7 @@ const blank: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
  * keep-alives.
  */
 export function contentStart(bytes: Buffer): number {
-  const marked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   let at = marked ? byteOrderMark.length : 0;
   while (at < bytes.length && blank.has(bytes[at] ?? 0)) at += 1;
   return at;

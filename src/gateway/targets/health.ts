@@ -445,9 +445,17 @@ export function describeProvider(
   return [description, ...of].join(', ');
 }
 
+/** A name is asked for several times a call, and a target serves many. */
+const names = new WeakMap<Target, string>();
+
 /** `provider/model`: the target with any credential. */
-export function nameOf({ provider, model }: Target): string {
-  return `${provider.id}/${model}`;
+export function nameOf(target: Target): string {
+  let name = names.get(target);
+  if (name === undefined) {
+    name = `${target.provider.id}/${target.model}`;
+    names.set(target, name);
+  }
+  return name;
 }
 
 /** The name of an entry: provider ids and credential names contain no slash. */

@@ -42,7 +42,7 @@ import {
   writeServiceTier,
   writeUsage,
 } from './usage.ts';
-import { executedTool, listedRuns, listedSources } from './sources.ts';
+import { executedTool, listedRuns, listedSources, noSources } from './sources.ts';
 import {
   answeredExtras,
   AnsweredTools,
@@ -116,8 +116,13 @@ function assertWord(finish: Json | undefined): void {
 function firstChoice(body: JsonObject): JsonObject | undefined {
   const choices = body['choices'];
   if (!isArray(choices)) return undefined;
-  const objects = choices.filter(isObject);
-  return objects.find((choice) => choice['index'] === 0) ?? objects[0];
+  let first: JsonObject | undefined;
+  for (const choice of choices) {
+    if (!isObject(choice)) continue;
+    if (choice['index'] === 0) return choice;
+    first ??= choice;
+  }
+  return first;
 }
 
 interface ReadAnswer extends AnswerIdentity {
@@ -171,6 +176,7 @@ function readContent(message: JsonObject, parts: Part[]): void {
 function cite(message: JsonObject, parts: Part[], { body, notes }: ReadAnswer): void {
   const annotated = readCitations(message['annotations']);
   const listed = listedSources(body, message);
+  if (annotated.length === 0 && listed === noSources) return;
   const others = listed.citations.filter(({ url }) => annotated.every((each) => each.url !== url));
   const citations = [...annotated, ...others];
   if (listed.unread) notes?.lost(['citations'], sourceWithoutAddress);
@@ -236,8 +242,11 @@ export function pieceKind({ type, text }: JsonObject): 'text' | 'thinking' | 'ot
   return isPresent(text) ? 'text' : 'other';
 }
 
+const noParts: readonly Part[] = [];
+
 /** Content parts that this dialect does not have, and pictures, which OpenRouter sends beside the text. */
 export function otherParts({ content, images }: JsonObject): readonly Part[] {
+  if (!isArray(content) && !isPresent(images)) return noParts;
   const pieces = isArray(content) ? content.filter(isObject) : [];
   const others = pieces.filter((piece) => pieceKind(piece) === 'other');
   return [

@@ -6,15 +6,20 @@ import type { Citation, OpaquePart } from '../../../core/conversation.ts';
 import { isArray, isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { isPresent } from '../../shared/answers.ts';
 
+interface ListedSources {
+  readonly citations: readonly Citation[];
+  readonly unread: boolean;
+}
+
+export const noSources: ListedSources = { citations: [], unread: false };
+
 /**
  * The sources that a document, a chunk, a message or a delta lists, each address once. No specification says how they are
  * written, so none of them fails an answer.
  * @returns `unread` if some of them have no address.
  */
-export function listedSources(...holders: readonly (JsonObject | undefined)[]): {
-  readonly citations: readonly Citation[];
-  readonly unread: boolean;
-} {
+export function listedSources(...holders: readonly (JsonObject | undefined)[]): ListedSources {
+  if (!holders.some(listsSources)) return noSources;
   const titles = new Map<string, string>();
   let unread = false;
   for (const holder of holders) {
@@ -29,6 +34,10 @@ export function listedSources(...holders: readonly (JsonObject | undefined)[]): 
     }
   }
   return { citations: [...titles].map(([url, title]) => citationOf(url, title)), unread };
+}
+
+function listsSources(holder: JsonObject | undefined): boolean {
+  return isPresent(holder?.['citations']) || isPresent(holder?.['search_results']);
 }
 
 function citationOf(url: string, title: string): Citation {

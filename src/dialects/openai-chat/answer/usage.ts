@@ -19,8 +19,7 @@ import { type ExcludedParts, excludedParts, tokenCount as count } from '../../sh
  */
 export function findUsage(answer: JsonObject, traits: UpstreamTraits): Usage | undefined {
   const { usage, x_groq: groq, choices, service_tier: tier } = answer;
-  const found = [usage, isObject(groq) ? groq['usage'] : undefined, choiceUsage(choices)];
-  const raw = found.find(isObject);
+  const raw = object(usage) ?? object(object(groq)?.['usage']) ?? choiceUsage(choices);
   return raw === undefined ? undefined : readUsage(raw, tier, traits);
 }
 

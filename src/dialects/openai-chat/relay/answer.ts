@@ -31,8 +31,9 @@ const modelKey = Buffer.from('"model"');
 /** Edits a relayed answer. State of one answer. */
 export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
-  readonly #model: ModelSplice;
-  readonly #choices = new ChoiceRepair();
+  /** Of streams, as the next. */
+  #model: ModelSplice | undefined;
+  #choices: ChoiceRepair | undefined;
   #ended = false;
   /** Members that a usage chunk of the gateway must repeat. */
   #id = '';
@@ -45,7 +46,11 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   constructor(context: AnswerContext) {
     this.#context = context;
-    this.#model = new ModelSplice(context.model);
+  }
+
+  #renamed(bytes: Buffer): Buffer {
+    this.#model ??= new ModelSplice(this.#context.model);
+    return this.#model.apply(bytes);
   }
 
   get ended(): boolean {
@@ -54,7 +59,7 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   /** Passes on a frame that needs no edit and has no state for later frames. */
   plainFrame({ bytes }: Frame): Buffer | undefined {
-    return this.#ended ? undefined : withBlankLine(this.#model.apply(bytes));
+    return this.#ended ? undefined : withBlankLine(this.#renamed(bytes));
   }
 
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
@@ -94,10 +99,11 @@ export class ChatAnswerRelay implements AnswerRelay {
       (nullChoices.test(data) && tryParseObject(data)?.['choices'] === null)
     )
       return undefined;
+    this.#choices ??= new ChoiceRepair();
     const repaired = this.#choices.apply(data);
     const bytes = repaired === undefined ? frame.bytes : restated(repaired);
     const shown = someUsage.test(data) ? this.#withoutUsage(bytes, data) : bytes;
-    return shown === undefined ? undefined : withBlankLine(this.#model.apply(shown));
+    return shown === undefined ? undefined : withBlankLine(this.#renamed(shown));
   }
 
   document(answer: WholeDocument, gap?: Usage): Buffer {
@@ -176,7 +182,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     if (this.#report !== undefined) {
       const own =
         repaired === undefined ? this.#report : withMember(this.#report, usageKey, repaired);
-      if (own !== undefined) return withBlankLine(this.#model.apply(own)).toString();
+      if (own !== undefined) return withBlankLine(this.#renamed(own)).toString();
     }
     const chunk = { ...this.#chunkFrame(), choices: [], usage: repaired ?? raw };
     return restated(chunk).toString();
@@ -391,8 +397,13 @@ function mapped(
   list: readonly Json[],
   change: (value: JsonObject, at: number) => JsonObject,
 ): readonly Json[] {
-  const changed = list.map((value, at) => (isObject(value) ? change(value, at) : value));
-  return changed.every((value, at) => value === list[at]) ? list : changed;
+  let changed: readonly Json[] = list;
+  for (let at = 0; at < list.length; at += 1) {
+    const value = list[at];
+    const now = isObject(value) ? change(value, at) : value;
+    if (now !== value && now !== undefined) changed = changed.with(at, now);
+  }
+  return changed;
 }
 
 function without({ ...members }: Record<string, Json | undefined>, key: string): JsonObject {

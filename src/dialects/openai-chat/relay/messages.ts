@@ -48,13 +48,35 @@ export function messageEdits(
   const { messages: skeletons } = source.skeleton;
   if (!isArray(skeletons)) return [];
   // The skeleton has all but long texts: whether anything is to be changed is seen there.
-  if (!isHistoryWanted(ask.traits)) {
-    const edits = new MessageAdapter({ ask, probes: true }).adapting(skeletons);
-    if (edits === undefined) return [];
-  }
+  if (areSentAsTheyAre(skeletons, ask.traits)) return [];
+  if (!isHistoryWanted(ask.traits) && !changes(skeletons, ask)) return [];
   const { messages } = source.value;
   if (!isArray(messages)) return [];
   return new MessageAdapter({ ask, notes }).adapting(messages) ?? [];
+}
+
+/**
+ * Whether all messages are texts of user and assistant, with instructions in front at most: nearly every target takes
+ * these, and nothing is made to find it out. `changes` says the same of them.
+ */
+export function areSentAsTheyAre(messages: readonly Json[], traits: UpstreamTraits): boolean {
+  if (isHistoryWanted(traits)) return false;
+  for (let i = 0; i < messages.length; i += 1) {
+    const message = messages[i];
+    if (!isObject(message) || typeof message['content'] !== 'string') return false;
+    const { role } = message;
+    const instructs = role === 'system' && i === 0 && traits.refusesSystemRole !== true;
+    if (role !== 'user' && role !== 'assistant' && !instructs) return false;
+    for (const key in message) if (key !== 'role' && key !== 'content') return false;
+    // It may have to say that it is to be continued.
+    if (role === 'assistant' && traits.prefillSwitch !== undefined) return false;
+  }
+  return true;
+}
+
+/** Whether any message is sent in another form; the messages may lack long texts. */
+export function changes(messages: readonly Json[], ask: Ask): boolean {
+  return new MessageAdapter({ ask, probes: true }).adapting(messages) !== undefined;
 }
 
 /** A message of the upstream request, and its index in the client's. */

@@ -9,6 +9,7 @@ import { type JsonEdit, editJson } from '../../../json/edit.ts';
 import { tryParse } from '../../../json/parse.ts';
 import type { Pieces } from '../../../json/pieces.ts';
 import { type Json, type JsonObject, isObject, isArray } from '../../../json/value.ts';
+import type { UpstreamTraits } from '../../../core/traits.ts';
 import { autoMarkEdits } from '../../shared/request/auto-marks.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
 import { messageEdits } from './messages.ts';
@@ -25,7 +26,9 @@ export function relayRequest(source: JsonSource, ask: Ask, notes: Notes = new No
   ownEdits(request);
   memberEdits(request);
   const messages = withInstruction(request, messageEdits(source, ask, notes));
-  return editJson(source, [...autoMarkEdits(source, ask), ...request.edits, ...messages]);
+  const marks = autoMarkEdits(source, ask);
+  const isShort = marks.length + messages.length === 0;
+  return editJson(source, isShort ? request.edits : [...marks, ...request.edits, ...messages]);
 }
 
 /** Members that the gateway decides on: model, stream and usage report. */
@@ -73,22 +76,24 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const;
 
 /** The edit of some members; computed once for a request that has one of them. */
 interface Rule {
+  /** Its own, in the set of the rules that were applied. */
+  readonly bit: number;
   readonly members: readonly string[];
   readonly apply: (request: Relayed) => void;
 }
 
-const cap: Rule = { members: capFields, apply: relayCap };
-const reasoning: Rule = { members: reasoningMembers, apply: relayReasoning };
+const cap: Rule = { bit: 1, members: capFields, apply: relayCap };
+const reasoning: Rule = { bit: 2, members: reasoningMembers, apply: relayReasoning };
 
 const rules: readonly Rule[] = [
   cap,
-  { members: ['temperature', 'top_p', 'top_k'], apply: relaySampling },
-  { members: ['seed', 'random_seed'], apply: relaySeed },
-  { members: ['stop'], apply: relayStop },
-  { members: ['user', 'safety_identifier'], apply: relayEndUser },
-  { members: ['response_format'], apply: relayFormat },
   reasoning,
-  { members: toolMembers, apply: relayTools },
+  { bit: 4, members: ['temperature', 'top_p', 'top_k'], apply: relaySampling },
+  { bit: 8, members: ['seed', 'random_seed'], apply: relaySeed },
+  { bit: 16, members: ['stop'], apply: relayStop },
+  { bit: 32, members: ['user', 'safety_identifier'], apply: relayEndUser },
+  { bit: 64, members: ['response_format'], apply: relayFormat },
+  { bit: 128, members: toolMembers, apply: relayTools },
 ];
 
 const ruleOf: ReadonlyMap<string, Rule> = new Map(
@@ -98,19 +103,22 @@ const ruleOf: ReadonlyMap<string, Rule> = new Map(
 /** The edits of the top level, tools and reasoning included. */
 function memberEdits(request: Relayed): void {
   const { source, traits, ask } = request;
-  const applied = new Set<Rule>();
+  /** A bit for each rule. */
+  let applied = 0;
   for (const key of source.spans.keys()) {
     const rule = ruleOf.get(key);
     if (isRefused(key, request)) {
       request.dropRefused(key);
-    } else if (rule !== undefined && !applied.has(rule)) {
-      applied.add(rule);
+    } else if (rule !== undefined && (applied & rule.bit) === 0) {
+      applied |= rule.bit;
       rule.apply(request);
     }
   }
-  if (ask.maxOutputTokens !== undefined && !applied.has(cap)) relayCap(request);
+  if (ask.maxOutputTokens !== undefined && (applied & cap.bit) === 0) relayCap(request);
   // Its models reason unless the request turns it off, and refuse tools then.
-  if (traits.toolsExcludeReasoning === true && !applied.has(reasoning)) relayReasoning(request);
+  if (traits.toolsExcludeReasoning === true && (applied & reasoning.bit) === 0) {
+    relayReasoning(request);
+  }
 }
 
 function isRefused(key: string, request: Relayed): boolean {
@@ -125,9 +133,10 @@ function isRefused(key: string, request: Relayed): boolean {
 /** The cap in the client's own spelling, unless the upstream has one that it does not share. */
 function relayCap(request: Relayed): void {
   const { traits, ask } = request;
-  const sent = capFields.filter((field) => typeof request.value(field) === 'number');
   const { maxTokensField: field } = traits;
   if (traits.oneCapField === true) dropEmptyCap(request);
+  if (keepsCap(request)) return;
+  const sent = capFields.filter((each) => typeof request.value(each) === 'number');
   const [first] = sent;
   const value = ask.maxOutputTokens ?? (first === undefined ? undefined : request.value(first));
   if (value === undefined) return;
@@ -141,10 +150,23 @@ function relayCap(request: Relayed): void {
   for (const each of kept) if (request.value(each) !== value) request.put([each], value);
 }
 
+/** The client's own cap, in one spelling that the upstream knows: nothing is to be changed. */
+function keepsCap(request: Relayed): boolean {
+  const { traits, ask } = request;
+  if (ask.maxOutputTokens !== undefined) return false;
+  if (request.value(foreignCap(traits)) === undefined) return true;
+  return traits.oneCapField !== true && request.value(traits.maxTokensField) === undefined;
+}
+
+/** The name that the upstream does not know. */
+function foreignCap({ maxTokensField }: UpstreamTraits): (typeof capFields)[number] {
+  return maxTokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
+}
+
 /** A null under the name that the upstream does not know. */
 function dropEmptyCap(request: Relayed): void {
-  const other = capFields.find((field) => field !== request.traits.maxTokensField);
-  if (other === undefined || request.value(other) !== undefined) return;
+  const other = foreignCap(request.traits);
+  if (request.value(other) !== undefined) return;
   request.drop(other, 'the model has another name for it');
 }
 
