@@ -98,6 +98,7 @@ else {
   );
   const options = [
     '--disable-warning=ExperimentalWarning',
+    '--min-semi-space-size=4',
     '--max-semi-space-size=8',
     '--no-parallel-scavenge',
     '--v8-pool-size=1',

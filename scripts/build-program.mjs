@@ -4,8 +4,10 @@
 // With --package it is joined for dist/ of the package (scripts/build-package.mjs), with the licences of what comes along.
 // With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install: the
 // gateway runs without it. bin/model-gateway runs src/ as well as soon as a file of it, or an installed package, changes.
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -26,6 +28,8 @@ import { rerunWithOwnNode } from './own-node.mjs';
 const root = join(import.meta.dirname, '..');
 const src = existsSync(join(root, 'src')) ? realpathSync(join(root, 'src')) : join(root, 'src');
 const output = join(root, 'dist', 'program');
+const runner = join(import.meta.dirname, 'program', 'run.cjs');
+const codeSaver = join(import.meta.dirname, 'program', 'save-code.mjs');
 const isOptional = process.argv.includes('--if-possible');
 const packageAt = process.argv.indexOf('--package');
 const ofPackage = packageAt === -1 ? undefined : resolve(process.argv[packageAt + 1] ?? '');
@@ -45,15 +49,18 @@ function entries() {
 function withPlaces(code, id, stamp) {
   if (!id.startsWith(src)) return undefined;
   const path = relative(src, id);
-  const startsEntry = startedEntry.test(code);
-  const url = `new URL('${startsEntry ? `@program/${path.slice(0, -2)}js` : `@src/${path}`}', @here)`;
-  const file = `process.getBuiltinModule('node:url').fileURLToPath(${url})`;
+  const own = `new URL('@src/${path}', @here)`;
   // main.ts compares its own address with that of the started file.
-  const stamped = code.replace(startedEntry, (_, name) => `'${name}-${stamp}.js'`);
-  const named = path === 'main.ts' ? code : stamped.replaceAll('import.meta.url', `${url}.href`);
-  return named
+  const isOfProgram = startedEntry.test(code) || path === 'main.ts';
+  const url = isOfProgram ? `new URL('@program/${path.slice(0, -2)}js', @here)` : own;
+  const file = `process.getBuiltinModule('node:url').fileURLToPath(${own})`;
+  const resolve = `process.getBuiltinModule('node:module').createRequire(${own}).resolve`;
+  return code
+    .replace(startedEntry, (_, name) => `'${name}-${stamp}.js'`)
+    .replaceAll('import.meta.url', `${url}.href`)
     .replaceAll('import.meta.dirname', `process.getBuiltinModule('node:path').dirname(${file})`)
     .replaceAll('import.meta.filename', file)
+    .replaceAll('import.meta.resolve', resolve)
     .replaceAll('@here', 'import.meta.url');
 }
 
@@ -71,7 +78,11 @@ function withPaths(code, { fileName }) {
  */
 function stampOfSources() {
   const hash = createHash('sha256');
-  const sources = [import.meta.filename, ...filesOf(src, '.ts').map((path) => join(src, path))];
+  const sources = [
+    import.meta.filename,
+    runner,
+    ...filesOf(src, '.ts').map((path) => join(src, path)),
+  ];
   const installed = join(root, 'node_modules', '.package-lock.json');
   for (const path of [...sources, ...(existsSync(installed) ? [installed] : [])].sort()) {
     hash
@@ -102,7 +113,7 @@ async function build(folder) {
   });
   const written = await bundle.write({
     dir: folder,
-    format: 'esm',
+    format: 'cjs',
     comments: false,
     // Node keeps the text of modules: two bytes a character where one needs more than a byte.
     minify: {
@@ -110,10 +121,22 @@ async function build(folder) {
       mangle: false,
       codegen: { removeWhitespace: false, asciiOnly: true },
     },
-    entryFileNames: ({ name }) => (name === 'main' ? 'main.js' : `${name}-${stamp}.js`),
-    chunkFileNames: '[name]-[hash].js',
+    entryFileNames: ({ name }) => `${name.replaceAll('/', '-')}-[hash].cjs`,
+    chunkFileNames: '[name]-[hash].cjs',
   });
   await bundle.close();
+  const run = `run-${stamp}.cjs`;
+  copyFileSync(runner, join(folder, run));
+  for (const { isEntry, name, fileName } of written.output) {
+    if (!isEntry) continue;
+    const started = join(folder, name === 'main' ? 'main.js' : `${name}-${stamp}.js`);
+    const path = relative(dirname(started), join(folder, run));
+    mkdirSync(dirname(started), { recursive: true });
+    writeFileSync(
+      started,
+      `import { createRequire } from 'node:module';\ncreateRequire(import.meta.url)('./${path}').run('${fileName}');\n`,
+    );
+  }
   return written.output.flatMap(({ moduleIds = [] }) => moduleIds);
 }
 
@@ -142,20 +165,23 @@ function replace(folder, begun) {
   const entry = 'main.js';
   const before = statSync(join(output, entry), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const unusedBefore = Math.min(before, begun.getTime() - keptMs);
-  const made = filesOf(folder, '.js').sort((a, b) => Number(a === entry) - Number(b === entry));
+  const made = filesOf(folder).sort((a, b) => Number(a === entry) - Number(b === entry));
   utimesSync(join(folder, entry), begun, begun);
   for (const name of made) {
     mkdirSync(dirname(join(output, name)), { recursive: true });
     renameSync(join(folder, name), join(output, name));
   }
-  for (const name of filesOf(output, '.js')) {
+  for (const name of filesOf(output)) {
     const path = join(output, name);
     if (!made.includes(name) && statSync(path).mtimeMs < unusedBefore) rmSync(path);
   }
 }
 
-function filesOf(folder, ending) {
-  return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(ending));
+/** @param ending absent: all files */
+function filesOf(folder, ending = '') {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile() && file.name.endsWith(ending))
+    .map((file) => relative(folder, join(file.parentPath, file.name)));
 }
 
 async function buildClone() {
@@ -167,9 +193,25 @@ async function buildClone() {
   try {
     await build(folder);
     replace(folder, begun);
+    saveCode(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+const saveLimitMs = 60_000;
+
+/** Without it a start takes longer, and is the same otherwise. */
+function saveCode(scratch) {
+  const { PATH } = process.env;
+  const { status, stderr } = spawnSync(process.execPath, [codeSaver, output], {
+    cwd: scratch,
+    env: { PATH, HOME: scratch, TMPDIR: scratch },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: saveLimitMs,
+    encoding: 'utf8',
+  });
+  if (status !== 0) process.stderr.write(`program: its code was not saved: ${stderr}\n`);
 }
 
 // npm runs `prepare` when it packs, too; the package has no such files.

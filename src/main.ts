@@ -117,8 +117,9 @@ function isNotInstalled(error: unknown): boolean {
   return (
     error instanceof Error &&
     'code' in error &&
-    error.code === 'ERR_MODULE_NOT_FOUND' &&
-    error.message.startsWith('Cannot find package')
+    // By import, and by require in the joined program.
+    ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(String(error.code)) &&
+    /^Cannot find (?:package|module '[a-z])/.test(error.message)
   );
 }
 
@@ -127,7 +128,8 @@ function isProgram(): boolean {
   return called !== undefined && realpathSync(called) === fileURLToPath(import.meta.url);
 }
 
-if (isProgram()) {
+/** No top-level `await`: the joined program is of CommonJS modules (docs/decisions/0071-the-joined-program.md). */
+async function runProgram(): Promise<void> {
   enableCompileCache();
   // The reader of a pipe left (`| head`, `| less`), or the terminal was closed: the program continues without output. So
   // it does where a disk is full, which is a failure.
@@ -162,3 +164,5 @@ if (isProgram()) {
     setTimeout(() => process.exit(), lingerMs).unref();
   }
 }
+
+if (isProgram()) void runProgram();

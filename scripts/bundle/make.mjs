@@ -81,6 +81,7 @@ function preparation(folder) {
     // As bin/model-gateway gives them.
     execArgv: [
       '--disable-warning=ExperimentalWarning',
+      '--min-semi-space-size=4',
       '--max-semi-space-size=8',
       '--no-parallel-scavenge',
       '--v8-pool-size=1',

@@ -28,7 +28,7 @@ export async function openTracer(
   ]);
   const { url, headers, timeoutMs, compression, sample, follow, content, resource } = settings;
   const { sendEveryMs, tls } = settings;
-  const sender = new OtlpSender({
+  const sender = await OtlpSender.open({
     url,
     headers: Object.fromEntries(headers),
     timeoutMs,

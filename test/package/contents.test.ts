@@ -63,7 +63,7 @@ test('S26 the package holds what package.json names, as it lies here, and is the
   assert.ok(inDashboard.includes('dist/dashboard/licenses.md'));
   // Joined: all names but the first have a hash.
   const program = packed.filter((name) => name.startsWith('dist/') && !inDashboard.includes(name));
-  const hashed = program.filter((name) => /-[\w-]{8}\.js$/.test(name));
+  const hashed = program.filter((name) => /-[\w-]{8}\.c?js$/.test(name));
   assert.deepEqual(
     program.filter((name) => !hashed.includes(name)),
     ['dist/licenses.md', 'dist/main.js'],

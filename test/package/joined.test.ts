@@ -43,6 +43,7 @@ test(
     const build = join(folder, 'scripts', 'build-program.mjs');
     const built = spawnSync(process.execPath, [build], { encoding: 'utf8' });
     assert.equal(built.status, 0, built.stderr);
+    assert.equal(built.stderr, '', 'its code was saved');
 
     const launcher = join(folder, 'bin', 'model-gateway');
     const env = {
@@ -120,6 +121,6 @@ test(
 /** Each file of a folder. */
 function contents(folder: string): ReadonlyMap<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const files = names.filter((name) => name.endsWith('.js'));
+  const files = names.filter((name) => /\.c?js$/.test(name));
   return new Map(files.map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 /** Those of `bin/model-gateway`; its own test compares them. */
 export const nodeOptions = [
   '--disable-warning=ExperimentalWarning',
+  '--min-semi-space-size=4',
   '--max-semi-space-size=8',
   '--no-parallel-scavenge',
   '--v8-pool-size=1',

@@ -6,5 +6,4 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) {
   process.on(signal, () => undefined);
 }
 enableCompileCache();
-const { runWorker } = await import('./worker.ts');
-await runWorker();
+void import('./worker.ts').then(({ runWorker }) => runWorker());

@@ -5,7 +5,7 @@
 import type { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { getCACertificates } from 'node:tls';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import type { SpanData } from '../../core/call.ts';
 import { nodeHttp } from '../../core/node-http.ts';
 import type { SpanSender } from './tracer.ts';
@@ -42,11 +42,18 @@ export class OtlpSender implements SpanSender {
   readonly #exporter: OTLPTraceExporter;
   readonly #shared: Pick<OtlpSpan, 'resource' | 'instrumentationScope'>;
 
-  constructor(options: OtlpOptions) {
+  static async open(options: OtlpOptions): Promise<OtlpSender> {
+    // Not a static import: the joined program would require it, and the files for that are not installed.
+    const { OTLPTraceExporter: Exporter } =
+      await import('@opentelemetry/exporter-trace-otlp-proto');
+    return new OtlpSender(options, Exporter);
+  }
+
+  private constructor(options: OtlpOptions, Exporter: typeof OTLPTraceExporter) {
     this.#options = options;
     const { url, headers, timeoutMs, compression, resource, version } = options;
     this.#agent = agentFor(options);
-    this.#exporter = new OTLPTraceExporter({
+    this.#exporter = new Exporter({
       url,
       headers: { ...headers },
       timeoutMillis: timeoutMs,
