@@ -173,7 +173,9 @@ function replace(folder, begun) {
   }
   for (const name of filesOf(output)) {
     const path = join(output, name);
-    if (!made.includes(name) && statSync(path).mtimeMs < unusedBefore) rmSync(path);
+    // Another build may have renamed it.
+    const writtenAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    if (!made.includes(name) && writtenAt < unusedBefore) rmSync(path, { force: true });
   }
 }
 
@@ -204,14 +206,18 @@ const saveLimitMs = 60_000;
 /** Without it a start takes longer, and is the same otherwise. */
 function saveCode(scratch) {
   const { PATH } = process.env;
-  const { status, stderr } = spawnSync(process.execPath, [codeSaver, output], {
+  const { status, error, stderr } = spawnSync(process.execPath, [codeSaver, output], {
     cwd: scratch,
     env: { PATH, HOME: scratch, TMPDIR: scratch },
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: saveLimitMs,
+    // The gateway drains on other signals.
+    killSignal: 'SIGKILL',
     encoding: 'utf8',
   });
-  if (status !== 0) process.stderr.write(`program: its code was not saved: ${stderr}\n`);
+  if (status === 0) return;
+  const why = error?.message ?? /^\w*Error.*/m.exec(stderr)?.[0] ?? `it ended with ${status}`;
+  process.stderr.write(`program: its code was not saved: ${why}\n`);
 }
 
 // npm runs `prepare` when it packs, too; the package has no such files.

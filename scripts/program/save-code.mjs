@@ -18,7 +18,7 @@ const main = join(folder, 'main.js');
 const key = 'key-of-the-call-that-saves-code';
 const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 
-/** The vendor: a document, or a stream of three events. */
+/** The vendor: a document, or a stream. */
 function answer(request, response) {
   let text = '';
   request.on('data', (part) => (text += part));

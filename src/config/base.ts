@@ -275,7 +275,9 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
 /** @param address other machines reach it, or it is one of them */
 function exposure({ file, calls }: BaseSources, address: string): string | undefined {
   const isEncrypted = file?.isSet(['admin_tls', 'cert']) === true;
-  if (calls === true) {
+  // To call all interfaces means to call this machine.
+  const isAnywhere = /^(0\.0\.0\.0|\[::\]):/.test(address);
+  if (calls === true && !isAnywhere) {
     return isEncrypted
       ? undefined
       : `is an address of another machine: write https://${address}, or http://${address} to send the admin token unencrypted`;

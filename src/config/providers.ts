@@ -264,7 +264,9 @@ function addressProblem(text: string, own: readonly Address[]): string | undefin
     return 'holds a user or password; use api_key or headers';
   }
   if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? or #';
-  const endpoint = /\/(chat\/completions|completions|messages|responses)\/*$/.exec(url.pathname);
+  const endpoint = /\/(chat\/completions|(?<=\/v\d+\/)(?:completions|messages|responses))\/*$/.exec(
+    url.pathname,
+  );
   if (endpoint !== null) {
     return `ends with an endpoint: leave /${endpoint[1] ?? ''} out, the gateway adds the path of each call`;
   }

@@ -43,7 +43,11 @@ test(
     const build = join(folder, 'scripts', 'build-program.mjs');
     const built = spawnSync(process.execPath, [build], { encoding: 'utf8' });
     assert.equal(built.status, 0, built.stderr);
-    assert.equal(built.stderr, '', 'its code was saved');
+    assert.equal(built.stderr, '');
+    const saved = readdirSync(join(folder, 'dist', 'program')).filter((name) =>
+      name.endsWith('.code'),
+    );
+    assert.match(saved.join(), /^main-[\w-]{8}\.cjs\.\w+\.code$/);
 
     const launcher = join(folder, 'bin', 'model-gateway');
     const env = {

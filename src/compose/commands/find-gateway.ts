@@ -23,9 +23,13 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
     if (found === undefined) return undefined;
     const { body } = await found.client.request('GET', '/api/status');
     const url = isObject(body) ? body['url'] : undefined;
-    return typeof url === 'string'
-      ? url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])/, '$1127.0.0.1')
-      : undefined;
+    if (typeof url !== 'string') return undefined;
+    const { byUrl, adminListen } = location;
+    if (byUrl !== true) return url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])/, '$1127.0.0.1');
+    // Of another machine: what that one calls its own address would lead to this one.
+    const { host } = adminListen;
+    const own = /^(https?:\/\/)(0\.0\.0\.0|\[::1?\]|127\.[\d.]+|localhost)(?=[:/]|$)/;
+    return url.replace(own, (_, scheme) => `${scheme}${host.includes(':') ? `[${host}]` : host}`);
   } catch {
     // A broken config or a gateway that just ended: the customary address is a good answer then.
     return undefined;
@@ -111,16 +115,18 @@ async function runningGateway(
   return gatewayAt(location, env, token);
 }
 
-/** '' = none. @throws Error where it is none for certain, before it is sent */
+/** '' = none. */
 function givenToken(env: Environment): string {
-  const token = withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
-  if (/^[\x21-\x7e]*$/.test(token)) return token;
-  throw new Error(
-    'MODEL_GATEWAY_ADMIN_TOKEN has a space, a line break or another character that no admin token has.',
-  );
+  return withSecretFiles(env)['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '';
 }
 
+/** @throws Error for a token that is none for certain, before it is sent */
 function gatewayAt(location: GatewayLocation, env: Environment, token: string): FoundGateway {
+  if (!/^[\x21-\x7e]*$/.test(token)) {
+    throw new Error(
+      'MODEL_GATEWAY_ADMIN_TOKEN has a space, a line break or another character that no admin token has.',
+    );
+  }
   const options = adminOptions(location, env);
   const client = httpAdminClient({ ...options, token: new Secret(token) });
   const { address } = options;

@@ -269,7 +269,8 @@ export class Meter {
   /** Teaches the estimator; call once, after a complete answer. */
   learn(): void {
     const usage = this.#reported;
-    if (usage === undefined || this.#finish === undefined) return;
+    // A sum of several requests says nothing about this prompt and this text.
+    if (usage?.earlier !== undefined || usage === undefined || this.#finish === undefined) return;
     const input = totalInputTokens(usage);
     if (input !== undefined) this.#learnPrompt(input);
     if (usage.outputTokens !== undefined && !this.#saidMore(usage.outputTokens)) {

@@ -32,9 +32,10 @@ export function reportOutages(
 ): void {
   const server = host.startsWith('/') ? host : `${host}:${port}`;
   let isAway = false;
-  client.on('error', ({ message }: Error) => {
+  client.on('error', (error: Error) => {
     if (isAway) return;
     isAway = true;
+    const message = textOf(error);
     const hint = /^(WRONGPASS|NOAUTH)\b/.test(message)
       ? ' (check user and password of the Redis address)'
       : '';
@@ -44,6 +45,12 @@ export function reportOutages(
     if (isAway) log.warn('redis_available', { server });
     isAway = false;
   });
+}
+
+/** A name with several addresses fails with one error for each, and no text of its own. */
+function textOf(error: Error): string {
+  if (!(error instanceof AggregateError) || error.message !== '') return error.message;
+  return error.errors.map((each) => (each instanceof Error ? each.message : '')).join(', ');
 }
 
 function optionsOf({ host, port, user, password, database, tls }: ServerAddress): Options {

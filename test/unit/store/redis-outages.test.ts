@@ -23,11 +23,16 @@ test('a Redis that refuses or is away is one line an outage, with the reason and
   client.emit('error', new Error('WRONGPASS invalid username-password pair'));
   client.emit('ready');
   client.emit('error', new Error('connect ECONNREFUSED 10.0.0.1:6379'));
+  client.emit('ready');
+  const each = ['connect ECONNREFUSED ::1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'];
+  client.emit('error', new AggregateError(each.map((text) => new Error(text))));
   const server = 'cache.internal:6379';
   const checked = '(check user and password of the Redis address)';
   assert.deepEqual(lines, [
     ['error', 'redis_unavailable', server, `WRONGPASS invalid username-password pair ${checked}`],
     ['warn', 'redis_available', server, undefined],
     ['error', 'redis_unavailable', server, 'connect ECONNREFUSED 10.0.0.1:6379'],
+    ['warn', 'redis_available', server, undefined],
+    ['error', 'redis_unavailable', server, each.join(', ')],
   ]);
 });

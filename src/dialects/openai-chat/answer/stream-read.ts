@@ -60,6 +60,8 @@ export class ChatStreamReader implements StreamReader {
   readonly #openChoices = new Set<number>();
   #otherChoicesLength = 0;
   #hasOthers = false;
+  /** The finish of a choice that goes to the client says that it failed. */
+  #hasFailed = false;
   /** `[DONE]`, an error or the close was read. Later data is ignored. */
   #over = false;
   readonly #layout = new PlainLayout(plainChunk);
@@ -123,9 +125,8 @@ export class ChatStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
-    // Where they are dropped, the others may lack theirs.
-    const isOpen = this.#openChoices.size > 0 && this.#notes === undefined;
-    if (this.#finish === undefined || isOpen) {
+    // The upstream says that all is said: a choice without a finish, which may not even be requested, ended as well.
+    if (this.#finish === undefined || this.#hasFailed) {
       return this.#fail(
         new GatewayError(
           'stream_interrupted',
@@ -165,11 +166,13 @@ export class ChatStreamReader implements StreamReader {
     for (const choice of choices) {
       const index = isObject(choice) ? choice['index'] : undefined;
       if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
+      if (isFilterReport(choice)) continue;
       this.#noteOtherChoice();
       this.#otherChoicesLength += textLength(choice['delta']);
       const reason = choice['finish_reason'];
-      const hasFailed = typeof reason === 'string' && readFailedFinish(reason) !== undefined;
-      if (isPresent(reason) && !hasFailed) this.#openChoices.delete(index);
+      const isLost = this.#notes === undefined && readFailedFinish(reason) !== undefined;
+      if (isLost) this.#hasFailed = true;
+      if (isPresent(reason) && !isLost) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }
   }

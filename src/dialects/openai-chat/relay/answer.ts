@@ -397,13 +397,15 @@ function mapped(
   list: readonly Json[],
   change: (value: JsonObject, at: number) => JsonObject,
 ): readonly Json[] {
-  let changed: readonly Json[] = list;
+  let changed: Json[] | undefined;
   for (let at = 0; at < list.length; at += 1) {
     const value = list[at];
     const now = isObject(value) ? change(value, at) : value;
-    if (now !== value && now !== undefined) changed = changed.with(at, now);
+    if (now === value || now === undefined) continue;
+    changed ??= [...list];
+    changed[at] = now;
   }
-  return changed;
+  return changed ?? list;
 }
 
 function without({ ...members }: Record<string, Json | undefined>, key: string): JsonObject {
