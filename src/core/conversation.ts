@@ -23,7 +23,6 @@ export interface Conversation {
   readonly sampling: Sampling;
   readonly output: OutputFormat;
   readonly reasoning?: Reasoning;
-  readonly logprobs?: RequestedLogprobs;
   /** Opaque id of the end user (`metadata.user_id`, `safety_identifier`, `user`). */
   readonly endUser?: string;
   /** Top-level fields that have no canonical slot, by the dialect that sent them. */
@@ -52,28 +51,16 @@ export interface PartBase {
   readonly extras?: Extras;
 }
 
-/** The log probability of each token of the answer is requested. */
-export interface RequestedLogprobs {
-  /** The number of likely tokens to report at each place. */
-  readonly top: number;
-}
-
-/** A token of an answer as OpenAI's APIs write it: `token`, `logprob`, `bytes`, `top_logprobs`. */
-export type TokenLogprob = JsonObject;
-
 export interface TextPart extends PartBase {
   readonly type: 'text';
   readonly text: string;
   readonly citations?: readonly Citation[];
-  /** Answers only. */
-  readonly logprobs?: readonly TokenLogprob[];
 }
 
 /** The model's own words of refusal (chat `refusal`; messages `stop_details.explanation`). */
 export interface RefusalPart extends PartBase {
   readonly type: 'refusal';
   readonly text: string;
-  readonly logprobs?: readonly TokenLogprob[];
 }
 
 /** Where media comes from: an address, bytes, or (documents only) plain text. */

@@ -1,5 +1,5 @@
 /** The canonical form of an answer: a stream is its events, a document is their fold. */
-import type { Citation, Part, TokenLogprob } from './conversation.ts';
+import type { Citation, Part } from './conversation.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { GatewayError } from './errors.ts';
 import { tokenClasses, type CountedUsage } from './token-classes.ts';
@@ -17,10 +17,7 @@ export type GenerationEvent =
       readonly type: 'part-delta';
       readonly index: number;
       readonly field: 'text' | 'arguments' | 'signature';
-      /** May be empty where `logprobs` is not: the text of those tokens came before. */
       readonly delta: string;
-      /** Of texts and refusals, if the upstream reports them. Never empty. */
-      readonly logprobs?: readonly TokenLogprob[];
     }
   | { readonly type: 'part-citation'; readonly index: number; readonly citation: Citation }
   | { readonly type: 'part-end'; readonly index: number }
@@ -150,7 +147,6 @@ export class Collector {
         return;
       case 'part-delta':
         this.#append(event.index, event.field, event.delta);
-        if (event.logprobs !== undefined) this.#addLogprobs(event.index, event.logprobs);
         return;
       case 'part-citation': {
         const part = this.#parts[event.index];
@@ -191,12 +187,6 @@ export class Collector {
       finish: this.#finish,
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
     };
-  }
-
-  #addLogprobs(index: number, logprobs: readonly TokenLogprob[]): void {
-    const part = this.#parts[index];
-    if (part?.type !== 'text' && part?.type !== 'refusal') return;
-    this.#parts[index] = { ...part, logprobs: [...(part.logprobs ?? []), ...logprobs] };
   }
 
   #append(index: number, field: 'text' | 'arguments' | 'signature', delta: string): void {

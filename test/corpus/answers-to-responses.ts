@@ -60,23 +60,9 @@ export const chatOnResponsesClient: { readonly [name: string]: Told } = {
       object: 'response',
       status: 'completed',
       service_tier: 'priority',
-      output: [
-        {
-          ...yes,
-          content: [
-            {
-              type: 'output_text',
-              text: 'Yes.',
-              logprobs: [
-                { token: 'Yes.', bytes: [89, 101, 115, 46], logprob: -1, top_logprobs: [] },
-              ],
-            },
-          ],
-        },
-      ],
+      output: [yes],
       usage,
     },
-    asked: { include: ['message.output_text.logprobs'] },
   },
   length: incomplete('max_output_tokens', yes),
   content_filter: completed(refuses),

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { isArray, isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { answerTables, eventPath, rowId, type DecidedRow } from '../decisions/rows.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -67,11 +67,6 @@ function completed(value: JsonObject): JsonObject {
 /** As the types and schemas want what the native services write otherwise. */
 function asTyped(client: AnyDialect, value: JsonObject): JsonObject {
   if (client === 'messages') return completed(value);
-  if (client === 'responses' && isArray(value['logprobs'])) {
-    // Services write the bytes of tokens in events, too (shared recordings).
-    const logprobs = value['logprobs'].filter(isObject).map(({ bytes: _bytes, ...each }) => each);
-    return { ...value, logprobs };
-  }
   const { response } = value;
   if (client === 'chat' || !isObject(response) || response['usage'] !== null) return value;
   // Before its end a response has no usage, for which the service writes null.

@@ -15,11 +15,6 @@ export const onResponses: {
     'temperature (above 1)': tunable,
     'top_p (tunable model)': tunable,
     'reasoning_effort (model that does not think)': tunable,
-    'logprobs (true)': {
-      ...tunable,
-      arrives: { include: ['reasoning.encrypted_content', 'message.output_text.logprobs'] },
-    },
-    'top_logprobs (above 0)': { ...tunable, arrives: { top_logprobs: 2 } },
     'reasoning_effort (minimal)': { behind: 'openai-responses/gpt-5' },
     'web_search_options (provider or route with server_tools)': searching,
     'web_search_options.search_context_size (low, high)': searching,

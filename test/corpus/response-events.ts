@@ -101,10 +101,7 @@ function contentEvents(part: JsonObject, at: Place): readonly JsonObject[] {
   const scores = refuses ? {} : { logprobs: part['logprobs'] ?? [] };
   return [
     at('content_part.added', { part: { ...part, ...emptied } }),
-    ...pieces(textAt(part, key)).map((delta, i) =>
-      // One token has all of the text.
-      at(`${name}.delta`, { delta, ...(i === 0 || refuses ? scores : { logprobs: [] }) }),
-    ),
+    ...pieces(textAt(part, key)).map((delta) => at(`${name}.delta`, { delta, ...scores })),
     ...listAt(part, 'annotations').map((annotation, annotation_index) =>
       at('output_text.annotation.added', { annotation_index, annotation }),
     ),

@@ -249,16 +249,7 @@ export const responsesAnswers: readonly AnswerSample<Document>[] = [
           id: 'chatcmpl-resp_1',
           object: 'chat.completion',
           service_tier: 'priority',
-          choices: [
-            {
-              finish_reason: 'stop',
-              message: { role: 'assistant', content: 'Yes.' },
-              logprobs: {
-                content: [{ token: 'Yes.', bytes: [], logprob: -1, top_logprobs: [] }],
-                refusal: null,
-              },
-            },
-          ],
+          choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: 'Yes.' } }],
           usage: {
             prompt_tokens: 60,
             completion_tokens: 40,
@@ -267,7 +258,6 @@ export const responsesAnswers: readonly AnswerSample<Document>[] = [
             completion_tokens_details: { reasoning_tokens: 5 },
           },
         },
-        asked: { logprobs: true },
       },
       messages: {
         tells: {

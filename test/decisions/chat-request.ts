@@ -86,10 +86,10 @@ export const chatRequest = {
     'model that does not think': warn(),
   }),
   verbosity: byCase({ medium: ignore('the default'), 'low, high': noSuchField }),
-  logprobs: byCase({ false: ignore('the default'), true: reject('not reported there') }),
+  logprobs: byCase({ false: ignore('the default'), true: reject('not reported by the gateway') }),
   top_logprobs: byCase({
     '0': ignore('the default'),
-    'above 0': reject('not reported there'),
+    'above 0': reject('not reported by the gateway'),
   }),
   logit_bias: byCase({ empty: ignore(), 'some bias': noSuchField }),
   frequency_penalty: byCase({ '0': ignore('the default'), 'other values': noSuchField }),

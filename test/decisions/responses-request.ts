@@ -37,7 +37,7 @@ export const responsesRequest = {
   max_output_tokens: exact('max_completion_tokens or max_tokens'),
   temperature: byCase({ 'tunable model': exact('temperature'), 'untunable model': untunable }),
   top_p: byCase({ 'tunable model': exact('top_p'), 'untunable model': untunable }),
-  top_logprobs: byCase({ '0': byDefault, 'above 0': exact('top_logprobs', 'with `logprobs`') }),
+  top_logprobs: byCase({ '0': byDefault, 'above 0': reject('not reported by the gateway') }),
   stream: exact('stream'),
   stream_options: {
     ...holder,
@@ -109,9 +109,8 @@ export const responsesRequest = {
   prompt: reject('a template belongs to one account'),
   include: byCase({
     'reasoning.encrypted_content': exact('', 'always answered'),
-    'message.output_text.logprobs': exact('logprobs', 'refused by models without them'),
-    'of tools that are not offered': ignore('there are no such items'),
-    'of an offered tool': warn('the answer has no such items'),
+    'message.output_text.logprobs': reject('not reported by the gateway'),
+    'of hosted tools': ignore('there are no such items'),
   }),
   truncation: byCase({
     disabled: byDefault,

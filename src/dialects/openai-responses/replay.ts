@@ -106,11 +106,9 @@ function replayPart(events: ItemEvent[], part: JsonObject, location: JsonObject)
     events.push(['response.refusal.done', { ...location, refusal: text }]);
   } else {
     const text = textOf(part['text']);
-    const logprobs = listOf(part['logprobs']);
-    const unscored = part['logprobs'] === undefined ? {} : { logprobs: [] };
-    const empty = { ...part, text: '', annotations: [], ...unscored };
+    const empty = { ...part, text: '', annotations: [] };
     events.push(['response.content_part.added', { ...location, part: empty }]);
-    events.push(['response.output_text.delta', { ...location, delta: text, logprobs }]);
+    events.push(['response.output_text.delta', { ...location, delta: text, logprobs: [] }]);
     listOf(part['annotations']).forEach((annotation, i) =>
       events.push([
         'response.output_text.annotation.added',
@@ -121,7 +119,7 @@ function replayPart(events: ItemEvent[], part: JsonObject, location: JsonObject)
         },
       ]),
     );
-    events.push(['response.output_text.done', { ...location, text, logprobs }]);
+    events.push(['response.output_text.done', { ...location, text, logprobs: [] }]);
   }
   events.push(['response.content_part.done', { ...location, part }]);
 }

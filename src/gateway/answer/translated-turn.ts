@@ -3,7 +3,7 @@
  * is continued, and stop sequences that were not sent upstream are searched for.
  */
 import type { Call } from '../../core/call.ts';
-import type { Part, TokenLogprob } from '../../core/conversation.ts';
+import type { Part } from '../../core/conversation.ts';
 import { type GatewayError, asGatewayError } from '../../core/errors.ts';
 import {
   Collector,
@@ -198,9 +198,7 @@ export class StopScanner {
   }
 
   #take(event: PartStart | PartDelta, text: string): readonly GenerationEvent[] {
-    if (text === '' && event.type === 'part-delta') {
-      return event.logprobs === undefined ? [] : this.#among(event);
-    }
+    if (text === '' && event.type === 'part-delta') return [];
     this.#held.push(event);
     this.#text += text;
     // The sequence that is complete first; of several that end together the one that began first.
@@ -278,41 +276,11 @@ function textOf(event: HeldEvent): string {
 function divide(event: HeldEvent, at: number): readonly [HeldEvent, HeldEvent] {
   const text = textOf(event);
   const { index } = event;
-  const [first, others] = dividedLogprobs(logprobsOf(event), at);
-  const behind = textDelta(index, text.slice(at), others);
+  const behind = { type: 'part-delta', index, field: 'text', delta: text.slice(at) } as const;
   if (event.type === 'part-start' && event.part.type === 'text') {
-    const { logprobs: _, ...part } = event.part;
-    const shown = first.length === 0 ? {} : { logprobs: first };
-    return [{ ...event, part: { ...part, text: text.slice(0, at), ...shown } }, behind];
+    return [{ ...event, part: { ...event.part, text: text.slice(0, at) } }, behind];
   }
-  return [textDelta(index, text.slice(0, at), first), behind];
-}
-
-function logprobsOf(event: HeldEvent): readonly TokenLogprob[] {
-  if (event.type === 'part-delta') return event.logprobs ?? [];
-  return event.type === 'part-start' && event.part.type === 'text'
-    ? (event.part.logprobs ?? [])
-    : [];
-}
-
-function textDelta(index: number, delta: string, logprobs: readonly TokenLogprob[]): PartDelta {
-  const event = { type: 'part-delta', index, field: 'text', delta } as const;
-  return logprobs.length === 0 ? event : { ...event, logprobs };
-}
-
-/** The tokens that begin within so much of the text, and the others. */
-function dividedLogprobs(
-  tokens: readonly TokenLogprob[],
-  length: number,
-): readonly [readonly TokenLogprob[], readonly TokenLogprob[]] {
-  let before = 0;
-  let count = 0;
-  for (const { token } of tokens) {
-    if (before >= length) break;
-    before += typeof token === 'string' ? token.length : 0;
-    count += 1;
-  }
-  return [tokens.slice(0, count), tokens.slice(count)];
+  return [{ type: 'part-delta', index, field: 'text', delta: text.slice(0, at) }, behind];
 }
 
 /** One stop sequence, and how much of it a text may have begun. */

@@ -109,8 +109,7 @@ describe('top-level fields', () => {
 
   const refusals: readonly (readonly [JsonObject, string])[] = [
     [{ n: 2 }, 'n'],
-    // Of vendors whose answers have a form of their own.
-    [{ logprobs: 1 }, 'logprobs'],
+    [{ logprobs: true }, 'logprobs'],
     [{ modalities: ['text', 'audio'], audio: {} }, 'modalities'],
     [{ moderation: { model: 'm', policy: { output: { mode: 'block' } } } }, 'moderation'],
     [

@@ -176,13 +176,7 @@ test('§3.10 each member of a chat request: carried, noted or refused', () => {
   });
   assert.deepEqual(notes.toSorted(), ['frequency_penalty', 'logit_bias', 'seed', 'store']);
   assert.throws(() => chat({ n: 2 }), GatewayError);
-  const scored = chat({ logprobs: true, top_logprobs: 3 });
-  assert.deepEqual(scored.notes, []);
-  assert.equal(scored.body['top_logprobs'], 3);
-  assert.deepEqual(scored.body['include'], [
-    'reasoning.encrypted_content',
-    'message.output_text.logprobs',
-  ]);
+  assert.throws(() => chat({ logprobs: true }), GatewayError);
 });
 
 test('§3.10 a cap below the least is raised, with a note', () => {

@@ -16,7 +16,6 @@ import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
 import { cacheHints, responsesOptions } from '../../shared/request/responses-fields.ts';
-import { refuseLogprobs } from '../../shared/logprobs.ts';
 import { canDemandCalls, jsonTool } from '../../shared/request/demanded-call.ts';
 import { isBlank } from '../../shared/request/message-turns.ts';
 import { isPresent, messagesFields } from '../fields.ts';
@@ -30,7 +29,6 @@ import { CacheMarks } from './cache-marks.ts';
 /** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
-  refuseLogprobs(conversation);
   const marks = new CacheMarks(traits.cacheMarks);
   const writing: Writing = { traits, notes, marks, tools: conversation.tools };
   const maxTokens = writeMaxTokens(conversation, ask, notes);

@@ -15,7 +15,6 @@ import {
   writeEndUser,
   writeMessagesExtras,
 } from '../../shared/request/foreign-options.ts';
-import { refuseLogprobs } from '../../shared/logprobs.ts';
 import { withQuestion, isInstruction } from '../../shared/request/instructions.ts';
 import { isBlank, type Message } from '../../shared/request/message-turns.ts';
 import { noteUncited } from '../../shared/request/document-citations.ts';
@@ -32,7 +31,6 @@ import { writeThinking, type WrittenThinking } from './thinking.ts';
 /** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
-  refuseLogprobs(conversation);
   const points = new CachePoints(notes);
   const marks = new CacheMarks(traits.cacheMarks, (block, mark) => points.add(block, mark));
   if (traits.citesDocuments !== true) noteUncited(conversation, notes);

@@ -14,7 +14,6 @@ import {
 } from '../../shared/request/offered-tools.ts';
 import { describedTool } from '../../shared/request/responses-fields.ts';
 import { cleanSchema } from '../../shared/request/tool-schema.ts';
-import { noteUnlistedSources } from '../../shared/request/responses-fields.ts';
 import { publishedTool, searchRefusal, toolsOf } from '../../shared/request/tools.ts';
 import { sentToolName } from '../../shared/tool-names.ts';
 
@@ -92,7 +91,6 @@ function offeredTools(setting: ToolSetting): Offer {
   const may = traits.serverTools === true && traits.webSearch === 'tool';
   if (may && (functions.length === 0 || traits.searchBesideTools === true)) {
     noteSearchOptions(search, notes);
-    noteUnlistedSources(conversation.extras, notes);
     return { functions, searches: true };
   }
   const { native } = search.tool;

@@ -12,7 +12,6 @@ import {
   writeEndUser,
   writeMessagesExtras,
 } from '../../shared/request/foreign-options.ts';
-import { refuseLogprobs } from '../../shared/logprobs.ts';
 import {
   withQuestion,
   isInstruction,
@@ -38,7 +37,6 @@ interface Target {
 /** @throws GatewayError `invalid_request` for a member that this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
-  refuseLogprobs(conversation);
   const target = { traits, notes };
   noteUncited(conversation, notes);
   const asked = withQuestion(withInstructionsInFront(conversation, notes), notes);

@@ -4,7 +4,6 @@ import type {
   ReasoningPart,
   RefusalPart,
   TextPart,
-  TokenLogprob,
   ToolCallPart,
 } from '../../../core/conversation.ts';
 import type { AnswerContext } from '../../../core/dialect.ts';
@@ -29,7 +28,6 @@ import {
   isPresent,
   wrongType,
 } from '../../shared/answers.ts';
-import { chatLogprobs, readLogprobs, showsLogprobs } from '../../shared/logprobs.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import { wrappedArguments } from '../../shared/request/tools.ts';
 import { type AnswerIdentity, derivedCallId } from '../../shared/tool-names.ts';
@@ -92,7 +90,6 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
     wraps: traits.bufferToolArguments === true,
     body,
     notes,
-    logprobs: choice['logprobs'],
   });
   if (isArray(body['choices']) && body['choices'].length > 1) notes?.lost(['choices'], oneChoice);
   const usage = findUsage(body, traits);
@@ -132,7 +129,6 @@ interface ReadAnswer extends AnswerIdentity {
   readonly wraps: boolean;
   readonly body: JsonObject;
   readonly notes: Notes | undefined;
-  readonly logprobs: Json | undefined;
 }
 
 function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
@@ -144,7 +140,6 @@ function readMessage(message: JsonObject, answer: ReadAnswer): readonly Part[] {
   cite(message, parts, answer);
   const refusal = answerText(message['refusal'], 'a refusal');
   if (refusal !== '') parts.push({ type: 'refusal', text: refusal });
-  score(parts, answer);
   const calls = callsOf(message).map(readCall).filter(isCall);
   for (const [i, call] of calls.entries()) {
     const argumentsJson = argumentsOf(named(call), answer, i === calls.length - 1);
@@ -187,37 +182,6 @@ function cite(message: JsonObject, parts: Part[], { body, notes }: ReadAnswer): 
   else notes?.lost(['citations'], sourcesWithoutText);
 }
 
-/** Log probabilities are those of the last text, and of the refusal. */
-function score(parts: Part[], { logprobs, notes }: ReadAnswer): void {
-  if (!isPresent(logprobs)) return;
-  const { content, refusal } = isObject(logprobs) ? logprobs : {};
-  let lost = isOtherForm(logprobs);
-  for (const [type, list] of [
-    ['text', content],
-    ['refusal', refusal],
-  ] as const) {
-    const tokens = readLogprobs(list);
-    if (tokens.length === 0) continue;
-    lost = false;
-    const at = parts.findLastIndex((part) => part.type === type);
-    const last = parts[at];
-    if (last?.type === 'text' || last?.type === 'refusal') {
-      parts[at] = { ...last, logprobs: tokens };
-    } else notes?.lost(['choices', 'logprobs'], scoresWithoutText);
-  }
-  if (lost) notes?.lost(['choices', 'logprobs'], scoresWithoutText);
-}
-
-/** Whether log probabilities are in a vendor's own form, as lists of `tokens` and `token_logprobs`. */
-export function isOtherForm(logprobs: Json | undefined): boolean {
-  if (!isObject(logprobs)) return isPresent(logprobs);
-  return Object.entries(logprobs).some(
-    ([name, value]) =>
-      name !== 'content' && name !== 'refusal' && isArray(value) && value.length > 0,
-  );
-}
-
-export const scoresWithoutText = 'log probabilities of no text, or in a form of the vendor';
 export const oneChoice = 'only the first answer is carried';
 export const runWithoutMembers = 'a run of a tool that is no object has no place elsewhere';
 export const sourceWithoutAddress = 'a source without an address has no place elsewhere';
@@ -359,7 +323,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
           ...writtenCalls,
           ...writeAnnotations(generation.parts, context),
         },
-        logprobs: writeLogprobs(generation.parts, context),
+        logprobs: null,
         finish_reason: tools.legacy && reason === 'tool_calls' ? 'function_call' : reason,
         ...(finish.sequence === undefined ? {} : { stop_reason: finish.sequence }),
       },
@@ -389,13 +353,6 @@ const ownTools: readonly RegExp[] = [
 function blockName(value: JsonObject): string {
   const { type } = value;
   return typeof type === 'string' ? type : (Object.keys(value)[0] ?? '');
-}
-
-function writeLogprobs(parts: readonly Part[], { conversation }: AnswerContext): JsonObject | null {
-  if (!showsLogprobs(conversation)) return null;
-  const tokensOf = (type: 'text' | 'refusal'): readonly TokenLogprob[] =>
-    parts.flatMap((part) => (part.type === type ? (part.logprobs ?? []) : []));
-  return chatLogprobs(tokensOf('text'), tokensOf('refusal'));
 }
 
 function contentOf(parts: readonly Part[]): string | null {

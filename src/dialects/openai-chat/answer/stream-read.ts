@@ -2,7 +2,7 @@
  * Reads a chat-completions stream into events. The hottest code of the gateway: a frame that only continues a text is
  * recognised by its layout (`shared/plain-layout.ts`) and not parsed; each other frame is parsed once.
  */
-import type { Citation, Part, TokenLogprob } from '../../../core/conversation.ts';
+import type { Citation, Part } from '../../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../../core/dialect.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent, Usage } from '../../../core/generation.ts';
@@ -19,7 +19,6 @@ import {
   wrongType,
 } from '../../shared/answers.ts';
 import { type LayoutRules, PlainLayout } from '../../shared/plain-layout.ts';
-import { readLogprobs } from '../../shared/logprobs.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import type { AnswerIdentity } from '../../shared/tool-names.ts';
 import { readCitations } from '../message-forms.ts';
@@ -36,8 +35,6 @@ import {
   pieceKind,
   runWithoutMembers,
   sourcesWithoutText,
-  isOtherForm,
-  scoresWithoutText,
   sourceWithoutAddress,
   transcriptOf,
 } from './response.ts';
@@ -141,9 +138,7 @@ export class ChatStreamReader implements StreamReader {
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
     this.#strangers?.see(chunk, answerShape);
     this.#parts.list(chunk);
-    // Log probabilities belong to the text. Where the frame itself goes to the client, it has them.
-    const scored = this.#notes !== undefined && hasLogprobs(chunk['choices']);
-    const text = scored ? undefined : plainTextOf(chunk);
+    const text = plainTextOf(chunk);
     const only = text === undefined ? undefined : this.#continueText(text);
     if (only !== undefined) {
       this.#layout.learn(data);
@@ -206,7 +201,6 @@ export class ChatStreamReader implements StreamReader {
 
   #readChoice(choice: JsonObject, events: GenerationEvent[]): void {
     const delta = answerObject(choice['delta'], 'a delta');
-    this.#parts.score(choice['logprobs'], delta);
     if (delta !== undefined) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
     // Content after the finish counts; another finish reason does not.
@@ -265,10 +259,6 @@ function firstChoice(choices: Json | undefined): JsonObject | undefined {
     if (typeof choice['index'] !== 'number' || choice['index'] === 0) return choice;
   }
   return undefined;
-}
-
-function hasLogprobs(choices: Json | undefined): boolean {
-  return isArray(choices) && choices.some((each) => isObject(each) && isPresent(each['logprobs']));
 }
 
 /** Arguments that are an object instead of a text: their numbers must not lose digits. */
@@ -340,10 +330,6 @@ class StreamParts {
   readonly #lists = new SourceLists();
   #unread = false;
   #unreadRuns = false;
-  /** Log probabilities of a text and of a refusal that wait for its next piece. */
-  #scores: readonly TokenLogprob[] = [];
-  #refusalScores: readonly TokenLogprob[] = [];
-  #lostScores = false;
   #text: number | undefined;
   #refusal: number | undefined;
   #reasoning: OpenReasoning | undefined;
@@ -404,52 +390,6 @@ class StreamParts {
     this.#readCitations(delta['annotations'], events);
   }
 
-  /** Takes the log probabilities of a chunk. Those of reasoning and of calls have no place elsewhere. */
-  score(logprobs: Json | undefined, delta: JsonObject | undefined): void {
-    if (this.#notes === undefined || !isPresent(logprobs)) return;
-    const { content, refusal } = isObject(logprobs) ? logprobs : {};
-    const tokens = readLogprobs(content);
-    const refused = readLogprobs(refusal);
-    const isSpoken = delta === undefined || isPresent(delta['content']) || !hasOther(delta);
-    if (tokens.length > 0 && isSpoken) this.#scores = [...this.#scores, ...tokens];
-    if (refused.length > 0) this.#refusalScores = [...this.#refusalScores, ...refused];
-    if (tokens.length > 0 ? !isSpoken : refused.length === 0 && isOtherForm(logprobs)) {
-      this.#loseScores();
-    }
-  }
-
-  #loseScores(): void {
-    if (!this.#lostScores) this.#notes?.lost(['choices', 'logprobs'], scoresWithoutText);
-    this.#lostScores = true;
-  }
-
-  /** An event of a piece of text with the log probabilities that wait for it. */
-  #textEvent(index: number, delta: string): GenerationEvent {
-    const event = { type: 'part-delta', index, field: 'text', delta } as const;
-    if (this.#scores.length === 0) return event;
-    const logprobs = this.#scores;
-    this.#scores = [];
-    return { ...event, logprobs };
-  }
-
-  #refusalEvent(index: number, delta: string): GenerationEvent {
-    const event = { type: 'part-delta', index, field: 'text', delta } as const;
-    if (this.#refusalScores.length === 0) return event;
-    const logprobs = this.#refusalScores;
-    this.#refusalScores = [];
-    return { ...event, logprobs };
-  }
-
-  /** The log probabilities that came without a further piece of the open text. */
-  #endScores(events: GenerationEvent[]): void {
-    if (this.#text !== undefined && this.#scores.length > 0) {
-      events.push(this.#textEvent(this.#text, ''));
-    }
-    if (this.#refusal !== undefined && this.#refusalScores.length > 0) {
-      events.push(this.#refusalEvent(this.#refusal, ''));
-    }
-  }
-
   #readRuns(delta: JsonObject): void {
     const { runs, unread } = listedRuns(delta);
     if (unread && !this.#unreadRuns) this.#notes?.lost(['executed_tools'], runWithoutMembers);
@@ -464,8 +404,6 @@ class StreamParts {
   close(events: GenerationEvent[], cut: boolean): void {
     this.#addRuns(events);
     this.#cite(events);
-    this.#endScores(events);
-    if (this.#scores.length > 0 || this.#refusalScores.length > 0) this.#loseScores();
     if (this.#sources.length > 0) this.#notes?.lost(['citations'], sourcesWithoutText);
     const open: number[] = [];
     if (this.#text !== undefined) open.push(this.#text);
@@ -508,7 +446,7 @@ class StreamParts {
       this.#calls.closeComplete(events);
       this.#text = this.#start({ type: 'text', text: '' }, events);
     }
-    events.push(this.#textEvent(this.#text, delta));
+    events.push({ type: 'part-delta', index: this.#text, field: 'text', delta });
   }
 
   #addRefusal(delta: string, events: GenerationEvent[]): void {
@@ -517,7 +455,7 @@ class StreamParts {
       this.#calls.closeComplete(events);
       this.#refusal = this.#start({ type: 'refusal', text: '' }, events);
     }
-    events.push(this.#refusalEvent(this.#refusal, delta));
+    events.push({ type: 'part-delta', index: this.#refusal, field: 'text', delta });
   }
 
   #readReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
@@ -612,14 +550,12 @@ class StreamParts {
   #endText(events: GenerationEvent[]): void {
     if (this.#text === undefined) return;
     this.#cite(events);
-    this.#endScores(events);
     events.push({ type: 'part-end', index: this.#text });
     this.#text = undefined;
   }
 
   #endRefusal(events: GenerationEvent[]): void {
     if (this.#refusal === undefined) return;
-    this.#endScores(events);
     events.push({ type: 'part-end', index: this.#refusal });
     this.#refusal = undefined;
   }
@@ -629,15 +565,6 @@ class StreamParts {
     events.push({ type: 'part-end', index: this.#reasoning.part });
     this.#reasoning = undefined;
   }
-}
-
-/** Whether a delta has reasoning or calls. */
-function hasOther(delta: JsonObject): boolean {
-  return (
-    isPresent(delta['tool_calls']) ||
-    isPresent(delta['function_call']) ||
-    readAnswerReasoning(delta).some(({ text }) => text !== '')
-  );
 }
 
 /** How most servers write a chunk that continues a text. */

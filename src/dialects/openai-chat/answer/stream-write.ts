@@ -2,15 +2,7 @@
  * Writes events as a chat-completions stream.
  * The frame around a delta never changes within an answer, so it is made once.
  */
-import type {
-  Citation,
-  Part,
-  ReasoningPart,
-  RefusalPart,
-  TextPart,
-  TokenLogprob,
-  ToolCallPart,
-} from '../../../core/conversation.ts';
+import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../../core/dialect.ts';
 import {
   type FinishReason,
@@ -22,7 +14,6 @@ import type { Sealer } from '../../../core/secret.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
 import { isCutBy } from '../../shared/answers.ts';
-import { chatLogprobs, showsLogprobs } from '../../shared/logprobs.ts';
 import { writeStreamError } from '../errors.ts';
 import {
   answeredExtras,
@@ -61,12 +52,6 @@ function isUndecided({ heldArguments, sawArguments }: OpenPart): boolean {
     : tryParseInnerObject(heldArguments) === undefined;
 }
 
-/** The text with which a part starts. */
-function wholeDelta(index: number, { text, logprobs }: TextPart | RefusalPart): PartDelta {
-  const delta = { type: 'part-delta', index, field: 'text', delta: text } as const;
-  return logprobs === undefined ? delta : { ...delta, logprobs };
-}
-
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
 
 export class ChatStreamWriter implements StreamWriter {
@@ -79,7 +64,6 @@ export class ChatStreamWriter implements StreamWriter {
   #before = '';
   #behind = '';
   #id = '';
-  readonly #showsLogprobs: boolean;
   #roleSent = false;
   #textLength = 0;
   #nextTool = 0;
@@ -90,7 +74,6 @@ export class ChatStreamWriter implements StreamWriter {
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#tools = new AnsweredTools(context);
-    this.#showsLogprobs = showsLogprobs(context.conversation);
     const hidden = context.conversation?.reasoning?.hidden === true;
     this.#reasoning = new ReasoningDeltas(hidden, context.sealing?.sealer);
   }
@@ -160,11 +143,7 @@ export class ChatStreamWriter implements StreamWriter {
       `data: {"id":${JSON.stringify(this.#id)},"object":"chat.completion.chunk",` +
       `"created":${context.createdSeconds},"model":${JSON.stringify(context.model)},` +
       `"choices":[{"index":0,"delta":{`;
-    this.#behind = this.#end('null');
-  }
-
-  #end(logprobs: string): string {
-    return `},"logprobs":${logprobs},"finish_reason":null}]${this.#usageNull()}}\n\n`;
+    this.#behind = `},"logprobs":null,"finish_reason":null}]${this.#usageNull()}}\n\n`;
   }
 
   /** If a usage chunk will follow, every other chunk has `usage: null`. */
@@ -176,18 +155,6 @@ export class ChatStreamWriter implements StreamWriter {
     return members === '' ? '' : this.#before + members + this.#behind;
   }
 
-  /** A frame of a piece of text. */
-  #spoken(
-    member: 'content' | 'refusal',
-    text: string,
-    tokens: readonly TokenLogprob[] | undefined,
-  ): string {
-    const members = text === '' ? '' : `"${member}":${JSON.stringify(text)}`;
-    if (tokens === undefined || !this.#showsLogprobs) return this.#frame(members);
-    const logprobs = member === 'content' ? chatLogprobs(tokens, []) : chatLogprobs([], tokens);
-    return this.#before + members + this.#end(JSON.stringify(logprobs));
-  }
-
   #role(content: '""' | 'null'): string {
     if (this.#roleSent) return '';
     this.#roleSent = true;
@@ -195,33 +162,33 @@ export class ChatStreamWriter implements StreamWriter {
     return this.#frame(`"role":"assistant","content":${content},"refusal":null`);
   }
 
-  #writeDelta({ index, field, delta, logprobs }: PartDelta): string {
+  #writeDelta({ index, field, delta }: PartDelta): string {
     const open = this.#parts[index];
-    if (open === undefined || (delta === '' && logprobs === undefined)) return '';
+    if (open === undefined || delta === '') return '';
     if (field === 'arguments') return this.#addArguments(open, delta);
     switch (open.part.type) {
       case 'text':
         if (field !== 'text') return '';
-        if (open.textStart === undefined) return this.#beginText(open, delta, logprobs);
+        if (open.textStart === undefined) return this.#beginText(open, delta);
         this.#textLength += delta.length;
-        return this.#spoken('content', delta, logprobs);
+        return this.#frame(`"content":${JSON.stringify(delta)}`);
       case 'reasoning':
         return this.#frame(this.#reasoning.add(index, field, delta));
       case 'refusal':
         this.#refusalSent = true;
-        return this.#spoken('refusal', delta, logprobs);
+        return this.#frame(`"refusal":${JSON.stringify(delta)}`);
       default:
         return '';
     }
   }
 
   /** An empty text gets no blank line, so it is written with the first piece. */
-  #beginText(open: OpenPart, delta: string, logprobs?: readonly TokenLogprob[]): string {
+  #beginText(open: OpenPart, delta: string): string {
     const bound = this.#bounds.before(delta);
     open.textStart = this.#textLength + bound.length;
     this.#textLength = open.textStart + delta.length;
     const before = bound === '' ? '' : this.#frame(`"content":${JSON.stringify(bound)}`);
-    return before + this.#spoken('content', delta, logprobs);
+    return before + this.#frame(`"content":${JSON.stringify(delta)}`);
   }
 
   #startPart(index: number, part: Part): string {
@@ -240,7 +207,9 @@ export class ChatStreamWriter implements StreamWriter {
     switch (part.type) {
       case 'text':
       case 'refusal':
-        return role + this.#writeDelta(wholeDelta(index, part));
+        return (
+          role + this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
+        );
       case 'reasoning':
         return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));
       case 'tool-call':

@@ -10,7 +10,6 @@ import type {
   OutputFormat,
   Part,
   Reasoning,
-  RequestedLogprobs,
   Sampling,
   Tool,
   ToolChoice,
@@ -42,13 +41,11 @@ import { readExtras, requestShape } from '../shape.ts';
 
 /** @throws GatewayError `invalid_request` for a member that the canonical form does not have. */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
-  const refused = findUncarried(body);
-  if (refused !== undefined) throw refused;
+  refuseUntranslatable(body);
   noteStrangers(body, requestShape, notes);
   const { system, turns } = readConversationTurns(body, notes, sealer);
   const toolChoice = readToolChoice(body);
   const reasoning = readReasoningControl(body);
-  const logprobs = readLogprobs(body);
   const endUser = readString(body, 'safety_identifier') ?? readString(body, 'user');
   const read: Conversation = {
     system,
@@ -59,9 +56,8 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     sampling: readSampling(body),
     output: readOutputFormat(body),
     ...(reasoning === undefined ? {} : { reasoning }),
-    ...(logprobs === undefined ? {} : { logprobs }),
     ...(endUser === undefined ? {} : { endUser }),
-    extras: withMemberPaths(readExtras(logprobs === undefined ? body : withoutLogprobs(body)), {
+    extras: withMemberPaths(readExtras(body), {
       parallelTools: ['parallel_tool_calls'],
       endUser: [typeof body['safety_identifier'] === 'string' ? 'safety_identifier' : 'user'],
     }),
@@ -69,27 +65,19 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
   return body['prompt_cache_retention'] === '24h' ? keepLonger(read) : read;
 }
 
-/** @throws GatewayError for a member that other APIs do not carry, or that few of their models take. */
+/** @throws GatewayError for members whose loss the client would misread, or wait for in vain. */
 export function refuseUntranslatable(body: JsonObject): void {
   const found = findUntranslatable(body);
   if (found !== undefined) throw found;
 }
 
-/** Of a member that other APIs do not carry, or that few of their models take. */
+/** Of a member whose loss the client would misread, or wait for in vain. */
 export function findUntranslatable(body: JsonObject): GatewayError | undefined {
-  const refused = findUncarried(body);
-  if (refused !== undefined || readLogprobs(body) === undefined) return refused;
-  return unsupported(['logprobs'], 'Another API may not report log probabilities.');
-}
-
-/** Of a member that no other API has. */
-function findUncarried(body: JsonObject): GatewayError | undefined {
   const { n, logprobs, modalities, moderation } = body;
   if (typeof n === 'number' && n > 1) {
     return unsupported(['n'], 'This model gives one choice only; ask several times instead.');
   }
-  // Vendors who take a number answer in a form of their own.
-  if (typeof logprobs === 'number' && logprobs > 0) {
+  if (logprobs === true || (typeof logprobs === 'number' && logprobs > 0)) {
     return unsupported(['logprobs'], 'This model does not report log probabilities.');
   }
   if (isArray(modalities) && modalities.includes('audio')) {
@@ -105,18 +93,6 @@ function blocksContent(moderation: JsonObject): boolean {
   const policy = moderation['policy'];
   if (!isObject(policy)) return false;
   return Object.values(policy).some((rule) => isObject(rule) && rule['mode'] === 'block');
-}
-
-/** The number of likely tokens means nothing without the switch. */
-function readLogprobs(body: JsonObject): RequestedLogprobs | undefined {
-  if (body['logprobs'] !== true) return undefined;
-  const { top_logprobs: top } = body;
-  return withPath({ top: typeof top === 'number' ? top : 0 }, ['logprobs']);
-}
-
-function withoutLogprobs(body: JsonObject): JsonObject {
-  const { logprobs: _, top_logprobs: __, ...rest } = body;
-  return rest;
 }
 
 const anyNumber = { min: -Infinity, max: Infinity };

@@ -14,11 +14,7 @@ import type { Notes } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import type { JsonObject, JsonMembers } from '../../../json/value.ts';
 import { noteUncited } from '../../shared/request/document-citations.ts';
-import {
-  cacheHints,
-  noteUnlistedSources,
-  responsesOptions,
-} from '../../shared/request/responses-fields.ts';
+import { cacheHints, responsesOptions } from '../../shared/request/responses-fields.ts';
 import { MessageWriter, isPrefill, writePrefill } from './write-messages.ts';
 import { writeOutput, writeTools } from './write-tools.ts';
 import {
@@ -28,7 +24,6 @@ import {
   wantedEffort,
   reasoningPath,
 } from '../../shared/request/effort.ts';
-import { noLogprobs } from '../../shared/logprobs.ts';
 import { isInstruction, withInstructionsInFront } from '../../shared/request/instructions.ts';
 import {
   writeMessagesExtras,
@@ -63,14 +58,10 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
       continues: traits.prefill && isPrefill(messages.written),
     }),
     ...writePrefill(messages.written, traits),
-    ...writeLogprobs(conversation, traits),
     ...writeEndUser(conversation, traits, notes),
     ...writeForeignExtras(conversation.extras, traits, notes),
     ...writeResponsesOptions(conversation.extras, { traits, notes }),
   };
-  if (tools['web_search_options'] !== undefined || tools['plugins'] !== undefined) {
-    noteUnlistedSources(conversation.extras, notes);
-  }
   if (ask.stream) {
     body['stream'] = true;
     if (traits.usageOption) body['stream_options'] = { include_usage: true };
@@ -185,15 +176,6 @@ interface ReasoningQuestion {
   /** The model is to continue the last assistant message. */
   readonly continues: boolean;
   readonly notes: Notes;
-}
-
-/** @throws GatewayError for a model that is known to refuse them */
-function writeLogprobs({ logprobs }: Conversation, { refuses }: UpstreamTraits): JsonMembers {
-  if (logprobs === undefined) return {};
-  const { top } = logprobs;
-  const members = { logprobs: true, ...(top > 0 ? { top_logprobs: top } : {}) };
-  if (Object.keys(members).some((name) => refuses?.includes(name))) throw noLogprobs(logprobs);
-  return members;
 }
 
 /** Nothing where the client said nothing, unless the upstream would refuse the request without. */

@@ -17,7 +17,6 @@ import {
   isPresent,
   wrongType,
 } from '../../shared/answers.ts';
-import { readLogprobs } from '../../shared/logprobs.ts';
 import { looksLikeError, readErrorValue } from '../../shared/vendor-errors.ts';
 import {
   argumentsOf,
@@ -151,13 +150,7 @@ function messageParts(item: JsonObject): readonly Part[] {
       parts.push({ type: 'opaque', dialect: dialectId, value: content, ...extras });
     } else {
       const citations = readAnnotations(content['annotations']);
-      const logprobs = readLogprobs(content['logprobs']);
-      const text: TextPart = {
-        type: 'text',
-        text: contentText(content),
-        ...(logprobs.length === 0 ? {} : { logprobs }),
-        ...extras,
-      };
+      const text: TextPart = { type: 'text', text: contentText(content), ...extras };
       parts.push(citations.length === 0 ? text : { ...text, citations });
     }
   }

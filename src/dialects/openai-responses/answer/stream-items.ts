@@ -1,10 +1,9 @@
 /** Reads the items of a streamed answer into parts. */
-import type { Part, TokenLogprob } from '../../../core/conversation.ts';
+import type { Part } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GenerationEvent } from '../../../core/generation.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import { answerObject, answerText, wrongType } from '../../shared/answers.ts';
-import { readLogprobs } from '../../shared/logprobs.ts';
 import { argumentsOf, type CallKind, streamedIndexes, writtenText } from '../items.ts';
 import {
   callStart,
@@ -33,8 +32,6 @@ interface OpenContent {
   readonly type: 'text' | 'refusal';
   received: string;
   citations: number;
-  /** The number of tokens whose log probabilities came. */
-  scores: number;
 }
 
 interface MessageItem {
@@ -114,14 +111,8 @@ export class StreamItems {
   searches = 0;
   hasCalls = false;
   readonly #items = new Map<number, Item>();
-  readonly #readsLogprobs: boolean;
   #next = 0;
   #last = 0;
-
-  /** @param readsLogprobs false where the upstream's own events go to the client */
-  constructor(readsLogprobs: boolean) {
-    this.#readsLogprobs = readsLogprobs;
-  }
 
   /** Whether an event of this name belongs to an item. Progress events of hosted tools are ignored. */
   knows(type: string): boolean {
@@ -146,10 +137,7 @@ export class StreamItems {
 
   /** A piece of text. */
   text(event: JsonObject): TextEvents {
-    const scored = this.#logprobsOf(event).length > 0;
-    const again = scored
-      ? undefined
-      : this.continueText(event, answerText(event['delta'], 'a text'));
+    const again = this.continueText(event, answerText(event['delta'], 'a text'));
     if (again !== undefined) return again;
     const events: Events = [];
     this.#contentDelta(event, 'text', events);
@@ -185,10 +173,7 @@ export class StreamItems {
 
   contentDone(event: JsonObject, type: OpenContent['type'], events: Events): void {
     const open = this.#content(event, type, events);
-    complete(open, answerText(event[type], `a ${type}`), {
-      rest: this.#restOf(open, event),
-      events,
-    });
+    complete(open, answerText(event[type], `a ${type}`), events);
   }
 
   annotation(event: JsonObject, events: Events): void {
@@ -286,16 +271,8 @@ export class StreamItems {
   #contentDelta(event: JsonObject, type: OpenContent['type'], events: Events): void {
     const delta = answerText(event['delta'], 'a delta');
     const open = this.#content(event, type, events);
-    addText(open, delta, { rest: this.#logprobsOf(event), events });
-  }
-
-  #logprobsOf({ logprobs }: JsonObject): readonly TokenLogprob[] {
-    return readLogprobs(this.#readsLogprobs ? logprobs : undefined);
-  }
-
-  /** The log probabilities of a whole text that its deltas did not have. */
-  #restOf({ scores }: OpenContent, whole: JsonObject): readonly TokenLogprob[] {
-    return this.#logprobsOf(whole).slice(scores);
+    open.received += delta;
+    push(open.part, { field: 'text', delta }, events);
   }
 
   /** The text or refusal of an event. If no event opened it, this one does, by its type. */
@@ -319,7 +296,7 @@ export class StreamItems {
     }
     const extras = item.contents.size === 0 ? messageExtras(item.added) : {};
     const part = this.#start({ type, text: '', ...extras }, events);
-    const open: OpenContent = { part, type, received: '', citations: 0, scores: 0 };
+    const open: OpenContent = { part, type, received: '', citations: 0 };
     item.contents.set(at, open);
     return open;
   }
@@ -429,7 +406,7 @@ export class StreamItems {
       }
       const type = content['type'] === 'refusal' ? 'refusal' : 'text';
       const open = this.#contentOf(known, at, type, events);
-      complete(open, contentText(content), { rest: this.#restOf(open, content), events });
+      complete(open, contentText(content), events);
       for (const citation of readAnnotations(content['annotations']).slice(open.citations)) {
         open.citations += 1;
         events.push({ type: 'part-citation', index: open.part, citation });
@@ -527,22 +504,10 @@ function restOf(received: string, whole: string): string {
   );
 }
 
-interface Scored {
-  /** The log probabilities that the client does not have yet. */
-  readonly rest: readonly TokenLogprob[];
-  readonly events: Events;
-}
-
-function complete(open: OpenContent, whole: string, scored: Scored): void {
-  addText(open, restOf(open.received, whole), scored);
-}
-
-function addText(open: OpenContent, delta: string, { rest: logprobs, events }: Scored): void {
-  if (delta === '' && logprobs.length === 0) return;
-  open.received += delta;
-  open.scores += logprobs.length;
-  const event = { type: 'part-delta', index: open.part, field: 'text', delta } as const;
-  events.push(logprobs.length === 0 ? event : { ...event, logprobs });
+function complete(open: OpenContent, whole: string, events: Events): void {
+  const rest = restOf(open.received, whole);
+  open.received += rest;
+  push(open.part, { field: 'text', delta: rest }, events);
 }
 
 function addReasoning(item: ReasoningItem, delta: string, part: number, events: Events): void {

@@ -45,7 +45,7 @@ const plainDelta: LayoutRules = {
 };
 
 export class ResponsesStreamReader implements StreamReader {
-  readonly #items: StreamItems;
+  readonly #items = new StreamItems();
   readonly #strangers: AnswerStrangers | undefined;
   /** Id of the response; undefined before its start. */
   #response: string | undefined;
@@ -59,7 +59,6 @@ export class ResponsesStreamReader implements StreamReader {
   /** @param notes absent where the upstream's own bytes go to the client */
   constructor(notes?: Notes) {
     this.#strangers = notes && new AnswerStrangers(notes);
-    this.#items = new StreamItems(notes !== undefined);
   }
 
   /** The terminal event has the usage, so no event is expected after it. */

@@ -7,7 +7,6 @@ import type {
   Part,
   ReasoningPart,
   TextPart,
-  TokenLogprob,
   ToolCallPart,
 } from '../../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../../core/dialect.ts';
@@ -22,7 +21,6 @@ import {
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import type { JsonObject } from '../../../json/value.ts';
 import { refusalExplanation } from '../../openai-chat/answer/response.ts';
-import { responsesLogprobs, showsLogprobs } from '../../shared/logprobs.ts';
 import { endNote } from '../../shared/answers.ts';
 import { type AnsweredCall, AnswerItems } from './write-items.ts';
 import { idPrefixes, itemExtras } from '../items.ts';
@@ -40,7 +38,6 @@ interface OpenMessage {
   readonly frame: DeltaFrame;
   text: string;
   readonly annotations: JsonObject[];
-  readonly logprobs: JsonObject[];
 }
 
 interface OpenText {
@@ -92,15 +89,12 @@ export class ResponsesStreamWriter implements StreamWriter {
   readonly #unsure: OpenCall[] = [];
   #usage: Usage | undefined;
   #finish: FinishReason | undefined;
-  readonly #showsLogprobs: boolean;
-  #lostScores = false;
   #refused = false;
   #cut = false;
 
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#items = new AnswerItems(context);
-    this.#showsLogprobs = showsLogprobs(context.conversation);
     this.#life = new Lifecycle(context, context.opening);
   }
 
@@ -197,13 +191,13 @@ export class ResponsesStreamWriter implements StreamWriter {
         const text = this.#openMessage('output_text', part);
         const start = this.#message?.text.length ?? 0;
         this.#parts.set(index, { type: 'text', start, citations: [...(part.citations ?? [])] });
-        return text + this.#addText(part.text, part.logprobs);
+        return text + (part.text === '' ? '' : this.#addText(part.text));
       }
       case 'refusal': {
         const closed = this.#closeMessage();
         this.#parts.set(index, { type: 'refusal' });
         const text = closed + this.#openMessage('refusal', part);
-        return text + this.#addText(part.text, part.logprobs);
+        return text + (part.text === '' ? '' : this.#addText(part.text));
       }
       case 'reasoning':
         return this.#closeMessage() + this.#startReasoning(index, part);
@@ -222,13 +216,13 @@ export class ResponsesStreamWriter implements StreamWriter {
     }
   }
 
-  #delta({ index, field, delta, logprobs }: PartDelta): string {
+  #delta({ index, field, delta }: PartDelta): string {
     const open = this.#parts.get(index);
-    if (open === undefined || (delta === '' && logprobs === undefined)) return '';
+    if (open === undefined || delta === '') return '';
     switch (open.type) {
       case 'text':
       case 'refusal':
-        return field === 'text' ? this.#continueMessage(open) + this.#addText(delta, logprobs) : '';
+        return field === 'text' ? this.#continueMessage(open) + this.#addText(delta) : '';
       case 'reasoning':
         if (field === 'signature') {
           open.part = { ...open.part, signature: (open.part.signature ?? '') + delta };
@@ -346,7 +340,6 @@ export class ResponsesStreamWriter implements StreamWriter {
       frame,
       text: '',
       annotations: [],
-      logprobs: [],
     };
     this.#message = message;
     if (kind === 'refusal') this.#refused = true;
@@ -360,27 +353,11 @@ export class ResponsesStreamWriter implements StreamWriter {
     );
   }
 
-  #addText(delta: string, tokens?: readonly TokenLogprob[]): string {
+  #addText(delta: string): string {
     const message = this.#message;
-    const scored = tokens !== undefined && this.#showsLogprobs;
-    if (message === undefined || (delta === '' && !scored)) return '';
+    if (message === undefined) return '';
     message.text += delta;
-    if (!scored) return this.#life.delta(message.frame, delta);
-    if (message.kind === 'refusal') {
-      this.#loseScores();
-      return delta === '' ? '' : this.#life.delta(message.frame, delta);
-    }
-    const logprobs = responsesLogprobs(tokens);
-    message.logprobs.push(...logprobs);
-    const where = locationOf(message);
-    return this.#life.event('response.output_text.delta', { ...where, delta, logprobs });
-  }
-
-  #loseScores(): void {
-    if (!this.#lostScores) {
-      this.#context.notes.lost(['logprobs', 'refusal'], 'this API has none of a refusal');
-    }
-    this.#lostScores = true;
+    return this.#life.delta(message.frame, delta);
   }
 
   #annotate({ citations, start }: OpenText): string {
@@ -414,7 +391,7 @@ export class ResponsesStreamWriter implements StreamWriter {
         : this.#life.event('response.output_text.done', {
             ...where,
             text: message.text,
-            logprobs: [...message.logprobs],
+            logprobs: [],
           });
     return (
       done +
@@ -592,14 +569,9 @@ function callLocation({ call, output }: OpenCall): JsonObject {
   return { item_id: call.id, output_index: output ?? 0 };
 }
 
-function contentPart({ kind, annotations, logprobs }: OpenMessage, text: string): JsonObject {
+function contentPart({ kind, annotations }: OpenMessage, text: string): JsonObject {
   if (kind === 'refusal') return { type: 'refusal', refusal: text };
-  return {
-    type: 'output_text',
-    text,
-    annotations: [...annotations],
-    logprobs: [...logprobs],
-  };
+  return { type: 'output_text', text, annotations: [...annotations], logprobs: [] };
 }
 
 function messageItem(

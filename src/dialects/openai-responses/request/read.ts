@@ -6,7 +6,6 @@ import type {
   Effort,
   OutputFormat,
   Reasoning,
-  RequestedLogprobs,
   Sampling,
 } from '../../../core/conversation.ts';
 import { unsupported } from '../../../core/errors.ts';
@@ -18,25 +17,19 @@ import { badValue, isPresent } from '../fields.ts';
 import { dialectId } from '../items.ts';
 import { readTurns } from './read-items.ts';
 import { readToolChoice, Toolbox } from './read-tools.ts';
-import { includedSources } from '../../shared/request/responses-fields.ts';
 import { knownFields, requestShape } from '../shape.ts';
-
-/** Value of `include` for the log probabilities of an answer. */
-export const includedLogprobs = 'message.output_text.logprobs';
 
 /** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   refuseUntranslatable(body);
   noteStrangers(body, requestShape, notes);
   noteLost(body, notes);
-  noteIncluded(body, notes);
   const toolbox = readTools(body, notes);
   const { system, turns } = readTurns(body, { notes, sealer, tools: toolbox });
   if (system.length === 0 && turns.length === 0) {
     throw badValue(['input'], 'holds no content at all');
   }
   const toolChoice = readToolChoice(body, toolbox);
-  const logprobs = readLogprobs(body);
   const endUser = textOf(body['safety_identifier']) || textOf(body['user']);
   const { input: _input, ...kept } = body;
   return {
@@ -50,7 +43,6 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
     sampling: readSampling(body),
     output: readOutputFormat(body),
     reasoning: readReasoning(body),
-    ...(logprobs === undefined ? {} : { logprobs }),
     ...(endUser === '' ? {} : { endUser }),
     // All other members: the answer repeats them, and writers find the ones they know (shared/request/responses-fields.ts).
     extras: withMemberPaths(
@@ -65,12 +57,21 @@ export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Co
 
 /** Refuses members whose loss the client would misread, or wait for in vain. */
 function refuseUntranslatable(body: JsonObject): void {
-  const { instructions, prompt, generate, moderation } = body;
+  const { top_logprobs: logprobs, include, instructions, prompt, generate, moderation } = body;
   if (isArray(instructions)) {
     throw unsupported(
       ['instructions'],
       'This model takes instructions as a text only; send messages at the beginning of `input`.',
     );
+  }
+  if (typeof logprobs === 'number' && logprobs > 0) {
+    throw unsupported(['top_logprobs'], 'This model does not report log probabilities.');
+  }
+  if (isArray(include)) {
+    const index = include.indexOf('message.output_text.logprobs');
+    if (index !== -1) {
+      throw unsupported(['include', index], 'This model does not report log probabilities.');
+    }
   }
   if (isObject(prompt)) {
     throw unsupported(
@@ -114,37 +115,6 @@ function noteLost(body: JsonObject, notes: Notes): void {
   }
   for (const [key, value] of Object.entries(body)) {
     if (isPresent(value) && !knownFields.has(key)) notes.lost([key], 'not known to the model');
-  }
-}
-
-/** Values of `include` by the tool whose items they extend. Without the tool they request nothing. */
-const includedOfTools: ReadonlyMap<Json, string> = new Map([
-  ['file_search_call.results', 'file_search'],
-  ['web_search_call.results', 'web_search'],
-  ['code_interpreter_call.outputs', 'code_interpreter'],
-]);
-/** Values that are answered, and addresses of images that the client itself sent. */
-const includedAnyway: ReadonlySet<Json> = new Set([
-  'reasoning.encrypted_content',
-  includedLogprobs,
-  'message.input_image.image_url',
-  'computer_call_output.output.image_url',
-  // Writers whose searches list none note it (shared/request/responses-fields.ts).
-  includedSources,
-]);
-
-function noteIncluded({ include, tools }: JsonObject, notes: Notes): void {
-  if (!isArray(include)) return;
-  const types = (isArray(tools) ? tools : []).map((tool) =>
-    isObject(tool) ? textOf(tool['type']) : '',
-  );
-  for (const [i, value] of include.entries()) {
-    if (includedAnyway.has(value)) continue;
-    const tool = includedOfTools.get(value);
-    if (tool === undefined) notes.lost(['include', i], 'not known to the gateway');
-    else if (types.some((type) => type.startsWith(tool))) {
-      notes.lost(['include', i], 'the answer has no such items');
-    }
   }
 }
 
@@ -195,14 +165,6 @@ function readOutputFormat({ text }: JsonObject): OutputFormat {
     ...(typeof strict === 'boolean' ? { strict } : {}),
   };
   return withPath(read, ['text', 'format']);
-}
-
-/** A number of likely tokens requests them as well. */
-function readLogprobs({ top_logprobs: count, include }: JsonObject): RequestedLogprobs | undefined {
-  const top = typeof count === 'number' ? count : 0;
-  const index = isArray(include) ? include.indexOf(includedLogprobs) : -1;
-  if (top > 0) return withPath({ top }, ['top_logprobs']);
-  return index === -1 ? undefined : withPath({ top }, ['include', index]);
 }
 
 const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];

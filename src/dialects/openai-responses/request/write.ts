@@ -14,11 +14,9 @@ import { writeTemperature } from '../../openai-chat/request/write.ts';
 import { namedEffort, noteUncontrolled, wantedEffort } from '../../shared/request/effort.ts';
 import { writeOutput } from '../../openai-chat/request/write-tools.ts';
 import { noteUncited } from '../../shared/request/document-citations.ts';
-import { noLogprobs } from '../../shared/logprobs.ts';
 import { cacheHints } from '../../shared/request/responses-fields.ts';
 import { isPresent } from '../fields.ts';
 import { dialectId } from '../items.ts';
-import { includedLogprobs } from './read.ts';
 import { ItemWriter } from './write-items.ts';
 import { writeTools } from './write-tools.ts';
 
@@ -51,21 +49,10 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeEndUser(conversation, traits, notes),
     ...foreign,
     store: false,
-    ...writeIncluded(conversation, traits),
+    ...(isIncluded(encryptedReasoning, traits) ? { include: [encryptedReasoning] } : {}),
   };
   if (ask.stream) body['stream'] = true;
   return { ...conversation.extras[dialectId], ...body };
-}
-
-/** @throws GatewayError for log probabilities of a model that is known to refuse them */
-function writeIncluded({ logprobs }: Conversation, traits: UpstreamTraits): JsonMembers {
-  const include = isIncluded(encryptedReasoning, traits) ? [encryptedReasoning] : [];
-  if (logprobs === undefined) return include.length === 0 ? {} : { include };
-  const { refuses } = traits;
-  const refused = refuses?.some((name) => name === 'logprobs' || name === 'top_logprobs') === true;
-  if (refused || !isIncluded(includedLogprobs, traits)) throw noLogprobs(logprobs);
-  const { top } = logprobs;
-  return { include: [...include, includedLogprobs], ...(top > 0 ? { top_logprobs: top } : {}) };
 }
 
 /** Value of `include` for encrypted reasoning, which can be sent back to a provider that stores nothing. */

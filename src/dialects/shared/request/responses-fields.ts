@@ -2,7 +2,7 @@
 import type { Extras, MediaPart, Tool } from '../../../core/conversation.ts';
 import { unsupported } from '../../../core/errors.ts';
 import { type Notes, pathOf } from '../../../core/notes.ts';
-import { isArray, isObject, type Json } from '../../../json/value.ts';
+import { isObject, type Json } from '../../../json/value.ts';
 
 /** The members that another API may have as well; absent where they say what it does anyway. */
 interface ResponsesOptions {
@@ -37,16 +37,6 @@ export const cacheHints: readonly string[] = [
   'prompt_cache_options',
   'prompt_cache_retention',
 ];
-
-/** Value of `include` for the sources that a web search found. */
-export const includedSources = 'web_search_call.action.sources';
-
-/** Notes that the upstream's search has no item of its own in the answer. */
-export function noteUnlistedSources(extras: Extras, notes: Notes): void {
-  const include = extras['openai-responses']?.['include'];
-  const at = isArray(include) ? include.indexOf(includedSources) : -1;
-  if (at !== -1) notes.lost(['include', at], 'sources are annotations of the text');
-}
 
 /** A grammar that the input of a free-text tool is held to. */
 export interface Grammar {
