@@ -491,7 +491,6 @@ async function answerRoute(
   if (sendDashboard(deps.dashboard, request, response)) return undefined;
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') return alive(method);
-  if (ofDataPlane.test(url)) return otherPlane;
   if ((await deps.signIn?.answer(request, response)) === true) return undefined;
   return answerKnown(deps, request, response);
 }
@@ -505,8 +504,9 @@ async function answerKnown(
   const { method = 'GET', url = '/' } = request;
   // Before anything else is examined: a stranger learns not even which addresses there are.
   const entry = scraper(deps, request) ?? (await enter(deps, request).catch(withoutReason));
-  if (entry === 'anonymous') return refused;
-  if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress);
+  const unauthorized = ofDataPlane.test(url) ? otherPlane : refused;
+  if (entry === 'anonymous') return unauthorized;
+  if (entry === 'guess') return wrongToken(deps, request.socket.remoteAddress, unauthorized);
   if (!('http' in entry)) return entry;
   if (entry.name !== undefined) deps.strangers.known(request.socket);
   const refusal = roleRefusal(deps.routes, method, url, entry);
@@ -597,12 +597,13 @@ function isMetrics({ url = '/' }: IncomingMessage): boolean {
 async function wrongToken(
   { guesses, allGuesses, held, refusals }: GuardedDeps,
   address: string | undefined,
+  unauthorized: AdminAnswer = refused,
 ): Promise<AdminAnswer> {
   const waitMs = guesses.refused(address);
   const manyInAll = allGuesses.refused('') !== undefined;
   const status = waitMs === undefined ? 401 : 429;
   refusals.note({ status, error: 'admin_token', address, plane: 'admin' });
-  const answer = waitMs === undefined ? refused : { ...tooManyGuesses, retryAfterMs: waitMs };
+  const answer = waitMs === undefined ? unauthorized : { ...tooManyGuesses, retryAfterMs: waitMs };
   if (waitMs === undefined && !manyInAll) return answer;
   return (await held.hold(address)) ? answer : { ...answer, last: true };
 }
