@@ -439,10 +439,10 @@ const refused: AdminAnswer = errorAnswer(
   'The admin token is missing or not valid. Send it as "Authorization: Bearer TOKEN".',
 );
 
-/** Paths of calls. A client that sends them here would take the answer of this plane for a word about its key. */
+/** Paths of calls. Without a hint, the client takes the 401 of this plane for a refusal of its key. */
 const ofDataPlane = /^\/+(v1(\/|\?|$)|(chat\/completions|messages|responses)(\?|$))/;
 
-/** It does not name the address of the data plane: it is the same for strangers. */
+/** Strangers get it too, so it does not name the address of the data plane. */
 const otherPlane: AdminAnswer = errorAnswer(
   401,
   "This is the admin plane of the gateway, which takes the admin token. Calls go to its data plane, by default port 8686: correct the client's base address.",

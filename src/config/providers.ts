@@ -32,7 +32,7 @@ export interface KnownProvider {
   readonly responses?: object;
   /** Environment variable of the key; absent for engines that need none. */
   readonly keyVariable?: string;
-  /** How keys of the vendor begin, and none of another vendor. */
+  /** The beginning of the vendor's keys, if no other vendor uses it. */
   readonly keyPrefix?: string;
   /** Environment variable that replaces the vendor's address. */
   readonly baseUrlVariable?: string;

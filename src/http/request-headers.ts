@@ -84,7 +84,7 @@ export function checkRequestHead(request: IncomingMessage, response: ServerRespo
       throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
     }
     const rawHeaders = request.rawHeaders;
-    /** A bit for each. */
+    /** A bit for each header that may come once only. */
     let seen = 0;
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const written = rawHeaders[i] ?? '';

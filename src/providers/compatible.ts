@@ -40,7 +40,7 @@ export interface ProviderRow {
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;
-  /** How keys of the vendor begin, and none of another vendor; absent where there is no such sign. */
+  /** The beginning of the vendor's keys, if no other vendor uses it. */
   readonly keyPrefix?: string;
   /** Environment variable that replaces `baseUrl`, if the vendor's SDKs have one. */
   readonly baseUrlVariable?: string;

@@ -97,7 +97,7 @@ for (const dialect of clientDialects) {
   for (const upstream of sseUpstreams) {
     for (const isStream of [true, false]) {
       const shape = isStream ? 'stream' : 'document';
-      // A document of one's own dialect is no stream to begin with.
+      // A relayed document is never read as a stream.
       if (!isStream && upstream === dialect) continue;
       test(`F46 ${dialect} on ${upstream}, ${shape}: a stream that ends with the line of its first content is broken, and ends`, async () => {
         const headers = { 'content-type': 'text/event-stream' };

@@ -26,7 +26,7 @@ export async function runningUrl(env: Environment, cwd: string): Promise<string 
     if (typeof url !== 'string') return undefined;
     const { byUrl, adminListen } = location;
     if (byUrl !== true) return url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])/, '$1127.0.0.1');
-    // Of another machine: what that one calls its own address would lead to this one.
+    // The gateway is on another machine. A loopback address that it reports would lead to this machine.
     const { host } = adminListen;
     const own = /^(https?:\/\/)(0\.0\.0\.0|\[::1?\]|127\.[\d.]+|localhost)(?=[:/]|$)/;
     return url.replace(own, (_, scheme) => `${scheme}${host.includes(':') ? `[${host}]` : host}`);

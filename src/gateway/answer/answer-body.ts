@@ -24,7 +24,7 @@ const longBytes = 1024 * 1024;
 type ReadDocument = Omit<DocumentAnswer, 'events'>;
 
 export class AnswerBody {
-  /** Most answers come in one piece: there is no list then. */
+  /** Most answers come in one piece, and need no list. */
   #first: Buffer | undefined;
   #more: Buffer[] | undefined;
   #length = 0;

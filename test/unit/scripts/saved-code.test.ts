@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 
 const runner = join(import.meta.dirname, '..', '..', '..', 'scripts', 'program', 'run.cjs');
 
-/** A program of two modules, of which V8 compiles one function of `more.cjs` when it is called. */
+/** A program of two modules. V8 compiles the function of `more.cjs` when it is called. */
 function program(t: TestContext): {
   readonly run: (script: string, ...options: readonly string[]) => string;
   readonly code: string;

@@ -122,7 +122,7 @@ export class ChatStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
-    // The upstream says that all is said: a choice without a finish, which may not even be requested, ended as well.
+    // `[DONE]` ends choices without a finish as well: the client may not have requested them.
     if (this.#finish === undefined || this.#hasFailed) {
       return this.#fail(
         new GatewayError(

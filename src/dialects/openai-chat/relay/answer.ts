@@ -31,7 +31,7 @@ const modelKey = Buffer.from('"model"');
 /** Edits a relayed answer. State of one answer. */
 export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
-  /** Of streams, as the next. */
+  /** This and the next are made for streams only. */
   #model: ModelSplice | undefined;
   #choices: ChoiceRepair | undefined;
   #ended = false;

@@ -57,7 +57,7 @@ export function messageEdits(
 
 /**
  * Whether all messages are texts of user and assistant, with instructions in front at most: nearly every target takes
- * these, and nothing is made to find it out. `changes` says the same of them.
+ * these. The check allocates nothing. `changes` gives the same result for such messages.
  */
 export function areSentAsTheyAre(messages: readonly Json[], traits: UpstreamTraits): boolean {
   if (isHistoryWanted(traits)) return false;
@@ -68,7 +68,7 @@ export function areSentAsTheyAre(messages: readonly Json[], traits: UpstreamTrai
     const instructs = role === 'system' && i === 0 && traits.refusesSystemRole !== true;
     if (role !== 'user' && role !== 'assistant' && !instructs) return false;
     for (const key in message) if (key !== 'role' && key !== 'content') return false;
-    // It may have to say that it is to be continued.
+    // Some targets need a switch on a last message that the model continues.
     if (role === 'assistant' && traits.prefillSwitch !== undefined) return false;
   }
   return true;

@@ -76,7 +76,7 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const;
 
 /** The edit of some members; computed once for a request that has one of them. */
 interface Rule {
-  /** Its own, in the set of the rules that were applied. */
+  /** Its bit in the set of applied rules. */
   readonly bit: number;
   readonly members: readonly string[];
   readonly apply: (request: Relayed) => void;
@@ -103,7 +103,7 @@ const ruleOf: ReadonlyMap<string, Rule> = new Map(
 /** The edits of the top level, tools and reasoning included. */
 function memberEdits(request: Relayed): void {
   const { source, traits, ask } = request;
-  /** A bit for each rule. */
+  /** Bits of the rules. */
   let applied = 0;
   for (const key of source.spans.keys()) {
     const rule = ruleOf.get(key);
