@@ -1,17 +1,11 @@
 /** The recipes of docs/operator/upgrade.md that one gateway shows: a restored backup, and a lost admin token. */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { startGateway } from '../../src/main.ts';
-
-function folder(t: TestContext): string {
-  const path = mkdtempSync(join(tmpdir(), 'gw-recovery-'));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
-  return path;
-}
+import { temporaryFolder } from '../support/folders.ts';
 
 const first = 'admin-token-of-the-first-start';
 
@@ -45,7 +39,7 @@ async function opens(url: string, key: string): Promise<number> {
 }
 
 test('a backup put in the place of gateway.db has the keys of its moment', async (t) => {
-  const cwd = folder(t);
+  const cwd = temporaryFolder('recovery');
   const gateway = await start(t, cwd, first);
   const make = async (name: string): Promise<string> => {
     const { body } = await gateway.ask('POST', '/api/keys', first, { name, models: ['*'] });
@@ -66,7 +60,7 @@ test('a backup put in the place of gateway.db has the keys of its moment', async
 });
 
 test('a new MODEL_GATEWAY_ADMIN_TOKEN takes the place of a lost one for good, on the same data', async (t) => {
-  const cwd = folder(t);
+  const cwd = temporaryFolder('recovery');
   const gateway = await start(t, cwd);
   const lost = gateway.made;
   const made = await gateway.ask('POST', '/api/keys', lost, { name: 'ana', models: ['*'] });
