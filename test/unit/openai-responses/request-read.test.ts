@@ -247,6 +247,16 @@ describe('options', () => {
     assert.match(refused({ include }), /^include\[0\]: /);
   });
 
+  test('what to include is refused by name where no such value is known, and harmless where only its items lack', () => {
+    const known = ['web_search_call.action.sources', 'file_search_call.results'];
+    assert.deepEqual(read({ include: [...known, 'reasoning.encrypted_content'] }).notes, []);
+    const unknown = refused({ include: [...known, 'tea.leaves'] });
+    assert.match(
+      unknown,
+      /^include\[2\]: Invalid value for 'include\[2\]': it must be one of file/,
+    );
+  });
+
   test('a truncation of any kind is noted, and none is not', () => {
     for (const truncation of ['auto', 'in the middle']) {
       assert.deepEqual(read({ truncation }).notes, ['truncation lost']);

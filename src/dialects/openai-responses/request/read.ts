@@ -18,6 +18,7 @@ import { dialectId } from '../items.ts';
 import { readTurns } from './read-items.ts';
 import { readToolChoice, Toolbox } from './read-tools.ts';
 import { knownFields, requestShape } from '../shape.ts';
+import { encryptedReasoning } from './write.ts';
 
 /** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
@@ -67,12 +68,7 @@ function refuseUntranslatable(body: JsonObject): void {
   if (typeof logprobs === 'number' && logprobs > 0) {
     throw unsupported(['top_logprobs'], 'This model does not report log probabilities.');
   }
-  if (isArray(include)) {
-    const index = include.indexOf('message.output_text.logprobs');
-    if (index !== -1) {
-      throw unsupported(['include', index], 'This model does not report log probabilities.');
-    }
-  }
+  if (isArray(include)) include.forEach(refuseInclude);
   if (isObject(prompt)) {
     throw unsupported(
       ['prompt'],
@@ -84,6 +80,27 @@ function refuseUntranslatable(body: JsonObject): void {
   }
   if (isObject(moderation) && blocksContent(moderation)) {
     throw unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
+  }
+}
+
+/** Values of `include` by the published schema. A translated answer has no items of hosted tools. */
+const harmlessIncludes: ReadonlySet<Json> = new Set([
+  'file_search_call.results',
+  'web_search_call.results',
+  'web_search_call.action.sources',
+  'message.input_image.image_url',
+  'computer_call_output.output.image_url',
+  'code_interpreter_call.outputs',
+  encryptedReasoning,
+]);
+
+function refuseInclude(value: Json, index: number): void {
+  if (value === 'message.output_text.logprobs') {
+    throw unsupported(['include', index], 'This model does not report log probabilities.');
+  }
+  // The service refuses it, too.
+  if (!harmlessIncludes.has(value)) {
+    throw badValue(['include', index], `must be one of ${[...harmlessIncludes].join(', ')}`);
   }
 }
 
