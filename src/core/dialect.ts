@@ -329,8 +329,11 @@ export interface UpstreamDialect {
    * @throws GatewayError when the body is not an answer (`upstream_invalid`) or is an error.
    */
   readResponse(body: JsonObject, traits: UpstreamTraits, notes?: Notes): Generation;
-  /** @param notes as of `readResponse` */
-  streamReader(traits: UpstreamTraits, notes?: Notes): StreamReader;
+  /**
+   * @param notes as of `readResponse`
+   * @param choices how many answers were requested; of one by default
+   */
+  streamReader(traits: UpstreamTraits, notes?: Notes, choices?: number): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape. */
   readError(status: number, body: string): GatewayError;
 }

@@ -497,7 +497,9 @@ export class AttemptLoop {
   #begun(attempt: Attempt, prepared: PreparedRequest): void {
     attempt.prepared = prepared;
     attempt.mode = prepared.mode;
-    attempt.rewritten = prepared.mode === 'translate' || !this.#call.head.stream;
+    const { stream, choices = 1 } = this.#call.head;
+    attempt.rewritten = prepared.mode === 'translate' || !stream;
+    attempt.choices = choices;
     attempt.meter.watch(prepared.watch);
   }
 

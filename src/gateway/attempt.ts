@@ -94,6 +94,8 @@ export class Attempt implements UpstreamHandler {
   mode: Mode | undefined;
   /** The client gets no frame of a stream as the upstream sent it. */
   rewritten = false;
+  /** How many answers the client requests. */
+  choices = 1;
   /** The headers that its credential added; absent where the credential is a fixed header of its endpoint. */
   credentialHeaders: readonly string[] | undefined;
   /** Present if several requests may make up one answer. */
@@ -400,7 +402,8 @@ export class Attempt implements UpstreamHandler {
     this.#phase = 'stream';
     if (this.#splitter === noSplitter) this.#splitter = new SseSplitter();
     const notes = this.rewritten ? this.notes : undefined;
-    this.#reader = this.target.provider.dialect.streamReader(this.traits, notes);
+    const { dialect } = this.target.provider;
+    this.#reader = dialect.streamReader(this.traits, notes, this.choices);
   }
 
   #readStream(frames: readonly Frame[]): void {

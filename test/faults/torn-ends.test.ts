@@ -125,12 +125,14 @@ for (const dialect of clientDialects) {
   });
 }
 
-for (const [ending, proper] of [
-  ['stop', true],
-  [null, true],
-  ['error', false],
+for (const [ending, n, proper] of [
+  ['stop', 2, true],
+  [null, 2, false],
+  // The second one was not requested.
+  [null, 1, true],
+  ['error', 2, false],
 ] as const) {
-  test(`F54 a relayed stream of two answers, of which the second ends with ${ending}: ${proper ? 'proper' : 'broken'}`, async () => {
+  test(`F54 F62 a relayed stream of two answers, ${n} requested, of which the second ends with ${ending}: ${proper ? 'proper' : 'broken'}`, async () => {
     const choice = (index: number, content: string, reason: string | null): string => {
       const delta = content === '' ? {} : { role: 'assistant', content };
       const choices = [{ index, delta, finish_reason: reason }];
@@ -146,9 +148,23 @@ for (const [ending, proper] of [
     const body = [...frames, choice(1, '', ending), chatDone].join('');
     const headers = { 'content-type': 'text/event-stream' };
     const { model } = rig.play('chat', { body, headers, framing: 'chunked' });
-    const more = { n: 2 };
-    const request = requestBody('chat', { model, stream: true, more });
+    const request = requestBody('chat', { model, stream: true, more: { n } });
     const reply = await ask(rig, 'chat', request, { oddFrames: true });
     assert.equal(endingOf('chat', reply.text), proper ? 'proper' : 'error', reply.text);
+  });
+}
+
+for (const failed of [{ finish_reason: 'error' }, { error: { message: 'Out of memory.' } }]) {
+  test(`F62 a relayed document of two answers, of which the second failed: ${JSON.stringify(failed)}`, async () => {
+    const message = { role: 'assistant', content: 'One' };
+    const choices = [
+      { index: 0, message, finish_reason: 'stop' },
+      { index: 1, message, ...failed },
+    ];
+    const body = JSON.stringify({ id: 'c', object: 'chat.completion', model: 'm', choices });
+    const { model } = rig.play('chat', { body });
+    const request = requestBody('chat', { model, stream: false, more: { n: 2 } });
+    const { status, text } = await ask(rig, 'chat', request);
+    assert.equal(status, 502, text);
   });
 }

@@ -25,6 +25,6 @@ export const openaiChatUpstream: UpstreamDialect = {
     noteAnswerStrangers(body, answerShape, notes);
     return generation;
   },
-  streamReader: (traits, notes) => new ChatStreamReader(traits, notes),
+  streamReader: (traits, notes, choices) => new ChatStreamReader(traits, notes, choices),
   readError,
 };

@@ -75,10 +75,11 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
     if (body['choices'] === undefined && looksLikeError(body)) throw readErrorValue(body);
     throw new GatewayError('upstream_invalid', 'The upstream answered without a choice.');
   }
-  if (isPresent(choice['error'])) throw readErrorValue(choice['error']);
-  assertWord(choice['finish_reason']);
-  const failure = readFailedFinish(choice['finish_reason']);
-  if (failure !== undefined) throw failure;
+  assertComplete(choice);
+  // The others go to the client only where the document itself does.
+  if (notes === undefined && isArray(body['choices'])) {
+    for (const other of body['choices']) if (isObject(other)) assertComplete(other);
+  }
   const message = choice['message'];
   if (!isObject(message)) {
     throw new GatewayError('upstream_invalid', 'The upstream answered without a message.');
@@ -103,6 +104,14 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits, notes?: N
     ),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** @throws GatewayError for a choice that says that it failed */
+function assertComplete(choice: JsonObject): void {
+  if (isPresent(choice['error'])) throw readErrorValue(choice['error']);
+  assertWord(choice['finish_reason']);
+  const failure = readFailedFinish(choice['finish_reason']);
+  if (failure !== undefined) throw failure;
 }
 
 /** Null or missing is a natural end; anything else that is not text hides why the answer ended. */

@@ -55,6 +55,7 @@ export class ChatStreamReader implements StreamReader {
   #finish: JsonObject | undefined;
   /** Unfinished choices other than the first (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
+  readonly #requested: number;
   #otherChoicesLength = 0;
   #hasOthers = false;
   /** The finish of a choice that goes to the client says that it failed. */
@@ -64,9 +65,13 @@ export class ChatStreamReader implements StreamReader {
   readonly #layout = new PlainLayout(plainChunk);
   #plain = false;
 
-  /** @param notes absent where the upstream's own bytes go to the client */
-  constructor(traits: UpstreamTraits, notes?: Notes) {
+  /**
+   * @param notes absent where the upstream's own bytes go to the client
+   * @param choices how many answers were requested
+   */
+  constructor(traits: UpstreamTraits, notes?: Notes, choices = 1) {
     this.#traits = traits;
+    this.#requested = choices;
     this.#parts = new StreamParts(traits, notes);
     this.#notes = notes;
     this.#strangers = notes && new AnswerStrangers(notes);
@@ -122,8 +127,7 @@ export class ChatStreamReader implements StreamReader {
       this.#over = true;
       throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
     }
-    // `[DONE]` ends choices without a finish as well: the client may not have requested them.
-    if (this.#finish === undefined || this.#hasFailed) {
+    if (this.#finish === undefined || this.#hasFailed || this.#lacksFinish()) {
       return this.#fail(
         new GatewayError(
           'stream_interrupted',
@@ -133,6 +137,13 @@ export class ChatStreamReader implements StreamReader {
     }
     this.#over = true;
     return this.#finishEvents();
+  }
+
+  /** Whether a choice that the client requested and gets has begun, and has no finish. */
+  #lacksFinish(): boolean {
+    if (this.#notes !== undefined) return false;
+    for (const index of this.#openChoices) if (index < this.#requested) return true;
+    return false;
   }
 
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
