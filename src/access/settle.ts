@@ -13,7 +13,7 @@ import type {
 } from '../core/call.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { attemptFailureOf, failureOf, gatewayDied, type Failure } from '../core/faults.ts';
-import { totalInputTokens, type Usage } from '../core/generation.ts';
+import { type Advice, totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
 import type { Target } from '../core/provider.ts';
 import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
@@ -134,7 +134,7 @@ export class Settlement<C extends SettledCall> {
     const counts =
       target === undefined ? charged : this.#withPieces(call, { target, charged }, price);
     const own = nothing ? noCost : price && costOf(price, counts);
-    const cost = used.secondary.length === 0 ? own : this.#withSecondary(own, call, used);
+    const cost = this.#withOthers(own, call, used);
     const row: Draft<CallRow> = {
       id: call.id,
       startedAt: call.startedWall,
@@ -166,11 +166,20 @@ export class Settlement<C extends SettledCall> {
   }
 
   /** Each request at its own price; if one price is unknown, the sum is unknown. */
-  #withSecondary(own: Cost | undefined, call: C, { secondary }: Used): Cost | undefined {
+  #withOthers(
+    own: Cost | undefined,
+    call: C,
+    { secondary, charged, target }: Used,
+  ): Cost | undefined {
     let sum = own;
     for (const each of secondary) {
       const price = this.#price(call, each);
       sum = addedCost(sum, price && costOf(price, this.#withPieces(call, each, price)));
+    }
+    for (const { model, usage } of charged.advice ?? []) {
+      const asked = target && { target: { ...target, model }, charged: usage };
+      const price = asked && this.#price(call, asked, model);
+      sum = addedCost(sum, price && costOf(price, usage));
     }
     return sum;
   }
@@ -210,6 +219,7 @@ export class Settlement<C extends SettledCall> {
   #end(grant: CallGrant, row: CallRow, { charged, secondary, target }: Receipt): void {
     let tokens = tokensOf(charged);
     for (const each of secondary) tokens += tokensOf(each.charged);
+    for (const each of charged.advice ?? []) tokens += tokensOf(each.usage);
     grant.settle({ tokens, nanodollars: row.cost?.total });
     const nanodollars = row.cost?.total ?? 0;
     if (row.overrun === true && target !== undefined) {
@@ -333,13 +343,20 @@ function counted(usage: Usage): CountedUsage {
   return counts;
 }
 
-function notesOf({ notes, secondary }: Receipt): string | undefined {
-  if (notes.length === 0 && secondary.length === 0) return undefined;
+function notesOf({ notes, secondary, charged: { advice = [] } }: Receipt): string | undefined {
+  if (notes.length === 0 && secondary.length === 0 && advice.length === 0) return undefined;
   const texts = [
     ...notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`),
     ...secondary.map(secondaryNote),
+    ...advice.map(adviceNote),
   ];
   return texts.join('; ');
+}
+
+function adviceNote({ model, usage }: Advice): string {
+  const input = totalInputTokens(usage) ?? 0;
+  const { outputTokens = 0 } = usage;
+  return `cost: includes ${model}, which was asked for advice, with ${input} input and ${outputTokens} output tokens`;
 }
 
 /** The counts of the row are those of the charged request; its cost includes this one. */

@@ -32,10 +32,18 @@ export interface Usage extends CountedUsage {
    * the counts hold theirs too, and each is billed by itself.
    */
   readonly earlier?: readonly Usage[];
+  /** What other models used that the upstream asked for advice: not in the counts, and billed at their own prices. */
+  readonly advice?: readonly Advice[];
   /** Service tier in the words of the upstream's dialect. */
   readonly serviceTier?: string;
   /** The usage object as the upstream wrote it, for the log. */
   readonly raw?: JsonObject;
+}
+
+export interface Advice {
+  /** In the upstream's words. */
+  readonly model: string;
+  readonly usage: Usage;
 }
 
 export interface FinishReason {
@@ -100,6 +108,8 @@ export function addUsage(first: Usage | undefined, second: Usage | undefined): U
     const known = [first[field], second[field]].filter((count) => count !== undefined);
     if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
   }
+  const advice = [...(first.advice ?? []), ...(second.advice ?? [])];
+  if (advice.length > 0) sum.advice = advice;
   return sum;
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { costOf } from '../../src/access/cost.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { PriceList } from '../../src/access/prices.ts';
 import { clientDialects, upstreamDialects } from '../support/dialects.ts';
 import { numberAt, objectAt, type AnyDialect } from '../support/reading.ts';
@@ -28,6 +29,7 @@ before(async () => {
       anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'vendor-key' },
     },
     prices: {
+      'up-messages/advisor': { input: 15, output: 75, cache_read: 1.5, cache_write: 18.75 },
       'up-chat/*': sonnet,
       'up-messages/*': sonnet,
       'up-responses/*': sonnet,
@@ -84,31 +86,36 @@ const compacted = {
     { type: 'message', input_tokens: 682, output_tokens: 1320, cache_read_input_tokens: 0 },
   ],
 } as const;
-const answers = {
-  document: {
-    body: JSON.stringify({
-      type: 'message',
-      id: 'msg_1',
-      role: 'assistant',
-      model: 'm',
-      content: [{ type: 'text', text: 'Good day.' }],
-      stop_reason: 'end_turn',
-      stop_sequence: null,
-      usage: compacted,
-    }),
-  },
-  stream: {
-    body: [
-      messageStart({ input_tokens: 60_385, cache_read_input_tokens: 100, output_tokens: 5 }),
-      ...textBlock(0, 'Good day.'),
-      messageDelta('end_turn', compacted),
-      messageStop,
-    ]
-      .map((event) => messagesFrame(event))
-      .join(''),
-    framing: 'chunked',
-  },
-} as const;
+const answers = answersWith(compacted);
+
+/** A document and a stream that report this usage. */
+function answersWith(usage: JsonObject) {
+  return {
+    document: {
+      body: JSON.stringify({
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        model: 'm',
+        content: [{ type: 'text', text: 'Good day.' }],
+        stop_reason: 'end_turn',
+        stop_sequence: null,
+        usage,
+      }),
+    },
+    stream: {
+      body: [
+        messageStart({ input_tokens: 60_385, cache_read_input_tokens: 100, output_tokens: 5 }),
+        ...textBlock(0, 'Good day.'),
+        messageDelta('end_turn', usage),
+        messageStop,
+      ]
+        .map((event) => messagesFrame(event))
+        .join(''),
+      framing: 'chunked',
+    },
+  } as const;
+}
 
 for (const form of ['document', 'stream'] as const) {
   for (const dialect of clientDialects) {
@@ -119,6 +126,33 @@ for (const form of ['document', 'stream'] as const) {
       assert.equal(await charged({ dialect, model, stream: form === 'stream' }), input + output);
     });
   }
+}
+
+for (const form of ['document', 'stream'] as const) {
+  test(`F2 advisors are charged at the prices of their own models: ${form}`, async () => {
+    // As `BetaAdvisorMessageIterationUsage` of the official SDK has it: the totals are without it.
+    const counts = { cache_read_input_tokens: 100, cache_creation_input_tokens: 0 };
+    const asked = { type: 'advisor_message', model: 'advisor', ...counts };
+    const usage = {
+      input_tokens: 412,
+      cache_read_input_tokens: 0,
+      output_tokens: 531,
+      iterations: [
+        { type: 'message', input_tokens: 412, output_tokens: 89 },
+        { ...asked, input_tokens: 823, output_tokens: 1612 },
+        { type: 'message', input_tokens: 1348, output_tokens: 442 },
+        { ...asked, input_tokens: 900, output_tokens: 1500 },
+      ],
+    };
+    const { model } = rig.play('messages', answersWith(usage)[form]);
+    const body = requestBody('messages', { model, stream: form === 'stream' });
+    assert.equal((await rig.call(await rig.key(), 'messages', body)).status, 200);
+    const [row = {}] = await rig.gateway.callRows(model, 1);
+    const own = 412 * 3000 + 531 * 15_000;
+    const advice = (823 + 900) * 15_000 + 2 * 100 * 1500 + (1612 + 1500) * 75_000;
+    assert.equal(numberAt(row, 'cost_usd'), (own + advice) / 1e9);
+    assert.match(String(row['notes']), /includes advisor, which .* with 923 input and 1612 output/);
+  });
 }
 
 test('F2 a relayed answer reports a compaction as the upstream does', async () => {

@@ -99,6 +99,24 @@ describe('F6 the cost of a call', () => {
     assert.equal(row.notes, `${note}; ${note}`);
   });
 
+  test('F2 includes what advisors used, at the prices of their models', () => {
+    const listed = new Map([
+      ['m', price],
+      ['n', dearer(3)],
+    ]);
+    const rig = new LimitsRig((model) => listed.get(model));
+    const advice = [{ model: 'n', usage: used }];
+    const row = rig.settle(undefined, { ...used, advice });
+    assert.equal(row.cost?.total, usedCost + 3 * usedCost);
+    assert.deepEqual(row.charged, used, 'the counts are those of the answer');
+    assert.equal(
+      row.notes,
+      'cost: includes n, which was asked for advice, with 10 input and 5 output tokens',
+    );
+    const unknown = rig.settle(undefined, { ...used, advice: [{ model: 'x', usage: used }] });
+    assert.equal('cost' in unknown, false, 'one price is unknown, and so is the sum');
+  });
+
   test('K6 R5 the tokens of both requests count for the limit of tokens', async () => {
     const rig = new LimitsRig();
     const limits = [{ kind: 'tokens', amount: 10_000 } as const];

@@ -1,7 +1,14 @@
 /** Reads and writes token counts and stop reasons. */
-import { addUsage, type FinishReason, type Usage } from '../../../core/generation.ts';
+import { addUsage, type Advice, type FinishReason, type Usage } from '../../../core/generation.ts';
 import type { Notes } from '../../../core/notes.ts';
-import { isObject, type Json, type JsonObject, type JsonMembers } from '../../../json/value.ts';
+import {
+  isArray,
+  isObject,
+  type Json,
+  type JsonObject,
+  type JsonMembers,
+  textOf,
+} from '../../../json/value.ts';
 import { endNote } from '../../shared/answers.ts';
 
 /** The maximum plausible count. A larger number is a fault of the upstream. */
@@ -9,20 +16,30 @@ const maxCount = 1e12;
 
 /**
  * The usage of an answer's usage object. Undefined if it has no counts. Its totals leave out what the upstream used to
- * compact the conversation before it answered. That is billed, as a request of its own.
+ * compact the conversation before it answered, and what its advisors used. Both are billed, as requests of their own.
  */
 export function readUsage(raw: Json | undefined): Usage | undefined {
   if (!isObject(raw)) return undefined;
   const totals = readTotals(raw);
-  if (totals === undefined || !Array.isArray(raw['iterations'])) return totals;
-  const compactions = raw['iterations'].flatMap((each) =>
+  const { iterations } = raw;
+  if (totals === undefined || !isArray(iterations)) return totals;
+  const advice = iterations.flatMap((each) => (isObject(each) ? (readAdvice(each) ?? []) : []));
+  const advised = advice.length === 0 ? totals : { ...totals, advice };
+  const compactions = iterations.flatMap((each) =>
     isObject(each) && each['type'] === 'compaction' ? (readTotals(each) ?? []) : [],
   );
-  if (compactions.length === 0) return totals;
+  if (compactions.length === 0) return advised;
   return {
-    ...compactions.reduce((sum, each) => addUsage(each, sum) ?? sum, totals),
+    ...compactions.reduce((sum, each) => addUsage(each, sum) ?? sum, advised),
     earlier: compactions,
   };
+}
+
+/** The tier that was requested is that of the model that answers. */
+function readAdvice(iteration: JsonObject): Advice | undefined {
+  const { type, model } = iteration;
+  const usage = type === 'advisor_message' ? readTotals(iteration) : undefined;
+  return usage && { model: textOf(model), usage: { ...usage, serviceTier: 'standard' } };
 }
 
 function readTotals(raw: JsonObject): Usage | undefined {
