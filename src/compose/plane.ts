@@ -377,6 +377,7 @@ export class Plane {
       declared: settings.providers,
       routes: settings.routes,
       timeouts: settings.timeouts,
+      retry: settings.retry,
       env,
       lists: this.#lists,
       credentials: this.#credentials,

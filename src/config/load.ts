@@ -239,7 +239,15 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
 
 type Sections = Pick<
   Settings,
-  'limits' | 'timeouts' | 'clients' | 'drain' | 'ledger' | 'idempotency' | 'content' | 'responses'
+  | 'limits'
+  | 'timeouts'
+  | 'retry'
+  | 'clients'
+  | 'drain'
+  | 'ledger'
+  | 'idempotency'
+  | 'content'
+  | 'responses'
 >;
 
 /** The sections whose options have defaults. @param inMemory the store is in memory, which lowers some defaults */
@@ -258,6 +266,7 @@ function readSections(
   return {
     limits: readLimits(file, { workers, report }),
     timeouts: readTimeouts(file),
+    retry: givenOptions(retryOptions, file?.content.retry),
     clients: readClients(file),
     drain: readOptions(drainOptions, file?.content.drain),
     ledger: readLedger(file, report),
@@ -286,6 +295,7 @@ function sectionLines(
     ...lines('responses', responseOptions),
     ...lines('limits', limitOptions),
     ...lines('timeouts', timeoutOptions),
+    ...lines('retry', retryOptions),
     // One value for all endpoints is at keep_alive itself.
     ...keepAlive.map((line) =>
       isOne && file !== undefined
@@ -496,14 +506,15 @@ function readModel(name: string, form: ModelForm, directory: string): LocalModel
   };
 }
 
-/** The lines of `check`: the folder, and what the file sets. */
+/** The lines of `check`: the options of all models, and what the file sets for single ones. */
 function localLines(settings: LocalSettings, file: CheckedFile | undefined): readonly OriginLine[] {
-  const [folder, ...options] = optionLines(localOptions, settings, { path: ['local'], file });
   const models = settings.models.flatMap((model) =>
     optionLines(localModelOptions, model, { path: ['local', 'models', model.name], file }),
   );
-  const given = [...options, ...models].filter(({ origin }) => origin !== 'default');
-  return folder === undefined ? given : [folder, ...given];
+  return [
+    ...optionLines(localOptions, settings, { path: ['local'], file }),
+    ...models.filter(({ origin }) => origin !== 'default'),
+  ];
 }
 
 // `models:` of the file: names, and who answers them.
@@ -618,14 +629,10 @@ function routeLines(
       origin: file.where(keys),
     };
   });
-  const retryPath = (key: string): readonly string[] =>
-    file.isSet([...path, 'retry', key]) ? [...path, 'retry'] : ['retry'];
   return [
     ...targetLines,
     ...optionLines(routeOptions, { order, ...options }, { path, file }),
-    ...Object.entries(retryOptions).flatMap(([setting, row]) =>
-      optionLines({ [setting]: row }, retry ?? {}, { path: retryPath(row.key), file }),
-    ),
+    ...optionLines(retryOptions, retry ?? {}, { path: [...path, 'retry'], file }),
     ...optionLines(hedgeOptions, hedge ?? {}, { path: [...path, 'hedge'], file }),
     ...optionLines(timeoutOptions, timeouts ?? {}, { path: [...path, 'timeouts'], file }),
   ].filter(({ origin }) => origin !== 'default');

@@ -72,6 +72,8 @@ export interface Settings {
   /** `responses:` of the file. */
   readonly responses: ResponseSettings;
   readonly timeouts: Timeouts;
+  /** `retry:` of the file. */
+  readonly retry: RetryRules;
   readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */
   readonly drain: DrainSettings;

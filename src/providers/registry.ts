@@ -9,6 +9,7 @@ import type {
   NetworkWay,
   Provider,
   ProviderOptions,
+  RetryRules,
   Route,
   Target,
   Timeouts,
@@ -68,6 +69,8 @@ export interface RegistryOptions {
   readonly declared: readonly DeclaredProvider[];
   readonly routes: readonly DeclaredRoute[];
   readonly timeouts: Timeouts;
+  /** For names that `routes` does not declare; declared routes have their own. */
+  readonly retry: RetryRules;
   readonly env: { readonly [name: string]: string | undefined };
   readonly lists: ModelLists;
   /** They outlive this registry. */
@@ -170,10 +173,10 @@ export class Registry {
   #single(name: string, known: Known, model: string): Route {
     // Local models can be added and removed while the gateway runs.
     if (known.provider === this.#options.local.provider)
-      return single(name, modelTargets(known, model));
+      return this.#undeclared(name, known, model);
     let route = this.#found.get(name);
     if (route === undefined) {
-      route = single(name, modelTargets(known, model));
+      route = this.#undeclared(name, known, model);
       if (this.#found.size >= maxFound) this.#found.clear();
       this.#found.set(name, route);
     }
@@ -480,17 +483,19 @@ export class Registry {
     const owner = owners[0];
     return owner === undefined || owners.length > 1
       ? undefined
-      : single(name, modelTargets(owner, name));
+      : this.#undeclared(name, owner, name);
   }
 
   #default(): Route | undefined {
     const { local, timeouts } = this.#options;
     const [model] = this.#localModels();
     if (this.providerIds().length > 1 || model === undefined) return undefined;
-    return single(
-      defaultName,
-      modelTargets({ provider: local.provider, timeouts, probed: false }, model),
-    );
+    const known = { provider: local.provider, timeouts, probed: false };
+    return this.#undeclared(defaultName, known, model);
+  }
+
+  #undeclared(name: string, known: Known, model: string): Route {
+    return single(name, modelTargets(known, model), this.#options.retry);
   }
 
   async #refresh(): Promise<void> {

@@ -134,8 +134,9 @@ export function ownOf(provider: Provider, model: string): Provider {
   return provider.forModel?.(model) ?? provider;
 }
 
-export function single(name: string, targets: ModelTargets): Route {
-  return routeOf({ name, order: 'listed' }, [targets]);
+/** The route of a name that the config does not declare. @param retry the rules of the whole file */
+export function single(name: string, targets: ModelTargets, retry: RetryRules): Route {
+  return routeOf({ name, order: 'listed', retry }, [targets]);
 }
 
 /** A route and its forms by other APIs. */

@@ -151,6 +151,16 @@ test('R5 after_sent: false repeats no request that was sent and not answered', a
   assert.equal((await triesOf(reply))[0]?.['maybe_billed'], true);
 });
 
+test('R5 after_sent: false of the file holds for names that the config does not declare', async (t) => {
+  const own = await startRig(() => ({ retry: { after_sent: false } }), { random: () => 0 });
+  t.after(() => own.stop());
+  const script = own.upstreams.chat.script('bare', { mute: true, body: '', ending: 'reset' });
+  const body = requestBody('chat', { model: 'up-chat/bare', stream: false });
+  const reply = await ask(own, 'chat', body);
+  assert.equal(reply.status, 502);
+  assert.equal(script.requests.length, 1);
+});
+
 for (const [name, times] of [
   ['once', 1],
   ['twice', 2],

@@ -169,6 +169,7 @@ export class Instance {
       declared,
       routes: declaredRoutes,
       timeouts,
+      retry: {},
       env: {},
       lists,
       credentials,

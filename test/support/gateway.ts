@@ -30,6 +30,7 @@ export interface TestGateway {
 
 /** Config as in interface.md; JSON is YAML. */
 export interface TestConfig {
+  readonly retry?: JsonObject;
   readonly providers?: JsonObject;
   readonly models?: JsonObject;
   readonly limits?: JsonObject;

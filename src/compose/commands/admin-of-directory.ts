@@ -147,6 +147,7 @@ async function withRegistry<T>(
     declared: settings.providers,
     routes: settings.routes,
     timeouts: settings.timeouts,
+    retry: settings.retry,
     env,
     lists,
     credentials: new Credentials(systemClock),

@@ -41,6 +41,28 @@ test('N1: check prints each effective value with its origin, and the providers',
   assert.ok(!out.includes('canary'));
 });
 
+test('N1: check prints the rules of retries and of local models once, also where they are defaults', async (t) => {
+  const { directory } = scene(
+    t,
+    'retry: { after_sent: false }\nproviders:\n  openai: { api_key: x }\nmodels:\n  a: openai/a\n  b: { targets: [openai/b], retry: { context_overflow: true } }\n',
+  );
+  const { out } = await run(command(directory), []);
+  const lines = out.split('\n').filter((line) => /retry|^local\./.test(line));
+  assert.deepEqual(
+    lines.map((line) => line.replace(/ {2,}/g, ' | ')),
+    [
+      'retry.after_sent | false | gateway.yaml:1',
+      'retry.context_overflow | false | default',
+      `local.models_dir | ${join(directory, '.model-gateway/models')} | default`,
+      'local.idle_unload | 10m | default',
+      'local.hang | 2m | default',
+      'local.max_loaded | 3 | default',
+      'local.memory | 60 % of the memory | default',
+      'models.b.retry.context_overflow | true | gateway.yaml:6',
+    ],
+  );
+});
+
 test('N3: check lists all errors on stderr and exits 1', async (t) => {
   const { directory } = scene(t, 'modles: {}\nlimits: { streams: 0 }\n');
   const { code, out, err } = await run(command(directory), []);

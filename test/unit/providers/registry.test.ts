@@ -27,6 +27,7 @@ function registry(totalMs: number): Registry {
     declared: [{ id: 'own', dialect: 'openai-chat', baseUrl, headers: new Map() }],
     routes: [],
     timeouts: { ...timeouts, totalMs },
+    retry: { afterSent: false },
     env: {},
     lists,
     credentials,
@@ -40,6 +41,7 @@ test('calls by one name share their route, which ends with its configuration', (
   assert.equal(route?.targets[0]?.timeouts.totalMs, 1000);
   assert.equal(before.find('own/model'), route);
   assert.equal(before.find('own/other')?.targets[0]?.model, 'other');
+  assert.deepEqual(before.find('own/other')?.retry, { afterSent: false });
   assert.equal(registry(2000).find('own/model')?.targets[0]?.timeouts.totalMs, 2000);
 });
 
