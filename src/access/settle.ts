@@ -15,6 +15,7 @@ import type { GatewayError } from '../core/errors.ts';
 import { attemptFailureOf, failureOf, gatewayDied, type Failure } from '../core/faults.ts';
 import { type Advice, totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price } from '../core/money.ts';
+import { noteText } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import { tokenClasses, type CountedUsage } from '../core/token-classes.ts';
 import { type AttemptRow, type BudgetWindow, type CallRow } from '../store/calls.ts';
@@ -346,7 +347,7 @@ function counted(usage: Usage): CountedUsage {
 function notesOf({ notes, secondary, charged: { advice = [] } }: Receipt): string | undefined {
   if (notes.length === 0 && secondary.length === 0 && advice.length === 0) return undefined;
   const texts = [
-    ...notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`),
+    ...notes.map(noteText),
     ...secondary.map(secondaryNote),
     ...advice.map(adviceNote),
   ];

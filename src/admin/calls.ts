@@ -439,9 +439,9 @@ export function contentRoutes(deps: ContentRouteDeps): readonly AdminRoute[] {
       method: 'DELETE',
       path: '/api/keys/:id/content',
       about: {
-        summary: 'Remove the stored content of the calls of a key.',
+        summary: 'Remove the logged content and the stored responses of a key.',
         answer: z.strictObject({
-          removed: z.number().int().describe('Number of calls whose content was removed.'),
+          removed: z.number().int().describe('Number of calls whose logged content was removed.'),
         }),
       },
       run: (request) => remove(deps, request),

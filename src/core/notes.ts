@@ -16,6 +16,11 @@ export interface Note {
 
 const maxHeaderLength = 1024;
 
+/** `field: dropped, why`: a note in `x-gateway-notes`, in the log and in the ledger. */
+export function noteText({ path, what, why }: Note): string {
+  return `${path}: ${what === 'lost' ? 'dropped' : 'changed'}, ${why}`;
+}
+
 /**
  * For keys and routes that take no loss: the first note is the refusal of the request. Another target
  * may be tried, since it may carry the field or need no translation.
@@ -57,10 +62,7 @@ export class NoteList implements Notes {
   /** The value of `x-gateway-notes`: `field: what happened; …`, each note once, ASCII, capped; '' when empty. */
   header(): string {
     if (this.all.length === 0) return '';
-    const lines = this.all.map(
-      ({ path, what, why }) => `${path}: ${what === 'lost' ? 'dropped' : 'changed'}, ${why}`,
-    );
-    const text = [...new Set(lines)].join('; ').replace(/[^\x20-\x7e]/g, '?');
+    const text = [...new Set(this.all.map(noteText))].join('; ').replace(/[^\x20-\x7e]/g, '?');
     return text.length <= maxHeaderLength ? text : `${text.slice(0, maxHeaderLength - 3)}...`;
   }
 }

@@ -47,7 +47,7 @@ for (const client of ['chat', 'messages', 'responses'] as const) {
     const { model } = rig.play('chat', streamed);
     const reply = await ask(rig, client, requestBody(client, { model, stream: true }));
     const call = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-    const expected = 'made_up: lost, only its provider knows it';
+    const expected = 'made_up: dropped, only its provider knows it';
     assert.equal(call['notes'] ?? '', isRelayed ? '' : expected);
     assert.equal(reply.text.includes('made_up'), isRelayed);
   });

@@ -27,7 +27,7 @@ const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|fo
   keys update   change permissions and limits of a key
   keys rotate   give a key a new secret; the old one works for one more day
   keys revoke   revoke a key immediately and permanently
-  keys forget   remove the logged content of its calls
+  keys forget   remove its logged content and stored responses
 
 Each has --help. They talk to the running gateway, or use its data directory if
 no gateway runs.
@@ -87,8 +87,9 @@ be undone.
 
 const forgetHelp = `Usage: model-gateway keys forget ID [--json]
 
-Removes the logged requests and answers of a key (--log-content). The calls stay
-in the ledger. This cannot be undone.
+Removes the stored content of a key: its logged requests and answers
+(--log-content), and the responses that its clients can continue
+(previous_response_id). The calls stay in the ledger. This cannot be undone.
 `;
 
 const idOnly = { switches: ['json'], positionals: ['ID'] } as const;
@@ -250,7 +251,9 @@ async function forget(given: Arguments, context: CommandContext): Promise<void> 
   const admin = await context.admin();
   const id = idOf(given);
   const done = requireOk(await admin.request('DELETE', `/api/keys/${id}/content`));
-  const text = `Removed the content of ${cell(done['removed'])} calls of ${id}.\n`;
+  const { removed } = done;
+  const calls = removed === 1 ? 'call' : 'calls';
+  const text = `Removed the content of ${cell(removed)} ${calls} of ${id}, and its stored responses.\n`;
   context.stdout(given.has('json') ? jsonText(done) : text);
 }
 

@@ -170,7 +170,8 @@ download, run the same command again.
                   the properties of the file
 
 Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent
-only to the hub), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
+only to the hub or its mirror), HTTPS_PROXY, HTTP_PROXY, NO_PROXY,
+NODE_EXTRA_CA_CERTS.
 
 Remove a model with: model-gateway models remove NAME
 `;

@@ -349,7 +349,7 @@ class TargetTable {
       {
         name: 'model_gateway_maybe_billed_attempts',
         type: 'counter',
-        help: 'Requests that were sent and not answered; the vendor may bill them (R5).',
+        help: 'Requests that were sent and not answered; the vendor may bill them.',
         samples: all.map((series) => series.maybeBilled()),
       },
       counter('model_gateway_fallbacks', {
@@ -603,7 +603,7 @@ function numberFamilies(all: readonly ReturnType<ModelSeries['numbers']>[]): rea
     {
       name: 'model_gateway_suspect_usage_calls',
       type: 'counter',
-      help: 'Calls whose upstream reported an impossible usage (F57).',
+      help: 'Calls whose upstream reported an impossible usage.',
       samples: all.flatMap(({ suspect }) => suspect),
     },
     {

@@ -44,11 +44,11 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
       across: 'min',
     }),
     counter('model_gateway_log_lines_dropped', {
-      help: 'Log lines dropped because the output was blocked (F95).',
+      help: 'Log lines dropped because the output was blocked.',
       samples: single(log.dropped),
     }),
     counter('model_gateway_webhooks_dropped', {
-      help: 'Webhook events that were dropped after their last retry or for lack of room (F95).',
+      help: 'Webhook events that were dropped after their last retry or for lack of room.',
       samples: single(webhooks.dropped),
     }),
     counter('model_gateway_webhooks_delivered', {
@@ -161,7 +161,7 @@ function overloadFamilies(overload: GatewayFacts['overload']): readonly Family[]
   const { step, memoryShare, loopDelayMs, slots, slotsHeld, bodyMemory, shedBy } = overload;
   return [
     counter('model_gateway_shed_calls', {
-      help: 'Calls refused because the gateway was overloaded, by reason (G2, G6-G8).',
+      help: 'Calls refused because the gateway was overloaded, by reason.',
       samples: Object.entries(shedBy).map(([reason, value]) => ({
         labels: labelText({ reason }),
         value,
@@ -213,7 +213,7 @@ function storeFamilies(store: GatewayFacts['store']): readonly Family[] {
       samples: single(queued),
     }),
     gauge('model_gateway_ledger_spooled_rows', {
-      help: 'Finished calls spooled to the local disk until the store is back (F88).',
+      help: 'Finished calls spooled to the local disk until the store is back.',
       samples: single(spooled),
     }),
     gauge('model_gateway_ledger_lag_seconds', {
@@ -227,7 +227,7 @@ function storeFamilies(store: GatewayFacts['store']): readonly Family[] {
       samples: single(saved),
     }),
     counter('model_gateway_ledger_write_failures', {
-      help: 'Failed writes of the ledger; each is retried (F85).',
+      help: 'Failed writes of the ledger; each is retried.',
       samples: single(failures),
     }),
     counter('model_gateway_ledger_refused_rows', {
@@ -294,7 +294,7 @@ function targetFamilies(facts: GatewayFacts): readonly Family[] {
   const all = targetSeries(facts);
   return [
     gauge('model_gateway_target_state', {
-      help: 'Circuit breaker of a target or credential: 0 closed, 1 half-open, 2 open (R6).',
+      help: 'Circuit breaker of a target or credential: 0 closed, 1 half-open, 2 open.',
       samples: all.map(({ labels, state }) => ({ labels, value: state })),
       across: 'max',
     }),

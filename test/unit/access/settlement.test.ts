@@ -215,7 +215,7 @@ test('F8 Q3 a settlement writes one row, with what is known of the call and noth
     [full.suspect, full.usageSource, full.firstEventMs, full.totalMs],
     [true, 'estimated', 12.3, 100],
   );
-  assert.equal(full.notes, 'messages.0: lost, one; seed: changed, two');
+  assert.equal(full.notes, 'messages.0: dropped, one; seed: changed, two');
   assert.deepEqual(
     [full.team, full.user, full.metadata, full.tags],
     ['red', 'u', '{"a":1}', ['t']],

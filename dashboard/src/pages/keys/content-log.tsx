@@ -52,7 +52,8 @@ export function ForgetContent({ subject }: { readonly subject: Key }): ReactElem
           setRemoved(done.removed);
         }}
       >
-        The stored requests and answers are deleted permanently. The calls stay in the ledger.
+        The stored requests and answers are deleted permanently, and the responses that clients can
+        continue. The calls stay in the ledger.
       </Confirm>
     </div>
   );
