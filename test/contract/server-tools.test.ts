@@ -45,6 +45,29 @@ test('A10 server_tools of a route: the search of the provider is asked for', asy
   }
 });
 
+test('A10 settings of a search that the provider has not are noted, unless they say what it does anyway', async () => {
+  const script = rig.upstreams.messages.script('found', replying('messages', { text: 'ok' }));
+  const usual = { type: 'web_search', external_web_access: true, search_content_types: ['text'] };
+  const set = {
+    ...usual,
+    external_web_access: false,
+    filters: { allowed_domains: ['a.example'], blocked_domains: ['b.example'] },
+  };
+  const notes = [];
+  for (const tool of [usual, set]) {
+    const asked = { model: 'searching-for-responses', stream: false, more: { tools: [tool] } };
+    const reply = await ask(rig, 'responses', requestBody('responses', asked));
+    assert.equal(reply.status, 200, reply.text);
+    notes.push(reply.headers['x-gateway-notes']);
+  }
+  const sent = script.requests.map(({ json }) => listAt(json, 'tools')[0]);
+  const search = { type: 'web_search_20250305', name: 'web_search' };
+  assert.deepEqual(sent, [search, { ...search, allowed_domains: ['a.example'] }]);
+  const [none, some = ''] = notes;
+  assert.equal(none, undefined);
+  assert.match(String(some), /external_web_access: .*filters\.blocked_domains: /);
+});
+
 test('A10 without it, the option is refused by its name and nothing is asked', async () => {
   const script = rig.upstreams.messages.script('still', replying('messages', { text: 'ok' }));
   const reply = await ask(

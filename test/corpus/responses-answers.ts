@@ -54,12 +54,18 @@ function cut(
   reason: NonNullable<NonNullable<Response['incomplete_details']>['reason']>,
   [chat, messages]: readonly [chat: string, messages: string],
 ): AnswerSample<Document> {
+  const isKnown = reason === 'max_output_tokens' || reason === 'content_filter';
+  const noted = isKnown ? {} : { noted: ['incomplete_details.reason'] };
+  const content = [{ type: 'text', text: 'Yes.' }];
   return {
     name: `incomplete, ${reason}`,
     answer: { status: 'incomplete', incomplete_details: { reason }, output: [yes] },
     to: {
-      chat: { tells: { choices: [{ finish_reason: chat, message: { content: 'Yes.' } }] } },
-      messages: { tells: { stop_reason: messages, content: [{ type: 'text', text: 'Yes.' }] } },
+      chat: {
+        tells: { choices: [{ finish_reason: chat, message: { content: 'Yes.' } }] },
+        ...noted,
+      },
+      messages: { tells: { stop_reason: messages, content }, ...noted },
     },
   };
 }

@@ -26,7 +26,7 @@ export const openaiResponsesUpstream: UpstreamDialect = {
   writeRequest,
   relayRequest,
   readResponse: (body, _traits, notes) => {
-    const generation = readResponse(body);
+    const generation = readResponse(body, notes);
     noteAnswerStrangers(body, responseShape, notes);
     return generation;
   },

@@ -182,16 +182,19 @@ describe('blocks', () => {
           { type: 'web_search_result', title: 'Kit', url: 'https://kit', encrypted_content: 'y' },
         ],
       },
+      { type: 'mcp_tool_use', id: 'm', name: 'feed', server_name: 'zoo', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: 'm', is_error: true, content: 'closed' },
       { type: 'fallback' },
       { type: 'compaction', content: 'Earlier: cats.' },
     ];
     assert.deepEqual(parts(blocks, 'assistant', notes), [
       { type: 'text', text: '[web_search "cats" → 2 results: Cat https://cat, Kit https://kit]' },
+      { type: 'text', text: '\n\n[feed {} → error: closed]' },
       { type: 'text', text: '\n\nEarlier: cats.' },
     ]);
     assert.deepEqual(
       notes.all.map(({ what }) => what),
-      ['changed', 'lost', 'changed'],
+      ['changed', 'changed', 'lost', 'changed'],
     );
   });
 

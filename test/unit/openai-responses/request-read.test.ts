@@ -80,6 +80,40 @@ describe('items and turns', () => {
     ]);
   });
 
+  test('what the service found and made stays: queries, patterns, results and images', () => {
+    const search = (action: JsonObject, more: JsonObject = {}): JsonObject => ({
+      type: 'web_search_call',
+      status: 'completed',
+      action,
+      ...more,
+    });
+    const sources = [{ type: 'url', url: 'https://a' }];
+    const found = { type: 'search', queries: ['q'] };
+    const input = [
+      user('a'),
+      search({ type: 'search', queries: ['p', 'q'], sources }),
+      search({ type: 'find_in_page', pattern: 'tea', url: 'https://b' }),
+      search(found, { results: [{ url: 'https://c' }] }),
+      search(found, { status: 'failed' }),
+      { type: 'image_generation_call', status: 'completed', result: '/9j/4AAQ' },
+      user('b'),
+    ];
+    const { conversation, notes } = read({ input });
+    const texts = conversation.turns[1]?.parts.map((part) => 'text' in part && part.text);
+    assert.deepEqual(texts, [
+      '[web_search "p", "q" → https://a]',
+      '[web_search "tea" in https://b]',
+      '[web_search "q" → [{"url":"https://c"}]]',
+      '[web_search "q" → failed]',
+      '[image_generation_call: an image was made]',
+    ]);
+    const [image, next] = conversation.turns[2]?.parts ?? [];
+    const source = { base64: '/9j/4AAQ' };
+    const media = { type: 'media', kind: 'image', mediaType: 'image/jpeg', source };
+    assert.deepEqual([image, next], [media, { type: 'text', text: 'b' }]);
+    assert.equal(notes.length, 5);
+  });
+
   test('R-38 a reference without a type is one', () => {
     const body = { model: 'm', input: [{ id: 'msg_1', type: null }] };
     assert.deepEqual(client.readHead(body).state?.itemReferences, ['msg_1']);
@@ -231,6 +265,16 @@ describe('tools', () => {
     const container = { type: 'shell', environment: { type: 'container_auto' } };
     assert.match(refused({ tools: [fn, container] }), /^tools\[1\]\.environment: /);
   });
+});
+
+test('a tool of its own type and a function cannot have one name', () => {
+  for (const type of ['apply_patch', 'local_shell', 'tool_search']) {
+    const typed = { type, ...(type === 'tool_search' ? { execution: 'client' } : {}) };
+    const named = { type: 'function', name: type };
+    assert.match(refused({ tools: [named, typed] }), /^tools\[1\]\.type: .*another tool as well/);
+    const again = { type: 'additional_tools', role: 'developer', tools: [typed] };
+    assert.equal(read({ tools: [typed], input: [user('a'), again] }).conversation.tools.length, 1);
+  }
 });
 
 describe('options', () => {

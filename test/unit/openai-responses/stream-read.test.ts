@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { Part } from '../../../src/core/conversation.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { collect, type Generation, type GenerationEvent } from '../../../src/core/generation.ts';
+import { NoteList } from '../../../src/core/notes.ts';
 import { readResponse } from '../../../src/dialects/openai-responses/answer/response.ts';
 import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/answer/stream-read.ts';
 import type { JsonObject } from '../../../src/json/value.ts';
@@ -145,6 +146,30 @@ const text = (delta: string, index = 0): JsonObject => ({
 const ended = (type: string, more: JsonObject = {}): JsonObject => ({
   type: `response.${type}`,
   response: { ...response, status: type, ...more },
+});
+
+test('§5.3 a reason for an incomplete answer that no other dialect has is noted', () => {
+  const noted = (more: JsonObject): readonly string[] => {
+    const notes = new NoteList();
+    const last = ended('incomplete', more);
+    const reader = new ResponsesStreamReader(notes);
+    for (const frame of framesOf(Buffer.from(wire([created, added, text('a'), last]))))
+      reader.read(frame);
+    const ofStream = notes.all.map(({ path }) => path);
+    const ofDocument = new NoteList();
+    readResponse(last['response'] as JsonObject, ofDocument);
+    assert.deepEqual(
+      ofDocument.all.map(({ path }) => path),
+      ofStream,
+    );
+    return ofStream;
+  };
+  for (const reason of ['max_output_tokens', 'content_filter', 'length']) {
+    assert.deepEqual(noted({ incomplete_details: { reason } }), []);
+  }
+  for (const more of [{}, { incomplete_details: { reason: 'steered' } }]) {
+    assert.deepEqual(noted(more), ['incomplete_details.reason']);
+  }
 });
 
 test('F60 §5.3 the ending: by its event, and with the reason that it names', () => {

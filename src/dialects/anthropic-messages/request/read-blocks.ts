@@ -484,7 +484,8 @@ class ServerToolText {
     const kind = textOf(block['type']).replace(/_tool_result$/, '');
     this.#unanswered.delete(textOf(block['tool_use_id']));
     const call = this.#calls.get(textOf(block['tool_use_id'])) ?? kind;
-    return `[${call} → ${describe(block['content'])}]`;
+    const failed = block['is_error'] === true ? 'error: ' : '';
+    return `[${call} → ${failed}${describe(block['content'])}]`;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Writes tools and the tool choice. */
 import type { Conversation, Tool, ToolChoice } from '../../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../../core/errors.ts';
-import { pathOf } from '../../../core/notes.ts';
+import { type Notes, pathOf } from '../../../core/notes.ts';
 import type { UpstreamTraits } from '../../../core/traits.ts';
 import {
   isObject,
@@ -119,17 +119,30 @@ function writeSearch(
   { traits, notes }: Pick<Writing, 'traits' | 'notes'>,
 ): JsonMembers {
   if (!searches(traits)) throw searchRefusal([...path, 'type']);
-  const { filters, user_location: location, search_context_size: size } = tool.native?.value ?? {};
-  const domains = isObject(filters) ? filters['allowed_domains'] : undefined;
-  if (size !== undefined && size !== null && size !== 'medium') {
-    notes.lost([...path, 'search_context_size'], 'the search has no such setting');
-  }
+  const { type: _, filters, user_location: location, ...others } = tool.native?.value ?? {};
+  const { allowed_domains: domains, ...otherFilters } = isObject(filters) ? filters : {};
+  noteUnset(others, path, notes);
+  noteUnset(otherFilters, [...path, 'filters'], notes);
   return {
     type: 'web_search_20250305',
     name: tool.name,
     ...(isArray(domains) ? { allowed_domains: domains } : {}),
     ...(isObject(location) ? { user_location: { ...location, type: 'approximate' } } : {}),
   };
+}
+
+/** What the Responses API does without these settings, by its published schema. */
+const usualSearch: JsonObject = {
+  search_context_size: 'medium',
+  external_web_access: true,
+  search_content_types: ['text'],
+};
+
+function noteUnset(settings: JsonObject, path: FieldPath, notes: Notes): void {
+  for (const [key, value] of Object.entries(settings)) {
+    if (value === null || JSON.stringify(value) === JSON.stringify(usualSearch[key])) continue;
+    notes.lost([...path, key], 'the search has no such setting');
+  }
 }
 
 function writeSchema(tool: Tool, path: FieldPath, { traits, notes }: Writing): JsonObject {

@@ -8,6 +8,7 @@ import type {
 } from '../../../core/conversation.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { FinishReason, Generation } from '../../../core/generation.ts';
+import type { Notes } from '../../../core/notes.ts';
 import { tryParseInnerObject } from '../../../json/parse.ts';
 import { isObject, type Json, type JsonObject, textOf } from '../../../json/value.ts';
 import {
@@ -30,10 +31,11 @@ import {
 import { readUsage } from './usage.ts';
 
 /**
+ * @param notes absent where the upstream's own document goes to the client
  * @throws GatewayError the upstream's error if the document is an error (F24), `upstream_invalid` if it is no finished
  * answer.
  */
-export function readResponse(body: JsonObject): Generation {
+export function readResponse(body: JsonObject, notes?: Notes): Generation {
   const failure = failureOf(body);
   if (failure !== undefined) throw failure;
   if (!Array.isArray(body['output'])) throw noAnswer(body);
@@ -51,7 +53,7 @@ export function readResponse(body: JsonObject): Generation {
     id: textOf(body['id']),
     model: textOf(body['model']),
     parts,
-    finish: readFinish(body, parts.some(isCall)),
+    finish: readFinish(body, parts.some(isCall), notes),
     ...(usage === undefined ? {} : { usage }),
   };
 }
@@ -79,11 +81,27 @@ export function noAnswer(body: JsonObject): GatewayError {
   return new GatewayError('upstream_invalid', 'The upstream answered without an output.');
 }
 
-/** @param calls whether the answer holds a call that the client is to run. */
-export function readFinish(response: JsonObject, calls: boolean): FinishReason {
+/** Reasons of an incomplete response that other dialects have as well. */
+const knownReasons: ReadonlySet<string> = new Set([
+  'content_filter',
+  'max_output_tokens',
+  // xAI
+  'length',
+]);
+
+/**
+ * @param calls whether the answer holds a call that the client is to run.
+ * @param notes as of `readResponse`
+ */
+export function readFinish(response: JsonObject, calls: boolean, notes?: Notes): FinishReason {
   const { status, incomplete_details: details } = response;
   if (status === 'incomplete') {
     const reason = isObject(details) ? textOf(details['reason']) : '';
+    if (!knownReasons.has(reason)) {
+      const named = reason === '' ? '' : ` (${reason.slice(0, 40)})`;
+      const why = `the provider cut the answer for a reason of its own${named}`;
+      notes?.changed(['incomplete_details', 'reason'], why);
+    }
     return {
       kind: reason === 'content_filter' ? 'content-filter' : 'length',
       raw: reason === '' ? 'incomplete' : reason,

@@ -46,6 +46,7 @@ const plainDelta: LayoutRules = {
 
 export class ResponsesStreamReader implements StreamReader {
   readonly #items = new StreamItems();
+  readonly #notes: Notes | undefined;
   readonly #strangers: AnswerStrangers | undefined;
   /** Id of the response; undefined before its start. */
   #response: string | undefined;
@@ -58,6 +59,7 @@ export class ResponsesStreamReader implements StreamReader {
 
   /** @param notes absent where the upstream's own bytes go to the client */
   constructor(notes?: Notes) {
+    this.#notes = notes;
     this.#strangers = notes && new AnswerStrangers(notes);
   }
 
@@ -195,7 +197,7 @@ export class ResponsesStreamReader implements StreamReader {
     this.#items.settle(answerObjects(response['output'], 'output'), cut, events);
     const usage = readUsage(response, this.#items.searches);
     if (usage !== undefined) events.push({ type: 'usage', usage });
-    events.push({ type: 'finish', reason: readFinish(ended, this.#items.hasCalls) });
+    events.push({ type: 'finish', reason: readFinish(ended, this.#items.hasCalls, this.#notes) });
   }
 
   #fail(error: GatewayError): readonly GenerationEvent[] {

@@ -255,6 +255,8 @@ class TurnBuilder {
     this.#context.notes.changed(path, 'what a hosted tool did is shown as text');
     const part = { type: 'text', text, ...withItemExtras({ begins: true }) } as const;
     this.#assistant([withPath(part, path)], path);
+    const image = type === 'image_generation_call' ? madeImage(item) : undefined;
+    if (image !== undefined) this.user([withPath(image, [...path, 'result'])], path);
   }
 
   /**
@@ -420,16 +422,37 @@ function shellText(output: Json | undefined): string {
     .join('\n');
 }
 
+/** Base64 of the first bytes of the formats in which images are made. */
+const imageTypes: readonly (readonly [start: string, mediaType: string])[] = [
+  ['/9j/', 'image/jpeg'],
+  ['UklGR', 'image/webp'],
+];
+
+/** The image of a call that ended. The model is shown it as the user's: its own turns hold no images. */
+function madeImage({ result }: JsonObject): Part | undefined {
+  const base64 = textOf(result);
+  if (base64 === '') return undefined;
+  const mediaType = imageTypes.find(([start]) => base64.startsWith(start))?.[1] ?? 'image/png';
+  return { type: 'media', kind: 'image', mediaType, source: { base64 } };
+}
+
+/** `[web_search "query" → url, url]`, `[web_search "pattern" in url]` */
+function searchText({ action, results, status }: JsonObject): string {
+  const { query, queries, url, pattern, sources } = isObject(action) ? action : {};
+  const named = isArray(queries) ? queries.map(textOf) : [];
+  const asked = named.length > 0 ? named : [textOf(query) || textOf(pattern) || textOf(url)];
+  const page = textOf(pattern) === '' ? '' : ` in ${textOf(url)}`;
+  const urls = isArray(sources) ? sources.map((each) => textOf(isObject(each) && each['url'])) : [];
+  const found = isArray(results) && results.length > 0 ? JSON.stringify(results) : urls.join(', ');
+  const end = status === 'failed' ? 'failed' : found;
+  return `[web_search ${asked.map((each) => `"${each}"`).join(', ')}${page}${end === '' ? '' : ` → ${end}`}]`;
+}
+
 /** Text for an item that the service made by itself. Undefined for an item whose content would be lost. */
 function hostedText(type: string, item: JsonObject): string | undefined {
   switch (type) {
-    case 'web_search_call': {
-      const action = isObject(item['action']) ? item['action'] : {};
-      const query = textOf(action['query']) || textOf(action['url']);
-      const sources = isArray(action['sources']) ? action['sources'] : [];
-      const urls = sources.filter(isObject).map((source) => textOf(source['url']));
-      return `[web_search "${query}"${urls.length === 0 ? '' : ` → ${urls.join(', ')}`}]`;
-    }
+    case 'web_search_call':
+      return searchText(item);
     case 'file_search_call':
     case 'code_interpreter_call':
     case 'mcp_list_tools':

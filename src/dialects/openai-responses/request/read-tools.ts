@@ -150,15 +150,23 @@ export class Toolbox {
       this.#deferred = true;
       return;
     }
-    if (this.#tools.has('tool_search')) return;
+    if (this.#isOffered('tool_search', path)) return;
     const description = textOf(tool['description']);
     const schema = schemaOf(tool['parameters'], [...path, 'parameters']);
     const extras = withItemExtras({ kind: 'tool_search' });
     this.#set({ name: 'tool_search', ...described(description), schema, ...extras }, path);
   }
 
+  /** An item may offer a tool again. @throws GatewayError where a function has this name */
+  #isOffered(kind: string, path: FieldPath): boolean {
+    const named = this.#tools.get(kind);
+    if (named === undefined) return false;
+    if (itemExtras(named)['kind'] === kind) return true;
+    throw badValue([...path, 'type'], 'is the name of another tool as well');
+  }
+
   #addTyped(type: keyof typeof typedTools, path: FieldPath): void {
-    if (this.#tools.has(type)) return;
+    if (this.#isOffered(type, path)) return;
     this.#notes.changed([...path, 'type'], 'offered as an ordinary function tool');
     const { description, schema } = typedTools[type];
     const named = withPath({ ...schema }, [...path, 'type']);
