@@ -115,7 +115,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     try {
       const answering = this.#loop.answer();
       // From here on the call costs money: a crash must not lose it (F81).
-      if (this.#call.grant?.paid === true) this.#checkpoint(this.#gateway.clock.now());
+      this.#checkpoint(this.#gateway.clock.now());
       const answer = await answering;
       const { attempt } = this.#loop;
       if (this.#settled || attempt === undefined) return;
@@ -299,7 +299,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   /**
-   * Records in the ledger that the call runs. Short calls without a budget end before the first sweep (F81).
+   * Records in the ledger that the call runs (F81). Most short calls end before the ledger writes the record.
    */
   #checkpoint(now: number): void {
     const outputLength = this.#loop.attempt?.meter.outputLength ?? 0;

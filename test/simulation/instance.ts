@@ -56,7 +56,7 @@ export interface Told {
   due: number;
   /** When each row was handed to the ledger. */
   readonly recorded: Map<string, number>;
-  /** When calls that money pays for were first said to run. */
+  /** When calls were first said to run. */
   readonly running: Map<string, number>;
 }
 
@@ -186,6 +186,9 @@ export class Instance {
     };
     const record = (row: CallRow): void => {
       if (this.told.recorded.has(row.id)) this.#world.complain(`two rows of ${row.id}`);
+      // A kill before that would leave nothing of it (F81).
+      if (row.attempts > 0 && !this.told.running.has(row.id))
+        this.#world.complain(`${row.id} was sent upstream and never said to run`);
       if (this.#world.sabotage === 'a row that is lost' && dice.chance(0.2)) return;
       this.told.recorded.set(row.id, time.now());
       this.ledger.record(row);
