@@ -4,6 +4,8 @@
  * instead the gateway stops admitting calls (F84, F85). Longer calls are recorded while they run, so that a
  * crash does not lose them (F81).
  */
+import { totalInputTokens } from '../core/generation.ts';
+import { dollarsNumber } from '../core/money.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { quarantine, lineOf, recordSeparately, type RefusedRow } from '../store/refused-rows.ts';
 import { noAnswerFor, StoreError } from '../store/store-error.ts';
@@ -165,7 +167,7 @@ export class Ledger {
 
   #unsaved(reason: string): StoreError {
     const rows = this.#queue.length;
-    this.#log.error('ledger_rows_lost', { rows, reason });
+    this.#log.error('ledger_rows_lost', { rows, ...sumsOf(this.#queue), reason });
     for (const row of this.#queue)
       this.#log.error('ledger_row_lost', { call: row.id, row: lineOf(row) });
     const calls = rows === 1 ? '1 finished call is' : `${rows} finished calls are`;
@@ -263,6 +265,16 @@ function cut(row: CallRow): CallRow {
     model: row.model.slice(0, maxTextLength),
     ...(notes === '' ? {} : { notes: notes.slice(0, maxTextLength * 4) }),
   };
+}
+
+/** What the rows were charged, for the log. */
+function sumsOf(rows: readonly CallRow[]): { readonly tokens: number; readonly cost_usd: number } {
+  let [tokens, nanodollars] = [0, 0];
+  for (const { charged, cost } of rows) {
+    tokens += (totalInputTokens(charged) ?? 0) + (charged.outputTokens ?? 0);
+    nanodollars += cost?.total ?? 0;
+  }
+  return { tokens, cost_usd: dollarsNumber(nanodollars) };
 }
 
 function textOf(error: unknown): string {

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/json/value.ts';
+import { totalInputTokens } from '../../src/core/generation.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
@@ -157,6 +158,21 @@ describe('a store that fails', { timeout: 500_000 }, () => {
         assert.equal(row?.outcome, 'ok', `${id} is not among ${lost.length} rows of the log`);
         assert.ok((row.charged.outputTokens ?? 0) > 0);
       }
+      const sums = instance.log
+        .split('\n')
+        .filter((line) => line.includes('"ledger_rows_lost"'))
+        .map((line) => tryParseObject(line));
+      const total = (name: string): number =>
+        sums.reduce((sum, line) => sum + Number(line?.[name]), 0);
+      const tokens = lost.map(
+        ({ charged }) => (totalInputTokens(charged) ?? 0) + (charged.outputTokens ?? 0),
+      );
+      assert.equal(total('rows'), lost.length);
+      assert.equal(
+        total('tokens'),
+        tokens.reduce((sum, count) => sum + count, 0),
+      );
+      assert.equal(total('cost_usd'), 0, 'no price is known');
       instance.remove();
     });
   }
