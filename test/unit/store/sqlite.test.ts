@@ -290,20 +290,28 @@ it('F84 waits for another process that holds the database, and loses nothing', a
   await store.close();
 });
 
-it('F87 stops writing into a file that was removed', async () => {
+it('F87 nothing is written to a file that was removed or replaced; once it is back, writes continue', async () => {
   const path = freshPath();
   await filled(path);
-  let now = 0;
   const engine = new SqliteEngine({
     db: openForWriting({ path, mayCreate: false, durability: 'normal' }),
     path,
-    now: () => now,
+    now: () => 0,
     wall: Date.now,
   });
-  engine.calls.record([callValues(callRow('before'))]);
+  const record = (id: string): void => engine.calls.record([callValues(callRow(id))]);
+  record('before');
+  renameSync(path, `${path}.away`);
+  assert.throws(() => record('removed'), { kind: 'gone' });
+  writeFileSync(path, 'another file');
+  assert.throws(() => record('replaced'), { kind: 'gone' });
+  renameSync(`${path}.away`, path);
+  record('back');
+  assert.equal(engine.calls.find('removed'), undefined);
+  assert.equal(engine.calls.find('replaced'), undefined);
+  assert.equal(engine.calls.find('back')?.id, 'back');
   rmSync(path);
-  now = 20_000;
-  assert.throws(() => engine.calls.record([callValues(callRow('after'))]), { kind: 'gone' });
+  assert.throws(() => record('after'), { kind: 'gone' });
   assert.throws(() => engine.keys.add(keyRecord('x')), { kind: 'gone' });
   engine.close();
   assert.throws(() => openForWriting({ path, mayCreate: false, durability: 'normal' }), {
