@@ -10,6 +10,7 @@ import { Instance } from '../cluster/instance.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
+import { Scrape } from '../support/scrape.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
 import {
   accepts,
@@ -143,6 +144,39 @@ describe('two workers', () => {
     });
     assert.match(metrics.text, /^model_gateway_worker_deaths_total 1$/m);
     assert.match(metrics.text, /^model_gateway_workers 2$/m);
+  });
+
+  test('no counter falls when a worker dies, also not one that dies during a scrape', async () => {
+    const { gateway, upstream } = crew;
+    const { id, key } = await gateway.makeKey();
+    upstream.script('counted', { body: text });
+    const counted = await several(gateway, (sending) =>
+      gateway.chat(key, { model: 'up/counted', stream: true }, sending),
+    );
+    assert.deepEqual(statuses(counted), [200]);
+    await noneLeft(gateway);
+    const scrape = async (): Promise<Scrape> =>
+      new Scrape((await gateway.admin('GET', '/metrics')).text);
+    const before = await scrape();
+    const workers = workersOf(gateway);
+    const [first = 0, second = 0] = [1, 2].map((number) => workers.get(number));
+    for (const pid of [first, second]) process.kill(pid, 'SIGSTOP');
+    const during = scrape();
+    // The scrape came first, and waits for both now.
+    await gateway.admin('GET', '/api/keys');
+    process.kill(second, 'SIGKILL');
+    await until(() => workersOf(gateway).get(2) !== second, 'the parent knows of its death');
+    process.kill(first, 'SIGCONT');
+    const scrapes = [before, await during, await scrape()];
+    for (const [i, later] of scrapes.entries()) {
+      const falling = scrapes[i - 1]?.samples.filter(
+        ({ name, labels, value }) =>
+          /_(?:total|count|sum|bucket)$/.test(name) && later.sum(name, labels) < value,
+      );
+      assert.deepEqual(falling ?? [], []);
+    }
+    assert.equal(scrapes[2]?.sum('model_gateway_key_calls_total', { key: id }), 4);
+    await until(() => workersOf(gateway).size === 2, 'another worker has its place');
   });
 
   test('G14 SIGTERM: running calls end whole, the exit code is 0, and no worker is left', async () => {

@@ -197,8 +197,10 @@ class WorkerHost implements DataPlaneHost {
     const all = await plane.metrics.families();
     // Calls of clients have none here.
     const own = all.filter(({ name }) => name !== 'model_gateway_call_slots');
+    // Read with the members: a worker that dies during the scrape is summed as a member only.
+    const departed = this.#departed;
     const ofWorkers = await Promise.all([...pool.members].map((member) => familiesOf(member)));
-    return [...sumFamilies([own, ...ofWorkers, this.#departed]), ...this.#workerFamilies()];
+    return [...sumFamilies([own, ...ofWorkers, departed]), ...this.#workerFamilies()];
   }
 
   async tallies(): Promise<Tallies> {
