@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { afterEach, describe, it } from 'node:test';
 import { callRow, keyRecord, march } from '../unit/store/call-rows.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
@@ -93,6 +93,27 @@ function outages(postgres: TestPostgres): void {
       assert.equal(store.server.up, true);
       await assertBooked(opened, 20);
     });
+
+    for (const order of ['ASC', 'DESC']) {
+      it(`F88: connections that all ended before the pool knows of it are replaced without an outage (${order})`, async () => {
+        const opened = await open(await postgres.makeDatabase());
+        const { store } = opened;
+        await Promise.all(Array.from({ length: 6 }, () => store.keys.list()));
+        const pids = await postgres.query(`SELECT pid FROM pg_stat_activity
+          WHERE application_name = 'model-gateway data' ORDER BY backend_start ${order}`);
+        assert.ok(pids.length > 3, `${pids.length} connections`);
+        // Without a turn of the event loop, which would tell the pool.
+        const pause = new Int32Array(new SharedArrayBuffer(4));
+        for (const { pid } of pids) {
+          process.kill(Number(pid), 'SIGTERM');
+          while (existsSync(`/proc/${String(pid)}`)) Atomics.wait(pause, 0, 0, 5);
+        }
+        await store.calls.record([callRow('c1', { cost, budgets })]);
+        assert.equal(store.spooled, 0);
+        assert.equal(store.server.up, true);
+        await assertBooked(opened, 1);
+      });
+    }
 
     it('F88: a server that turns read-only is as good as away, until it is not', async () => {
       const opened = await open(await postgres.makeDatabase());

@@ -476,6 +476,16 @@ export function isPoolWait(thrown: unknown): thrown is StoreError {
   return thrown.kind === 'busy' && poolWait.test(thrown.cause.message);
 }
 
+const endedStates: ReadonlySet<string> = new Set(['57P01', '57P02', 'ECONNRESET', 'EPIPE']);
+
+/** Whether a connection ended under its statement, by the server or on the way: others may have ended with it. */
+export function isEnded(thrown: unknown): boolean {
+  if (!(thrown instanceof StoreError)) return false;
+  const { cause } = thrown;
+  if (endedStates.has(codeOf(thrown))) return true;
+  return cause instanceof Error && cause.message.startsWith('Connection terminated');
+}
+
 /** Whether the server is there, and has no connection left for one more. */
 export function isCrowded(thrown: unknown): boolean {
   return codeOf(thrown) === '53300';

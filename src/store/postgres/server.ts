@@ -12,6 +12,7 @@ import {
   type SqlValue,
   asPostgresError,
   isCrowded,
+  isEnded,
   isPoolWait,
   knock,
   openPool,
@@ -125,30 +126,35 @@ export class PostgresServer {
 
   /**
    * Runs `work`, and once more where its connection broke or none came free: it must do no harm when it is
-   * done twice.
+   * repeated. Connections that ended together are found one by one: it is run again for each of them.
    * @throws StoreError `unavailable` at once while it is down; `busy` where nothing was done; or what `work` throws.
    */
   async use<T>(work: () => Promise<T>): Promise<T> {
     if (this.#failure !== undefined) throw this.#failure;
-    let first: StoreError;
-    try {
-      return await work();
-    } catch (error) {
-      if (isPoolWait(error)) this.#knock();
-      const again = isPoolWait(error) || isCrowded(error) || isUnavailable(error);
-      if (!again || this.#failure !== undefined) throw error;
-      first = asPostgresError(error, this.#options.address.shown);
+    let first: StoreError | undefined;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work();
+      } catch (error) {
+        if (first === undefined) {
+          if (isPoolWait(error)) this.#knock();
+          const again = isPoolWait(error) || isCrowded(error) || isUnavailable(error);
+          if (!again || this.#failure !== undefined) throw error;
+          first = asPostgresError(error, this.#options.address.shown);
+        } else if (!isEnded(error) || tries > dataConnections || this.#failure !== undefined) {
+          throw this.#repeatedFailure(first, error);
+        }
+      }
     }
-    try {
-      return await work();
-    } catch (error) {
-      const failure = this.#crowdedOut(error);
-      if (isUnavailable(failure)) this.#goDown(failure);
-      // The first time it may have been done, unless no connection was to be had for it.
-      throw failure instanceof StoreError && failure.kind === 'busy' && !isCrowded(first)
-        ? first
-        : failure;
-    }
+  }
+
+  #repeatedFailure(first: StoreError, last: unknown): unknown {
+    const failure = this.#crowdedOut(last);
+    if (isUnavailable(failure)) this.#goDown(failure);
+    // The first time it may have been done, unless no connection was to be had for it.
+    return failure instanceof StoreError && failure.kind === 'busy' && !isCrowded(first)
+      ? first
+      : failure;
   }
 
   /** Asks whether it is still there, so that readiness is correct for an idle gateway too. */
