@@ -13,11 +13,11 @@ import { join } from 'node:path';
  * - `slow`: not in `npm test`, only in `npm run test:all`. The text says why; `undefined` takes a file back.
  * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
  * - `seconds`: what a file takes as a whole until a run has measured it. The longest jobs start first.
- * - `limit`: a job of these files is ended as one that hangs after this number of seconds.
+ * - `limit`: the least number of seconds after which a job of these files is ended as one that hangs (`limitOf`).
  * - `after`: a file with the id of a process; a job of these files begins when that process has ended.
  */
 const rows = [
-  { path: 'test', together: 1, seconds: 5, limit: 600 },
+  { path: 'test', together: 1, seconds: 5, limit: 300 },
   { path: 'test/unit', together: 80, seconds: 0.5 },
   { path: 'test/unit/access/price-sheet.test.ts', sampled: true, seconds: 7 },
   { path: 'test/unit/cli/terminal.test.ts', sampled: true, seconds: 10 },
@@ -254,6 +254,11 @@ function groupOf(file, scope) {
   const name = together === 1 ? file : group;
   // A file that is not sampled reads no depth: in `npm test` it may share the process of samples.
   return scope === 'test' ? name : `${name} (${depthOf(file, scope)})`;
+}
+
+/** Seconds after which a job is ended as one that hangs: three times what it takes, and no less than its `limit`. */
+export function limitOf({ files: [file], seconds }) {
+  return Math.max(rowOf(file).limit, 3 * seconds);
 }
 
 /** What a sample takes of the time of all cases, about. */

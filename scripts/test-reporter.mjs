@@ -1,12 +1,26 @@
-// Reports the results of a process as JSON lines: each test, and what the process took.
+// Reports the results of a process as JSON lines: each test, and what the process took. A process whose tests have all
+// ended and that does not exit is ended, and says what keeps it open.
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
+
+/** Longer than what is closed behind the last test takes on a busy machine, such as a server that drains. */
+const exitMs = Number(process.env.TEST_EXIT_MS ?? 60_000);
+
+// Tests replace the timers of `globalThis` (t.mock.timers).
+const { setTimeout, clearTimeout } = globalThis;
 
 // Node takes a reporter as the default export of its module.
 // oxlint-disable-next-line import/no-default-export
 export default async function* report(source) {
   const path = [];
+  let open = 0;
+  let exit;
   for await (const { type, data } of source) {
+    if (type === 'test:enqueue') open += 1;
+    if (type === 'test:complete') open -= 1;
+    clearTimeout(exit);
+    // It does not keep the process open itself.
+    if (open === 0) exit = setTimeout(endOpen, exitMs).unref();
     // An error that belongs to no test: the runner ends with 1, and says why only here.
     if (type === 'test:diagnostic' && data.message.startsWith('Error: ')) {
       yield line({
@@ -29,6 +43,12 @@ export default async function* report(source) {
     });
   }
   yield line({ cpu: cpuSeconds() });
+}
+
+function endOpen() {
+  const what = process.getActiveResourcesInfo().join(', ');
+  process.stderr.write(`all tests have ended, the process has not: ${what}\n`);
+  process.exit(1);
 }
 
 function detailsOf({ type, duration_ms: ms, error }) {

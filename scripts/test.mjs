@@ -16,7 +16,7 @@ import {
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { cores, depthOf, isReady, jobsOf, readTimes, rowOf, timesFile } from './test-plan.mjs';
+import { cores, depthOf, isReady, jobsOf, limitOf, readTimes, timesFile } from './test-plan.mjs';
 
 // Files that import the same sources compile them once.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/compile');
@@ -94,13 +94,15 @@ function runJob(job) {
       output = (output + text).slice(-outputKept);
     });
   }
+  // What it started and left behind may hold the pipes above open.
+  child.on('exit', () => kill(child));
   let late = false;
   const timer = setTimeout(
     () => {
       late = true;
       kill(child);
     },
-    rowOf(job.files[0]).limit * 1000 * Math.max(1, job.files.length / 10),
+    limitOf(job) * 1000,
   );
   return new Promise((resolve) => {
     child.on('close', (code, signal) => {

@@ -1,15 +1,41 @@
-/** Errors that belong to no test fail the run, and their stack is printed. */
+/** Errors that belong to no test, and processes that do not end, fail the run and say why. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { temporaryFolder } from '../../support/folders.ts';
 
 const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');
 
 const setup = `--import=${pathToFileURL(join(scripts, 'test-setup.mjs')).href}`;
+
+interface Outcome {
+  readonly status: number | null;
+  readonly stderr: string;
+  readonly results: readonly { passed?: boolean; name?: string; error?: string; cpu?: number }[];
+}
+
+/** Of a file of tests, run as by `scripts/test.mjs`. */
+function outcomeOf(text: string, env: NodeJS.ProcessEnv = {}): Outcome {
+  const folder = temporaryFolder('outcome');
+  const file = join(folder, 'file.mjs');
+  const results = join(folder, 'results.jsonl');
+  writeFileSync(file, text);
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [
+      setup,
+      `--test-reporter=${join(scripts, 'test-reporter.mjs')}`,
+      `--test-reporter-destination=${results}`,
+      file,
+    ],
+    { encoding: 'utf8', env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...env } },
+  );
+  const lines = readFileSync(results, 'utf8').trim().split('\n');
+  return { status, stderr, results: lines.map((line): Outcome['results'][0] => JSON.parse(line)) };
+}
 
 const source = `
 import { test } from 'node:test';
@@ -26,41 +52,41 @@ test('well', async () => { await new Promise((resolve) => setTimeout(resolve, 20
 `;
 
 test('an error outside of a test is a failure of its own, with its stack; one of a timer belongs to its test', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-outcome-'));
-  try {
-    const file = join(folder, 'stray.mjs');
-    const results = join(folder, 'results.jsonl');
-    writeFileSync(file, source);
-    const { status, stderr } = spawnSync(
-      process.execPath,
-      [
-        setup,
-        `--test-reporter=${join(scripts, 'test-reporter.mjs')}`,
-        `--test-reporter-destination=${results}`,
-        file,
-      ],
-      { encoding: 'utf8', env: { ...process.env, NODE_TEST_CONTEXT: undefined } },
-    );
-    assert.equal(status, 1);
-    const failed = readFileSync(results, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { passed?: boolean; name?: string; error?: string })
-      .filter(({ passed }) => passed === false)
-      .map(({ name = '', error = '' }) => [
-        name,
-        /stray rejection|by a timer|later/.exec(error)?.[0],
-      ]);
-    assert.deepEqual(failed.toSorted(), [
-      ['outside of a test', 'later'],
-      ['outside of a test', 'stray rejection'],
-      ['own', 'by a timer'],
+  const { status, stderr, results } = outcomeOf(source);
+  assert.equal(status, 1);
+  const failed = results
+    .filter(({ passed }) => passed === false)
+    .map(({ name = '', error = '' }) => [
+      name,
+      /stray rejection|by a timer|later/.exec(error)?.[0],
     ]);
-    assert.match(stderr, /uncaught: Error: a stray rejection\n {4}at .*stray\.mjs:4/);
-    assert.match(stderr, /uncaught: Error: thrown later\n {4}at .*stray\.mjs:11/);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  assert.deepEqual(failed.toSorted(), [
+    ['outside of a test', 'later'],
+    ['outside of a test', 'stray rejection'],
+    ['own', 'by a timer'],
+  ]);
+  assert.match(stderr, /uncaught: Error: a stray rejection\n {4}at .*file\.mjs:4/);
+  assert.match(stderr, /uncaught: Error: thrown later\n {4}at .*file\.mjs:11/);
+});
+
+const open = `
+import { createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+let server;
+before(() => { server = createServer().listen(0); });
+after(() => { throw new Error('an early hook'); });
+after(() => server.close());
+test('well', async () => {});
+`;
+
+test('a process whose tests have ended and that stays open is ended, and says what keeps it open', () => {
+  const { status, stderr, results } = outcomeOf(open, { TEST_EXIT_MS: '500' });
+  assert.equal(status, 1);
+  assert.match(stderr, /all tests have ended, the process has not: .*TCPServerWrap/);
+  const well = results.find(({ name }) => name === 'well');
+  assert.equal(well?.passed, true);
+  // `scripts/test.mjs` takes it for a process that did not end by itself.
+  assert.ok(results.every(({ cpu }) => cpu === undefined));
 });
 
 const parent = `
@@ -71,13 +97,9 @@ console.log(status);
 `;
 
 test('a process that a test starts with its own arguments ends by an unhandled rejection, as without tests', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gw-outcome-'));
-  try {
-    const file = join(folder, 'parent.mjs');
-    writeFileSync(file, parent);
-    const { stdout } = spawnSync(process.execPath, [setup, file], { encoding: 'utf8' });
-    assert.equal(stdout.trim(), '1');
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder('outcome');
+  const file = join(folder, 'parent.mjs');
+  writeFileSync(file, parent);
+  const { stdout } = spawnSync(process.execPath, [setup, file], { encoding: 'utf8' });
+  assert.equal(stdout.trim(), '1');
 });
