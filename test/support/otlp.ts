@@ -39,7 +39,7 @@ export interface SeenSpan {
 /** What the collector does with a request. */
 export type Manner = 'takes' | 'refuses' | 'hangs';
 
-const waitMs = 20_000;
+const waitMs = 60_000;
 
 export class Collector {
   readonly spans: SeenSpan[] = [];
